@@ -1,0 +1,74 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error, .when(configuration: .debug)),
+]
+
+/// A part of the library, its tests beside it in `Tests/<part>Tests`.
+func part(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .testTarget(
+    name: name + "Tests",
+    dependencies: [.init(stringLiteral: name), "TestSupport"] + dependencies,
+    path: "Tests/\(name)Tests",
+    swiftSettings: strict)
+}
+
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+
+let package = Package(
+  name: "keyhaul",
+  platforms: [.macOS(.v15)],
+  products: [
+    .library(
+      name: "KeyhaulKit",
+      targets: [
+        "KeychainFormats", "DataProtection", "KeychainStore", "VirtualDevice", "BackupArchive", "Migration",
+      ]),
+    .executable(name: "keyhaul", targets: ["keyhaul"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+  ],
+  targets: [
+    .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+    .systemLibrary(
+      name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
+    .target(name: "CKeyDerivation"),
+    part("KeychainFormats", []),
+    part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
+    part("KeychainStore", ["DataProtection", "KeychainFormats", grdb]),
+    part("VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
+    part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", grdb]),
+    part("Migration", ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+    .target(
+      name: "BundledFixtures", path: "Fixtures", exclude: ["README.md"], sources: ["BundledFixtures.swift"],
+      resources: [.embedInCode("devices")], swiftSettings: strict),
+    .executableTarget(
+      name: "keyhaul",
+      dependencies: [
+        "Migration", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
+        "BundledFixtures", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
+    .target(name: "TestSupport", dependencies: ["KeychainFormats"], path: "Tests/TestSupport", swiftSettings: strict),
+    tests(of: "KeychainFormats"),
+    tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
+    tests(of: "KeychainStore", ["DataProtection", "KeychainFormats", grdb]),
+    tests(of: "VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
+    tests(of: "BackupArchive", ["DataProtection", "KeychainFormats"]),
+    tests(of: "Migration", ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+    .testTarget(
+      name: "CommandLineTests", dependencies: ["keyhaul", "TestSupport"], path: "Tests/CommandLineTests",
+      swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6]
+)

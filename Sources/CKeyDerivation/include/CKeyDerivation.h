@@ -1,0 +1,1 @@
+void keyhaul_placeholder(void);

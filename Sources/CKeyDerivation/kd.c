@@ -1,0 +1,2 @@
+#include "CKeyDerivation.h"
+void keyhaul_placeholder(void) {}

@@ -1,0 +1,28 @@
+/// The number of a class key in a keybag (`CLAS`) and in an item blob.
+///
+/// Any number may stand in a file: 1-4 protect files, 5 is internal, 6-12 protect keychain items, others are kept as
+/// they are and match nothing. Source: Apple `SecDbKeychainSerializedItemV7.proto`, `SecKeybagSupport.h`.
+public struct KeyClass: RawRepresentable, Sendable, Hashable, Comparable {
+  public let rawValue: UInt32
+
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  public static let fileComplete = KeyClass(rawValue: 1)
+  public static let fileCompleteUnlessOpen = KeyClass(rawValue: 2)
+  public static let fileUntilFirstUserAuthentication = KeyClass(rawValue: 3)
+  public static let fileNone = KeyClass(rawValue: 4)
+  /// Seen in every real bag, device-wrapped; its purpose is not published.
+  public static let recovery = KeyClass(rawValue: 5)
+  public static let whenUnlocked = KeyClass(rawValue: 6)
+  public static let afterFirstUnlock = KeyClass(rawValue: 7)
+  public static let always = KeyClass(rawValue: 8)
+  public static let whenUnlockedThisDeviceOnly = KeyClass(rawValue: 9)
+  public static let afterFirstUnlockThisDeviceOnly = KeyClass(rawValue: 10)
+  public static let alwaysThisDeviceOnly = KeyClass(rawValue: 11)
+  public static let whenPasscodeSetThisDeviceOnly = KeyClass(rawValue: 12)
+
+  /// The class without the key-generation bits (0x10 and up) that a device's own database may carry.
+  public var withoutGeneration: KeyClass { KeyClass(rawValue: rawValue & 0xF) }
+
+  public static func < (left: KeyClass, right: KeyClass) -> Bool { left.rawValue < right.rawValue }
+}

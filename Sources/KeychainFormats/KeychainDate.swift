@@ -1,0 +1,33 @@
+/// A moment as the keychain keeps it: seconds since 2001-01-01T00:00:00Z as a double.
+///
+/// A date that was read from DER remembers its text, because decoding and encoding again can give other digits for
+/// dates near 2001 (rewriting an item must not change it). Equality and hashing look at the seconds alone.
+public struct KeychainDate: Sendable, Hashable, Comparable {
+  public let secondsSinceReferenceDate: Double
+  /// The GeneralizedTime text this was decoded from, if it was.
+  public let encodedText: String?
+
+  public init(secondsSinceReferenceDate: Double, encodedText: String? = nil) {
+    self.secondsSinceReferenceDate = secondsSinceReferenceDate
+    self.encodedText = encodedText
+  }
+
+  /// 2001-01-01T00:00:00Z, the default of unset dates.
+  public static let reference = KeychainDate(secondsSinceReferenceDate: 0)
+  /// Seconds between the Unix epoch and 2001-01-01T00:00:00Z.
+  public static let unixEpochOffset: Double = 978_307_200
+
+  public init(secondsSince1970: Double) {
+    self.init(secondsSinceReferenceDate: secondsSince1970 - Self.unixEpochOffset)
+  }
+
+  public var secondsSince1970: Double { secondsSinceReferenceDate + Self.unixEpochOffset }
+
+  public static func == (left: Self, right: Self) -> Bool {
+    left.secondsSinceReferenceDate == right.secondsSinceReferenceDate
+  }
+  public static func < (left: Self, right: Self) -> Bool {
+    left.secondsSinceReferenceDate < right.secondsSinceReferenceDate
+  }
+  public func hash(into hasher: inout Hasher) { hasher.combine(secondsSinceReferenceDate) }
+}

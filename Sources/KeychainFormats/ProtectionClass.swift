@@ -1,0 +1,42 @@
+/// When an item's secret may be read, and how far it may travel.
+///
+/// The raw value is what the keychain database stores in its `pdmn` column and what an item's blob repeats.
+/// Source: Apple `SecItemConstants.c` (`kSecAttrAccessible…`), `SecDbKeychainItem.m`.
+public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
+  case whenUnlocked = "ak"
+  case afterFirstUnlock = "ck"
+  case always = "dk"
+  case whenUnlockedThisDeviceOnly = "aku"
+  case afterFirstUnlockThisDeviceOnly = "cku"
+  case alwaysThisDeviceOnly = "dku"
+  case whenPasscodeSetThisDeviceOnly = "akpu"
+
+  /// The keybag class whose key protects the item.
+  public var keyClass: KeyClass {
+    switch self {
+    case .whenUnlocked: .whenUnlocked
+    case .afterFirstUnlock: .afterFirstUnlock
+    case .always: .always
+    case .whenUnlockedThisDeviceOnly: .whenUnlockedThisDeviceOnly
+    case .afterFirstUnlockThisDeviceOnly: .afterFirstUnlockThisDeviceOnly
+    case .alwaysThisDeviceOnly: .alwaysThisDeviceOnly
+    case .whenPasscodeSetThisDeviceOnly: .whenPasscodeSetThisDeviceOnly
+    }
+  }
+
+  /// The protection class that a keybag class stands for, or `nil` where no keychain item can have it (1-5, 13 and up).
+  public init?(keyClass: KeyClass) {
+    guard let match = Self.allCases.first(where: { $0.keyClass == keyClass }) else { return nil }
+    self = match
+  }
+
+  /// Whether items of this class are meant for the device that made them alone.
+  public var isThisDeviceOnly: Bool {
+    switch self {
+    case .whenUnlocked, .afterFirstUnlock, .always: false
+    case .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly, .alwaysThisDeviceOnly,
+      .whenPasscodeSetThisDeviceOnly:
+      true
+    }
+  }
+}
