@@ -22,6 +22,8 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
 }
 
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+/// SQLite's own C interface, as GRDB imports it.
+let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 
 let package = Package(
   name: "keyhaul",
@@ -42,15 +44,17 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
     .systemLibrary(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .target(name: "CKeyDerivation"),
     part("KeychainFormats", []),
     part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
-    part("KeychainStore", ["DataProtection", "KeychainFormats", grdb]),
+    part("KeychainStore", ["DataProtection", "KeychainFormats", grdb, sqlite]),
     part("VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
-    part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", grdb]),
+    part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", "CSQLite", grdb]),
     part("Migration", ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
     .target(
-      name: "BundledFixtures", path: "Fixtures", exclude: ["README.md"], sources: ["BundledFixtures.swift"],
+      name: "BundledFixtures", path: "Fixtures",
+      exclude: ["README.md", "make_fixtures.py", "device-fixture.schema.json"], sources: ["BundledFixtures.swift"],
       resources: [.embedInCode("devices")], swiftSettings: strict),
     .executableTarget(
       name: "keyhaul",
@@ -59,15 +63,24 @@ let package = Package(
         "BundledFixtures", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
-    .target(name: "TestSupport", dependencies: ["KeychainFormats"], path: "Tests/TestSupport", swiftSettings: strict),
+    .target(
+      name: "TestSupport", dependencies: ["KeychainFormats"], path: "Tests/TestSupport",
+      resources: [.embedInCode("test-vectors.json")], swiftSettings: strict),
     tests(of: "KeychainFormats"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
     tests(of: "KeychainStore", ["DataProtection", "KeychainFormats", grdb]),
     tests(of: "VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
-    tests(of: "BackupArchive", ["DataProtection", "KeychainFormats"]),
-    tests(of: "Migration", ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+    tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "CSQLite"]),
+    tests(
+      of: "Migration",
+      ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats", grdb]),
     .testTarget(
-      name: "CommandLineTests", dependencies: ["keyhaul", "TestSupport"], path: "Tests/CommandLineTests",
+      name: "CommandLineTests",
+      dependencies: [
+        "keyhaul", "TestSupport", "DataProtection", "KeychainFormats",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      path: "Tests/CommandLineTests", exclude: ["Sessions"],
       swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]

@@ -1,1 +1,15 @@
-public enum BundledFixtures {}
+/// The device descriptions that the program carries in itself (format `device-fixture/1`), so that `device create
+/// --from` and the demo need no file.
+public enum BundledFixtures {
+  /// The names of all descriptions, as `--from` takes them, sorted.
+  public static let names: [String] = fixtures.keys.sorted()
+
+  /// The JSON document of a description, or `nil` where none has that name.
+  public static func bytes(named name: String) -> [UInt8]? { fixtures[name]?() }
+
+  private static let fixtures: [String: @Sendable () -> [UInt8]] = [
+    "hostile-names": { PackageResources.hostile_names_json },
+    "new-phone": { PackageResources.new_phone_json },
+    "old-phone": { PackageResources.old_phone_json },
+  ]
+}

@@ -7,6 +7,9 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
   public init(rawValue: String) { self.rawValue = rawValue }
   public init(stringLiteral value: String) { self.init(rawValue: value) }
 
+  /// Byte for byte; `String` also takes composed and decomposed letters as equal, and a code may hold any.
+  public static func == (left: Self, right: Self) -> Bool { left.rawValue.hasSameBytes(as: right.rawValue) }
+  public func hash(into hasher: inout Hasher) { rawValue.hashBytes(into: &hasher) }
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 

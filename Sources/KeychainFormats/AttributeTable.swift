@@ -114,38 +114,32 @@ public enum AttributeTable {
     row("mdat", .modificationDate, "LACH", "kSecAttrModificationDate"),
   ]
 
-  private static let genericPassword: [AttributeDefinition] =
-    head + [
+  /// What both kinds of password begin with. Only the alias of internet passwords has an index.
+  private static func password(aliasLetters: String) -> [AttributeDefinition] {
+    [
       row("desc", .blob, "LSACH", "kSecAttrDescription"),
       row("icmt", .blob, "LSACH", "kSecAttrComment"),
       row("crtr", .number, "LACH", "kSecAttrCreator"),
       row("type", .number, "LIACH", "kSecAttrType"),
       row("scrp", .number, "LACH", "kSecAttrScriptCode"),
       row("labl", .blob, "LSACH", "kSecAttrLabel"),
-      row("alis", .blob, "LSACH", "kSecAttrAlias"),
+      row("alis", .blob, aliasLetters, "kSecAttrAlias"),
       row("invi", .number, "LACH", "kSecAttrIsInvisible"),
       row("nega", .number, "LACH", "kSecAttrIsNegative"),
       row("cusi", .number, "LACH", "kSecAttrHasCustomIcon"),
       row("prot", .blob, "LSACH"),
       row("acct", .blob, "PLISACHEN", "kSecAttrAccount"),
+    ]
+  }
+
+  private static let genericPassword: [AttributeDefinition] =
+    head + password(aliasLetters: "LSACH") + [
       row("svce", .blob, "PLISACHEN", "kSecAttrService"),
       row("gena", .blob, "LSACH", "kSecAttrGeneric"),
     ] + tail
 
   private static let internetPassword: [AttributeDefinition] =
-    head + [
-      row("desc", .blob, "LSACH", "kSecAttrDescription"),
-      row("icmt", .blob, "LSACH", "kSecAttrComment"),
-      row("crtr", .number, "LACH", "kSecAttrCreator"),
-      row("type", .number, "LIACH", "kSecAttrType"),
-      row("scrp", .number, "LACH", "kSecAttrScriptCode"),
-      row("labl", .blob, "LSACH", "kSecAttrLabel"),
-      row("alis", .blob, "LISACH", "kSecAttrAlias"),
-      row("invi", .number, "LACH", "kSecAttrIsInvisible"),
-      row("nega", .number, "LACH", "kSecAttrIsNegative"),
-      row("cusi", .number, "LACH", "kSecAttrHasCustomIcon"),
-      row("prot", .blob, "LSACH"),
-      row("acct", .blob, "PLISACHEN", "kSecAttrAccount"),
+    head + password(aliasLetters: "LISACH") + [
       row("sdmn", .blob, "PLISACHEN", "kSecAttrSecurityDomain"),
       row("srvr", .blob, "PLISACHEN", "kSecAttrServer"),
       row("ptcl", .number, "PLIACHZN", "kSecAttrProtocol"),

@@ -10,6 +10,8 @@ public struct FormatError: ExplainedError, Equatable {
     case fileRecord = "MBFile record"
     case persistentReference = "persistent reference"
     case keychainFile = "keychain file"
+    case wrappedKey = "wrapped key field"
+    case xmlPlist = "XML property list"
   }
 
   public enum Code: String, Sendable {

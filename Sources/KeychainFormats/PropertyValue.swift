@@ -50,16 +50,16 @@ public struct PropertyDictionary: Sendable, Hashable {
 
   /// The value of the first entry with this text as its key. Setting `nil` removes every entry with the key.
   public subscript(key: String) -> PropertyValue? {
-    get { entries.first { $0.key == .string(key) }?.value }
+    get { entries.first { $0.key.stringValue == key }?.value }
     set {
       if let newValue {
-        if let index = entries.firstIndex(where: { $0.key == .string(key) }) {
+        if let index = entries.firstIndex(where: { $0.key.stringValue == key }) {
           entries[index].value = newValue
         } else {
           entries.append(Entry(key: .string(key), value: newValue))
         }
       } else {
-        entries.removeAll { $0.key == .string(key) }
+        entries.removeAll { $0.key.stringValue == key }
       }
     }
   }

@@ -30,6 +30,19 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     self = match
   }
 
+  /// The class in words, as reports show it.
+  public var phrase: String {
+    switch self {
+    case .whenUnlocked: "when unlocked"
+    case .afterFirstUnlock: "after first unlock"
+    case .always: "always"
+    case .whenUnlockedThisDeviceOnly: "when unlocked, this device"
+    case .afterFirstUnlockThisDeviceOnly: "after first unlock, this device"
+    case .alwaysThisDeviceOnly: "always, this device"
+    case .whenPasscodeSetThisDeviceOnly: "passcode only"
+    }
+  }
+
   /// Whether items of this class are meant for the device that made them alone.
   public var isThisDeviceOnly: Bool {
     switch self {

@@ -1,0 +1,46 @@
+/// The binary property list, version 00: reading with limits, and writing with each text stored once.
+///
+/// Source: Apple CoreFoundation, `CFBinaryPList.c`.
+public enum BinaryPlist {
+  /// What a file may ask for before it is refused.
+  public struct Limits: Sendable, Hashable {
+    public var maximumByteCount: Int
+    /// Levels of containers, the outermost value counted.
+    public var maximumDepth: Int
+    /// How many values may be read for each byte of the file. Every reference takes at least one byte, so a list
+    /// whose containers are not shared stays below one; a few shared ones can otherwise stand for any number.
+    public var valuesPerByte: Int
+
+    public init(maximumByteCount: Int, maximumDepth: Int, valuesPerByte: Int) {
+      self.maximumByteCount = maximumByteCount
+      self.maximumDepth = maximumDepth
+      self.valuesPerByte = valuesPerByte
+    }
+
+    public static let standard = Limits(maximumByteCount: 256 << 20, maximumDepth: 128, valuesPerByte: 2)
+    /// For the small lists of an archive: one file's record, one manifest, one item.
+    public static let small = Limits(maximumByteCount: 16 << 20, maximumDepth: 32, valuesPerByte: 2)
+  }
+
+  /// Reads a whole list.
+  ///
+  /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion`, or `.overLimit` for one of `limits`.
+  public static func decode(_ bytes: [UInt8], limits: Limits = .standard) throws(FormatError) -> PropertyValue {
+    try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in
+      var builder = BinaryPlistBuilder(try BinaryPlistDocument(buffer, limits: limits), limits: limits)
+      return try builder.value(at: builder.document.rootIndex)
+    }
+  }
+
+  /// Writes a list. Equal texts are stored once; the entries of dictionaries keep their order.
+  ///
+  /// - Throws: `.unencodable` for a null, `.overLimit` for more levels than `Limits.standard` accepts.
+  public static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
+    var writer = BinaryPlistWriter()
+    return try writer.encode(value)
+  }
+
+  static let magic = Array("bplist".utf8)
+  static let version = Array("00".utf8)
+  static let trailerByteCount = 32
+}

@@ -1,0 +1,113 @@
+/// Turns objects of a binary property list into values, within limits and without running in circles.
+///
+/// Texts and data are made once for each object, however often they are referred to.
+struct BinaryPlistBuilder {
+  let document: BinaryPlistDocument
+  private let maximumDepth: Int
+  private var remainingValues: Int
+  /// How many bytes of texts and data may still be copied. Objects of an honest file do not overlap.
+  private var remainingBytes: Int
+  private var leaves: [PropertyValue?]
+  /// The containers that the value being made lies in.
+  private var path: [Int] = []
+
+  init(_ document: BinaryPlistDocument, limits: BinaryPlist.Limits) {
+    self.document = document
+    maximumDepth = limits.maximumDepth
+    let (product, overflows) = document.bytes.count.multipliedReportingOverflow(by: limits.valuesPerByte)
+    remainingValues = overflows ? .max : product
+    remainingBytes = document.bytes.count
+    leaves = Array(repeating: nil, count: document.objectCount)
+  }
+
+  /// The value of an object and everything below it. `index` is below the document's count.
+  mutating func value(at index: Int) throws(FormatError) -> PropertyValue {
+    try charge(values: 1, at: index)
+    return try paidValue(at: index)
+  }
+
+  /// The value of an object that has been charged; what it holds is charged before any of it is made.
+  private mutating func paidValue(at index: Int) throws(FormatError) -> PropertyValue {
+    if let leaf = leaves[index] { return leaf }
+    let object = try document.object(at: index)
+    switch object {
+    case .null: return .null
+    case .boolean(let value): return .boolean(value)
+    case .integer(let value): return .integer(value)
+    case .unsignedInteger(let value): return .unsignedInteger(value)
+    case .real(let value): return .real(value)
+    case .date(let seconds): return .date(KeychainDate(secondsSinceReferenceDate: seconds))
+    case .uid(let value): return .uid(value)
+    case .data(let range):
+      try charge(bytes: range.count, at: index)
+      return keep(.data(Array(UnsafeRawBufferPointer(rebasing: document.bytes[range]))), for: index)
+    case .asciiString(let range), .utf16String(let range):
+      try charge(bytes: range.count, at: index)
+      guard let text = try document.text(object) else { return .null }
+      return keep(.string(text), for: index)
+    case .array(let references):
+      try charge(values: references.count, at: index)
+      return .array(try inside(index) { builder throws(FormatError) in try builder.values(references) })
+    case .set(let references):
+      try charge(values: references.count, at: index)
+      return .set(try inside(index) { builder throws(FormatError) in try builder.values(references) })
+    case .dictionary(let keys, let values):
+      try charge(values: 2 * keys.count, at: index)
+      return .dictionary(try inside(index) { builder throws(FormatError) in try builder.dictionary(keys, values) })
+    }
+  }
+
+  private mutating func charge(
+    values: Int = 0, bytes: Int = 0, at index: Int
+  ) throws(FormatError) {
+    guard values <= remainingValues, bytes <= remainingBytes else {
+      throw FormatError(
+        .binaryPlist, .overLimit, "shared objects stand for more than the file has room for",
+        offset: try document.offset(ofObject: index))
+    }
+    remainingValues -= values
+    remainingBytes -= bytes
+  }
+
+  private mutating func keep(_ value: PropertyValue, for index: Int) -> PropertyValue {
+    leaves[index] = value
+    return value
+  }
+
+  private mutating func inside<Result>(
+    _ index: Int, _ body: (inout BinaryPlistBuilder) throws(FormatError) -> Result
+  ) throws(FormatError) -> Result {
+    if path.contains(index) {
+      throw document.malformed("a container that holds itself", try document.offset(ofObject: index))
+    }
+    guard path.count < maximumDepth else {
+      throw FormatError(
+        .binaryPlist, .overLimit, "more than \(maximumDepth) levels", offset: try document.offset(ofObject: index))
+    }
+    path.append(index)
+    let result = try body(&self)
+    path.removeLast()
+    return result
+  }
+
+  private mutating func values(_ references: BinaryPlistDocument.References) throws(FormatError) -> [PropertyValue] {
+    var values: [PropertyValue] = []
+    values.reserveCapacity(references.count)
+    for position in 0..<references.count {
+      values.append(try paidValue(at: document.index(position, of: references)))
+    }
+    return values
+  }
+
+  private mutating func dictionary(
+    _ keys: BinaryPlistDocument.References, _ values: BinaryPlistDocument.References
+  ) throws(FormatError) -> PropertyDictionary {
+    var entries: [PropertyDictionary.Entry] = []
+    entries.reserveCapacity(keys.count)
+    for position in 0..<keys.count {
+      let key = try paidValue(at: document.index(position, of: keys))
+      entries.append(.init(key: key, value: try paidValue(at: document.index(position, of: values))))
+    }
+    return PropertyDictionary(entries)
+  }
+}

@@ -1,0 +1,185 @@
+/// A text that equals another only where their bytes do; `String` also takes composed and decomposed letters as equal.
+private struct ExactText: Hashable {
+  let text: String
+
+  static func == (left: Self, right: Self) -> Bool { left.text.hasSameBytes(as: right.text) }
+  func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
+}
+
+/// Writes a binary property list in two passes: one counts the objects, which settles how wide a reference is, the
+/// other writes each container behind what it holds.
+struct BinaryPlistWriter {
+  private var bytes: [UInt8] = BinaryPlist.magic + BinaryPlist.version
+  private var offsets: [Int] = []
+  /// The object of each text; negative until it is written.
+  private var texts: [ExactText: Int] = [:]
+  private var referenceWidth = 1
+
+  mutating func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
+    let count = try count(value, depth: 0)
+    referenceWidth = Self.width(of: UInt64(count - 1))
+    offsets.reserveCapacity(count)
+    let root = try write(value)
+    let tableOffset = bytes.count
+    let offsetWidth = Self.width(of: UInt64(tableOffset))
+    for offset in offsets { append(UInt64(offset), width: offsetWidth) }
+    bytes += [0, 0, 0, 0, 0, 0, UInt8(offsetWidth), UInt8(referenceWidth)]
+    for number in [offsets.count, root, tableOffset] { append(UInt64(number), width: 8) }
+    return bytes
+  }
+
+  private mutating func count(_ value: PropertyValue, depth: Int) throws(FormatError) -> Int {
+    func checkDepth() throws(FormatError) {
+      let limit = BinaryPlist.Limits.standard.maximumDepth
+      guard depth < limit else { throw FormatError(.binaryPlist, .overLimit, "more than \(limit) levels") }
+    }
+    var total = 1
+    switch value {
+    case .string(let text):
+      return texts.updateValue(-1, forKey: ExactText(text: text)) == nil ? 1 : 0
+    case .array(let values), .set(let values):
+      try checkDepth()
+      for value in values { total += try count(value, depth: depth + 1) }
+    case .dictionary(let dictionary):
+      try checkDepth()
+      for entry in dictionary.entries {
+        total += try count(entry.key, depth: depth + 1)
+        total += try count(entry.value, depth: depth + 1)
+      }
+    case .null, .boolean, .integer, .unsignedInteger, .real, .date, .data, .uid: break
+    }
+    return total
+  }
+
+  /// Writes a value and what it holds, and returns its object's index.
+  private mutating func write(_ value: PropertyValue) throws(FormatError) -> Int {
+    switch value {
+    case .null:
+      throw FormatError(.binaryPlist, .unencodable, "a null")
+    case .boolean(let value):
+      return begin(value ? 0x09 : 0x08)
+    case .integer(let value):
+      return begin { $0.appendInteger(value) }
+    case .unsignedInteger(let value):
+      guard let small = Int64(exactly: value) else {
+        return begin { writer in
+          writer.bytes.append(0x14)
+          writer.append(0, width: 8)
+          writer.append(value, width: 8)
+        }
+      }
+      return begin { $0.appendInteger(small) }
+    case .real(let value):
+      return begin(0x23, value.bitPattern)
+    case .date(let date):
+      return begin(0x33, date.secondsSinceReferenceDate.bitPattern)
+    case .data(let data):
+      return begin { writer in
+        writer.appendMarker(0x40, count: data.count)
+        writer.bytes.append(contentsOf: data)
+      }
+    case .string(let text):
+      return write(text)
+    case .uid(let value):
+      let width = Self.width(of: value)
+      return begin { writer in
+        writer.bytes.append(0x80 | UInt8(width - 1))
+        writer.append(value, width: width)
+      }
+    case .array(let values):
+      return try write(values, marker: 0xA0)
+    case .set(let values):
+      return try write(values, marker: 0xC0)
+    case .dictionary(let dictionary):
+      return try write(dictionary)
+    }
+  }
+
+  private mutating func write(_ text: String) -> Int {
+    if let index = texts[ExactText(text: text)], index >= 0 { return index }
+    let index = begin { writer in
+      if text.utf8.allSatisfy({ $0 < 0x80 }) {
+        writer.appendMarker(0x50, count: text.utf8.count)
+        writer.bytes.append(contentsOf: text.utf8)
+      } else {
+        writer.appendMarker(0x60, count: text.utf16.count)
+        for unit in text.utf16 { writer.append(UInt64(unit), width: 2) }
+      }
+    }
+    texts[ExactText(text: text)] = index
+    return index
+  }
+
+  private mutating func write(_ values: [PropertyValue], marker: UInt8) throws(FormatError) -> Int {
+    var indices: [Int] = []
+    indices.reserveCapacity(values.count)
+    for value in values { indices.append(try write(value)) }
+    return begin { writer in
+      writer.appendMarker(marker, count: indices.count)
+      writer.appendReferences(indices)
+    }
+  }
+
+  private mutating func write(_ dictionary: PropertyDictionary) throws(FormatError) -> Int {
+    var keys: [Int] = []
+    var values: [Int] = []
+    for entry in dictionary.entries {
+      keys.append(try write(entry.key))
+      values.append(try write(entry.value))
+    }
+    return begin { writer in
+      writer.appendMarker(0xD0, count: keys.count)
+      writer.appendReferences(keys)
+      writer.appendReferences(values)
+    }
+  }
+
+  private mutating func begin(_ body: (inout BinaryPlistWriter) -> Void) -> Int {
+    offsets.append(bytes.count)
+    body(&self)
+    return offsets.count - 1
+  }
+
+  private mutating func begin(_ marker: UInt8, _ bitPattern: UInt64? = nil) -> Int {
+    begin { writer in
+      writer.bytes.append(marker)
+      if let bitPattern { writer.append(bitPattern, width: 8) }
+    }
+  }
+
+  private mutating func appendMarker(_ marker: UInt8, count: Int) {
+    if count < 15 {
+      bytes.append(marker | UInt8(count))
+    } else {
+      bytes.append(marker | 0xF)
+      appendInteger(Int64(count))
+    }
+  }
+
+  /// Non-negative numbers are unsigned up to four bytes, everything else takes eight.
+  private mutating func appendInteger(_ value: Int64) {
+    let width = value < 0 ? 8 : Self.width(of: UInt64(value))
+    bytes.append(0x10 | UInt8(width.trailingZeroBitCount))
+    append(UInt64(bitPattern: value), width: width)
+  }
+
+  private mutating func appendReferences(_ indices: [Int]) {
+    for index in indices { append(UInt64(index), width: referenceWidth) }
+  }
+
+  private mutating func append(_ value: UInt64, width: Int) {
+    for shift in stride(from: 8 * (width - 1), through: 0, by: -8) {
+      bytes.append(UInt8(truncatingIfNeeded: value >> UInt64(shift)))
+    }
+  }
+
+  /// 1, 2, 4 or 8 bytes.
+  private static func width(of value: UInt64) -> Int {
+    switch value {
+    case ...0xFF: 1
+    case ...0xFFFF: 2
+    case ...0xFFFF_FFFF: 4
+    default: 8
+    }
+  }
+}

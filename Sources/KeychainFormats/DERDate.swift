@@ -1,0 +1,165 @@
+/// The texts of dates in Apple's DER, to and from seconds since 2001-01-01T00:00:00Z.
+///
+/// Source: Apple Security `der_date.c` and the regression test `su-16-cfdate-der`.
+public enum DERDate {
+  enum Fault: Error {
+    /// The text does not follow its grammar.
+    case malformed
+    /// It does, and names a moment that does not exist.
+    case outOfRange
+
+    var reason: String {
+      switch self {
+      case .malformed: "a date whose text is malformed"
+      case .outOfRange: "a date with a field out of range"
+      }
+    }
+  }
+
+  /// The GeneralizedTime text of a date, or `nil` where it has none: no number, or outside the years 0 to 9999.
+  public static func text(of date: KeychainDate) -> String? {
+    encode(date).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The date that a GeneralizedTime text says; it remembers the text.
+  ///
+  /// - Throws: `.malformed` for another text or a moment that does not exist.
+  public static func date(of text: String) throws(FormatError) -> KeychainDate {
+    do throws(Fault) {
+      return try decode(Array(text.utf8))
+    } catch {
+      throw FormatError(.der, .malformed, error.reason)
+    }
+  }
+
+  /// What Apple's decoder puts in the place of a malformed date of an item: 2001-03-24T00:00:00Z.
+  static let repaired = KeychainDate(secondsSinceReferenceDate: 82 * 86_400)
+
+  /// How many digits of a fraction count.
+  private static let maximumFractionDigits = 19
+
+  /// `YYYYMMDDhhmmss[.f…]` with `Z`, `+hhmm` or `-hhmm`; a fraction has digits and does not end in zero.
+  static func decode(_ text: [UInt8]) throws(Fault) -> KeychainDate {
+    var reader = FieldReader(text)
+    let year = try reader.number(digits: 4)
+    let seconds = try reader.moment(year: year, allowsFraction: true)
+    return KeychainDate(
+      secondsSinceReferenceDate: seconds, encodedText: String(decoding: text, as: UTF8.self))
+  }
+
+  /// `YYMMDDhhmmss` with a zone. Years from 50 on belong to the last century.
+  static func decodeUTCTime(_ text: [UInt8]) throws(Fault) -> KeychainDate {
+    var reader = FieldReader(text)
+    let year = try reader.number(digits: 2)
+    return KeychainDate(
+      secondsSinceReferenceDate: try reader.moment(year: year + (year < 50 ? 2000 : 1900), allowsFraction: false))
+  }
+
+  /// The GeneralizedTime text of a date: the one it was read from, if that still says the same moment.
+  ///
+  /// - Returns: `nil` for a date without a text of its own outside the years 0 to 9999, or that is no number.
+  static func encode(_ date: KeychainDate) -> [UInt8]? {
+    if let text = date.encodedText.map({ Array($0.utf8) }), let decoded = try? decode(text), decoded == date {
+      return text
+    }
+    return encode(date.secondsSinceReferenceDate)
+  }
+
+  /// The text of a number of seconds, with the fewest fraction digits that still say this number.
+  static func encode(_ seconds: Double) -> [UInt8]? {
+    let wholeSeconds = seconds.rounded(.down)
+    guard let whole = Int64(exactly: wholeSeconds), abs(whole) < 400_000_000_000 else { return nil }
+    let (days, secondOfDay) = whole.quotientAndRemainder(flooredBy: 86_400)
+    let date = CivilDate(daysSinceReference: days)
+    guard (0...9999).contains(date.year) else { return nil }
+    var text = padded(date.year, 4) + padded(date.month, 2) + padded(date.day, 2)
+    text += padded(secondOfDay / 3600, 2) + padded(secondOfDay / 60 % 60, 2) + padded(secondOfDay % 60, 2)
+    let fraction = fractionDigits(of: seconds)
+    if !fraction.isEmpty { text += [UInt8(ascii: ".")] + fraction }
+    return text + [UInt8(ascii: "Z")]
+  }
+
+  private static func padded(_ number: Int64, _ width: Int) -> [UInt8] {
+    let digits = Array(String(number).utf8)
+    return [UInt8](repeating: UInt8(ascii: "0"), count: max(0, width - digits.count)) + digits
+  }
+
+  /// The digits after the point, counted up from the whole second below: those of the shortest decimal that gives this
+  /// double again, and for a negative number their complement to one, done in decimal.
+  private static func fractionDigits(of seconds: Double) -> [UInt8] {
+    let parts = seconds.magnitude.description.split(separator: "e")
+    let mantissa = (parts.first ?? "").split(separator: ".", omittingEmptySubsequences: false).map { Array($0.utf8) }
+    let exponent = parts.count == 2 ? Int(parts[1]) ?? 0 : 0
+    let integerDigits = mantissa.first ?? []
+    let digits = integerDigits + (mantissa.count == 2 ? mantissa[1] : [])
+    let pointPosition = integerDigits.count + exponent
+    var fraction =
+      pointPosition >= 0
+      ? Array(digits.dropFirst(pointPosition))
+      : [UInt8](repeating: UInt8(ascii: "0"), count: -pointPosition) + digits
+    while fraction.last == UInt8(ascii: "0") { fraction.removeLast() }
+    guard seconds < 0, let last = fraction.indices.last else { return fraction }
+    return fraction.indices.map { index in
+      UInt8(ascii: "0") + (index == last ? 10 : 9) - (fraction[index] - UInt8(ascii: "0"))
+    }
+  }
+
+  /// Reads the fields of a date text.
+  private struct FieldReader {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ text: [UInt8]) { rest = text[...] }
+
+    mutating func number(digits: Int) throws(Fault) -> Int64 {
+      let field = rest.prefix(digits)
+      guard field.count == digits, field.allSatisfy(Self.isDigit) else { throw .malformed }
+      rest = rest.dropFirst(digits)
+      return field.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+
+    /// Everything after the year, and the seconds since 2001 that it all says.
+    mutating func moment(year: Int64, allowsFraction: Bool) throws(Fault) -> Double {
+      let month = try number(digits: 2)
+      let day = try number(digits: 2)
+      let hour = try number(digits: 2)
+      let minute = try number(digits: 2)
+      let second = try number(digits: 2)
+      let fraction = allowsFraction ? try self.fraction() : 0
+      let zone = try zoneSeconds()
+      guard rest.isEmpty else { throw .malformed }
+      guard (1...12).contains(month), (1...CivilDate.daysInMonth(month, of: year)).contains(day), hour < 24,
+        minute < 60, second <= 61
+      else { throw .outOfRange }
+      let days = CivilDate(year: year, month: month, day: day).daysSinceReference
+      return Double(days * 86_400 + hour * 3600 + minute * 60 + second - zone) + fraction
+    }
+
+    private mutating func fraction() throws(Fault) -> Double {
+      guard rest.first == UInt8(ascii: ".") else { return 0 }
+      rest.removeFirst()
+      let digits = rest.prefix(while: Self.isDigit)
+      guard let last = digits.last, last != UInt8(ascii: "0") else { throw .malformed }
+      rest = rest.dropFirst(digits.count)
+      let counted = digits.prefix(maximumFractionDigits)
+      let numerator = counted.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - UInt8(ascii: "0")) }
+      return Double(numerator) / counted.reduce(1.0) { denominator, _ in denominator * 10 }
+    }
+
+    private mutating func zoneSeconds() throws(Fault) -> Int64 {
+      guard let sign = rest.popFirst() else { throw .malformed }
+      switch sign {
+      case UInt8(ascii: "Z"):
+        return 0
+      case UInt8(ascii: "+"), UInt8(ascii: "-"):
+        let hours = try number(digits: 2)
+        let minutes = try number(digits: 2)
+        guard hours < 24, minutes < 60 else { throw .outOfRange }
+        return (hours * 3600 + minutes * 60) * (sign == UInt8(ascii: "-") ? -1 : 1)
+      default:
+        throw .malformed
+      }
+    }
+  }
+}

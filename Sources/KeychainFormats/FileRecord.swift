@@ -1,0 +1,68 @@
+/// What a backup's manifest says about one file: the `MBFile` object that its row holds as a keyed archive.
+///
+/// Source: iphone_backup_decrypt and dissect.target, which read it; backups of iOS 10 and later, which hold it.
+public struct FileRecord: Sendable, Hashable {
+  public var relativePath: String
+  /// Where a symbolic link points. It comes from the archive and may name any place.
+  public var target: String?
+  /// SHA-1 of the stored bytes, twenty bytes.
+  public var digest: [UInt8]?
+  /// The file's own key, in an encrypted backup.
+  public var encryptionKey: ClassWrappedKey?
+  /// `st_mode` with the type bits.
+  public var mode: UInt32
+  public var inode: UInt64
+  public var userID: Int64
+  public var groupID: Int64
+  /// Unix seconds, as are the two others.
+  public var lastModified: Int64
+  public var lastStatusChange: Int64
+  public var birth: Int64
+  /// What the device recorded as the plain length. Not always right: the padding says the real one.
+  public var size: Int64
+  public var protectionClass: KeyClass
+  /// A binary property list of names and data, as it is stored.
+  public var extendedAttributes: [UInt8]?
+  /// `st_flags`.
+  public var flags: Int64
+
+  public init(
+    relativePath: String, target: String? = nil, digest: [UInt8]? = nil, encryptionKey: ClassWrappedKey? = nil,
+    mode: UInt32, inode: UInt64 = 0, userID: Int64 = 501, groupID: Int64 = 501, lastModified: Int64 = 0,
+    lastStatusChange: Int64 = 0, birth: Int64 = 0, size: Int64 = 0, protectionClass: KeyClass,
+    extendedAttributes: [UInt8]? = nil, flags: Int64 = 0
+  ) {
+    self.relativePath = relativePath
+    self.target = target
+    self.digest = digest
+    self.encryptionKey = encryptionKey
+    self.mode = mode
+    self.inode = inode
+    self.userID = userID
+    self.groupID = groupID
+    self.lastModified = lastModified
+    self.lastStatusChange = lastStatusChange
+    self.birth = birth
+    self.size = size
+    self.protectionClass = protectionClass
+    self.extendedAttributes = extendedAttributes
+    self.flags = flags
+  }
+
+  /// What a mode's type bits say the file is.
+  public enum FileType: Sendable, Hashable {
+    case regular
+    case directory
+    case symbolicLink
+    case other
+  }
+
+  public var fileType: FileType {
+    switch mode & 0xF000 {
+    case 0x8000: .regular
+    case 0x4000: .directory
+    case 0xA000: .symbolicLink
+    default: .other
+    }
+  }
+}

@@ -1,0 +1,105 @@
+extension Keybag {
+  /// The four bytes that say what a record holds.
+  public struct Tag: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    /// The four bytes as a big-endian number, so that any bytes can be kept.
+    public let rawValue: UInt32
+
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    private init(_ text: StaticString) {
+      rawValue = text.withUTF8Buffer { $0.reduce(0) { $0 << 8 | UInt32($1) } }
+    }
+
+    public static let version = Tag("VERS")
+    public static let type = Tag("TYPE")
+    public static let uuid = Tag("UUID")
+    public static let hmacKey = Tag("HMCK")
+    public static let wrap = Tag("WRAP")
+    public static let salt = Tag("SALT")
+    public static let iterations = Tag("ITER")
+    public static let dpwt = Tag("DPWT")
+    public static let dpic = Tag("DPIC")
+    public static let dpsl = Tag("DPSL")
+    public static let keyClass = Tag("CLAS")
+    public static let keyType = Tag("KTYP")
+    public static let wrappedKey = Tag("WPKY")
+    public static let publicKey = Tag("PBKY")
+    /// The keybag inside a system bag's outer records.
+    public static let data = Tag("DATA")
+    /// The signature beside it.
+    public static let signature = Tag("SIGN")
+
+    /// The four letters, or the number in hexadecimal where they are not printable.
+    public var description: String {
+      let bytes = [UInt8](bigEndian: rawValue)
+      guard bytes.allSatisfy({ (0x20...0x7E).contains($0) }) else { return "0x" + String(rawValue, radix: 16) }
+      return String(decoding: bytes, as: UTF8.self)
+    }
+  }
+
+  /// One record: a tag, a big-endian length and as many bytes. Integers are four big-endian bytes.
+  ///
+  /// Printing one shows no bytes of its value, which may be a wrapped key.
+  public struct Record: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    public let tag: Tag
+    public var value: [UInt8]
+
+    public init(_ tag: Tag, _ value: [UInt8]) {
+      self.tag = tag
+      self.value = value
+    }
+
+    init(_ tag: Tag, _ word: UInt32) { self.init(tag, [UInt8](bigEndian: word)) }
+
+    var byteCount: Int { 8 + value.count }
+    public var description: String { "\(tag) of \(value.count) bytes" }
+    public var customMirror: Mirror { Mirror(self, children: ["tag": tag, "count": value.count]) }
+  }
+
+  /// Reads records to the end of the bytes.
+  static func records(of bytes: [UInt8]) throws(FormatError) -> [Record] {
+    guard bytes.count <= maximumByteCount else {
+      throw FormatError(.keybag, .overLimit, "\(bytes.count) bytes; at most \(maximumByteCount) are accepted")
+    }
+    guard !bytes.isEmpty else { throw FormatError(.keybag, .truncated, "it is empty", offset: 0) }
+    return try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> [Record] in
+      var cursor = ByteCursor(buffer, format: .keybag)
+      var records: [Record] = []
+      while !cursor.isAtEnd {
+        let tag = Tag(rawValue: try cursor.takeBigEndianWord("a record's tag"))
+        let length = try cursor.takeBigEndianWord("the length of \(tag)")
+        guard let count = Int(exactly: length) else {
+          throw FormatError(.keybag, .truncated, "\(tag) of \(length) bytes does not fit", offset: cursor.offset)
+        }
+        records.append(Record(tag, try cursor.takeBytes(count, "\(tag)")))
+      }
+      return records
+    }
+  }
+
+  static func serialized(_ records: some Sequence<Record>) -> [UInt8] {
+    records.reduce(into: []) { bytes, record in
+      bytes.append(bigEndian: record.tag.rawValue)
+      bytes.append(bigEndian: UInt32(truncatingIfNeeded: record.value.count))
+      bytes.append(contentsOf: record.value)
+    }
+  }
+}
+
+extension [Keybag.Record] {
+  func value(of tag: Keybag.Tag) -> [UInt8]? { first { $0.tag == tag }?.value }
+
+  func word(of tag: Keybag.Tag) -> UInt32? { value(of: tag)?.bigEndianWord }
+
+  /// Replaces the first record's value in place, adds a record at the end where there is none, removes all with `nil`.
+  mutating func set(_ tag: Keybag.Tag, to value: [UInt8]?) {
+    guard let value else { return removeAll { $0.tag == tag } }
+    if let index = firstIndex(where: { $0.tag == tag }) {
+      self[index].value = value
+    } else {
+      append(Keybag.Record(tag, value))
+    }
+  }
+
+  mutating func set(_ tag: Keybag.Tag, to word: UInt32?) { set(tag, to: word.map { [UInt8](bigEndian: $0) }) }
+}

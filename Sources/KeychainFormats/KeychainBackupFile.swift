@@ -1,0 +1,165 @@
+/// The keychain of a backup: `keychain-backup.plist` in `KeychainDomain`, with its items sealed.
+///
+/// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `SecServerImportKeychainInPlist`).
+public struct KeychainBackupFile: Sendable, Hashable {
+  /// One item as the file holds it.
+  public struct Entry: Sendable, Hashable {
+    public var kind: ItemKind
+    /// The sealed item; `nil` where the file has none, which makes the item unreadable and no other.
+    public var blob: [UInt8]?
+    public var persistentReference: [UInt8]?
+    /// Where the blob's bytes begin in the file that was read, in bytes from its start.
+    public var blobOffset: Int?
+
+    public init(kind: ItemKind, blob: [UInt8]?, persistentReference: [UInt8]? = nil, blobOffset: Int? = nil) {
+      self.kind = kind
+      self.blob = blob
+      self.persistentReference = persistentReference
+      self.blobOffset = blobOffset
+    }
+  }
+
+  public static let maximumEntryCount = 200_000
+
+  /// The lower-case UUID of the bag the items are sealed for. Old backups have none.
+  public var keybagUUID: String?
+  /// In the order genp, inet, cert, keys, and within each as the file has them.
+  public var entries: [Entry]
+  /// Keys of the file that stand for no kind of item, or whose value is neither an array nor a dictionary.
+  public private(set) var ignoredKeys: [String] = []
+
+  private enum Key {
+    static let keybagUUID = "keybag-uuid"
+    static let identities = "idnt"
+    static let blob = "v_Data"
+    static let persistentReference = "v_PersistentRef"
+  }
+
+  public init(keybagUUID: String?, entries: [Entry]) {
+    self.keybagUUID = keybagUUID
+    self.entries = entries
+  }
+
+  /// Reads a file.
+  ///
+  /// What makes a device refuse the whole file is refused here too: a key that is no string, a key `idnt`, an element
+  /// that is no dictionary.
+  /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
+  public init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .standard) throws(FormatError) {
+    self = try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
+      var reader = KeychainFileReader(
+        builder: BinaryPlistBuilder(try BinaryPlistDocument(buffer, limits: limits), limits: limits))
+      return try reader.file()
+    }
+  }
+
+  /// The file as a binary property list. Kinds without items have no key.
+  ///
+  /// - Throws: `.overLimit` for more entries than `maximumEntryCount`.
+  public func serialized() throws(FormatError) -> [UInt8] {
+    guard entries.count <= Self.maximumEntryCount else {
+      throw FormatError(
+        .keychainFile, .overLimit, "\(entries.count) items; at most \(Self.maximumEntryCount) are accepted")
+    }
+    var root = PropertyDictionary()
+    if let keybagUUID { root[Key.keybagUUID] = .string(keybagUUID) }
+    for kind in ItemKind.allCases {
+      let items = entries.filter { $0.kind == kind }.map { entry in
+        var item = PropertyDictionary()
+        item[Key.blob] = entry.blob.map(PropertyValue.data)
+        item[Key.persistentReference] = entry.persistentReference.map(PropertyValue.data)
+        return PropertyValue.dictionary(item)
+      }
+      if !items.isEmpty { root[kind.rawValue] = .array(items) }
+    }
+    return try BinaryPlist.encode(.dictionary(root))
+  }
+
+  /// Reads the file object by object, so that each blob's place is known.
+  private struct KeychainFileReader {
+    var builder: BinaryPlistBuilder
+
+    private var document: BinaryPlistDocument { builder.document }
+
+    init(builder: BinaryPlistBuilder) { self.builder = builder }
+
+    mutating func file() throws(FormatError) -> KeychainBackupFile {
+      guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
+        throw try malformed("it is no dictionary", at: document.rootIndex)
+      }
+      var file = KeychainBackupFile(keybagUUID: nil, entries: [])
+      var indices: [String: Int] = [:]
+      for position in 0..<keys.count {
+        let keyIndex = try document.index(position, of: keys)
+        guard let key = try builder.value(at: keyIndex).stringValue else {
+          throw try malformed("a key that is no string", at: keyIndex)
+        }
+        guard key != Key.identities else { throw try malformed("a key idnt, which no backup has", at: keyIndex) }
+        let index = try document.index(position, of: values)
+        guard indices.updateValue(indices[key] ?? index, forKey: key) == nil else { continue }
+        if ItemKind(rawValue: key) == nil, key != Key.keybagUUID { file.ignoredKeys.append(key) }
+      }
+      if let index = indices[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
+      for kind in ItemKind.allCases {
+        guard let index = indices[kind.rawValue] else { continue }
+        if let entries = try entries(of: kind, at: index, room: maximumEntryCount - file.entries.count) {
+          file.entries += entries
+        } else {
+          file.ignoredKeys.append(kind.rawValue)
+        }
+      }
+      return file
+    }
+
+    private mutating func entries(of kind: ItemKind, at index: Int, room: Int) throws(FormatError) -> [Entry]? {
+      switch try document.object(at: index) {
+      case .dictionary:
+        try checkRoom(room, for: 1, at: index)
+        return [try entry(of: kind, at: index)]
+      case .array(let references):
+        try checkRoom(room, for: references.count, at: index)
+        var entries: [Entry] = []
+        entries.reserveCapacity(references.count)
+        for position in 0..<references.count {
+          entries.append(try entry(of: kind, at: document.index(position, of: references)))
+        }
+        return entries
+      default:
+        return nil
+      }
+    }
+
+    private func checkRoom(_ room: Int, for count: Int, at index: Int) throws(FormatError) {
+      guard count <= room else {
+        throw FormatError(
+          .keychainFile, .overLimit, "more than \(maximumEntryCount) items",
+          offset: try document.offset(ofObject: index))
+      }
+    }
+
+    private mutating func entry(of kind: ItemKind, at index: Int) throws(FormatError) -> Entry {
+      guard case .dictionary(let keys, let values) = try document.object(at: index) else {
+        throw try malformed("an item that is no dictionary", at: index)
+      }
+      var entry = Entry(kind: kind, blob: nil)
+      for position in 0..<keys.count {
+        let key = try builder.value(at: document.index(position, of: keys)).stringValue
+        guard key == Key.blob || key == Key.persistentReference else { continue }
+        let valueIndex = try document.index(position, of: values)
+        guard case .data(let range) = try document.object(at: valueIndex) else { continue }
+        let data = try builder.value(at: valueIndex).dataValue
+        if key == Key.blob, entry.blob == nil {
+          entry.blob = data
+          entry.blobOffset = range.lowerBound
+        } else if key == Key.persistentReference, entry.persistentReference == nil {
+          entry.persistentReference = data
+        }
+      }
+      return entry
+    }
+
+    private func malformed(_ reason: String, at index: Int) throws(FormatError) -> FormatError {
+      FormatError(.keychainFile, .malformed, reason, offset: try document.offset(ofObject: index))
+    }
+  }
+}

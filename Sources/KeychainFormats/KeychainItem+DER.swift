@@ -1,0 +1,116 @@
+extension KeychainItem {
+  /// Reads a decrypted item of blob version 3: one DER dictionary with string keys that takes up all of the bytes.
+  ///
+  /// Secrets are copied into `SensitiveBytes` and nowhere else. Malformed dates become 2001-03-24, as on a device.
+  /// - Parameter kind: The kind of the table or array the item came from; it decides which attributes are secrets.
+  /// - Throws: `.malformed`, `.truncated`, `.trailingBytes` or `.overLimit`, with the offset.
+  public init(derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
+    var decoder = try DERDecoder(bytes, format: .item, dates: .substitute)
+    let dictionary = try decoder.onlyElement()
+    guard dictionary.tag == DERPropertyList.Tag.dictionary else {
+      throw decoder.malformed(dictionary, "an item that is no dictionary")
+    }
+    self.init(kind: kind)
+    var seen: Set<AttributeCode> = []
+    var contents = dictionary.contents
+    while !contents.isAtEnd {
+      let pair = try decoder.pair(in: &contents)
+      let code = AttributeCode(rawValue: try decoder.string(of: pair.key))
+      if code.isSecret(in: kind) {
+        let secret = try Self.secret(of: pair.value, code: code, decoder: decoder)
+        if seen.insert(code).inserted { secrets[code] = secret }
+      } else {
+        let value = try decoder.value(of: pair.value, depth: 2)
+        if seen.insert(code).inserted, value != .null { attributes[code] = value }
+      }
+    }
+  }
+
+  public init(derDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
+    self = try bytes.withBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainItem in
+      try KeychainItem(derDictionary: buffer, kind: kind)
+    }
+  }
+
+  /// Data, or text as its UTF-8; a null stands for an absent secret.
+  private static func secret(
+    of value: DERDecoder.Element, code: AttributeCode, decoder: DERDecoder
+  ) throws(FormatError) -> SensitiveBytes? {
+    switch value.tag {
+    case DERPropertyList.Tag.data, DERPropertyList.Tag.string:
+      var contents = value.contents
+      let range = try contents.take(contents.remaining, "the secret")
+      return SensitiveBytes(copying: contents.lend(range))
+    case DERPropertyList.Tag.null:
+      return nil
+    default:
+      throw decoder.malformed(value, "a value of \(code.rawValue) that is no data")
+    }
+  }
+
+  /// The item's plaintext for a blob of version 3, secrets included: byte for byte what was read, if nothing changed.
+  ///
+  /// - Throws: `.unencodable` for a value DER has no form for, or a secret's code among the attributes.
+  public func derDictionary() throws(FormatError) -> SensitiveBytes {
+    for code in attributes.keys where code.isSecret(in: kind) {
+      throw FormatError(.item, .unencodable, "\(code.rawValue) stands among the attributes and belongs to the secrets")
+    }
+    return try ItemEncoder(keepsDateText: true).encode(attributes: attributes, secrets: secrets)
+  }
+}
+
+extension AttributeCode {
+  /// Whether an item of this kind keeps the attribute's value with its secrets (flag D).
+  func isSecret(in kind: ItemKind) -> Bool {
+    AttributeTable.definition(of: self, in: kind)?.flags.contains(.returnedAsData) ?? false
+  }
+}
+
+/// Writes the dictionary of an item into memory that is wiped, its secrets straight from theirs.
+struct ItemEncoder {
+  let keepsDateText: Bool
+
+  /// One pair: everything up to the value's contents, and the contents where they are a secret.
+  private struct Pair {
+    var head: [UInt8]
+    var secret: SensitiveBytes?
+
+    var byteCount: Int { head.count + (secret?.count ?? 0) }
+  }
+
+  func encode(
+    attributes: [AttributeCode: PropertyValue], secrets: [AttributeCode: SensitiveBytes]
+  ) throws(FormatError) -> SensitiveBytes {
+    let encoder = DEREncoder(keepsDateText: keepsDateText)
+    var pairs: [Pair] = []
+    for (code, value) in attributes where value != .null {
+      let contents =
+        DEREncoder.element(DERPropertyList.Tag.string, Array(code.rawValue.utf8))
+        + (try encoder.encode(value, depth: 2))
+      pairs.append(Pair(head: DEREncoder.element(DERPropertyList.Tag.sequence, contents)))
+    }
+    for (code, secret) in secrets {
+      let contents =
+        DEREncoder.element(DERPropertyList.Tag.string, Array(code.rawValue.utf8))
+        + DEREncoder.header(DERPropertyList.Tag.data, count: secret.count)
+      let head = DEREncoder.header(DERPropertyList.Tag.sequence, count: contents.count + secret.count)
+      pairs.append(Pair(head: head + contents, secret: secret))
+    }
+    // The keys differ and none begins another, so no comparison ever reaches a value.
+    pairs.sort { $0.head.lexicographicallyPrecedes($1.head) }
+    let count = pairs.reduce(0) { $0 + $1.byteCount }
+    let head = DEREncoder.header(DERPropertyList.Tag.dictionary, count: count)
+    return SensitiveBytes(count: head.count + count) { target in
+      var offset = 0
+      func append(_ bytes: UnsafeRawBufferPointer) {
+        UnsafeMutableRawBufferPointer(rebasing: target[offset..<(offset + bytes.count)]).copyMemory(from: bytes)
+        offset += bytes.count
+      }
+      head.withUnsafeBytes { append($0) }
+      for pair in pairs {
+        pair.head.withUnsafeBytes { append($0) }
+        pair.secret?.withBytes { append($0) }
+      }
+    }
+  }
+}

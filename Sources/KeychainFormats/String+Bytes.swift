@@ -1,0 +1,16 @@
+extension String {
+  /// Whether the two are the same bytes; `==` also takes composed and decomposed letters as equal.
+  func hasSameBytes(as other: String) -> Bool {
+    guard utf8.count == other.utf8.count else { return false }
+    let compared = utf8.withContiguousStorageIfAvailable { mine in
+      other.utf8.withContiguousStorageIfAvailable { theirs in mine.elementsEqual(theirs) }
+    }
+    return (compared ?? nil) ?? utf8.elementsEqual(other.utf8)
+  }
+
+  /// Feeds the bytes, so that texts with the same bytes hash alike.
+  func hashBytes(into hasher: inout Hasher) {
+    let fed: Void? = utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    if fed == nil { Array(utf8).withUnsafeBytes { hasher.combine(bytes: $0) } }
+  }
+}

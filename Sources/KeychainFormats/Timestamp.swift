@@ -1,0 +1,96 @@
+/// RFC 3339 text in UTC ("2026-11-20T18:04:00.25Z") of a moment, with as many digits of the second as it has.
+package enum Timestamp {
+  private static let secondsPerDay: Double = 86_400
+  /// Years 1 to 9999 are representable; a moment outside them is written as the nearest end.
+  private static let earliest: Double = -63_113_904_000
+  private static let latest: Double = 252_423_993_599
+
+  package static func text(of date: KeychainDate) -> String {
+    let seconds = date.secondsSinceReferenceDate
+    let clamped = seconds.isNaN ? 0 : min(max(seconds, earliest), latest)
+    let whole = clamped.rounded(.down)
+    let days = (whole / secondsPerDay).rounded(.down)
+    let secondOfDay = Int(whole - days * secondsPerDay)
+    let date = CivilDate(daysSinceReference: Int64(days))
+    let clock = "\(two(secondOfDay / 3600)):\(two(secondOfDay / 60 % 60)):\(two(secondOfDay % 60))"
+    let yearText = String(repeating: "0", count: max(0, 4 - String(date.year).count)) + String(date.year)
+    return "\(yearText)-\(two(Int(date.month)))-\(two(Int(date.day)))T\(clock)\(fraction(of: clamped))Z"
+  }
+
+  /// The day alone ("2026-11-20"), in UTC.
+  package static func day(of date: KeychainDate) -> String { String(text(of: date).prefix(10)) }
+
+  /// - Returns: `nil` where the text is not RFC 3339 or names a day or time that does not exist.
+  package static func date(from text: String) -> KeychainDate? {
+    var cursor = Cursor(bytes: Array(text.utf8))
+    guard let year = cursor.number(digits: 4), cursor.take("-"), let month = cursor.number(digits: 2), cursor.take("-"),
+      let day = cursor.number(digits: 2), cursor.take("T") || cursor.take("t"), let hour = cursor.number(digits: 2),
+      cursor.take(":"), let minute = cursor.number(digits: 2), cursor.take(":"), let second = cursor.number(digits: 2)
+    else { return nil }
+    var fraction = ""
+    if cursor.take(".") {
+      fraction = cursor.digits()
+      if fraction.isEmpty { return nil }
+    }
+    guard let offset = cursor.offset(), cursor.isAtEnd, (1...12).contains(month), hour < 24, minute < 60, second < 60
+    else { return nil }
+    let date = CivilDate(year: Int64(year), month: Int64(month), day: Int64(day))
+    guard (1...CivilDate.daysInMonth(date.month, of: date.year)).contains(date.day) else { return nil }
+    let whole = Int(date.daysSinceReference) * 86_400 + hour * 3600 + minute * 60 + second - offset
+    // Parsed as one decimal, so that a text that was written here gives back the very same number.
+    let seconds = whole >= 0 ? Double("\(whole).\(fraction)0") : Double("0.\(fraction)0").map { Double(whole) + $0 }
+    return seconds.map { KeychainDate(secondsSinceReferenceDate: $0) }
+  }
+
+  private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
+  /// The digits behind the point, with the point; empty for a whole second.
+  private static func fraction(of seconds: Double) -> String {
+    let part = seconds >= 0 ? seconds : ((seconds - seconds.rounded(.down)) * 1e9).rounded() / 1e9
+    let text = part.description
+    guard let point = text.firstIndex(of: "."), !text.contains("e") else { return "" }
+    let digits = text[text.index(after: point)...]
+    return digits == "0" ? "" : ".\(digits)"
+  }
+
+  private struct Cursor {
+    let bytes: [UInt8]
+    var position = 0
+
+    var isAtEnd: Bool { position == bytes.count }
+
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+      guard position < bytes.count, UInt32(bytes[position]) == character.value else { return false }
+      position += 1
+      return true
+    }
+
+    mutating func number(digits count: Int) -> Int? {
+      guard bytes.count - position >= count else { return nil }
+      var value = 0
+      for byte in bytes[position..<position + count] {
+        guard (0x30...0x39).contains(byte) else { return nil }
+        value = value * 10 + Int(byte - 0x30)
+      }
+      position += count
+      return value
+    }
+
+    /// At most 30 digits, so that a long text cannot cost anything.
+    mutating func digits() -> String {
+      let found = bytes[position...].prefix(30).prefix { (0x30...0x39).contains($0) }
+      position += found.count
+      return String(decoding: found, as: UTF8.self)
+    }
+
+    /// Seconds east of Greenwich.
+    mutating func offset() -> Int? {
+      if take("Z") || take("z") { return 0 }
+      let sign = take("+") ? 1 : take("-") ? -1 : 0
+      guard sign != 0, let hours = number(digits: 2), take(":"), let minutes = number(digits: 2), hours < 24,
+        minutes < 60
+      else { return nil }
+      return sign * (hours * 3600 + minutes * 60)
+    }
+  }
+}

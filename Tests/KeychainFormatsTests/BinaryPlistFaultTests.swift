@@ -1,0 +1,186 @@
+import KeychainFormats
+import TestSupport
+import Testing
+
+/// A binary property list put together by hand.
+struct PlistRecipe {
+  var header = Array("bplist00".utf8)
+  var objects: [[UInt8]]
+  var root: UInt64 = 0
+  var count: UInt64?
+  var offsetWidth: UInt8 = 1
+  var referenceWidth: UInt8 = 1
+  var tableOffset: UInt64?
+  var offsets: [UInt8]?
+
+  init(_ objects: [UInt8]...) { self.objects = objects }
+
+  func with(_ change: (inout PlistRecipe) -> Void) -> PlistRecipe {
+    var copy = self
+    change(&copy)
+    return copy
+  }
+
+  var objectsEnd: Int { header.count + objects.reduce(0) { $0 + $1.count } }
+  var trailer: Int { objectsEnd + (offsets?.count ?? objects.count) }
+
+  var bytes: [UInt8] {
+    var offset = header.count
+    var table: [UInt8] = []
+    for object in objects {
+      table.append(UInt8(offset))
+      offset += object.count
+    }
+    let numbers = [count ?? UInt64(objects.count), root, tableOffset ?? UInt64(objectsEnd)]
+    var bytes = header + objects.flatMap(\.self) + (offsets ?? table)
+    bytes += [0, 0, 0, 0, 0, 0, offsetWidth, referenceWidth]
+    for number in numbers { bytes += (0..<8).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
+    return bytes
+  }
+}
+
+@Suite("Binary property lists with one fault")
+struct BinaryPlistFaultTests {
+  private static let list = PlistRecipe([0xA1, 1], [0x51, 0x61])
+
+  private static func object(_ name: String, _ bytes: [UInt8], _ code: FormatError.Code, at offset: Int = 8) -> Fault {
+    Fault(name, PlistRecipe(bytes).bytes, code, at: offset)
+  }
+
+  private static func trailer(_ name: String, at offset: Int, _ change: (inout PlistRecipe) -> Void) -> Fault {
+    Fault(name, list.with(change).bytes, .malformed, at: offset)
+  }
+
+  static let trailerFaults: [Fault] = [
+    Fault("nothing at all", [], .malformed, at: 0),
+    Fault("another format", Array("<?xml version".utf8), .malformed, at: 0),
+    Fault("a header alone", Array("bplist00".utf8), .truncated, at: 8),
+    Fault("a header and 31 bytes", Array("bplist00".utf8) + [UInt8](repeating: 0, count: 31), .truncated, at: 39),
+    Fault("version 15", list.with { $0.header = Array("bplist15".utf8) }.bytes, .unsupportedVersion, at: 6),
+    trailer("an offset width of 0", at: 14 + 6) { $0.offsetWidth = 0 },
+    trailer("an offset width of 9", at: 14 + 6) { $0.offsetWidth = 9 },
+    trailer("a reference width of 0", at: 14 + 7) { $0.referenceWidth = 0 },
+    trailer("a reference width of 9", at: 14 + 7) { $0.referenceWidth = 9 },
+    trailer("no objects", at: 14 + 8) { $0.count = 0 },
+    trailer("more objects than offsets", at: 14 + 8) { $0.count = 3 },
+    trailer("a count whose table overflows", at: 14 + 8) { $0.count = .max },
+    trailer("a root beyond the objects", at: 14 + 16) { $0.root = 2 },
+    trailer("the largest root", at: 14 + 16) { $0.root = .max },
+    trailer("a table inside the header", at: 14 + 24) { $0.tableOffset = 8 },
+    trailer("a table inside the trailer", at: 14 + 24) { $0.tableOffset = 14 },
+    trailer("the largest table offset", at: 14 + 24) { $0.tableOffset = .max },
+    trailer("an object inside the header", at: 12) { $0.offsets = [7, 10] },
+    trailer("an object inside the table", at: 12) { $0.offsets = [12, 10] },
+    trailer("a reference beyond the objects", at: 9) { $0.objects[0] = [0xA1, 2] },
+    trailer("an array that holds itself", at: 8) { $0.objects[0] = [0xA1, 0] },
+  ]
+
+  static let objectFaults: [Fault] = [
+    object("the fill byte", [0x0F], .malformed),
+    object("an unknown marker", [0x70], .malformed),
+    object("an integer of 32 bytes", [0x15] + [UInt8](repeating: 0, count: 32), .malformed),
+    object("an integer above 64 bits", [0x14, 1] + [UInt8](repeating: 0, count: 15), .malformed),
+    object("an integer cut short", [0x13, 0, 0], .truncated),
+    object("a real number of 1 byte", [0x20, 0], .malformed),
+    object("a real number cut short", [0x23, 0, 0], .truncated),
+    object("a date of 4 bytes", [0x32, 0, 0, 0, 0], .malformed),
+    object("a date cut short", [0x33, 0], .truncated),
+    object("data cut short", [0x42, 0], .truncated),
+    object("data with a count that is no integer", [0x4F, 0x51, 1], .malformed),
+    object("data whose count is cut off", [0x4F], .malformed),
+    object("data with the largest count", [0x4F, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255], .truncated),
+    object("data with a negative count", [0x4F, 0x13, 255, 255, 255, 255, 255, 255, 255, 255], .malformed),
+    object("an ASCII text with another byte", [0x51, 0x80], .malformed, at: 9),
+    object("an ASCII text cut short", [0x53, 0x61], .truncated),
+    object("a UTF-16 text cut short", [0x62, 0, 0x61], .truncated),
+    object("half a surrogate pair", [0x61, 0xD8, 0x00], .malformed, at: 9),
+    object("a reference of 9 bytes", [0x88, 0, 0, 0, 0, 0, 0, 0, 0, 0], .malformed),
+    object("an array cut short", [0xA2, 0], .truncated),
+    object("an array whose size overflows", [0xAF, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255], .truncated),
+    object("a dictionary without values", [0xD1, 0], .truncated),
+  ]
+
+  @Test("the error names the fault and its place", arguments: trailerFaults + objectFaults)
+  func fault(_ fault: Fault) {
+    fault.check(.binaryPlist) { bytes throws(FormatError) in try BinaryPlist.decode(bytes) }
+  }
+
+  @Test("integers of sixteen bytes are read where they fit in sixty-four bits")
+  func wideIntegers() throws {
+    let negative = PlistRecipe([0x14] + [UInt8](repeating: 0xFF, count: 16)).bytes
+    #expect(try BinaryPlist.decode(negative) == .integer(-1))
+    let small = PlistRecipe([0x14] + [UInt8](repeating: 0, count: 15) + [9]).bytes
+    #expect(try BinaryPlist.decode(small) == .integer(9))
+    #expect(try BinaryPlist.decode(PlistRecipe([0x22, 0x3F, 0x80, 0, 0]).bytes) == .real(1))
+  }
+
+  @Test("as many levels as the limit are read, one more is not")
+  func depth() throws {
+    func nested(_ levels: Int) -> PropertyValue { (1..<levels).reduce(.array([])) { value, _ in .array([value]) } }
+    let limit = BinaryPlist.Limits.standard.maximumDepth
+    let deepest = try BinaryPlist.encode(nested(limit))
+    #expect(try BinaryPlist.decode(deepest) == nested(limit))
+    #expect { try BinaryPlist.encode(nested(limit + 1)) } throws: { ($0 as? FormatError)?.code == .overLimit }
+    var limits = BinaryPlist.Limits.standard
+    limits.maximumDepth = limit - 1
+    #expect { try BinaryPlist.decode(deepest, limits: limits) } throws: { ($0 as? FormatError)?.code == .overLimit }
+  }
+
+  @Test("a file of as many bytes as the limit is read, a byte more is not")
+  func byteCount() throws {
+    let bytes = Self.list.bytes
+    let exact = BinaryPlist.Limits(maximumByteCount: bytes.count, maximumDepth: 2, valuesPerByte: 1)
+    #expect(try BinaryPlist.decode(bytes, limits: exact) == .array([.string("a")]))
+    var limits = exact
+    limits.maximumByteCount -= 1
+    #expect { try BinaryPlist.decode(bytes, limits: limits) } throws: { ($0 as? FormatError)?.code == .overLimit }
+  }
+
+  @Test("shared containers that stand for a billion values are refused, and sharing one a few times is not")
+  func sharedContainers() throws {
+    func doubling(_ levels: Int) -> [UInt8] {
+      var recipe = PlistRecipe([0x51, 0x61]).with { $0.objects = [] }
+      for level in 0..<levels { recipe.objects.append([0xA2, UInt8(level + 1), UInt8(level + 1)]) }
+      recipe.objects.append([0x51, 0x61])
+      return recipe.bytes
+    }
+    #expect { try BinaryPlist.decode(doubling(30)) } throws: { ($0 as? FormatError)?.code == .overLimit }
+    #expect(try BinaryPlist.decode(doubling(3)).arrayValue?.count == 2)
+  }
+
+  @Test("objects that lie on top of each other are not copied again and again")
+  func overlappingObjects() throws {
+    // Objects 1 to 40 are all the same data of 100 bytes.
+    let data: [UInt8] = [0x4F, 0x10, 100] + [UInt8](repeating: 7, count: 100)
+    func list(_ copies: UInt8) -> [UInt8] {
+      let array = [0xAF, 0x10, copies] + (1...copies).map(\.self)
+      return PlistRecipe(array, data).with { recipe in
+        recipe.offsets = [8] + [UInt8](repeating: UInt8(8 + array.count), count: Int(copies))
+        recipe.count = UInt64(copies) + 1
+      }.bytes
+    }
+    #expect(try BinaryPlist.decode(list(1)).arrayValue == [.data([UInt8](repeating: 7, count: 100))])
+    #expect { try BinaryPlist.decode(list(40)) } throws: { ($0 as? FormatError)?.code == .overLimit }
+  }
+
+  @Test("as many values as the file has bytes are read where the limit is one for each, one more is not")
+  func valuesPerByte() throws {
+    let shared = [0xAA] + [UInt8](repeating: 1, count: 10)
+    let inner = [0xAA] + [UInt8](repeating: 2, count: 10)
+    let limits = BinaryPlist.Limits(maximumByteCount: 1000, maximumDepth: 10, valuesPerByte: 1)
+    // One outer array, ten inner ones, ten texts in each: 111 values.
+    let exact = PlistRecipe(shared, inner, [0x51, 0x61], [UInt8](repeating: 0, count: 43)).bytes
+    #expect(exact.count == 111)
+    #expect(try BinaryPlist.decode(exact, limits: limits).arrayValue?.count == 10)
+    let short = PlistRecipe(shared, inner, [0x51, 0x61], [UInt8](repeating: 0, count: 42)).bytes
+    #expect { try BinaryPlist.decode(short, limits: limits) } throws: { ($0 as? FormatError)?.code == .overLimit }
+  }
+
+  @Test("no prefix and no flipped bit brings the reader down")
+  func damage() throws {
+    let bytes = try BinaryPlist.encode(
+      .dictionary(["a": .array([.integer(70_000), .string("é"), .uid(1)]), "b": .data([1]), "c": .real(1)]))
+    readEveryDamage(of: bytes) { _ = try? BinaryPlist.decode($0) }
+    for count in bytes.indices { #expect(throws: FormatError.self) { try BinaryPlist.decode(Array(bytes[..<count])) } }
+  }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("What a manifest says about a file")
+struct FileRecordTests {
+  @Test("synthetic_backup: every record is read, and says the same after it was written again")
+  func synthetic() throws {
+    for vector in try TestVectors.section("synthetic_backup")["files"].elements {
+      let bytes = try vector["file_blob_hex"].bytes
+      let record = try FileRecord(archive: bytes)
+      #expect(record.relativePath == (try vector["relativePath"].string))
+      let isDirectory = try vector["flags"].integer == 2
+      #expect(record.fileType == (isDirectory ? .directory : .regular))
+      #expect((record.encryptionKey == nil) == isDirectory)
+      if let key = record.encryptionKey {
+        #expect(key.keyClass == record.protectionClass && key.wrappedKey.count == 40)
+      }
+      #expect(try FileRecord(archive: record.archived()) == record)
+    }
+  }
+
+  private static let full = FileRecord(
+    relativePath: "Library/Ünï", target: "../x", digest: [UInt8](repeating: 1, count: 20),
+    encryptionKey: ClassWrappedKey(keyClass: .fileNone, wrappedKey: [UInt8](repeating: 2, count: 40)), mode: 0o100644,
+    inode: .max, userID: -2, groupID: 0, lastModified: 1, lastStatusChange: 2, birth: -3, size: 1 << 40,
+    protectionClass: .fileNone, extendedAttributes: [9], flags: 32)
+
+  @Test("Foundation reads the archive with the device's keys, in the device's order")
+  func foundationReads() throws {
+    let bytes = try Self.full.archived()
+    let root = try #require(
+      try PropertyListSerialization.propertyList(from: Data(bytes), format: nil) as? [String: Any])
+    #expect(root["$version"] as? Int == 100_000)
+    #expect(root["$archiver"] as? String == "NSKeyedArchiver")
+    let objects = try #require(root["$objects"] as? [Any])
+    #expect(objects.first as? String == "$null")
+    #expect((objects[1] as? [String: Any])?["Size"] as? Int == 1 << 40)
+
+    let archive = try #require(try BinaryPlist.decode(bytes).dictionaryValue)
+    let record = archive["$objects"]?.arrayValue?[1].dictionaryValue
+    #expect(
+      record?.entries.compactMap(\.key.stringValue) == [
+        "$class", "RelativePath", "Target", "Digest", "EncryptionKey", "Mode", "InodeNumber", "UserID", "GroupID",
+        "LastModified", "LastStatusChange", "Birth", "Size", "ProtectionClass", "ExtendedAttributes", "Flags",
+      ])
+    #expect(archive["$top"] == .dictionary(["root": .uid(1)]))
+    #expect(try FileRecord(archive: bytes) == Self.full)
+  }
+
+  private func archive(_ record: PropertyDictionary, _ others: [PropertyValue] = []) throws -> [UInt8] {
+    try BinaryPlist.encode(
+      .dictionary([
+        "$top": .dictionary(["root": .uid(1)]),
+        "$objects": .array([.string("$null"), .dictionary(record)] + others),
+      ]))
+  }
+
+  @Test("values may be bare, behind references, or wrapped with a reference inside")
+  func tolerances() throws {
+    let key = [UInt8](repeating: 0, count: 44)
+    let bare = try FileRecord(archive: archive(["RelativePath": .string("a"), "EncryptionKey": .data(key)]))
+    #expect(bare.encryptionKey?.wrappedKey.count == 40)
+    let wrapped = try FileRecord(
+      archive: archive(
+        [
+          "RelativePath": .uid(2), "EncryptionKey": .uid(4), "Mode": .uid(6), "Target": .uid(0),
+          "Digest": .dictionary(["NS.data": .uid(5)]),
+        ],
+        [
+          .dictionary(["NS.string": .uid(3)]), .string("a"), .dictionary(["NS.data": .uid(5)]), .data(key),
+          .integer(0x4000),
+        ]))
+    #expect(wrapped.relativePath == "a")
+    #expect(wrapped.encryptionKey?.wrappedKey.count == 40)
+    #expect(wrapped.digest == key)
+    #expect(wrapped.fileType == .directory)
+    #expect(wrapped.target == nil)
+    #expect(try FileRecord(archive: archive(["RelativePath": .string("")])).size == 0)
+  }
+
+  @Test("records with one fault are refused")
+  func faults() throws {
+    let records: [(name: String, record: PropertyDictionary)] = [
+      ("no path", [:]), ("a null path", ["RelativePath": .uid(0)]), ("a number as path", ["RelativePath": .integer(1)]),
+      ("a reference to itself", ["RelativePath": .uid(2)]), ("a reference to no object", ["RelativePath": .uid(9)]),
+      ("the largest reference", ["RelativePath": .uid(.max)]),
+      ("a text as mode", ["RelativePath": .string("a"), "Mode": .string("x")]),
+      ("a negative mode", ["RelativePath": .string("a"), "Mode": .integer(-1)]),
+      ("a negative size", ["RelativePath": .string("a"), "Size": .integer(-1)]),
+      ("a class above 32 bits", ["RelativePath": .string("a"), "ProtectionClass": .integer(1 << 32)]),
+      ("a text as digest", ["RelativePath": .string("a"), "Digest": .string("x")]),
+      ("a real inode", ["RelativePath": .string("a"), "InodeNumber": .real(1)]),
+      ("the record as its digest", ["RelativePath": .string("a"), "Digest": .uid(1)]),
+    ]
+    for (name, record) in records {
+      let bytes = try archive(record, [.uid(2)])
+      Fault(name, bytes, .malformed, at: nil).check(.fileRecord, FileRecord.init(archive:))
+    }
+    for root in [PropertyValue.dictionary([:]), .array([]), .dictionary(["$objects": .array([])])] {
+      Fault("no root", try BinaryPlist.encode(root), .malformed, at: nil)
+        .check(.fileRecord, FileRecord.init(archive:))
+    }
+  }
+
+  @Test("a wrapped key has 44 or 76 bytes, its class little-endian")
+  func wrappedKeys() throws {
+    let bytes: [UInt8] = [3, 0, 0, 0] + [UInt8](repeating: 5, count: 40)
+    let key = try ClassWrappedKey(parsing: bytes)
+    #expect(key.keyClass == .fileUntilFirstUserAuthentication)
+    #expect(key.serialized() == bytes)
+    #expect(try ClassWrappedKey(parsing: bytes + [UInt8](repeating: 0, count: 32)).wrappedKey.count == 72)
+    for count in [0, 4, 43, 45, 75, 77] {
+      Fault("\(count) bytes", [UInt8](repeating: 0, count: count), .malformed, at: nil)
+        .check(.wrappedKey, ClassWrappedKey.init(parsing:))
+    }
+    let field = try TestVectors.section("synthetic_backup")["manifest_key_field_hex"].bytes
+    #expect(try ClassWrappedKey(parsing: field).serialized() == field)
+  }
+
+  @Test("sixteen references lead to a value, seventeen do not")
+  func hops() throws {
+    func record(_ references: Int) throws -> [UInt8] {
+      let chain = (1..<references).map { PropertyValue.uid(UInt64($0 + 2)) }
+      return try archive(["RelativePath": .uid(2)], chain + [.string("end")])
+    }
+    #expect(try FileRecord(archive: record(16)).relativePath == "end")
+    Fault("seventeen", try record(17), .malformed, at: nil).check(.fileRecord, FileRecord.init(archive:))
+  }
+
+  @Test("an archive of thirty-two levels is read, one of thirty-three is not")
+  func depth() throws {
+    func record(_ levels: Int) throws -> [UInt8] {
+      let nested = (0..<(levels - 2)).reduce(PropertyValue.integer(1)) { value, _ in .array([value]) }
+      return try archive(["RelativePath": .string("a")], [nested])
+    }
+    #expect(try FileRecord(archive: record(32)).relativePath == "a")
+    #expect { try FileRecord(archive: record(33)) } throws: { ($0 as? FormatError)?.code == .overLimit }
+  }
+
+  @Test("the type bits of a mode say what the file is")
+  func fileTypes() {
+    let types: [(UInt32, FileRecord.FileType)] = [
+      (0o100644, .regular), (0o040755, .directory), (0o120777, .symbolicLink), (0o010644, .other), (0, .other),
+    ]
+    for (mode, type) in types {
+      #expect(FileRecord(relativePath: "", mode: mode, protectionClass: .fileNone).fileType == type)
+    }
+  }
+
+  @Test("no prefix and no flipped bit brings the reader down")
+  func damage() throws {
+    readEveryDamage(of: try Self.full.archived()) { _ = try? FileRecord(archive: $0) }
+  }
+}

@@ -1,0 +1,123 @@
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("Sealed items with one fault")
+struct ItemBlobFaultTests {
+  private static func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+  private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+
+  private static func blob(
+    version: UInt32 = 3, keyClass: UInt32 = 6, length: UInt32 = 40, keyBytes: Int = 40, rest: Int = 20
+  ) -> [UInt8] { word(version) + word(keyClass) + word(length) + zeros(keyBytes) + zeros(rest) }
+
+  static let faults: [Fault] =
+    [
+      Fault("nothing at all", [], .truncated, at: 0),
+      Fault("half a version", [3, 0, 0], .truncated, at: 0),
+      Fault("a version without a class", word(3) + [6], .truncated, at: 4),
+      Fault("a class without a length", word(3) + word(6) + [40, 0], .truncated, at: 8),
+      Fault("a wrapped key of 0 bytes", blob(length: 0, keyBytes: 0), .malformed, at: 8),
+      Fault("a wrapped key of 39 bytes", blob(length: 39, keyBytes: 39), .malformed, at: 8),
+      Fault("a wrapped key of 41 bytes", blob(length: 41, keyBytes: 41), .malformed, at: 8),
+      Fault("a wrapped key of 71 bytes", blob(length: 71, keyBytes: 71), .malformed, at: 8),
+      Fault("a wrapped key of 73 bytes", blob(length: 73, keyBytes: 73), .malformed, at: 8),
+      Fault("the largest length", blob(length: .max), .malformed, at: 8),
+      Fault("a length in big-endian", blob(length: 0x2800_0000), .malformed, at: 8),
+      Fault("a wrapped key cut short", blob(keyBytes: 39, rest: 0), .truncated, at: 12),
+      Fault("a tag of fifteen bytes", blob(rest: 15), .truncated, at: 52),
+      Fault("no tag", blob(rest: 0), .truncated, at: 52),
+      Fault("a long wrapped key that leaves no tag", blob(length: 72, keyBytes: 72, rest: 15), .truncated, at: 84),
+      Fault("one byte over the size", blob(rest: ItemBlob.maximumByteCount - 51), .overLimit, at: nil),
+    ]
+    + [0, 1, 4, 5, 6, 7, 8, 9, 0x7FFF_FFFF, 0x8000_0006, 0x8000_0009].map { version in
+      Fault("version \(version)", blob(version: version), .unsupportedVersion, at: 0)
+    }
+
+  @Test("the error names the fault and its place", arguments: faults)
+  func fault(_ fault: Fault) { fault.check(.itemBlob, ItemBlob.init(parsing:)) }
+
+  @Test("the smallest blob has no ciphertext, the largest sixteen mebibytes in all")
+  func sizes() throws {
+    #expect(try ItemBlob(parsing: Self.blob(rest: 16)).ciphertext.isEmpty)
+    #expect(try ItemBlob(parsing: Self.blob(rest: ItemBlob.maximumByteCount - 52)).tag.count == 16)
+  }
+
+  @Test("the flag of the fixed vector, the class with its generation and version 2 are written as they were read")
+  func header() throws {
+    let bytes = Self.blob(version: 0x8000_0002, keyClass: 0x17)
+    let blob = try ItemBlob(parsing: bytes)
+    #expect(blob.hasStaticIV)
+    #expect(blob.version == .v2)
+    #expect(blob.keyClass.rawValue == 0x17)
+    #expect(blob.keyClass.withoutGeneration == .afterFirstUnlock)
+    #expect(blob.authenticatedHeader == [2, 0, 0, 0x80, 0x17, 0, 0, 0, 40, 0, 0, 0])
+    #expect(blob.serialized() == bytes)
+    #expect(ItemBlob.versionNumber(of: bytes) == 2)
+    #expect(ItemBlob.versionNumber(of: [2, 0, 0]) == nil)
+  }
+
+  @Test("a blob cannot be built with a wrapped key of 41 bytes or a tag of 15")
+  func building() throws {
+    func make(key: Int, tag: Int) throws(FormatError) -> ItemBlob {
+      try ItemBlob(
+        hasStaticIV: false, keyClass: .always, wrappedKey: Self.zeros(key), ciphertext: [], tag: Self.zeros(tag))
+    }
+    #expect(throws: FormatError.self) { try make(key: 41, tag: 16) }
+    #expect(throws: FormatError.self) { try make(key: 40, tag: 15) }
+    #expect(try make(key: 72, tag: 16).serialized() == [3, 0, 0, 0, 8, 0, 0, 0, 72, 0, 0, 0] + Self.zeros(88))
+  }
+
+  @Test("no prefix and no flipped bit brings the reader down, and what reads is written byte for byte")
+  func damage() {
+    readEveryDamage(of: Self.blob()) { damaged in
+      if let blob = try? ItemBlob(parsing: damaged) { #expect(blob.serialized() == damaged) }
+    }
+  }
+}
+
+@Suite("Items with an access-control list")
+struct AccessControlBlobTests {
+  /// Version 6, `ak` as DER, `{d1: 01 02, d2: 03}` as DER, two bytes of ciphertext, the tag.
+  private static func bytes(
+    version: String = "06000000", protection: String = "04000000 0c02616b",
+    keys: String = "15000000 3113 3007 0c026432 040103 3008 0c026431 04020102"
+  ) throws -> [UInt8] {
+    try [UInt8](hex: version + protection + keys + "aabb" + String(repeating: "cc", count: 16))
+  }
+
+  @Test("its parts are read, its header ends behind the second length, and it is written byte for byte")
+  func reading() throws {
+    let bytes = try Self.bytes()
+    let blob = try AccessControlBlob(parsing: bytes)
+    #expect(blob.protection == "ak")
+    #expect(blob.wrappedKey == [1, 2])
+    #expect(blob.referenceKey == [3])
+    #expect(blob.ciphertext == [0xAA, 0xBB])
+    #expect(blob.tag == [UInt8](repeating: 0xCC, count: 16))
+    #expect(!blob.hasStaticIV)
+    #expect(blob.authenticatedHeader == Array(bytes.prefix(16)))
+    #expect(blob.serialized() == bytes)
+    #expect(
+      try AccessControlBlob(
+        hasStaticIV: false, protection: "ak", wrappedKey: [1, 2], referenceKey: [3], ciphertext: [0xAA, 0xBB],
+        tag: blob.tag
+      ).serialized() == bytes)
+  }
+
+  @Test("the error names the fault and its place")
+  func faults() throws {
+    let faults = [
+      Fault("version 3", try Self.bytes(version: "03000000"), .unsupportedVersion, at: 0),
+      Fault("version 4", try Self.bytes(version: "04000000"), .unsupportedVersion, at: 0),
+      Fault("a protection past the end", try Self.bytes(protection: "ffffffff 0c02616b"), .truncated, at: 8),
+      Fault("a protection that is data", try Self.bytes(protection: "04000000 0402616b"), .malformed, at: 8),
+      Fault("keys past the end", try Self.bytes(keys: "00010000 3100"), .truncated, at: 16),
+      Fault("keys without d1 and d2", try Self.bytes(keys: "02000000 3100"), .malformed, at: 16),
+      Fault("keys that are an array", try Self.bytes(keys: "02000000 3000"), .malformed, at: 16),
+      Fault("a tag of fifteen bytes", Array(try Self.bytes().dropLast(3)), .truncated, at: 37),
+    ]
+    for fault in faults { fault.check(.itemBlob, AccessControlBlob.init(parsing:)) }
+    readEveryDamage(of: try Self.bytes()) { _ = try? AccessControlBlob(parsing: $0) }
+  }
+}

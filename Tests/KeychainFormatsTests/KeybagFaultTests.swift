@@ -1,0 +1,266 @@
+import KeychainFormats
+import TestSupport
+import Testing
+
+/// A small bag as records, so that a test can spoil one of them.
+struct BagRecipe {
+  var records: [(tag: String, value: [UInt8])]
+
+  static let header: [(tag: String, value: [UInt8])] = [
+    ("VERS", [0, 0, 0, 4]), ("TYPE", [0, 0, 0, 1]), ("UUID", [UInt8](repeating: 0x11, count: 16)),
+    ("HMCK", [UInt8](repeating: 0, count: 40)), ("WRAP", [0, 0, 0, 0]), ("SALT", [UInt8](repeating: 0x22, count: 20)),
+    ("ITER", [0, 0, 0x27, 0x10]), ("DPWT", [0, 0, 0, 1]), ("DPIC", [0, 0, 0x03, 0xE8]),
+    ("DPSL", [UInt8](repeating: 0x33, count: 20)),
+  ]
+  static let group: [(tag: String, value: [UInt8])] = [
+    ("UUID", [UInt8](repeating: 0x44, count: 16)), ("CLAS", [0, 0, 0, 6]), ("WRAP", [0, 0, 0, 2]),
+    ("KTYP", [0, 0, 0, 0]), ("WPKY", [UInt8](repeating: 0x55, count: 40)),
+  ]
+
+  static let whole = BagRecipe(records: header + group)
+
+  var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    for record in records {
+      let count = UInt32(record.value.count)
+      bytes += Array(record.tag.utf8)
+      bytes += [UInt8(count >> 24), UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF)]
+      bytes += record.value
+    }
+    return bytes
+  }
+
+  func offset(of index: Int) -> Int { records[..<index].reduce(0) { $0 + 8 + $1.value.count } }
+
+  func without(_ index: Int) -> [UInt8] {
+    var copy = self
+    copy.records.remove(at: index)
+    return copy.bytes
+  }
+
+  func repeating(_ index: Int) -> [UInt8] {
+    var copy = self
+    copy.records.insert(records[index], at: index + 1)
+    return copy.bytes
+  }
+
+  func with(_ index: Int, _ value: [UInt8]) -> [UInt8] {
+    var copy = self
+    copy.records[index].value = value
+    return copy.bytes
+  }
+
+  func offsetAfter(_ index: Int) -> Int { offset(of: index) + 8 + records[index].value.count }
+}
+
+@Suite("Keybags with one fault")
+struct KeybagFaultTests {
+  private static let bag = BagRecipe.whole
+  private static let headerEnd = bag.offset(of: 10)
+  private static let bytes = bag.bytes
+  private static let end = bytes.count
+
+  private static func without(_ index: Int) -> Fault {
+    let (tag, value) = bag.records[index]
+    let end = index < 10 ? headerEnd : end
+    return Fault("no \(tag) (\(index))", bag.without(index), .malformed, at: end - 8 - value.count)
+  }
+
+  private static func repeated(_ index: Int) -> Fault {
+    Fault(
+      "\(bag.records[index].tag) twice (\(index))", bag.repeating(index), .malformed, at: bag.offsetAfter(index))
+  }
+
+  private static func shortened(_ index: Int) -> Fault {
+    Fault(
+      "\(bag.records[index].tag) a byte short (\(index))", bag.with(index, bag.records[index].value.dropLast()),
+      .malformed, at: bag.offset(of: index))
+  }
+
+  static let faults: [Fault] =
+    [
+      Fault("nothing at all", [], .truncated, at: 0),
+      Fault("half a tag", [0x56, 0x45], .truncated, at: 0),
+      Fault("a tag without a length", Array("VERS".utf8) + [0, 0], .truncated, at: 4),
+      Fault("a length past the end", Array("VERS".utf8) + [0, 0, 0, 5, 0, 0, 0, 4], .truncated, at: 8),
+      Fault("the largest length", Array("VERS".utf8) + [0xFF, 0xFF, 0xFF, 0xFF], .truncated, at: 8),
+      Fault("three bytes after the last record", bytes + [0, 0, 0], .truncated, at: end),
+      Fault("the last record cut short", bytes.dropLast(), .truncated, at: end - 40),
+      Fault("DPIC without DPSL", bag.without(9), .malformed, at: headerEnd - 28),
+      Fault("DPSL without DPIC", bag.without(8), .malformed, at: headerEnd - 12),
+      Fault(
+        "a wrapped key of 32 bytes where the password wraps", bag.with(14, .init(repeating: 0, count: 32)), .malformed,
+        at: bag.offset(of: 14)),
+      Fault(
+        "a wrapped key of 40 bytes where the device alone wraps", bag.with(12, [0, 0, 0, 1]), .malformed,
+        at: bag.offset(of: 14)),
+      Fault("a Curve25519 class without its public key", bag.with(13, [0, 0, 0, 1]), .malformed, at: end),
+      Fault(
+        "a class twice", BagRecipe(records: bag.records + BagRecipe.group).bytes, .malformed, at: end),
+    ]
+  static let absentFields = [0, 1, 3, 4, 5, 6, 11, 12, 14].map(without)
+  static let repeatedFields = [0, 1, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14].map(repeated)
+  static let shortenedFields = (0...14).map(shortened)
+
+  @Test("the error names the field and its place", arguments: faults + absentFields + repeatedFields + shortenedFields)
+  func fault(_ fault: Fault) {
+    fault.check(.keybag) { bytes throws(FormatError) in try Keybag(parsing: bytes).validate() }
+  }
+
+  @Test("the bag the faults are made from has none, and is written byte for byte")
+  func whole() throws {
+    let bag = try Keybag(parsing: Self.bytes)
+    try bag.validate()
+    #expect(bag.serialized() == Self.bytes)
+    #expect(bag.uuidText == "11111111-1111-1111-1111-111111111111")
+    #expect(bag.secondRound == Keybag.SecondRound(rounds: 1000, salt: [UInt8](repeating: 0x33, count: 20)))
+  }
+
+  @Test("64 kB are read, a byte more is not; 64 class keys are read, 65 are not")
+  func limits() throws {
+    let limit = Keybag.maximumByteCount
+    #expect(
+      try Keybag(parsing: BagRecipe(records: [("ABCD", .init(repeating: 1, count: limit - 8))]).bytes).header.count == 1
+    )
+    Fault("too large", BagRecipe(records: [("ABCD", .init(repeating: 1, count: limit - 7))]).bytes, .overLimit, at: nil)
+      .check(.keybag, Keybag.init(parsing:))
+    let group: (tag: String, value: [UInt8]) = ("UUID", [])
+    let groups = Array(repeating: group, count: Keybag.maximumClassKeyCount + 1)
+    #expect(try Keybag(parsing: BagRecipe(records: groups).bytes).classKeys.count == Keybag.maximumClassKeyCount)
+    Fault("too many", BagRecipe(records: groups + [group]).bytes, .overLimit, at: nil)
+      .check(.keybag, Keybag.init(parsing:))
+  }
+
+  @Test("no prefix and no flipped bit brings the reader down, and what reads is written byte for byte")
+  func damage() {
+    readEveryDamage(of: Self.bytes) { damaged in
+      guard let bag = try? Keybag(parsing: damaged) else { return }
+      #expect(bag.serialized() == damaged)
+      try? bag.validate()
+    }
+  }
+}
+
+@Suite("Changing a keybag")
+struct KeybagChangeTests {
+  private let recipe = BagRecipe(
+    records: BagRecipe.header + [("GRCE", [1, 2, 3])] + BagRecipe.group + [("XXXX", []), ("XXXX", [9])])
+
+  @Test("a wrapped key is replaced in place, and the unknown records around it stay")
+  func replacingKey() throws {
+    var bag = try Keybag(parsing: recipe.bytes)
+    #expect(bag.serialized() == recipe.bytes)
+    let key = [UInt8](repeating: 0x99, count: 40)
+    bag.classKeys[0].wrappedKey = key
+    #expect(bag.serialized() == recipe.with(15, key))
+    #expect(bag.classKey(.whenUnlocked)?.wrappedKey == key)
+  }
+
+  @Test("taking the second round away removes its three records alone")
+  func removingSecondRound() throws {
+    var bag = try Keybag(parsing: recipe.bytes)
+    bag.secondRound = nil
+    bag.salt = [UInt8](repeating: 0x77, count: 20)
+    var expected = recipe
+    expected.records[5].value = [UInt8](repeating: 0x77, count: 20)
+    expected.records.removeSubrange(7...9)
+    #expect(bag.serialized() == expected.bytes)
+    try bag.validate()
+  }
+
+  @Test("a bag without a second round gets the records of one at the header's end")
+  func addingSecondRound() throws {
+    var records = BagRecipe.header + BagRecipe.group
+    records.removeSubrange(7...9)
+    var bag = try Keybag(parsing: BagRecipe(records: records).bytes)
+    bag.secondRound = Keybag.SecondRound(rounds: 1000, salt: [UInt8](repeating: 0x33, count: 20))
+    #expect(bag.serialized() == BagRecipe.whole.bytes)
+  }
+
+  @Test("fields that are absent or have another length read as nil; iOS 4's absent KTYP is a symmetric key")
+  func absentFields() throws {
+    let bag = try Keybag(
+      parsing: BagRecipe(records: [("VERS", [1]), ("UUID", [2]), ("UUID", []), ("CLAS", [])]).bytes)
+    #expect(bag.version == nil)
+    #expect(bag.type == nil)
+    #expect(bag.uuid == nil)
+    #expect(bag.uuidText == nil)
+    #expect(bag.salt == nil)
+    #expect(bag.iterations == nil)
+    let classKey = try #require(bag.classKeys.first)
+    #expect(classKey.keyClass == nil)
+    #expect(classKey.wrap == nil)
+    #expect(classKey.keyType == .symmetric)
+    #expect(classKey.wrappedKey == nil)
+    #expect(classKey.publicKey == nil)
+  }
+
+  @Test("a class number of a backup's bag is taken as it is, and the flags of a device bag's type are not")
+  func rawNumbers() throws {
+    var recipe = BagRecipe.whole
+    recipe.records[1].value = [0x40, 0, 0, 0]
+    recipe.records[11].value = [0, 0, 0, 0x16]
+    let bag = try Keybag(parsing: recipe.bytes)
+    #expect(bag.type == .system)
+    #expect(bag.classKeys[0].keyClass == KeyClass(rawValue: 0x16))
+    #expect(bag.classKey(.whenUnlocked) == nil)
+  }
+
+  @Test("a bag cannot be built with a salt of nineteen bytes or a class twice")
+  func refusedFields() throws {
+    func bag(salt: Int, classes: [KeyClass]) throws(FormatError) -> Keybag {
+      try Keybag(
+        type: .backup, uuid: .init(repeating: 1, count: 16), salt: .init(repeating: 2, count: salt), iterations: 1,
+        classKeys: classes.map {
+          .init(
+            uuid: .init(repeating: 3, count: 16), keyClass: $0, wrap: .device,
+            wrappedKey: .init(repeating: 4, count: 32))
+        })
+    }
+    #expect(throws: FormatError.self) { try bag(salt: 19, classes: [.always]) }
+    #expect(throws: FormatError.self) { try bag(salt: 20, classes: [.always, .always]) }
+    #expect(try bag(salt: 20, classes: [.always]).classKeys.count == 1)
+  }
+
+  @Test("printing a record shows no byte of its value")
+  func quietDescriptions() throws {
+    let bag = try Keybag(parsing: BagRecipe.whole.bytes)
+    var text = ""
+    dump(bag.classKeys, to: &text)
+    #expect(!text.contains("85"))
+    #expect("\(bag.classKeys[0].records[4])" == "WPKY of 40 bytes")
+  }
+}
+
+@Suite("The signed bag of a device")
+struct SignedKeybagTests {
+  private let signature = [UInt8](repeating: 0xAB, count: 20)
+
+  @Test("a bag and its signature are written as DATA and SIGN and read back")
+  func roundTrip() throws {
+    let bag = try Keybag(parsing: BagRecipe.whole.bytes)
+    let signed = try SignedKeybag(bag, signature: signature)
+    let bytes = BagRecipe(records: [("DATA", BagRecipe.whole.bytes), ("SIGN", signature)]).bytes
+    #expect(signed.serialized() == bytes)
+    #expect(try SignedKeybag(parsing: bytes) == signed)
+    #expect(signed.signedBytes == BagRecipe.whole.bytes)
+  }
+
+  @Test("an envelope with one fault is refused with its name and place")
+  func faults() throws {
+    let data: (tag: String, value: [UInt8]) = ("DATA", BagRecipe.whole.bytes)
+    let sign: (tag: String, value: [UInt8]) = ("SIGN", signature)
+    let dataEnd = 8 + data.value.count
+    let faults = [
+      Fault("no DATA", BagRecipe(records: [sign]).bytes, .malformed, at: 28),
+      Fault("no SIGN", BagRecipe(records: [data]).bytes, .malformed, at: dataEnd),
+      Fault("DATA twice", BagRecipe(records: [data, data, sign]).bytes, .malformed, at: dataEnd),
+      Fault("SIGN twice", BagRecipe(records: [data, sign, sign]).bytes, .malformed, at: dataEnd + 28),
+      Fault("a short SIGN", BagRecipe(records: [data, ("SIGN", [1])]).bytes, .malformed, at: nil),
+      Fault("a bag inside that is cut short", BagRecipe(records: [("DATA", [0x56]), sign]).bytes, .truncated, at: 0),
+    ]
+    for fault in faults { fault.check(.keybag, SignedKeybag.init(parsing:)) }
+    let bag = try Keybag(parsing: BagRecipe.whole.bytes)
+    #expect(throws: FormatError.self) { try SignedKeybag(bag, signature: [1]) }
+  }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("The keychain file of a backup")
+struct KeychainBackupFileTests {
+  private func file(_ root: PropertyValue) throws -> KeychainBackupFile {
+    try KeychainBackupFile(parsing: BinaryPlist.encode(root))
+  }
+
+  private func item(_ number: UInt8) -> PropertyValue {
+    .dictionary(["v_Data": .data([number]), "v_PersistentRef": .data([number, number])])
+  }
+
+  @Test("synthetic_backup: the sealed items go into a file that Foundation reads, and come back with their places")
+  func synthetic() throws {
+    var entries: [KeychainBackupFile.Entry] = []
+    for vector in try TestVectors.section("synthetic_backup")["items"].elements {
+      let kind = try #require(ItemKind(rawValue: vector["table"].string))
+      let reference = try vector["v_PersistentRef_hex"].bytes
+      #expect(try PersistentReference(parsing: reference).kind == kind)
+      #expect(try PersistentReference(parsing: reference).serialized() == reference)
+      entries.append(.init(kind: kind, blob: try vector["v_Data_hex"].bytes, persistentReference: reference))
+    }
+    let bytes = try KeychainBackupFile(keybagUUID: "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0", entries: entries)
+      .serialized()
+
+    let foundation = try PropertyListSerialization.propertyList(from: Data(bytes), format: nil) as? [String: Any]
+    #expect(foundation?.keys.sorted() == ["genp", "inet", "keybag-uuid"])
+    #expect((foundation?["genp"] as? [[String: Data]])?.count == 4)
+
+    let read = try KeychainBackupFile(parsing: bytes)
+    #expect(read.keybagUUID == "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0")
+    #expect(
+      read.entries.map(\.kind) == [
+        .genericPassword, .genericPassword, .genericPassword, .genericPassword, .internetPassword,
+      ])
+    for entry in read.entries {
+      let blob = try #require(entry.blob)
+      let offset = try #require(entry.blobOffset)
+      #expect(Array(bytes[offset..<(offset + blob.count)]) == blob)
+    }
+    #expect(Set(read.entries.map(\.blob)) == Set(entries.map(\.blob)))
+  }
+
+  @Test("items are numbered genp, inet, cert, keys, in whatever order the file has them")
+  func order() throws {
+    let read = try file(
+      .dictionary([
+        "keys": .array([item(4)]), "cert": .array([item(3)]), "inet": .array([item(2)]),
+        "genp": .array([item(0), item(1)]),
+      ]))
+    #expect(read.entries.map(\.kind) == [.genericPassword, .genericPassword, .internetPassword, .certificate, .key])
+    #expect(read.entries.map(\.blob) == [[0], [1], [2], [3], [4]])
+    #expect(read.entries.map(\.persistentReference) == [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]])
+  }
+
+  @Test("a single dictionary stands for an array of one, and a UUID that is no text for none")
+  func tolerances() throws {
+    let read = try file(.dictionary(["genp": item(7), "keybag-uuid": .integer(5)]))
+    #expect(read.entries.map(\.blob) == [[7]])
+    #expect(read.keybagUUID == nil)
+    #expect(read.ignoredKeys.isEmpty)
+  }
+
+  @Test("unknown classes and values of another type are passed over by name")
+  func ignored() throws {
+    let read = try file(.dictionary(["wlan": .array([.integer(1)]), "cert": .string("x"), "genp": .array([item(1)])]))
+    #expect(read.entries.count == 1)
+    #expect(read.ignoredKeys == ["wlan", "cert"])
+  }
+
+  @Test("an item without v_Data, or with text in its place, is an entry without a blob")
+  func missingBlob() throws {
+    let read = try file(
+      .dictionary([
+        "genp": .array([
+          .dictionary(["v_PersistentRef": .data([1])]), .dictionary(["v_Data": .string("x")]),
+          .dictionary(["v_Data": .data([])]), .dictionary([:]),
+        ])
+      ]))
+    #expect(read.entries.map(\.blob) == [nil, nil, [], nil])
+    #expect(read.entries[0].persistentReference == [1])
+    #expect(read.entries.map { $0.blobOffset == nil } == [true, true, false, true])
+  }
+
+  @Test("what makes a device refuse the whole file is refused")
+  func refused() throws {
+    let faults = [
+      Fault("an array", PlistRecipe([0xA0]).bytes, .malformed, at: 8),
+      Fault("a number as key", PlistRecipe([0xD1, 1, 1], [0x10, 5]).bytes, .malformed, at: 11),
+      Fault("an idnt key", PlistRecipe([0xD1, 1, 2], [0x54] + Array("idnt".utf8), [0xA0]).bytes, .malformed, at: 11),
+      Fault(
+        "a text among the items", PlistRecipe([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xA1, 1]).bytes, .malformed,
+        at: 11),
+    ]
+    for fault in faults {
+      fault.check(.keychainFile) { bytes throws(FormatError) in try KeychainBackupFile(parsing: bytes) }
+    }
+  }
+
+  @Test("two hundred thousand items are read and written, one more is not")
+  func entryCount() throws {
+    func bytes(_ count: Int) throws -> [UInt8] {
+      let head = PlistRecipe([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xD0])
+      let size = (0..<4).reversed().map { UInt8(count >> (8 * $0) & 0xFF) }
+      var bytes = head.header + [0xD1, 1, 3] + head.objects[1] + [0xD0] + [0xAF, 0x12] + size
+      bytes += [UInt8](repeating: 2, count: count)
+      let table = bytes.count
+      bytes += [8, 11, 16, 17] + [0, 0, 0, 0, 0, 0, 1, 1]
+      for number in [4, 0, table] { bytes += (0..<8).reversed().map { UInt8(number >> (8 * $0) & 0xFF) } }
+      return bytes
+    }
+    let limit = KeychainBackupFile.maximumEntryCount
+    let largest = try KeychainBackupFile(parsing: bytes(limit))
+    #expect(largest.entries.count == limit)
+    Fault("one more", try bytes(limit + 1), .overLimit, at: 17)
+      .check(.keychainFile) { bytes throws(FormatError) in try KeychainBackupFile(parsing: bytes) }
+    let more = KeychainBackupFile(keybagUUID: nil, entries: largest.entries + [.init(kind: .key, blob: nil)])
+    #expect { try more.serialized() } throws: { ($0 as? FormatError)?.code == .overLimit }
+  }
+
+  @Test("a file without items has no kind's key")
+  func empty() throws {
+    let bytes = try KeychainBackupFile(keybagUUID: nil, entries: []).serialized()
+    #expect(try BinaryPlist.decode(bytes) == .dictionary([:]))
+  }
+
+  @Test("no prefix and no flipped bit brings the reader down")
+  func damage() throws {
+    let bytes = try BinaryPlist.encode(
+      .dictionary(["genp": .array([item(1), item(2)]), "keybag-uuid": .string("x"), "inet": item(3)]))
+    readEveryDamage(of: bytes) { _ = try? KeychainBackupFile(parsing: $0) }
+  }
+}
+
+@Suite("Persistent references")
+struct PersistentReferenceTests {
+  @Test("the three forms are read and written byte for byte, the row's number big-endian")
+  func forms() throws {
+    let row = try [UInt8](hex: "67656e70 0000000000000102")
+    #expect(try PersistentReference(parsing: row) == .rowID(.genericPassword, 258))
+    let uuid = Array("keys".utf8) + (0..<16)
+    #expect(try PersistentReference(parsing: uuid) == .uuid(.key, Array(0..<16)))
+    let token = try [UInt8](hex: "746b7072 300c 0c0463657274 0c0174 040109")
+    #expect(try PersistentReference(parsing: token) == .token(.certificate, tokenID: "t", objectID: [9]))
+    for bytes in [row, uuid, token] { #expect(try PersistentReference(parsing: bytes).serialized() == bytes) }
+  }
+
+  @Test("other lengths, classes and tokens are refused")
+  func faults() throws {
+    let faults = [
+      Fault("nothing", [], .truncated, at: 0),
+      Fault("half a class", Array("gen".utf8), .truncated, at: 0),
+      Fault("an identity", Array("idnt".utf8) + [UInt8](repeating: 0, count: 8), .malformed, at: 0),
+      Fault("eleven bytes", Array("genp".utf8) + [UInt8](repeating: 0, count: 7), .malformed, at: 4),
+      Fault("nineteen bytes", Array("genp".utf8) + [UInt8](repeating: 0, count: 15), .malformed, at: 4),
+      Fault("a class alone", Array("inet".utf8), .malformed, at: 4),
+      Fault("a token without an array", Array("tkpr".utf8), .malformed, at: 4),
+      Fault("a token of two parts", try [UInt8](hex: "746b7072 3009 0c0463657274 0c0174"), .malformed, at: 4),
+      Fault("a token of identities", try [UInt8](hex: "746b7072 300c 0c0469646e74 0c0174 040109"), .malformed, at: 4),
+    ]
+    for fault in faults { fault.check(.persistentReference, PersistentReference.init(parsing:)) }
+    #expect(throws: FormatError.self) { try PersistentReference.uuid(.key, [1]).serialized() }
+  }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("Values nobody thought of")
+struct RandomValueTests {
+  private static func value(_ random: inout SeededRandom, depth: Int) -> PropertyValue {
+    switch Int.random(in: 0..<(depth > 0 ? 8 : 6), using: &random) {
+    case 0: return .boolean(.random(using: &random))
+    case 1:
+      return .integer(Int64(truncatingIfNeeded: random.next()) >> Int64.random(in: 0...63, using: &random))
+    case 2:
+      let seconds = Double.random(in: -1e9...1e10, using: &random)
+      return .date(KeychainDate(secondsSinceReferenceDate: seconds))
+    case 3: return .data(random.bytes(.random(in: 0...300, using: &random)))
+    case 4, 5: return .string(text(&random))
+    case 6:
+      return .array((0..<Int.random(in: 0...20, using: &random)).map { _ in value(&random, depth: depth - 1) })
+    default:
+      var dictionary = PropertyDictionary()
+      for number in 0..<Int.random(in: 0...20, using: &random) {
+        dictionary["\(number) \(text(&random))"] = value(&random, depth: depth - 1)
+      }
+      return .dictionary(dictionary)
+    }
+  }
+
+  private static func text(_ random: inout SeededRandom) -> String {
+    let letters: [Character] = ["a", "Z", "0", " ", "é", "ß", "日", "🔑", "\n", "&"]
+    let ascii = Bool.random(using: &random)
+    return String(
+      (0..<Int.random(in: 0...40, using: &random)).map { _ in
+        letters[Int.random(in: 0..<(ascii ? 4 : letters.count), using: &random)]
+      })
+  }
+
+  @Test(
+    "come back from a binary property list as they went in, and Foundation reads them too", arguments: UInt64(0)..<100)
+  func binaryPlist(_ seed: UInt64) throws {
+    var random = SeededRandom(seed: seed)
+    let value = PropertyValue.array([Self.value(&random, depth: 4)])
+    let bytes = try BinaryPlist.encode(value)
+    #expect(try BinaryPlist.decode(bytes) == value)
+    let foundation = try PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
+    let again = try PropertyListSerialization.data(fromPropertyList: foundation, format: .binary, options: 0)
+    #expect(try DERPropertyList.encode(BinaryPlist.decode(Array(again))) == DERPropertyList.encode(value))
+  }
+
+  @Test("come back from DER as they went in, apart from the order of pairs", arguments: UInt64(0)..<100)
+  func der(_ seed: UInt64) throws {
+    var random = SeededRandom(seed: seed)
+    let value = Self.value(&random, depth: 4)
+    let bytes = try DERPropertyList.encode(value)
+    #expect(try DERPropertyList.encode(DERPropertyList.decode(bytes)) == bytes)
+  }
+
+  @Test("bytes at random are refused by every reader without a trap", arguments: UInt64(0)..<50)
+  func noise(_ seed: UInt64) {
+    var random = SeededRandom(seed: seed)
+    for _ in 0..<50 {
+      let noise = random.bytes(.random(in: 0...200, using: &random))
+      let plist =
+        Array("bplist00".utf8) + noise + [0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 3]
+        + [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(8 + max(0, noise.count - 3))]
+      _ = try? BinaryPlist.decode(plist)
+      _ = try? KeychainBackupFile(parsing: plist)
+      _ = try? FileRecord(archive: plist)
+      _ = try? DERPropertyList.decode([0x31, 0x81, UInt8(noise.count)] + noise)
+      _ = try? Keybag(parsing: noise)
+      _ = try? ItemBlob(parsing: [3, 0, 0, 0, 6, 0, 0, 0, 40, 0, 0, 0] + noise)
+      _ = try? AccessControlBlob(parsing: [6, 0, 0, 0, 4, 0, 0, 0] + noise)
+      _ = try? PersistentReference(parsing: Array("tkpr".utf8) + noise)
+    }
+  }
+}

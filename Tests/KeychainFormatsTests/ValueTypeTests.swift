@@ -1,0 +1,121 @@
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("The table of attributes")
+struct AttributeTableTests {
+  private func codes(_ kind: ItemKind, _ flag: AttributeFlags) -> [String] {
+    AttributeTable.definitions(of: kind).filter { $0.flags.contains(flag) }.map(\.code.rawValue)
+  }
+
+  @Test("the primary keys are those of Apple's UNIQUE clauses")
+  func primaryKeys() {
+    let tail = ["agrp", "sync", "vwht", "tkid", "musr", "ggrp"]
+    #expect(codes(.genericPassword, .primaryKey) == ["acct", "svce"] + tail)
+    #expect(
+      codes(.internetPassword, .primaryKey) == ["acct", "sdmn", "srvr", "ptcl", "atyp", "port", "path"] + tail)
+    #expect(codes(.certificate, .primaryKey) == ["ctyp", "issr", "slnr"] + tail)
+    #expect(
+      codes(.key, .primaryKey)
+        == ["kcls", "klbl", "atag", "crtr", "type", "bsiz", "esiz", "sdat", "edat"] + tail)
+  }
+
+  @Test("secrets are v_Data, and of internet passwords the six extra pieces")
+  func secrets() {
+    #expect(codes(.internetPassword, .returnedAsData) == ["v_Data", "binn", "bini", "bin0", "bin1", "bin2", "bin3"])
+    for kind in [ItemKind.genericPassword, .certificate, .key] { #expect(codes(kind, .returnedAsData) == ["v_Data"]) }
+  }
+
+  @Test("only attributes that may not be absent have a default, of their kind's type")
+  func defaults() {
+    for kind in ItemKind.allCases {
+      for definition in AttributeTable.definitions(of: kind) {
+        #expect((definition.defaultValue != nil) == definition.flags.contains(.notNull))
+      }
+    }
+    #expect(AttributeTable.definition(of: .tombstone, in: .key)?.defaultValue == .integer(0))
+    #expect(AttributeTable.definition(of: .startDate, in: .key)?.defaultValue == .date(.reference))
+    #expect(AttributeTable.definition(of: .account, in: .genericPassword)?.defaultValue == .data([]))
+    #expect(AttributeTable.definition(of: .port, in: .genericPassword) == nil)
+  }
+
+  @Test("codes that differ in bytes are different, even where their letters look the same")
+  func exactCodes() {
+    #expect(AttributeCode(rawValue: "\u{E9}") != AttributeCode(rawValue: "e\u{301}"))
+    #expect(Set<AttributeCode>(["\u{E9}", "e\u{301}", "acct", "acct"]).count == 3)
+  }
+}
+
+@Suite("Texts of identifiers")
+struct UUIDTextTests {
+  @Test("sixteen bytes are written in either case and read from both")
+  func roundTrip() throws {
+    let bytes = try [UInt8](hex: "50184A35 4480 E8BA 769B 567CF72F1EC0")
+    #expect(UUIDText.uppercase(bytes) == "50184A35-4480-E8BA-769B-567CF72F1EC0")
+    #expect(UUIDText.lowercase(bytes) == "50184a35-4480-e8ba-769b-567cf72f1ec0")
+    #expect(UUIDText.bytes(of: "50184A35-4480-e8ba-769b-567cf72f1ec0") == bytes)
+  }
+
+  @Test("other lengths and letters are none")
+  func malformed() {
+    #expect(UUIDText.uppercase([1]) == nil)
+    for text in [
+      "", "50184A35-4480-E8BA-769B-567CF72F1EC", "50184A35-4480-E8BA-769B-567CF72F1EG",
+      "50184A354-480-E8BA-769B-567CF72F1EC0",
+    ] {
+      #expect(UUIDText.bytes(of: text) == nil)
+    }
+  }
+}
+
+@Suite("Bytes that must not be printed")
+struct SensitiveBytesTests {
+  private struct Refused: Error {}
+
+  @Test("what fills them is what is lent")
+  func lending() {
+    let bytes = SensitiveBytes(count: 3) { $0[1] = 9 }
+    #expect(bytes.withBytes { Array($0) } == [0, 9, 0])
+    #expect(SensitiveBytes(copying: []).isEmpty)
+  }
+
+  @Test("an error of the filler comes through")
+  func failing() {
+    #expect(throws: Refused.self) {
+      try SensitiveBytes(count: 3) { (_: UnsafeMutableRawBufferPointer) throws(Refused) in throw Refused() }
+    }
+  }
+
+  @Test("they are compared byte for byte")
+  func comparing() {
+    let bytes = SensitiveBytes(copying: [1, 2, 3])
+    #expect(bytes.constantTimeEquals(SensitiveBytes(copying: [1, 2, 3])))
+    for other: [UInt8] in [[1, 2, 4], [0, 2, 3], [1, 2], [1, 2, 3, 4], []] {
+      #expect(!bytes.constantTimeEquals(SensitiveBytes(copying: other)))
+    }
+  }
+
+  @Test("printing and dumping show their number alone")
+  func printing() {
+    let bytes = SensitiveBytes(copying: Array("hunter2".utf8))
+    var text = "\(bytes) \(String(reflecting: bytes))"
+    dump(bytes, to: &text)
+    #expect(text.contains("7 sensitive bytes"))
+    #expect(!text.contains("hunter2") && !text.contains("104"))
+  }
+}
+
+@Suite("Errors of a format")
+struct FormatErrorTests {
+  @Test("an error says its format, its fault and its place, and what to do")
+  func wording() {
+    let error = FormatError(.keybag, .truncated, "VERS of 4 bytes does not fit", offset: 8)
+    #expect("\(error)" == "the keybag is cut short: VERS of 4 bytes does not fit, at byte 8")
+    #expect(error.category == .damaged)
+    #expect(error.advice == "use another copy")
+    #expect(FormatError(.der, .overLimit, "x").category == .refused)
+    #expect(FormatError(.der, .unsupportedVersion, "x").category == .refused)
+    #expect(FormatError(.der, .unencodable, "x").category == .failed)
+    #expect(FormatError(.der, .overLimit, "x").offset == nil)
+  }
+}

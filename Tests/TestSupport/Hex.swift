@@ -1,0 +1,25 @@
+/// Hexadecimal text that is no text of whole bytes.
+public struct NotHexadecimal: Error {
+  public let text: String
+}
+
+extension [UInt8] {
+  /// The bytes of hexadecimal text; blanks and line ends between them are skipped.
+  public init(hex text: String) throws {
+    let digits = text.filter { !$0.isWhitespace }.map(\.hexDigitValue)
+    guard digits.count.isMultiple(of: 2) else { throw NotHexadecimal(text: text) }
+    self = try stride(from: 0, to: digits.count, by: 2).map { index in
+      guard let high = digits[index], let low = digits[index + 1] else { throw NotHexadecimal(text: text) }
+      return UInt8(high << 4 | low)
+    }
+  }
+
+  /// Lower case, without separators.
+  public var hex: String {
+    let digits = [Character]("0123456789abcdef")
+    return reduce(into: "") { text, byte in
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 0xF)])
+    }
+  }
+}

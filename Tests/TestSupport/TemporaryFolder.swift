@@ -1,0 +1,31 @@
+public import Foundation
+
+/// A new folder that is removed with everything in it when its last reference goes.
+public final class TemporaryFolder: Sendable {
+  public let url: URL
+
+  public init() throws {
+    url = FileManager.default.temporaryDirectory.appending(path: "keyhaul-tests-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  }
+
+  deinit { try? FileManager.default.removeItem(at: url) }
+
+  public var path: String { url.path(percentEncoded: false) }
+
+  public func url(_ name: String) -> URL { url.appending(path: name) }
+
+  public func path(_ name: String) -> String { url(name).path(percentEncoded: false) }
+
+  /// Writes a file below the folder, its parents too.
+  @discardableResult
+  public func write(_ bytes: [UInt8], to name: String) throws -> URL {
+    let target = url(name)
+    try FileManager.default.createDirectory(at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(bytes).write(to: target)
+    return target
+  }
+
+  public func read(_ name: String) throws -> [UInt8] { try Array(Data(contentsOf: url(name))) }
+}

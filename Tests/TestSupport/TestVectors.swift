@@ -1,0 +1,90 @@
+import Foundation
+
+/// The published and generated test vectors, one entry of JSON at a time.
+///
+/// A path that is not in the file throws, so that a misspelt name fails a test instead of skipping it.
+public struct TestVectors {
+  public struct Missing: Error {
+    public let path: String
+    public let expected: String
+  }
+
+  private let value: Any
+  private let path: String
+
+  private init(value: Any, path: String) {
+    self.value = value
+    self.path = path
+  }
+
+  /// The whole file.
+  public static func load() throws -> TestVectors {
+    let object = try JSONSerialization.jsonObject(with: Data(PackageResources.test_vectors_json))
+    return TestVectors(value: object, path: "")
+  }
+
+  /// A section of the file by its name.
+  public static func section(_ name: String) throws -> TestVectors { try load()[name] }
+
+  /// The elements of a section that is a list.
+  public static func list(_ name: String) throws -> [TestVectors] { try section(name).elements }
+
+  public subscript(name: String) -> TestVectors {
+    get throws {
+      guard let member = (value as? [String: Any])?[name] else { throw missing("a member \(name)") }
+      return TestVectors(value: member, path: "\(path)/\(name)")
+    }
+  }
+
+  public var elements: [TestVectors] {
+    get throws {
+      guard let array = value as? [Any] else { throw missing("a list") }
+      return array.enumerated().map { TestVectors(value: $0.element, path: "\(path)/\($0.offset)") }
+    }
+  }
+
+  /// The members of an object.
+  public var members: [String: TestVectors] {
+    get throws {
+      guard let object = value as? [String: Any] else { throw missing("an object") }
+      return Dictionary(
+        uniqueKeysWithValues: object.map { ($0.key, TestVectors(value: $0.value, path: "\(path)/\($0.key)")) })
+    }
+  }
+
+  public var string: String {
+    get throws {
+      guard let text = value as? String else { throw missing("a string") }
+      return text
+    }
+  }
+
+  /// The bytes of a string in hexadecimal.
+  public var bytes: [UInt8] { get throws { try [UInt8](hex: string) } }
+
+  public var integer: Int {
+    get throws {
+      guard let number = (value as? NSNumber)?.intValue else { throw missing("a number") }
+      return number
+    }
+  }
+
+  public var boolean: Bool {
+    get throws {
+      guard let flag = value as? Bool else { throw missing("a boolean") }
+      return flag
+    }
+  }
+
+  /// A number written as decimal text.
+  public var double: Double {
+    get throws {
+      guard let number = Double(try string) else { throw missing("a decimal number") }
+      return number
+    }
+  }
+
+  public var isNull: Bool { value is NSNull }
+
+  private func missing(_ expected: String) -> Missing { Missing(path: path, expected: expected) }
+}
