@@ -1,2 +1,0 @@
-#include "CKeyDerivation.h"
-void keyhaul_placeholder(void) {}

@@ -1,0 +1,86 @@
+public import KeychainFormats
+
+/// Why keys could not be derived, opened, made or used.
+///
+/// One item that cannot be opened is an `ItemSealError` instead. No case carries key material or a password.
+public struct DataProtectionError: ExplainedError, Equatable {
+  public enum Code: String, Sendable {
+    /// No class key unwraps with the password that was given.
+    case wrongPassword
+    /// No class key unwraps with the passcode that was given.
+    case wrongPasscode
+    /// The keybag asks for more work than the caller accepts. Thrown before any work is done.
+    case roundsOverLimit
+    /// The caller's progress closure asked to stop.
+    case cancelled
+    /// A keybag whose fields contradict each other or whose signature is wrong.
+    case damagedKeybag
+    /// A field is absent without which the keybag cannot be used.
+    case missingField
+    /// Something well-formed that this project does not do.
+    case unsupported
+    /// No key for this class: the bag has none, or it needs a device or a password that was not given.
+    case keyUnavailable
+    /// A wrapped key that its class key does not open.
+    case keyUnwrapFailed
+    /// Encrypted bytes, a stored key or a device's memory that cannot be what they should.
+    case malformed
+    /// The source of randomness failed.
+    case randomFailed
+    /// OpenSSL refused a call that cannot fail with sound arguments.
+    case cryptoFailed
+  }
+
+  public let code: Code
+  public let reason: String
+
+  public init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  public var category: ErrorCategory {
+    switch code {
+    case .wrongPassword, .wrongPasscode: .wrongPassword
+    case .roundsOverLimit, .unsupported: .refused
+    case .damagedKeybag, .missingField, .keyUnwrapFailed, .malformed: .damaged
+    case .cancelled, .keyUnavailable, .randomFailed, .cryptoFailed: .failed
+    }
+  }
+
+  public var summary: String {
+    switch code {
+    case .wrongPassword: "the password is wrong"
+    case .wrongPasscode: "the passcode is wrong"
+    case .roundsOverLimit: "the keybag asks for too much work"
+    case .cancelled: "the key derivation was stopped"
+    case .damagedKeybag, .missingField: "the keybag is damaged"
+    case .unsupported: "this is not supported"
+    case .keyUnavailable: "a key is not available"
+    case .keyUnwrapFailed: "a wrapped key does not open"
+    case .malformed: "encrypted data is damaged"
+    case .randomFailed: "no random numbers"
+    case .cryptoFailed: "a cryptographic operation failed"
+    }
+  }
+
+  public var advice: String {
+    switch code {
+    case .wrongPassword: "the password set when the backup was made; it is not the device's passcode"
+    case .wrongPasscode: "the device's passcode; it is not the password of a backup"
+    case .roundsOverLimit: "don't trust this file; a higher limit reads it all the same"
+    case .cancelled: "run it again and let it finish"
+    case .damagedKeybag, .missingField, .keyUnwrapFailed, .malformed: "another copy"
+    case .unsupported: "see the documentation for what can be read and written"
+    case .keyUnavailable: "the backup's password, or the device that made it"
+    case .randomFailed, .cryptoFailed: "check the installation of OpenSSL's libcrypto"
+    }
+  }
+}
+
+extension DataProtectionError {
+  /// OpenSSL's own reason would add nothing a caller can act on, so only the call is named.
+  static func crypto(_ call: String) -> DataProtectionError {
+    DataProtectionError(.cryptoFailed, "OpenSSL refused \(call)")
+  }
+}

@@ -1,0 +1,52 @@
+/// The key "0x835" that a device's hardware derives for its keybags: what ties a class key to one device.
+///
+/// Wraps the 32 bytes of a class key with AES-CBC and a zero IV. That layer has no check value: with another device's
+/// key it silently opens to other bytes. Source: iphone-dataprotection, `IOAESAccelerator.c`, `keybag.py`.
+public struct DeviceKey: ~Copyable, Sendable {
+  /// 16 bytes: the device layer is AES-128.
+  public static let size = 16
+  private let key: Secret
+
+  /// - Throws: `.malformed` where the key has not 16 bytes.
+  public init(_ key: consuming Secret) throws(DataProtectionError) {
+    let count = key.count
+    guard count == Self.size else {
+      throw DataProtectionError(.malformed, "a device key has \(Self.size) bytes, not \(count)")
+    }
+    self.key = key
+  }
+
+  private init(copyOf other: borrowing DeviceKey) { key = other.key.copy() }
+
+  /// A second owner of the same key.
+  public borrowing func copy() -> DeviceKey { DeviceKey(copyOf: self) }
+
+  /// Adds the device layer to a class key.
+  borrowing func wrap(_ classKey: borrowing Secret) throws(DataProtectionError) -> Secret {
+    try classKey.withBytes { (bytes) throws(DataProtectionError) in try transform(bytes, .encrypt) }
+  }
+
+  /// Takes the device layer off.
+  borrowing func unwrap(_ wrapped: UnsafeRawBufferPointer) throws(DataProtectionError) -> Secret {
+    try transform(wrapped, .decrypt)
+  }
+
+  /// For the key wrap of a system keybag's HMAC key.
+  borrowing func withKey<Result: ~Copyable>(
+    _ body: (borrowing Secret) throws(DataProtectionError) -> Result
+  ) throws(DataProtectionError) -> Result {
+    try body(key)
+  }
+
+  private borrowing func transform(
+    _ input: UnsafeRawBufferPointer, _ direction: CipherContext.Direction
+  ) throws(DataProtectionError) -> Secret {
+    let context = try CipherContext(.aes128CBC, direction)
+    try key.withBytes { (bytes) throws(DataProtectionError) in
+      try context.begin(key: bytes, iv: [UInt8](repeating: 0, count: 16))
+    }
+    return try Secret(count: input.count) { (output) throws(DataProtectionError) in
+      try context.update(input, into: output)
+    }
+  }
+}

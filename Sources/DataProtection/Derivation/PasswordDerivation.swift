@@ -1,0 +1,81 @@
+/// From a backup's password to the key that its class keys are wrapped with.
+///
+/// One round until iOS 10.1: PBKDF2-HMAC-SHA1 of the password. Two rounds since iOS 10.2: PBKDF2-HMAC-SHA256 of the
+/// password first, and its 32 bytes are the password of the SHA-1 round.
+public enum PasswordDerivation {
+  /// What the keybag says about its derivation.
+  public struct Parameters: Sendable, Equatable {
+    /// `SALT` and `ITER`, of the last round.
+    public var salt: [UInt8]
+    public var iterations: UInt32
+    /// `DPSL` and `DPIC`, of the first of two rounds. Their presence decides that there are two, no version does.
+    public var first: FirstRound?
+
+    public struct FirstRound: Sendable, Equatable {
+      public var salt: [UInt8]
+      public var iterations: UInt32
+
+      public init(salt: [UInt8], iterations: UInt32) {
+        self.salt = salt
+        self.iterations = iterations
+      }
+    }
+
+    public init(salt: [UInt8], iterations: UInt32, first: FirstRound? = nil) {
+      self.salt = salt
+      self.iterations = iterations
+      self.first = first
+    }
+
+    /// All rounds together.
+    public var totalRounds: UInt64 { UInt64(iterations) + UInt64(first?.iterations ?? 0) }
+
+    /// Refuses more work than is accepted; costs nothing.
+    ///
+    /// - Throws: `.roundsOverLimit`; `.damagedKeybag` for a round of no iterations.
+    public func check(acceptingAtMost limit: Int = RoundLimit.standard) throws(DataProtectionError) {
+      try RoundLimit.check([iterations] + (first.map { [$0.iterations] } ?? []), acceptingAtMost: limit)
+    }
+  }
+
+  /// Is told how many rounds of how many are done, every 20 ms or so, and answers whether to go on.
+  public typealias Progress = (_ done: Int, _ total: Int) -> Bool
+
+  /// The size of a passcode key, in bytes.
+  static let keySize = 32
+
+  /// Derives the 32-byte passcode key.
+  ///
+  /// - Parameters:
+  ///   - password: UTF-8 bytes as they were typed, without a trailing newline. Empty for a backup without one.
+  ///   - limit: The most rounds to accept, all together.
+  ///   - progress: Where it answers `false` the derivation ends with `.cancelled`.
+  /// - Throws: `.roundsOverLimit` and `.damagedKeybag` (0 rounds) before any work is done.
+  public static func passcodeKey(
+    password: borrowing Secret, parameters: Parameters, acceptingAtMost limit: Int = RoundLimit.standard,
+    progress: Progress = { _, _ in true }
+  ) throws(DataProtectionError) -> Secret {
+    try parameters.check(acceptingAtMost: limit)
+
+    let total = Int(clamping: parameters.totalRounds)
+    let lastRounds = Int(parameters.iterations)
+    guard let first = parameters.first else {
+      let key = try PBKDF2.sha1(password: password, salt: parameters.salt, rounds: lastRounds, count: keySize)
+      return try finished(key, total, progress)
+    }
+    let inner = try PBKDF2.sha256(
+      password: password, salt: first.salt, rounds: Int(first.iterations), count: keySize
+    ) { progress($0, total) }
+    let key = try PBKDF2.sha1(password: inner, salt: parameters.salt, rounds: lastRounds, count: keySize)
+    return try finished(key, total, progress)
+  }
+
+  private static func finished(
+    _ key: consuming Secret, _ total: Int, _ progress: Progress
+  ) throws(DataProtectionError) -> Secret {
+    guard progress(total, total) else {
+      throw DataProtectionError(.cancelled, "it was told to stop before its last round")
+    }
+    return key
+  }
+}

@@ -1,0 +1,119 @@
+/// How backups encrypt a file and the manifest database: AES-256-CBC, zero IV, PKCS#7 padding, no check value.
+///
+/// A flipped bit goes unnoticed here. Source: Apple Platform Security, "Keychain and file backup"; readers of backups.
+public enum FileCipher {
+  static let blockSize = 16
+  static let zeroVector = [UInt8](repeating: 0, count: blockSize)
+
+  /// What a decryption gave.
+  public struct Decrypted: Sendable, Equatable {
+    /// Without its padding where that is valid, otherwise all of it.
+    public var bytes: [UInt8]
+    /// A file without valid padding is damaged, encrypted with another key, or was written without padding.
+    public var hasValidPadding: Bool
+  }
+
+  /// - Parameter key: 32 bytes.
+  public static func encrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> [UInt8] {
+    var encryptor = try FileEncryptor(key: key)
+    var result = try encryptor.update(bytes)
+    result.append(contentsOf: try encryptor.finish())
+    return result
+  }
+
+  /// - Throws: `.malformed` where the length is no multiple of 16 or zero.
+  public static func decrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> Decrypted {
+    var decryptor = try FileDecryptor(key: key)
+    var result = try decryptor.update(bytes)
+    let end = try decryptor.finish()
+    result.append(contentsOf: end.bytes)
+    return Decrypted(bytes: result, hasValidPadding: end.hasValidPadding)
+  }
+
+  /// How many bytes `count` bytes become.
+  public static func encryptedSize(of count: UInt64) -> UInt64? {
+    let (size, overflow) = (count / UInt64(blockSize)).addingReportingOverflow(1)
+    let (bytes, wraps) = size.multipliedReportingOverflow(by: UInt64(blockSize))
+    return overflow || wraps ? nil : bytes
+  }
+}
+
+/// Encrypts a file that arrives in portions of any size.
+public struct FileEncryptor: ~Copyable {
+  private let blocks: BlockStream
+
+  /// - Parameter key: 32 bytes.
+  public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.encrypt, key: key) }
+
+  /// The encrypted form of as many whole blocks as there are by now.
+  public mutating func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+    try blocks.transform(bytes, holdingBackLastBlock: false)
+  }
+
+  /// The last block with its padding. Nothing may follow.
+  public mutating func finish() throws(DataProtectionError) -> [UInt8] {
+    let padding = FileCipher.blockSize - blocks.pendingCount
+    return try blocks.transform([UInt8](repeating: UInt8(padding), count: padding), holdingBackLastBlock: false)
+  }
+}
+
+/// Decrypts a file that arrives in portions of any size.
+public struct FileDecryptor: ~Copyable {
+  private let blocks: BlockStream
+
+  /// - Parameter key: 32 bytes.
+  public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.decrypt, key: key) }
+
+  /// The plain form of as many blocks as there are by now; the last block is kept for `finish`.
+  public mutating func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+    try blocks.transform(bytes, holdingBackLastBlock: true)
+  }
+
+  /// The rest, and whether it ended in valid padding.
+  ///
+  /// - Throws: `.malformed` where the whole was no multiple of 16 bytes, or empty.
+  public mutating func finish() throws(DataProtectionError) -> FileCipher.Decrypted {
+    guard blocks.pendingCount == FileCipher.blockSize else {
+      throw DataProtectionError(.malformed, "its length is not a multiple of \(FileCipher.blockSize) bytes, or zero")
+    }
+    var last = try blocks.transform([], holdingBackLastBlock: false)
+    let padding = Int(last.last ?? 0)
+    let isValid =
+      (1...FileCipher.blockSize).contains(padding) && last.suffix(padding).allSatisfy { $0 == UInt8(padding) }
+    if isValid { last.removeLast(padding) }
+    return FileCipher.Decrypted(bytes: last, hasValidPadding: isValid)
+  }
+}
+
+/// Cuts a stream into whole blocks for the cipher and keeps what is left over.
+private final class BlockStream {
+  private let context: CipherContext
+  private var pending: [UInt8] = []
+
+  var pendingCount: Int { pending.count }
+
+  init(_ direction: CipherContext.Direction, key: borrowing Secret) throws(DataProtectionError) {
+    let count = key.count
+    guard count == 32 else { throw DataProtectionError(.malformed, "a file key has 32 bytes, not \(count)") }
+    let context = try CipherContext(.aes256CBC, direction)
+    try key.withBytes { (bytes) throws(DataProtectionError) in
+      try context.begin(key: bytes, iv: FileCipher.zeroVector)
+    }
+    self.context = context
+  }
+
+  func transform(_ bytes: [UInt8], holdingBackLastBlock: Bool) throws(DataProtectionError) -> [UInt8] {
+    let size = FileCipher.blockSize
+    pending.append(contentsOf: bytes)
+    var ready = pending.count / size * size
+    if holdingBackLastBlock, ready == pending.count, ready > 0 { ready -= size }
+    guard ready > 0 else { return [] }
+    let result = try makeBytes(ready) { (output) throws(DataProtectionError) in
+      try pending.withRawBytes { (input) throws(DataProtectionError) in
+        try context.update(UnsafeRawBufferPointer(rebasing: input[..<ready]), into: output)
+      }
+    }
+    pending.removeFirst(ready)
+    return result
+  }
+}

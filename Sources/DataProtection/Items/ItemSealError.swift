@@ -1,0 +1,82 @@
+public import KeychainFormats
+
+/// Why one item cannot be opened or sealed. The other items are not touched by it.
+public struct ItemSealError: ExplainedError, Equatable {
+  public let fault: ItemFault
+  /// The class the item asks for, where that much could be read.
+  public let keyClass: KeyClass?
+
+  public init(_ fault: ItemFault, keyClass: KeyClass? = nil) {
+    self.fault = fault
+    self.keyClass = keyClass
+  }
+
+  public var category: ErrorCategory {
+    switch fault {
+    case .locked: .locked
+    case .deviceBound: .failed
+    case .noClassKey, .classKeyDamaged, .keyUnwrapFailed, .tagMismatch: .damaged
+    case .unsupportedVersion: .refused
+    case .malformed(let error): error.category
+    case .failed(let error): error.category
+    }
+  }
+
+  public var summary: String {
+    switch fault {
+    case .locked: "the item is locked"
+    case .deviceBound: "the item opens only on the device that made it"
+    case .noClassKey, .classKeyDamaged: "there is no key for the item"
+    case .keyUnwrapFailed, .tagMismatch: "the item is damaged"
+    case .unsupportedVersion: "the item's version is not supported"
+    case .malformed(let error): error.summary
+    case .failed(let error): error.summary
+    }
+  }
+
+  public var reason: String {
+    let name = keyClass.map { "class \($0.rawValue)" } ?? "its class"
+    return switch fault {
+    case .locked: "the key of \(name) is not in memory"
+    case .deviceBound: "the key of \(name) is wrapped with the hardware key of the device"
+    case .noClassKey: "the keybag has no key of \(name)"
+    case .classKeyDamaged: "the keybag's key of \(name) does not unwrap"
+    case .keyUnwrapFailed: "the key of \(name) does not open the item's key"
+    case .tagMismatch: "its authentication tag does not match its bytes"
+    case .unsupportedVersion(let version): "its version is \(version)"
+    case .malformed(let error): error.reason
+    case .failed(let error): error.reason
+    }
+  }
+
+  public var advice: String {
+    switch fault {
+    case .locked: "unlock first, with the passcode or the backup's password"
+    case .deviceBound: "restore to the device that made the backup"
+    case .noClassKey, .classKeyDamaged, .keyUnwrapFailed, .tagMismatch: "another copy; the other items are not affected"
+    case .unsupportedVersion: "a newer version of this program may read it"
+    case .malformed(let error): error.advice
+    case .failed(let error): error.advice
+    }
+  }
+}
+
+/// What is wrong with one item, to switch on.
+public enum ItemFault: Error, Sendable, Equatable {
+  /// The keybag has no key of the item's class.
+  case noClassKey
+  /// The class key needs a password or passcode that was not given, or a lock has dropped it.
+  case locked
+  /// The class key needs a device key, and none was given.
+  case deviceBound
+  /// The keybag has the class, but its key does not unwrap.
+  case classKeyDamaged
+  /// The item's own key does not unwrap: changed bytes, or for a class that went through a device key, another device.
+  case keyUnwrapFailed
+  /// Changed bytes.
+  case tagMismatch
+  case malformed(FormatError)
+  case unsupportedVersion(UInt32)
+  /// Not the item's fault.
+  case failed(DataProtectionError)
+}

@@ -1,0 +1,144 @@
+internal import KeychainFormats
+
+/// The ciphers that opening and sealing items takes, kept because naming a cipher costs more than using it on an item.
+///
+/// Not to be used from two threads at once: `ClassKeys` holds it under a lock.
+struct SealingWorkspace: ~Copyable {
+  private let blockEncryption: CipherContext
+  private let blockDecryption: CipherContext
+  private let counterMode: CipherContext
+  private let gcmEncryption: CipherContext
+  private let gcmDecryption: CipherContext
+
+  private static let blockSize = 16
+  private static let zeroNonce = [UInt8](repeating: 0, count: 12)
+
+  init() throws(DataProtectionError) {
+    let blockEncryption = try CipherContext(.aes256ECB, .encrypt)
+    let blockDecryption = try CipherContext(.aes256ECB, .decrypt)
+    let counterMode = try CipherContext(.aes256CTR, .encrypt)
+    let gcmEncryption = try CipherContext(.aes256GCM, .encrypt)
+    let gcmDecryption = try CipherContext(.aes256GCM, .decrypt)
+    self.blockEncryption = blockEncryption
+    self.blockDecryption = blockDecryption
+    self.counterMode = counterMode
+    self.gcmEncryption = gcmEncryption
+    self.gcmDecryption = gcmDecryption
+  }
+
+  // MARK: Keys
+
+  borrowing func wrap(
+    _ key: borrowing Secret, with wrappingKey: borrowing Secret
+  ) throws(DataProtectionError) -> [UInt8] {
+    try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try blockEncryption.begin(key: bytes) }
+    return try key.withBytes { (bytes) throws(DataProtectionError) in try KeyWrap.wrap(bytes, blockEncryption) }
+  }
+
+  borrowing func unwrap(
+    _ wrapped: [UInt8], with wrappingKey: borrowing Secret
+  ) throws(DataProtectionError) -> Secret? {
+    try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try blockDecryption.begin(key: bytes) }
+    return try wrapped.withRawBytes { (bytes) throws(DataProtectionError) in
+      try KeyWrap.unwrap(bytes, blockDecryption)
+    }
+  }
+
+  // MARK: The device's form: AES-256-GCM with a fixed nonce and the blob's header as authenticated data
+
+  borrowing func sealWithNonce(
+    _ nonce: [UInt8], header: [UInt8], _ plaintext: SensitiveBytes, key: borrowing Secret
+  ) throws(DataProtectionError) -> Sealed {
+    try key.withBytes { (bytes) throws(DataProtectionError) in try gcmEncryption.begin(key: bytes, iv: nonce) }
+    try header.withRawBytes { (bytes) throws(DataProtectionError) in try gcmEncryption.authenticate(bytes) }
+    let ciphertext = try makeBytes(plaintext.count) { (output) throws(DataProtectionError) in
+      try plaintext.withBytes { (input) throws(DataProtectionError) in try gcmEncryption.update(input, into: output) }
+    }
+    return Sealed(ciphertext: ciphertext, tag: try gcmEncryption.finishWithTag())
+  }
+
+  /// `nil` where the tag does not match.
+  borrowing func openWithNonce(
+    _ nonce: [UInt8], header: [UInt8], _ sealed: Sealed, key: borrowing Secret
+  ) throws(DataProtectionError) -> SensitiveBytes? {
+    try key.withBytes { (bytes) throws(DataProtectionError) in try gcmDecryption.begin(key: bytes, iv: nonce) }
+    try header.withRawBytes { (bytes) throws(DataProtectionError) in try gcmDecryption.authenticate(bytes) }
+    let plaintext = try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
+      try sealed.ciphertext.withRawBytes { (input) throws(DataProtectionError) in
+        try gcmDecryption.update(input, into: output)
+      }
+    }
+    return try gcmDecryption.finish(verifying: sealed.tag) ? plaintext : nil
+  }
+
+  // MARK: The backup's form: AES-256-GCM with an IV of length zero
+  //
+  // For an IV that is not 96 bits long GCM starts its counter at a hash of the IV; for the empty one that is the block 0
+  // (NIST SP 800-38D §7.1). OpenSSL refuses an empty IV. With the 96-bit zero IV it starts at block 1, and the part of
+  // the tag that depends on key and ciphertext is the same; so the two tags differ by E(0) xor E(1), and the data's
+  // counters by one. Only ever sound with a fresh key for every item, as Apple does it.
+
+  borrowing func sealWithEmptyNonce(
+    _ plaintext: SensitiveBytes, key: borrowing Secret
+  ) throws(DataProtectionError) -> Sealed {
+    let mask = try tagMask(key)
+    let ciphertext = try makeBytes(plaintext.count) { (output) throws(DataProtectionError) in
+      try plaintext.withBytes { (input) throws(DataProtectionError) in try count(from: 1, input, into: output, key) }
+    }
+    // What OpenSSL has to encrypt, from counter 2 on, to arrive at this ciphertext. It is not the plaintext, but with
+    // the ciphertext it reveals key stream.
+    let shifted = try SensitiveBytes(count: ciphertext.count) { (output) throws(DataProtectionError) in
+      try ciphertext.withRawBytes { (input) throws(DataProtectionError) in try count(from: 2, input, into: output, key)
+      }
+    }
+    let sealed = try sealWithNonce(Self.zeroNonce, header: [], shifted, key: key)
+    return Sealed(ciphertext: ciphertext, tag: zip(sealed.tag, mask).map { $0 ^ $1 })
+  }
+
+  /// `nil` where the tag does not match; nothing is decrypted then.
+  borrowing func openWithEmptyNonce(
+    _ sealed: Sealed, key: borrowing Secret
+  ) throws(DataProtectionError) -> SensitiveBytes? {
+    let mask = try tagMask(key)
+    let shifted = Sealed(ciphertext: sealed.ciphertext, tag: zip(sealed.tag, mask).map { $0 ^ $1 })
+    guard try openWithNonce(Self.zeroNonce, header: [], shifted, key: key) != nil else { return nil }
+    return try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
+      try sealed.ciphertext.withRawBytes { (input) throws(DataProtectionError) in
+        try count(from: 1, input, into: output, key)
+      }
+    }
+  }
+
+  /// E(0) xor E(1), E(n) being the encryption of the block that holds the number n.
+  private borrowing func tagMask(_ key: borrowing Secret) throws(DataProtectionError) -> [UInt8] {
+    let numbers = Self.block(0) + Self.block(1)
+    try key.withBytes { (bytes) throws(DataProtectionError) in try blockEncryption.begin(key: bytes) }
+    let encrypted = try Secret(count: numbers.count) { (output) throws(DataProtectionError) in
+      try numbers.withRawBytes { (input) throws(DataProtectionError) in try blockEncryption.update(input, into: output)
+      }
+    }
+    return encrypted.withBytes { zip($0.prefix(Self.blockSize), $0.suffix(Self.blockSize)).map { $0 ^ $1 } }
+  }
+
+  /// Counter mode with the first counter block `start`.
+  private borrowing func count(
+    from start: UInt8, _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
+    _ key: borrowing Secret
+  ) throws(DataProtectionError) {
+    try key.withBytes { (bytes) throws(DataProtectionError) in
+      try counterMode.begin(key: bytes, iv: Self.block(start))
+    }
+    try counterMode.update(input, into: output)
+  }
+
+  private static func block(_ number: UInt8) -> [UInt8] {
+    [UInt8](repeating: 0, count: blockSize - 1) + [number]
+  }
+}
+
+/// What authenticated encryption gives.
+struct Sealed: Equatable {
+  var ciphertext: [UInt8]
+  /// 16 bytes.
+  var tag: [UInt8]
+}

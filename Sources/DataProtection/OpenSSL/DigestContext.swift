@@ -1,0 +1,54 @@
+internal import COpenSSL
+
+/// A hash of OpenSSL under way.
+struct DigestContext: ~Copyable {
+  enum Algorithm {
+    case sha1
+    case sha256
+
+    var handle: OpaquePointer? {
+      switch self {
+      case .sha1: EVP_sha1()
+      case .sha256: EVP_sha256()
+      }
+    }
+
+    var size: Int {
+      switch self {
+      case .sha1: 20
+      case .sha256: 32
+      }
+    }
+  }
+
+  private let algorithm: Algorithm
+  private let handle: OpaquePointer
+
+  init(_ algorithm: Algorithm) throws(DataProtectionError) {
+    guard let handle = EVP_MD_CTX_new() else { throw .crypto("EVP_MD_CTX_new") }
+    guard EVP_DigestInit_ex(handle, algorithm.handle, nil) == 1 else {
+      EVP_MD_CTX_free(handle)
+      throw .crypto("EVP_DigestInit_ex")
+    }
+    self.algorithm = algorithm
+    self.handle = handle
+  }
+
+  deinit { EVP_MD_CTX_free(handle) }
+
+  borrowing func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) {
+    guard EVP_DigestUpdate(handle, bytes.baseAddress, bytes.count) == 1 else { throw .crypto("EVP_DigestUpdate") }
+  }
+
+  /// The digest. Nothing may follow.
+  borrowing func finish() throws(DataProtectionError) -> [UInt8] {
+    try makeBytes(algorithm.size) { (buffer) throws(DataProtectionError) in try finish(into: buffer) }
+  }
+
+  /// Writes the digest into `target`, which has the algorithm's size.
+  borrowing func finish(into target: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
+    guard target.count == algorithm.size else { throw .crypto("a digest of \(target.count) bytes") }
+    let bytes = target.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    guard EVP_DigestFinal_ex(handle, bytes, nil) == 1 else { throw .crypto("EVP_DigestFinal_ex") }
+  }
+}

@@ -1,0 +1,54 @@
+internal import COpenSSL
+internal import Synchronization
+
+/// Where keys, salts and identifiers come from. A parameter everywhere, so that tests and fixtures can repeat a run.
+public protocol RandomSource: Sendable {
+  /// Fills the whole buffer or throws `DataProtectionError.randomFailed`.
+  func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError)
+}
+
+extension RandomSource {
+  /// `count` bytes that are no secret: a salt, a UUID.
+  public func bytes(_ count: Int) throws(DataProtectionError) -> [UInt8] {
+    try makeBytes(count) { (buffer) throws(DataProtectionError) in try fill(buffer) }
+  }
+}
+
+/// The operating system's randomness through OpenSSL's generator.
+public struct SystemRandomSource: RandomSource {
+  public init() {}
+
+  public func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
+    guard let base = buffer.baseAddress, buffer.count > 0 else { return }
+    guard let count = Int32(exactly: buffer.count), RAND_bytes(base, count) == 1 else {
+      throw DataProtectionError(.randomFailed, "OpenSSL's generator did not give \(buffer.count) bytes")
+    }
+  }
+}
+
+/// The same bytes for the same seed, for fixtures and tests: block n is SHA-256 of the seed and n as 8 bytes,
+/// big-endian. Anyone who knows the seed knows the keys.
+public final class SeededRandomSource: RandomSource {
+  private struct State {
+    var counter: UInt64 = 0
+    var pending: [UInt8] = []
+  }
+
+  private let seed: [UInt8]
+  private let state = Mutex(State())
+
+  public init(seed: [UInt8]) { self.seed = seed }
+  public convenience init(seed: String) { self.init(seed: Array(seed.utf8)) }
+
+  public func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
+    try state.withLock { (state) throws(DataProtectionError) in
+      for index in buffer.indices {
+        if state.pending.isEmpty {
+          state.pending = try Digest.sha256(seed + bigEndianBytes(state.counter)).reversed()
+          state.counter &+= 1
+        }
+        buffer[index] = state.pending.removeLast()
+      }
+    }
+  }
+}
