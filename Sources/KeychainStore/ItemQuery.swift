@@ -1,0 +1,63 @@
+public import KeychainFormats
+
+/// Which items a search, an update or a deletion means.
+public struct ItemQuery: Sendable {
+  public enum AccessGroups: Sendable, Equatable {
+    case all
+    /// Items of these groups alone; none where the list is empty.
+    case only([String])
+  }
+
+  public enum Synchronization: Sendable, Equatable { case localOnly, synchronizedOnly, any }
+
+  public enum Tombstones: Sendable, Equatable { case excluded, included, only }
+
+  /// `nil` looks through all kinds in their order; those without one of the attributes are left out.
+  public var kind: ItemKind?
+  /// Attributes that must be equal. A value of another type with the same bytes matches too, as the columns hold hashes.
+  public var attributes: [AttributeCode: PropertyValue]
+  public var accessGroups: AccessGroups
+  public var synchronization: Synchronization
+  public var tombstones: Tombstones
+  /// One row alone.
+  public var row: RowReference?
+  /// The 16 bytes of a persistent reference.
+  public var persistentReference: [UInt8]?
+  /// At most so many rows for each search, counted before they are opened, as Apple's daemon counts. `nil`: all.
+  public var limit: Int?
+  /// Whether the found items carry their secrets.
+  public var wantsSecret: Bool
+
+  public init(
+    kind: ItemKind? = nil, attributes: [AttributeCode: PropertyValue] = [:], accessGroups: AccessGroups = .all,
+    synchronization: Synchronization = .any, tombstones: Tombstones = .excluded, row: RowReference? = nil,
+    persistentReference: [UInt8]? = nil, limit: Int? = nil, wantsSecret: Bool = false
+  ) {
+    self.kind = kind
+    self.attributes = attributes
+    self.accessGroups = accessGroups
+    self.synchronization = synchronization
+    self.tombstones = tombstones
+    self.row = row
+    self.persistentReference = persistentReference
+    self.limit = limit
+    self.wantsSecret = wantsSecret
+  }
+}
+
+/// An item with what the database knows of it.
+public struct StoredItem: Sendable {
+  public let summary: RowSummary
+  public let item: KeychainItem
+  public var rowID: Int64 { summary.reference.rowID }
+  public var persistentReference: [UInt8] { summary.persistentReference }
+  /// Operation to constraint of the access control that guards the item, `nil` where nothing does.
+  public var accessControl: PropertyDictionary? { item[.accessControl]?.dictionaryValue }
+}
+
+/// What a search gave.
+public struct FoundItems: Sendable {
+  public let items: [StoredItem]
+  /// Rows that match by their columns and cannot be opened, now or ever.
+  public let undecodable: [KeychainRow]
+}

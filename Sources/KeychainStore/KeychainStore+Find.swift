@@ -1,0 +1,55 @@
+public import DataProtection
+import KeychainFormats
+
+extension KeychainStore {
+  /// The items that a query means, opened.
+  ///
+  /// Rows that cannot be decoded are passed over and reported; one whose key is locked ends the search, as it does on
+  /// a device. An item whose sealed access group is not among the asked-for ones does not count, whatever its column says.
+  ///
+  /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. Finding nothing is no error.
+  public func find(_ query: ItemQuery, keys: borrowing ClassKeys) throws(KeychainStoreError) -> FoundItems {
+    try read { (transaction) throws(KeychainStoreError) in
+      var items: [StoredItem] = []
+      var undecodable: [KeychainRow] = []
+      try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+        switch row.content {
+        case .fault(let fault):
+          guard fault.isPermanent else { throw KeychainStoreError(fault) }
+          undecodable.append(row)
+        case .item(var item):
+          guard query.admits(item) else { return }
+          if !query.wantsSecret { item.secrets = [:] }
+          items.append(StoredItem(summary: row.summary, item: item))
+        }
+      }
+      return FoundItems(items: items, undecodable: undecodable)
+    }
+  }
+}
+
+extension ItemQuery {
+  /// The access group inside the seal decides; the column can be changed by anyone who can write the file.
+  func admits(_ item: KeychainItem) -> Bool {
+    switch accessGroups {
+    case .all: true
+    case .only(let groups): item.accessGroup.map(groups.contains) ?? false
+    }
+  }
+}
+
+extension KeychainTransaction {
+  /// Opens the rows that a query means, kind by kind.
+  func forEachRow(
+    matching query: ItemQuery, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
+  ) throws(KeychainStoreError) {
+    var remaining = query.limit
+    for kind in query.kind.map({ [$0] }) ?? ItemKind.allCases {
+      guard let condition = try RowCondition(query, kind: kind, limit: remaining) else { continue }
+      try forEachRow(kind, condition) { (raw) throws(KeychainStoreError) in
+        if let limit = remaining { remaining = limit - 1 }
+        try body(try RowSealing.open(raw, keys: keys))
+      }
+    }
+  }
+}

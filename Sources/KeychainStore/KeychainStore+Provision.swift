@@ -1,0 +1,24 @@
+package import DataProtection
+package import KeychainFormats
+
+extension KeychainStore {
+  /// Puts items in place that bring their dates along, as a device made from a description needs. Everything else is as
+  /// for added items. All of them or, where one cannot be added, none.
+  ///
+  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`.
+  package func provision(
+    _ items: [KeychainItem], keys: borrowing ClassKeys, random: any RandomSource
+  ) throws(KeychainStoreError) {
+    try write { (transaction) throws(KeychainStoreError) in
+      for item in items {
+        let modified = item.modificationDate ?? .reference
+        var prepared = try NewItem.prepared(item, now: modified, random: random)
+        prepared[.creationDate] = .date(item.creationDate ?? modified)
+        let row = try WritableRow(sealing: prepared, keys: keys, random: random)
+        guard try transaction.insert(row) != nil else {
+          throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key is there")
+        }
+      }
+    }
+  }
+}

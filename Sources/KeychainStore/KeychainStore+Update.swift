@@ -1,0 +1,131 @@
+public import DataProtection
+public import KeychainFormats
+
+/// What an update changes in each item it meets.
+public struct ItemChanges: Sendable {
+  /// New values; `null` removes an attribute.
+  public var attributes: [AttributeCode: PropertyValue]
+  /// New secrets; those not named stay.
+  public var secrets: [AttributeCode: SensitiveBytes]
+
+  public init(
+    attributes: [AttributeCode: PropertyValue] = [:], secrets: [AttributeCode: SensitiveBytes] = [:]
+  ) {
+    self.attributes = attributes
+    self.secrets = secrets
+  }
+
+  /// Attributes that a caller never chooses; given ones are ignored.
+  private static let ignored: Set<AttributeCode> = [
+    .multiUser, .modificationDate, .digest, .tombstone, .rowID, .uuid, .persistentReference,
+  ]
+
+  /// - Throws: `.noSuchAttribute` for what the kind of item doesn't have, `.parameter` for what cannot be changed.
+  fileprivate func applied(to item: KeychainItem, now: KeychainDate) throws(KeychainStoreError) -> KeychainItem {
+    var changed = item
+    for (code, value) in attributes where !Self.ignored.contains(code) {
+      guard let definition = AttributeTable.definition(of: code, in: item.kind) else {
+        throw KeychainStoreError(.noSuchAttribute, "a \(item.kind.reportName) has no attribute \(code.rawValue)")
+      }
+      guard code != .sharingGroup, code != .appClip, !definition.flags.contains(.returnedAsData) else {
+        throw KeychainStoreError(.parameter, "the attribute \(code.rawValue) cannot be changed")
+      }
+      changed[code] = value == .null ? definition.defaultValue : try converted(value, for: definition)
+    }
+    changed.secrets.merge(secrets) { _, new in new }
+    guard changed.accessGroup != nil, changed.protection != nil else {
+      throw KeychainStoreError(.parameter, "an item keeps an access group and a known protection class")
+    }
+    try NewItem.refuseGuardedSynchronization(of: changed)
+    changed[.modificationDate] = .date(now.later(than: item.modificationDate))
+    return changed
+  }
+
+  /// An access control, a dictionary of constraints, is no attribute that Apple's conversion knows.
+  private func converted(
+    _ value: PropertyValue, for definition: AttributeDefinition
+  ) throws(KeychainStoreError) -> PropertyValue {
+    definition.kind == .accessControl ? value : try ItemColumns.convert(value, for: definition)
+  }
+}
+
+extension KeychainStore {
+  /// Changes every item that a query means, all or none. Its limit does not count. A row that cannot be decoded is
+  /// deleted on the way, as on a device.
+  ///
+  /// - Returns: How many items were changed.
+  /// - Throws: `.itemNotFound` where nothing was (undecodable rows are gone all the same); `.duplicateItem` where a
+  ///   changed item meets another; `.interactionNotAllowed`, `.authFailed`, `.noSuchAttribute`, `.parameter`.
+  @discardableResult
+  public func update(
+    _ query: ItemQuery, with changes: ItemChanges, keys: borrowing ClassKeys, now: KeychainDate,
+    tombstones: TombstonePolicy = .forbid, random: any RandomSource
+  ) throws(KeychainStoreError) -> Int {
+    var query = query
+    query.limit = nil
+    let count = try write { (transaction) throws(KeychainStoreError) in
+      var rows: [KeychainRow] = []
+      try transaction.forEachRow(matching: query, keys: keys) { rows.append($0) }
+      var count = 0
+      for row in rows {
+        switch row.content {
+        case .fault(let fault):
+          guard fault.isPermanent else { throw KeychainStoreError(fault) }
+          try transaction.delete(row.summary.reference)
+        case .item(let item) where query.admits(item):
+          let changed = try changes.applied(to: item, now: now)
+          let step = UpdateStep(old: item, new: changed, rowID: row.summary.reference.rowID)
+          try transaction.carryOut(step, keys: keys, now: now, tombstones: tombstones, random: random)
+          count += 1
+        case .item: break
+        }
+      }
+      return count
+    }
+    guard count > 0 else { throw KeychainStoreError(.itemNotFound, "nothing matches the search") }
+    return count
+  }
+}
+
+/// One item before and after.
+private struct UpdateStep {
+  let old: KeychainItem
+  let new: KeychainItem
+  let rowID: Int64
+}
+
+extension KeychainTransaction {
+  /// A synchronised item that gets another primary key leaves a tombstone under the old one and becomes a new record.
+  fileprivate func carryOut(
+    _ step: UpdateStep, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
+    random: any RandomSource
+  ) throws(KeychainStoreError) {
+    var new = step.new
+    let moves = try PrimaryKey(of: step.old) != PrimaryKey(of: new)
+    let leavesTombstone = moves && step.old.isSynchronizable && tombstones == .leave
+    if leavesTombstone { new[.uuid] = .string(try NewItem.randomUUIDText(random)) }
+    let row = try WritableRow(sealing: new, keys: keys, random: random)
+    if moves { try clearWay(for: row, except: step.rowID, keys: keys) }
+    try overwrite(step.rowID, with: row)
+    guard leavesTombstone else { return }
+    var tombstone = Tombstone.of(step.old, now: now)
+    tombstone[.persistentReference] = .data(try NewItem.randomBytes(random, count: 16))
+    guard try insert(WritableRow(sealing: tombstone, keys: keys, random: random)) != nil else {
+      throw KeychainStoreError(.damaged, "the place of an item that moved is taken")
+    }
+  }
+
+  /// A tombstone or corrupt row that an update runs into goes; a living item is a duplicate.
+  private func clearWay(
+    for row: WritableRow, except rowID: Int64, keys: borrowing ClassKeys
+  ) throws(KeychainStoreError) {
+    guard let existing = try self.row(row.kind, primaryKey: row.primaryKey),
+      existing.summary.reference.rowID != rowID
+    else { return }
+    switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
+    case .item, .unreadable:
+      throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key is there")
+    case .corrupt, .tombstone: try delete(existing.summary.reference)
+    }
+  }
+}

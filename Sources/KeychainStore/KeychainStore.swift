@@ -1,0 +1,134 @@
+import Foundation
+import GRDB
+public import KeychainFormats
+
+/// A device's keychain: Apple's `keychain-2.db`, its items sealed under the device's class keys.
+///
+/// Keys are lent for each call and never kept. Every call that changes something is one transaction: killed at any
+/// moment, the file holds what was there before or what should be there after. May be used from several threads; calls
+/// take turns. A closure that is handed a row or a transaction must not call the store again.
+public final class KeychainStore: Sendable {
+  private let queue: DatabaseQueue
+
+  /// How long a call waits for another process that is writing.
+  private static let busySeconds = 5.0
+
+  private init(_ queue: DatabaseQueue) { self.queue = queue }
+
+  /// Makes an empty keychain in a new file of mode 0600.
+  ///
+  /// - Throws: `.io` where something is at the path already.
+  public static func create(at path: String) throws(KeychainStoreError) -> KeychainStore {
+    try DatabaseFile.create(at: path)
+    do throws(KeychainStoreError) {
+      let store = KeychainStore(try openQueue(path))
+      try store.useWriteAheadLog()
+      try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
+      return store
+    } catch {
+      DatabaseFile.remove(at: path)
+      throw error
+    }
+  }
+
+  /// Opens a keychain after its schema was compared with Apple's.
+  ///
+  /// - Throws: `.damaged` for a link, a file that is no database, or one with another schema, a trigger or a view;
+  ///   `.notAvailable` where there is no file; `.busy`.
+  public static func open(at path: String) throws(KeychainStoreError) -> KeychainStore {
+    try DatabaseFile.secureExisting(at: path)
+    let store = KeychainStore(try openQueue(path))
+    try store.read { (transaction) throws(KeychainStoreError) in try SchemaCheck.verify(transaction.database) }
+    try store.useWriteAheadLog()
+    return store
+  }
+
+  /// An empty keychain that is gone with its last holder.
+  public static func inMemory() throws(KeychainStoreError) -> KeychainStore {
+    let store = KeychainStore(try translatingErrors { try DatabaseQueue(configuration: configuration) })
+    try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
+    return store
+  }
+
+  /// Writes the log back into the file and closes it. Later calls fail; without it the last holder's end does the same.
+  public func close() throws(KeychainStoreError) {
+    try translatingErrors { try queue.close() }
+  }
+
+  /// How many items of a kind there are, tombstones apart.
+  public func count(of kind: ItemKind) throws(KeychainStoreError) -> Int {
+    try read { (transaction) throws(KeychainStoreError) in
+      try transaction.count(kind, .singleUser(includingTombstones: false))
+    }
+  }
+
+  // MARK: Transactions
+
+  /// One transaction that sees one state and changes nothing.
+  func read<Value>(
+    _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
+  ) throws(KeychainStoreError) -> Value {
+    try translatingErrors { try queue.read { database in try body(KeychainTransaction(database: database)) } }
+  }
+
+  /// One IMMEDIATE transaction; what the closure throws takes everything back.
+  func write<Value>(
+    _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
+  ) throws(KeychainStoreError) -> Value {
+    try write(translating: { $0 }, body)
+  }
+
+  /// - Parameter translating: Turns an error of the database itself into one of the closure's.
+  func write<Value, Failure: Error>(
+    translating: (KeychainStoreError) -> Failure, _ body: (KeychainTransaction) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    var outcome: Result<Value, Failure>?
+    do {
+      try queue.writeWithoutTransaction { database in
+        try database.inTransaction(.immediate) {
+          do throws(Failure) {
+            outcome = .success(try body(KeychainTransaction(database: database)))
+            return .commit
+          } catch {
+            outcome = .failure(error)
+            return .rollback
+          }
+        }
+      }
+    } catch {
+      // Where the closure failed and the rollback too, the closure's reason is the one to tell.
+      if case .failure(let failure)? = outcome { throw failure }
+      throw translating(KeychainStoreError(fromDatabase: error))
+    }
+    guard let outcome else { throw translating(KeychainStoreError(.io, "the transaction did not begin")) }
+    return try outcome.get()
+  }
+
+  // MARK: Opening
+
+  private static var configuration: Configuration {
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(busySeconds)
+    configuration.prepareDatabase { database in
+      // FULL: a finished call survives a power cut. secure_delete: deleted items are overwritten in the file.
+      // The other three are SQLite's advice for files that someone else may have written.
+      for pragma in [
+        "synchronous = FULL", "secure_delete = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0",
+      ] {
+        try database.execute(sql: "PRAGMA \(pragma)")
+      }
+    }
+    return configuration
+  }
+
+  private static func openQueue(_ path: String) throws(KeychainStoreError) -> DatabaseQueue {
+    try translatingErrors { try DatabaseQueue(path: path, configuration: configuration) }
+  }
+
+  /// Set after the schema was checked, as it writes to the file.
+  private func useWriteAheadLog() throws(KeychainStoreError) {
+    try translatingErrors {
+      try queue.writeWithoutTransaction { database in try database.execute(sql: "PRAGMA journal_mode = WAL") }
+    }
+  }
+}

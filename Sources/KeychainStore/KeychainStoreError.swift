@@ -1,0 +1,97 @@
+public import KeychainFormats
+
+/// Why the keychain database did not do what it was asked. Apple's result code comes with it.
+public struct KeychainStoreError: ExplainedError, Equatable {
+  /// What went wrong, with the name that Apple's `SecBase.h` gives its result code.
+  public enum Code: String, Sendable, CaseIterable {
+    /// An item with the same primary key is there already.
+    case duplicateItem
+    case itemNotFound
+    /// The key of the item's class is not in memory: the device is locked.
+    case interactionNotAllowed
+    /// A class that needs a passcode on a device that has none.
+    case authFailed
+    /// The item cannot be decrypted or read with any key this device has.
+    case decode
+    /// A question or an item that makes no sense.
+    case parameter
+    /// The kind of item has no such attribute.
+    case noSuchAttribute
+    case io
+    case diskFull
+    /// No class key at all, or the database cannot be opened.
+    case notAvailable
+    /// Another process holds the database.
+    case busy
+    /// The file is no keychain database, or holds what does not belong there.
+    case damaged
+  }
+
+  public let code: Code
+  public let reason: String
+
+  public init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  /// The `OSStatus` that Apple's keychain services answer with. Source: Apple `SecBase.h`, `SecBasePriv.h`.
+  public var status: Int32 {
+    switch code {
+    case .duplicateItem: -25299
+    case .itemNotFound: -25300
+    case .interactionNotAllowed: -25308
+    case .authFailed: -25293
+    case .decode: -26275
+    case .parameter: -50
+    case .noSuchAttribute: -25303
+    case .io: -36
+    case .diskFull: -34
+    case .notAvailable, .busy, .damaged: -25291
+    }
+  }
+
+  public var category: ErrorCategory {
+    switch code {
+    case .duplicateItem, .parameter, .noSuchAttribute, .io, .diskFull, .notAvailable: .failed
+    case .itemNotFound: .notFound
+    case .interactionNotAllowed: .locked
+    case .authFailed: .refused
+    case .decode, .damaged: .damaged
+    case .busy: .busy
+    }
+  }
+
+  public var summary: String {
+    switch code {
+    case .duplicateItem: "the item exists already"
+    case .itemNotFound: "no item matches"
+    case .interactionNotAllowed: "the item's key is not in memory"
+    case .authFailed: "the device has no passcode"
+    case .decode: "the item cannot be read"
+    case .parameter: "the keychain does not take this"
+    case .noSuchAttribute: "this kind of item has no such attribute"
+    case .io: "the keychain database cannot be read or written"
+    case .diskFull: "the disk is full"
+    case .notAvailable: "the keychain is not available"
+    case .busy: "the keychain database is in use"
+    case .damaged: "the keychain database is damaged"
+    }
+  }
+
+  public var advice: String {
+    switch code {
+    case .duplicateItem: "update the item that is there, or delete it first"
+    case .itemNotFound: "search with fewer attributes"
+    case .interactionNotAllowed: "unlock the device"
+    case .authFailed: "set a passcode, or choose another protection"
+    case .decode: "restore the item from a backup"
+    case .parameter, .noSuchAttribute: "see the attributes of this kind of item"
+    case .io: "check the disk and the permissions of the device's folder"
+    case .diskFull: "free some space; nothing was changed"
+    case .notAvailable: "check that the device's folder is whole"
+    case .busy: "wait until the other process has finished"
+    case .damaged: "restore the device from a backup"
+    }
+  }
+}

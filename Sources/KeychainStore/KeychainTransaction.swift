@@ -1,0 +1,81 @@
+import DataProtection
+import GRDB
+import KeychainFormats
+
+/// What can be done to the item tables inside one transaction. Everything above writes whole rows through here.
+struct KeychainTransaction {
+  let database: Database
+
+  /// The row that an item with these primary-key columns would collide with.
+  func row(_ kind: ItemKind, primaryKey: [ColumnValue]) throws(KeychainStoreError) -> RawRow? {
+    let table = ItemTable.of(kind)
+    var found: RawRow?
+    try database.forEachRow(table.selectByPrimaryKeySQL, primaryKey) { row in found = table.read(row) }
+    return found
+  }
+
+  /// Rows in the order of their numbers; the closure's error ends the walk.
+  func forEachRow(
+    _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeychainStoreError) -> Void
+  ) throws(KeychainStoreError) {
+    let table = ItemTable.of(kind)
+    try database.forEachRow(table.selectSQL + condition.clause, condition.arguments) { row in
+      try body(table.read(row))
+    }
+  }
+
+  func count(_ kind: ItemKind, _ condition: RowCondition) throws(KeychainStoreError) -> Int {
+    let rows = try database.columnValues(
+      sql: "SELECT count(*) FROM \(kind.rawValue)" + condition.clause, condition.arguments)
+    return rows.first?.first?.integerValue.flatMap { Int(exactly: $0) } ?? 0
+  }
+
+  /// - Returns: The new row's number, or `nil` where a row with this primary key is there.
+  func insert(_ row: WritableRow) throws(KeychainStoreError) -> Int64? {
+    do {
+      try database.run(ItemTable.of(row.kind).insertSQL, row.columns)
+    } catch {
+      if error.code == .duplicateItem { return nil }
+      throw error
+    }
+    return database.lastInsertedRowID
+  }
+
+  /// Writes all columns of a row anew; its number stays.
+  func overwrite(_ rowID: Int64, with row: WritableRow) throws(KeychainStoreError) {
+    try database.run(ItemTable.of(row.kind).overwriteSQL, row.columns + [.integer(rowID)])
+  }
+
+  func delete(_ reference: RowReference) throws(KeychainStoreError) {
+    try database.run(ItemTable.of(reference.kind).deleteSQL, [.integer(reference.rowID)])
+  }
+}
+
+/// All columns of one row, ready to be bound: the item sealed, the searchable attributes beside it.
+struct WritableRow {
+  let kind: ItemKind
+  /// In the order of `ItemTable.writtenColumns`.
+  let columns: [ColumnValue]
+  let primaryKey: [ColumnValue]
+  /// The item as it was sealed, with its digest.
+  let item: KeychainItem
+
+  /// Recomputes the item's digest, seals it and lays out its columns.
+  ///
+  /// - Throws: `.interactionNotAllowed`, `.authFailed` or `.notAvailable` where the class key is missing, `.parameter`
+  ///   for a value that its attribute cannot have.
+  init(
+    sealing item: KeychainItem, keys: borrowing ClassKeys, random: any RandomSource
+  ) throws(KeychainStoreError) {
+    var item = item
+    item[.digest] = .data(try item.storedDigest())
+    let values = try ItemColumns.values(of: item)
+    let sealed = try RowSealing.seal(item, keys: keys, random: random)
+    kind = item.kind
+    columns = ItemTable.of(kind).writtenColumns.map { code in
+      code == .encryptedData ? .blob(sealed) : values[code] ?? .null
+    }
+    primaryKey = KeychainSchema.primaryKey(of: kind).map { values[$0.code] ?? .null }
+    self.item = item
+  }
+}

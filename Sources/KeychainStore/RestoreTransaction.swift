@@ -1,0 +1,92 @@
+public import DataProtection
+import GRDB
+import KeychainFormats
+
+extension KeychainStore {
+  /// One IMMEDIATE transaction in which a backup is put in place. What the closure throws takes everything back.
+  ///
+  /// - Parameter translating: Turns an error of the database itself into one of the caller's.
+  @discardableResult
+  public func restore<Value, Failure: Error>(
+    translating: (KeychainStoreError) -> Failure, _ body: (borrowing RestoreTransaction) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    try write(translating: translating) { (transaction) throws(Failure) in
+      try body(RestoreTransaction(transaction))
+    }
+  }
+
+  @discardableResult
+  public func restore<Value>(
+    _ body: (borrowing RestoreTransaction) throws(KeychainStoreError) -> Value
+  ) throws(KeychainStoreError) -> Value {
+    try restore(translating: { $0 }, body)
+  }
+}
+
+/// What a restore can do to a keychain. Lent for the length of the closure of `KeychainStore.restore`.
+public struct RestoreTransaction: ~Copyable {
+  private let transaction: KeychainTransaction
+
+  /// Whose rows a restore leaves in place.
+  ///
+  /// Source: Apple `SecItemDb.c` (`SecServerImportKeychainInPlist`).
+  public static let keptAccessGroups = [
+    "com.apple.security.sos", "com.apple.security.sos-usercredential", "com.apple.security.ckks",
+    "com.apple.security.egoIdentities", "com.apple.security.octagon",
+  ]
+
+  init(_ transaction: KeychainTransaction) { self.transaction = transaction }
+
+  /// All rows of the single user's view, opened, tombstones included.
+  public borrowing func forEachRow(
+    keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
+  ) throws(KeychainStoreError) {
+    try transaction.forEachOpenedRow(.singleUser(includingTombstones: true), keys: keys, body)
+  }
+
+  /// Deletes what iOS deletes before it restores: every row that is not synchronised, not in one of the kept groups and
+  /// not a shared copy; of every view and every protection class.
+  ///
+  /// - Returns: How many rows are gone.
+  @discardableResult
+  public borrowing func deleteNonSynced() throws(KeychainStoreError) -> Int {
+    let places = Self.keptAccessGroups.map { _ in "?" }.joined(separator: ",")
+    var count = 0
+    for kind in ItemKind.allCases {
+      // A ggrp that is NULL, which no writer leaves, makes the condition NULL and keeps the row, as in Apple's statement.
+      try transaction.database.run(
+        "DELETE FROM \(kind.rawValue) WHERE sync=0 AND NOT agrp IN (\(places)) AND NOT ggrp <> ''",
+        Self.keptAccessGroups.map { .text($0) })
+      count += transaction.database.changesCount
+    }
+    return count
+  }
+
+  /// Stores one item of the backup, or decides between it and the row with its primary key, and says how.
+  ///
+  /// Creation and modification date, UUID and persistent reference are the backup's where it has them.
+  /// - Throws: `.interactionNotAllowed` where the item's class or the row in its way is locked; `.authFailed` and
+  ///   `.notAvailable` where the device has no key of the item's class.
+  @discardableResult
+  public borrowing func importItem(
+    _ incoming: IncomingItem, keys: borrowing ClassKeys, random: any RandomSource
+  ) throws(KeychainStoreError) -> ImportResolution {
+    var item = incoming.item
+    if item[.uuid]?.stringValue == nil { item[.uuid] = .string(try NewItem.randomUUIDText(random)) }
+    if item[.persistentReference] == nil {
+      item[.persistentReference] = .data(try NewItem.randomBytes(random, count: 16))
+    }
+    let row = try WritableRow(sealing: item, keys: keys, random: random)
+    if try transaction.insert(row) != nil { return ImportConflict.resolve(incoming: incoming, existing: nil) }
+    guard let raw = try transaction.row(row.kind, primaryKey: row.primaryKey) else {
+      throw KeychainStoreError(.damaged, "a row is in the way that cannot be found")
+    }
+    let existing = try RowSealing.open(raw, keys: keys)
+    let resolution = ImportConflict.resolve(incoming: incoming, existing: try ExistingRow(existing))
+    if case .blocked(let fault) = resolution.outcome { throw KeychainStoreError(fault) }
+    guard let winner = resolution.storedItem(incoming: item, existing: existing.item) else { return resolution }
+    try transaction.overwrite(
+      raw.summary.reference.rowID, with: try WritableRow(sealing: winner, keys: keys, random: random))
+    return resolution
+  }
+}

@@ -1,0 +1,148 @@
+import DataProtection
+import Foundation
+import GRDB
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import KeychainStore
+
+@Suite("Opening a keychain database", .serialized)
+struct Opening {
+  private func mode(_ path: String) throws -> Int {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
+  }
+
+  private func refusal(_ path: String) -> KeychainStoreError? {
+    #expect(throws: KeychainStoreError.self) { try KeychainStore.open(at: path) }
+  }
+
+  @Test("an item is there again after the file was closed and opened")
+  func reopening() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword(secret: "s3cret"))
+    try keychain.store.close()
+
+    let again = try KeychainStore.open(at: keychain.path)
+
+    let found = try again.find(ItemQuery(wantsSecret: true), keys: keychain.keys)
+    #expect(found.items.map(\.item.secretText) == ["s3cret"])
+    #expect(try again.count(of: .genericPassword) == 1)
+  }
+
+  @Test("only the owner may read its files, whatever the umask", arguments: [0o000, 0o022, 0o777] as [mode_t])
+  func modes(mask: mode_t) throws {
+    let folder = try TemporaryFolder()
+    let before = umask(mask)
+    defer { umask(before) }
+    let store = try KeychainStore.create(at: folder.path("keychain-2.db"))
+    _ = try store.count(of: .key)
+    for name in ["keychain-2.db", "keychain-2.db-wal", "keychain-2.db-shm"] {
+      #expect(try mode(folder.path(name)) == 0o600, "\(name)")
+    }
+  }
+
+  @Test("a file that others may read is taken from them")
+  func tightening() throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: keychain.path)
+    let store = try KeychainStore.open(at: keychain.path)
+    #expect(try mode(keychain.path) == 0o600)
+    try store.close()
+  }
+
+  @Test("the log is written ahead, every commit reaches the disk, deleted bytes are overwritten")
+  func settings() throws {
+    let keychain = try Keychain()
+    try keychain.store.read { (transaction) throws(KeychainStoreError) in
+      let database = transaction.database
+      #expect(try database.columnValues(sql: "PRAGMA journal_mode") == [[.text("wal")]])
+      #expect(try database.columnValues(sql: "PRAGMA synchronous") == [[.integer(2)]])
+      #expect(try database.columnValues(sql: "PRAGMA secure_delete") == [[.integer(1)]])
+      #expect(try database.columnValues(sql: "PRAGMA trusted_schema") == [[.integer(0)]])
+    }
+  }
+
+  @Test("a symbolic link is not followed, neither at the file's place nor beside it")
+  func links() throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    let link = keychain.folder.path("link.db")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: keychain.path)
+    #expect(refusal(link)?.code == .damaged)
+    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: link) }
+
+    try FileManager.default.createSymbolicLink(atPath: keychain.path + "-wal", withDestinationPath: "/etc/hostname")
+    #expect(refusal(keychain.path)?.code == .damaged)
+  }
+
+  @Test("nothing is written over: not a file, not the log of another database")
+  func creating() throws {
+    let folder = try TemporaryFolder()
+    try folder.write([1, 2, 3], to: "keychain-2.db")
+    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: folder.path("keychain-2.db")) }
+    #expect(try folder.read("keychain-2.db") == [1, 2, 3])
+
+    try folder.write([4], to: "other.db-wal")
+    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: folder.path("other.db")) }
+    #expect(!FileManager.default.fileExists(atPath: folder.path("other.db")))
+  }
+
+  @Test("what is absent is not available, what is a folder or no database is damaged")
+  func notDatabases() throws {
+    let folder = try TemporaryFolder()
+    #expect(refusal(folder.path("absent.db"))?.code == .notAvailable)
+    #expect(refusal(folder.path)?.code == .damaged)
+    try folder.write(Array(repeating: 0x41, count: 8192), to: "text.db")
+    #expect(refusal(folder.path("text.db"))?.code == .damaged)
+    try folder.write([], to: "empty.db")
+    #expect(refusal(folder.path("empty.db"))?.code == .damaged)
+  }
+
+  @Test(
+    "a database with something else in it is refused before anything runs",
+    arguments: [
+      "CREATE TRIGGER t AFTER INSERT ON genp BEGIN DELETE FROM inet; END",
+      "CREATE VIEW v AS SELECT * FROM genp",
+      "CREATE TABLE more(n)",
+      "CREATE INDEX extra ON genp(acct)",
+      "CREATE TEMP TABLE kept(n); DROP TABLE cert; CREATE VIEW cert AS SELECT 1",
+      "DROP INDEX genpsvce",
+      "DROP TABLE metadatakeys",
+      "ALTER TABLE genp DROP COLUMN gena",
+      "ALTER TABLE keys ADD COLUMN more BLOB",
+      "ALTER TABLE genp ADD COLUMN more AS (hex(acct))",
+      "UPDATE tversion SET minor = 10",
+      "UPDATE tversion SET version = 11",
+      "DELETE FROM tversion",
+      "INSERT INTO tversion(version, minor) VALUES (13, 0)",
+      "UPDATE tversion SET version = 'twelve'",
+    ])
+  func foreignContent(change: String) throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    try keychain.tamper(change)
+    let error = refusal(keychain.path)
+    #expect(error?.code == .damaged)
+    #expect(error?.category == .damaged)
+    #expect(error?.status == -25291)
+  }
+
+  @Test("an upgrade that was not finished keeps the old version in the upper half, and that is no damage")
+  func unfinishedUpgrade() throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    try keychain.tamper("UPDATE tversion SET version = 12 + (11 << 16), minor = 11 + (7 << 16)")
+    try KeychainStore.open(at: keychain.path).close()
+  }
+
+  @Test("a keychain in memory does all of it without a file")
+  func inMemory() throws {
+    let keychain = try Keychain()
+    let store = try KeychainStore.inMemory()
+    try store.add(.genericPassword(), keys: keychain.keys, now: .seconds(1), random: keychain.random)
+    #expect(try store.count(of: .genericPassword) == 1)
+  }
+}
