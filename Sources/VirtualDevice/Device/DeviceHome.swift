@@ -1,0 +1,150 @@
+public import DataProtection
+import KeychainFormats
+
+/// A folder of virtual devices, one folder each.
+public struct DeviceHome: Sendable {
+  public let path: String
+  public let environment: DeviceEnvironment
+
+  /// - Parameter path: Need not exist; it is made, for its owner alone, with the first device.
+  public init(path: String, environment: DeviceEnvironment = .system) {
+    self.path = Self.trimmed(path)
+    self.environment = environment
+  }
+
+  /// The home and the name that an argument means: a path where it has a slash, else a name under `home`.
+  ///
+  /// - Throws: `.badName`.
+  public static func locate(
+    _ argument: String, home: DeviceHome
+  ) throws(VirtualDeviceError) -> (home: DeviceHome, name: DeviceName) {
+    guard argument.utf8.contains(UInt8(ascii: "/")) else { return (home, try DeviceName(argument)) }
+    let path = trimmed(argument)
+    let end = path.lastIndex(of: "/")
+    let name = end.map { String(path[path.index(after: $0)...]) } ?? path
+    let folder = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    return (DeviceHome(path: folder, environment: home.environment), try DeviceName(name))
+  }
+
+  private static func trimmed(_ path: String) -> String {
+    var path = Substring(path)
+    while path.utf8.count > 1, path.hasSuffix("/") { path.removeLast() }
+    return String(path)
+  }
+
+  private var files: FileDoor { environment.files }
+
+  func folder(of name: DeviceName) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
+  /// Where a device is while it is made or taken apart; no device can have this name.
+  func temporaryFolder(of name: DeviceName) -> String { path == "/" ? "/.\(name).tmp" : "\(path)/.\(name).tmp" }
+
+  /// The devices in the folder, by name; none where the folder is not there.
+  ///
+  /// - Throws: `.io`.
+  public func devices() throws(VirtualDeviceError) -> [VirtualDevice] {
+    var devices: [VirtualDevice] = []
+    for text in try files.names(in: path) ?? [] {
+      guard let name = try? DeviceName(text), try isDevice(name) else { continue }
+      devices.append(VirtualDevice(name: name, folder: folder(of: name), environment: environment))
+    }
+    return devices
+  }
+
+  /// The device of this name.
+  ///
+  /// - Throws: `.notFound`.
+  public func device(_ name: DeviceName) throws(VirtualDeviceError) -> VirtualDevice {
+    guard try isDevice(name) else {
+      throw VirtualDeviceError(.notFound, name.text, "\(path) has no device \(name)")
+    }
+    return VirtualDevice(name: name, folder: folder(of: name), environment: environment)
+  }
+
+  /// Whether there is a device of this name: a folder with the record and at least one other file of a device, so that
+  /// a folder that merely has a `device.json` is never taken for one.
+  public func isDevice(_ name: DeviceName) throws(VirtualDeviceError) -> Bool {
+    let folder = folder(of: name)
+    guard try files.presence(of: folder) == .folder,
+      try files.presence(of: DeviceFile.record.path(in: folder)) == .file
+    else { return false }
+    for file in [DeviceFile.hardware, .keybag, .keychain] {
+      if try files.presence(of: file.path(in: folder)) == .file { return true }
+    }
+    return false
+  }
+
+  /// Makes a device. It is there as a whole or not at all; what a crash left of an earlier attempt is removed.
+  ///
+  /// - Parameters:
+  ///   - passcode: Empty for a device without one.
+  ///   - filledBy: Puts items on the device before it appears.
+  /// - Throws: `.exists`, `.io`, and what `filledBy` throws.
+  @discardableResult
+  public func create(
+    _ name: DeviceName, _ options: DeviceOptions = DeviceOptions(), passcode: borrowing Secret,
+    filledBy fill: (DeviceSession) throws(VirtualDeviceError) -> Void = { (_) throws(VirtualDeviceError) in }
+  ) throws(VirtualDeviceError) -> VirtualDevice {
+    try makeHome()
+    let hold = try HomeLock(path, clock: environment.clock)
+    defer { _ = hold }
+    let folder = folder(of: name)
+    guard try files.presence(of: folder) == .absent else {
+      throw VirtualDeviceError(.exists, name.text, "\(folder) is there already")
+    }
+    let temporary = temporaryFolder(of: name)
+    if try files.presence(of: temporary) != .absent { try files.removeTree(temporary) }
+    do throws(VirtualDeviceError) {
+      try files.makeFolder(temporary)
+      let device = VirtualDevice(name: name, folder: temporary, environment: environment)
+      try device.initialize(options, passcode: passcode)
+      try device.withSession(.writing, verb: "device create") { (session) throws(VirtualDeviceError) in
+        try fill(session)
+      }
+      try files.syncFolder(temporary)
+      try files.rename(temporary, to: folder)
+    } catch {
+      try? files.removeTree(temporary)
+      throw error
+    }
+    try files.syncFolder(path)
+    return VirtualDevice(name: name, folder: folder, environment: environment)
+  }
+
+  /// Removes a device for good. From one moment on it is no longer there; a crash after it leaves rests that no one lists
+  /// and the next creation or deletion of the name removes.
+  ///
+  /// - Throws: `.notFound`, `.busy`, `.io`.
+  public func delete(_ name: DeviceName, wait: Duration = .zero) throws(VirtualDeviceError) {
+    let device = try device(name)
+    let lock = try DeviceLock.acquire(
+      device.folder, device: name.text, access: .writing, verb: "device delete", wait: wait, clock: environment.clock)
+    defer { _ = lock }
+    let hold = try HomeLock(path, clock: environment.clock)
+    defer { _ = hold }
+    let temporary = temporaryFolder(of: name)
+    if try files.presence(of: temporary) != .absent { try files.removeTree(temporary) }
+    try files.rename(device.folder, to: temporary)
+    try files.syncFolder(path)
+    try files.removeTree(temporary)
+    try files.syncFolder(path)
+  }
+
+  /// Makes the folder and those above it that are missing.
+  private func makeHome() throws(VirtualDeviceError) {
+    var missing: [String] = []
+    var current = path
+    while try files.presence(of: current) == .absent {
+      missing.append(current)
+      guard let slash = current.lastIndex(of: "/"), slash != current.startIndex else { break }
+      current = Self.trimmed(String(current[..<slash]))
+    }
+    for folder in missing.reversed() {
+      do throws(VirtualDeviceError) {
+        try files.makeFolder(folder)
+      } catch  where error.code == .exists {
+        // Another process was faster; the folder is what matters.
+        continue
+      }
+    }
+  }
+}

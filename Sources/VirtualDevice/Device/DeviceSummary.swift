@@ -1,0 +1,34 @@
+/// What a listing shows of a device.
+public struct DeviceSummary: Sendable {
+  public let record: DeviceRecord
+  /// `nil` where another process is changing the device.
+  public let state: DeviceState?
+  public let isPasscodeSet: Bool?
+  public let itemCount: Int?
+
+  /// Whether another process was changing the device, so that only its record could be read.
+  public var isBusy: Bool { state == nil }
+}
+
+extension VirtualDevice {
+  /// What a listing shows of the device, without waiting for whoever holds it.
+  ///
+  /// - Throws: `.damaged`, `.notFound`, `.unsupportedVersion`, `.io`.
+  public func summary(verb: String) throws(VirtualDeviceError) -> DeviceSummary {
+    do throws(VirtualDeviceError) {
+      return try withSession(.reading, verb: verb) { (session) throws(VirtualDeviceError) in
+        DeviceSummary(
+          record: session.record, state: session.state, isPasscodeSet: session.isPasscodeSet,
+          itemCount: try session.itemCount)
+      }
+    } catch {
+      guard error.code == .busy else { throw error }
+    }
+    // The record is replaced by a rename, so that one that is read without the lock is whole.
+    guard let bytes = try environment.files.read(DeviceFile.record.path(in: folder), .record) else {
+      throw VirtualDeviceError(.notFound, name.text, "its folder is not there")
+    }
+    return DeviceSummary(
+      record: try DeviceRecord(decoding: bytes, of: name.text), state: nil, isPasscodeSet: nil, itemCount: nil)
+  }
+}

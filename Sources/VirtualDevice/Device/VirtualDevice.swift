@@ -1,0 +1,91 @@
+import DataProtection
+import KeychainFormats
+import KeychainStore
+
+/// A simulated iPhone: a folder with its identity, its hardware key, its keybag, its memory and its keychain.
+///
+/// This value only says where the device is; a `DeviceSession` holds it and does things.
+public struct VirtualDevice: Sendable {
+  public let name: DeviceName
+  /// The device's folder.
+  public let folder: String
+  public let environment: DeviceEnvironment
+
+  /// Holds the device and finishes what a crash has left unfinished.
+  ///
+  /// - Parameters:
+  ///   - verb: What the holder is doing ("keyhaul restore"), told to whoever finds the device busy.
+  ///   - wait: How long to wait where another process holds it.
+  /// - Throws: `.busy`, `.notFound`, `.damaged`, `.unsupportedVersion`, `.io`.
+  public func openSession(
+    _ access: DeviceAccess, verb: String, wait: Duration = .zero
+  ) throws(VirtualDeviceError) -> DeviceSession {
+    try DeviceSession(self, access, verb: verb, wait: wait)
+  }
+
+  /// Holds the device for the length of the closure.
+  public func withSession<Value>(
+    _ access: DeviceAccess, verb: String, wait: Duration = .zero,
+    _ body: (DeviceSession) throws(VirtualDeviceError) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    let session = try openSession(access, verb: verb, wait: wait)
+    defer { session.end() }
+    return try body(session)
+  }
+
+  /// Writes the files of a new device into its folder, which is empty.
+  func initialize(_ options: DeviceOptions, passcode: borrowing Secret) throws(VirtualDeviceError) {
+    let files = environment.files
+    let record = try DeviceRecord(name: name, options, environment)
+    let hardware = try reporting { () throws(DataProtectionError) in try HardwareUID(from: environment.random) }
+    let bag = try reporting { () throws(DataProtectionError) in
+      try SystemKeybag.make(
+        passcode: passcode, hardware: hardware, rounds: environment.passcodeRounds, random: environment.random)
+    }
+    let memory = try reporting { () throws(DataProtectionError) in
+      try DeviceMemory.sealed(bag.classKeys, with: hardware)
+    }
+    try files.createHardware(hardware, in: folder)
+    try files.create(DeviceFile.keybag.path(in: folder), bag.keybag.serialized())
+    try files.create(DeviceFile.memory.path(in: folder), memory)
+    try files.create(DeviceFile.record.path(in: folder), try record.encoded())
+    try DeviceKeychain(folder: folder, device: name.text, files: files).makeEmpty()
+  }
+}
+
+extension VirtualDevice {
+  /// Says of which device a lower layer speaks.
+  func reporting<Value: ~Copyable, Failure: ExplainedError>(
+    _ body: () throws(Failure) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    do throws(Failure) { return try body() } catch { throw VirtualDeviceError(name.text, error) }
+  }
+}
+
+extension DeviceRecord {
+  /// The record of a new device: a new identifier and serial number.
+  fileprivate init(
+    name: DeviceName, _ options: DeviceOptions, _ environment: DeviceEnvironment
+  ) throws(VirtualDeviceError) {
+    if let limit = options.eraseAfterFailures, limit < 1 {
+      throw VirtualDeviceError(.badLimit, name.text, "it would erase itself after \(limit) wrong passcodes")
+    }
+    do throws(DataProtectionError) {
+      udid = try DeviceIdentity.randomUDID(environment.random)
+      serialNumber = try DeviceIdentity.randomSerialNumber(environment.random)
+    } catch {
+      throw VirtualDeviceError(name.text, error)
+    }
+    self.name = name.text
+    productType = options.identity.productType
+    productVersion = options.identity.productVersion
+    build = options.identity.build
+    created = environment.clock.now()
+    isSyncing = options.isSyncing
+    eraseAfterFailures = options.eraseAfterFailures
+    failedAttempts = 0
+    lastBackup = nil
+    revisionCounter = 1
+    apps = options.apps
+  }
+}

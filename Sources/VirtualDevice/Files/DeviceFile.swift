@@ -1,0 +1,41 @@
+/// The files of a device's folder.
+enum DeviceFile: String, CaseIterable {
+  /// Who the device is, and its counters (`virtual-device/1`).
+  case record = "device.json"
+  /// The 32 bytes that play the part of the key fused into the chip.
+  case hardware = "hardware.uid"
+  /// The system keybag.
+  case keybag
+  /// The class keys that are in RAM; absent before the first unlock.
+  case memory
+  case keychain = "keychain-2.db"
+  /// Held while a process uses the device.
+  case lock
+  /// A change of several files that has been decided on and is being carried out.
+  case change
+
+  /// Marks a file that is written beside its place and not in force yet.
+  static let stagedSuffix = ".next"
+
+  func path(in folder: String) -> String { folder + "/" + rawValue }
+  func stagedPath(in folder: String) -> String { path(in: folder) + Self.stagedSuffix }
+
+  /// The keychain's database and what SQLite keeps beside it.
+  static func keychainPaths(in folder: String) -> [String] {
+    let path = keychain.path(in: folder)
+    return ["-wal", "-shm", "-journal", ""].map { path + $0 }
+  }
+
+  /// The most bytes a file of this name may have; real ones stay far below.
+  var sizeLimit: Int {
+    switch self {
+    case .record: 1 << 20
+    case .hardware: 32
+    case .keybag: 1 << 16
+    case .memory: 4096
+    case .keychain: Int.max
+    case .lock: 4096
+    case .change: 4096
+    }
+  }
+}

@@ -1,0 +1,87 @@
+public import DataProtection
+package import KeychainFormats
+import KeychainStore
+
+extension DeviceHome {
+  /// Makes the device that a fixture describes: the same bytes of hardware, keys and identifiers each time, for a name.
+  ///
+  /// Two names give two devices with different hardware, whatever their fixtures are.
+  ///
+  /// - Parameters:
+  ///   - name: Instead of the fixture's.
+  ///   - passcode: Instead of the fixture's; `nil` for the fixture's.
+  /// - Throws: `.exists`, `.io`; `.badFixture` naming the item that the keychain does not take.
+  @discardableResult
+  public func create(
+    from fixture: DeviceFixture, named name: DeviceName? = nil, passcode: borrowing Secret? = nil,
+    eraseAfterFailures: Int? = nil
+  ) throws(VirtualDeviceError) -> VirtualDevice {
+    let name = name ?? fixture.name
+    var seeded = environment
+    seeded.random = SeededRandomSource(seed: "\(DeviceFixture.format) \(fixture.seed) \(name)")
+    seeded.clock = DeviceClock(now: { fixture.created }, sleep: environment.clock.sleep)
+    let home = DeviceHome(path: path, environment: seeded)
+    let options = DeviceOptions(
+      identity: fixture.identity, apps: fixture.apps, eraseAfterFailures: eraseAfterFailures)
+    let secret: Secret
+    switch passcode {
+    case .some(let given): secret = given.copy()
+    case .none: secret = Secret(copying: fixture.passcode?.withBytes { Array($0) } ?? [])
+    }
+    try home.create(name, options, passcode: secret) { (session) throws(VirtualDeviceError) in
+      try session.provision(fixture.items)
+    }
+    return try device(name)
+  }
+}
+
+extension DeviceSession {
+  /// Puts a fixture's items in place, with their dates, their tokens and their access controls.
+  func provision(_ items: [DeviceFixture.Item]) throws(VirtualDeviceError) {
+    let random = environment.random
+    let store = try willChangeItems()
+    do throws(KeychainStoreError) {
+      try store.provision(items.map(\.complete), keys: classKeys, random: random)
+    } catch {
+      guard [.duplicateItem, .authFailed, .parameter].contains(error.code) else {
+        throw VirtualDeviceError(name, error)
+      }
+      throw VirtualDeviceError(.badFixture, name, "its items: \(error.description)", underlying: error)
+    }
+  }
+}
+
+extension DeviceFixture.Item {
+  /// The item with an access group, and its access control as the attribute that the keychain seals apart.
+  var complete: KeychainItem {
+    var complete = item
+    if complete[.accessGroup] == nil { complete[.accessGroup] = .string(DeviceSession.standardAccessGroup) }
+    if !accessConstraints.isEmpty {
+      complete[.accessControl] = .dictionary(AccessConstraint.operations(accessConstraints))
+    }
+    return complete
+  }
+}
+
+extension AccessConstraint {
+  /// What must be fulfilled for which operation, in the short names of Apple's key store.
+  ///
+  /// Encrypting (`oe`) and deleting (`odel`) are free; decrypting (`od`), or using a private key (`osgn`, `ock`), takes
+  /// all of the constraints: a policy (`cpo`), a biometry (`cbio`), the passcode (`cup`). Source: Apple `SecAccessControl.c`.
+  package static func operations(_ constraints: [AccessConstraint]) -> PropertyDictionary {
+    var needed = PropertyDictionary()
+    for constraint in constraints {
+      switch constraint {
+      case .userPresence: needed["cpo"] = .string("DeviceOwnerAuthentication")
+      case .biometryAny: needed["cbio"] = .boolean(true)
+      case .biometryCurrentSet: needed["cbio"] = .string("current-set")
+      case .devicePasscode: needed["cup"] = .boolean(true)
+      case .privateKeyUsage: break
+      }
+    }
+    let value = needed.entries.isEmpty ? PropertyValue.boolean(true) : .dictionary(needed)
+    var operations: PropertyDictionary = ["oe": .boolean(true), "odel": .boolean(true)]
+    for operation in constraints.contains(.privateKeyUsage) ? ["osgn", "ock"] : ["od"] { operations[operation] = value }
+    return operations
+  }
+}

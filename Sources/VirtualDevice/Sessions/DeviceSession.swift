@@ -1,0 +1,252 @@
+public import DataProtection
+public import KeychainFormats
+public import KeychainStore
+
+/// One process's hold on a device: its identity, the keys that are in memory, and its keychain.
+///
+/// Several may read at once; who writes is alone. The hold ends with `end()`, with the last reference, or with the
+/// process. A session is for one thread.
+public final class DeviceSession {
+  public let device: VirtualDevice
+  public let access: DeviceAccess
+  /// Identity and counters, as they are stored.
+  public internal(set) var record: DeviceRecord
+  /// The class keys that are in the device's memory. Lent, never copied.
+  public internal(set) var classKeys: ClassKeys
+  var keybag: SystemKeybag
+  let hardware: HardwareUID
+  private var store: KeychainStore?
+  private var hold: DeviceLock?
+
+  init(
+    _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
+  ) throws(VirtualDeviceError) {
+    let hold = try Self.takeHold(of: device, access, verb: verb, wait: wait)
+    let files = device.environment.files
+    let name = device.name.text
+    guard let recordBytes = try files.read(DeviceFile.record.path(in: device.folder), .record) else {
+      throw VirtualDeviceError(.damaged, name, "device.json is missing")
+    }
+    let record = try DeviceRecord(decoding: recordBytes, of: name)
+    let hardware = try files.readHardware(in: device.folder, device: name)
+    guard let keybagBytes = try files.read(DeviceFile.keybag.path(in: device.folder), .keybag) else {
+      throw VirtualDeviceError(.damaged, name, "its keybag is missing")
+    }
+    let memory = try files.read(DeviceFile.memory.path(in: device.folder), .memory)
+    let keybag: SystemKeybag
+    do throws(FormatError) {
+      keybag = try SystemKeybag(parsing: keybagBytes)
+    } catch {
+      throw VirtualDeviceError(.damaged, name, "its keybag: \(error.reason)")
+    }
+    let keys = try Self.keys(memory: memory, keybag, hardware, device: name)
+    self.device = device
+    self.access = access
+    self.record = record
+    self.classKeys = keys
+    self.keybag = keybag
+    self.hardware = hardware
+    self.hold = consume hold
+  }
+
+  deinit { end() }
+
+  /// Closes the keychain, forgets the keys and lets go of the device.
+  public func end() {
+    try? store?.close()
+    store = nil
+    classKeys.drop(classKeys.classes)
+    hold = nil
+  }
+
+  // MARK: What a device is
+
+  public var name: String { device.name.text }
+  var folder: String { device.folder }
+  var files: FileDoor { device.environment.files }
+  public var environment: DeviceEnvironment { device.environment }
+
+  public var isPasscodeSet: Bool { keybag.isPasscodeSet }
+
+  public var state: DeviceState {
+    if classKeys.hasKey(of: .whenUnlocked) { return .unlocked }
+    return classKeys.hasKey(of: .afterFirstUnlock) ? .locked : .beforeFirstUnlock
+  }
+
+  /// The key that ties backups to this device (0x835).
+  ///
+  /// - Throws: `.keychain` where the cryptographic library fails.
+  public func deviceKey() throws(VirtualDeviceError) -> DeviceKey {
+    try reporting { () throws(DataProtectionError) in try hardware.deviceKey() }
+  }
+
+  // MARK: The keychain
+
+  /// The keychain's database. What changes items goes through `changeItems` or after `willChangeItems`, so that the
+  /// revision tells of it. Must not be used after the session's end.
+  ///
+  /// - Throws: `.damaged`, `.keychain`; `.notWritable` after the session's end.
+  public var keychain: KeychainStore {
+    get throws(VirtualDeviceError) {
+      guard hold != nil else { throw ended }
+      if let store { return store }
+      let opened = try DeviceKeychain(folder: folder, device: name, files: files).open()
+      store = opened
+      return opened
+    }
+  }
+
+  /// How many items there are, tombstones apart. Needs no key.
+  public var itemCount: Int {
+    get throws(VirtualDeviceError) {
+      let store = try keychain
+      return try reporting { () throws(KeychainStoreError) in
+        var count = 0
+        for kind in ItemKind.allCases { count += try store.count(of: kind) }
+        return count
+      }
+    }
+  }
+
+  /// Raises the revision, because items are about to change, and gives the keychain to change them in.
+  ///
+  /// The raised counter is on disk before the transaction begins: a process that dies in between leaves a plan stale
+  /// that was not, never one fresh that is stale. Readers of a revision hold the device, so that none sees the time between.
+  /// For the same reason it stays raised where the change then fails.
+  ///
+  /// - Throws: `.notWritable`, `.io`.
+  public func willChangeItems() throws(VirtualDeviceError) -> KeychainStore {
+    var raised = record
+    raised.raiseRevision()
+    try store(raised)
+    return try keychain
+  }
+
+  /// Changes items: raises the revision, then runs the closure with the keychain and the keys in memory.
+  public func changeItems<Value>(
+    _ body: (KeychainStore, borrowing ClassKeys) throws(KeychainStoreError) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    let store = try willChangeItems()
+    return try reporting { () throws(KeychainStoreError) in try body(store, classKeys) }
+  }
+
+  /// Remembers when the device was backed up. No change that a plan depends on.
+  public func recordBackup(at date: KeychainDate) throws(VirtualDeviceError) {
+    var changed = record
+    changed.lastBackup = date
+    try store(changed)
+  }
+
+  // MARK: Changing files
+
+  var ended: VirtualDeviceError {
+    VirtualDeviceError(.notWritable, name, "this session has ended")
+  }
+
+  func requireWriting() throws(VirtualDeviceError) {
+    guard hold != nil else { throw ended }
+    guard access == .writing else {
+      throw VirtualDeviceError(.notWritable, name, "it was opened for reading")
+    }
+  }
+
+  /// Puts a changed record in the place of the stored one.
+  func store(_ changed: DeviceRecord) throws(VirtualDeviceError) {
+    try requireWriting()
+    try files.replace(DeviceFile.record.path(in: folder), try changed.encoded(), in: folder)
+    record = changed
+  }
+
+  /// Carries out a change of several files. Where it fails the session is over: the device is as before or as after,
+  /// and whoever opens it next finds out.
+  ///
+  /// - Returns: How many items the change destroyed one by one.
+  @discardableResult
+  func carryOut(_ change: DeviceChange) throws(VirtualDeviceError) -> Int {
+    try requireWriting()
+    if change.keychain != .keep {
+      // A database that cannot be opened has to stop the change before it is decided on, not after.
+      if change.keychain == .dropPasscodeItems { _ = try keychain }
+      try? store?.close()
+      store = nil
+    }
+    do throws(VirtualDeviceError) {
+      try change.commit(in: folder, files)
+      return try DeviceChange.finish(in: folder, device: name, files)
+    } catch {
+      end()
+      throw error
+    }
+  }
+
+  func reporting<Value: ~Copyable, Failure: ExplainedError>(
+    _ body: () throws(Failure) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    try device.reporting(body)
+  }
+
+  // MARK: Opening
+
+  /// Takes the lock and leaves no change half done.
+  private static func takeHold(
+    of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
+  ) throws(VirtualDeviceError) -> DeviceLock {
+    let files = device.environment.files
+    let name = device.name.text
+    func take(_ access: DeviceAccess) throws(VirtualDeviceError) -> DeviceLock {
+      try DeviceLock.acquire(
+        device.folder, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock)
+    }
+    func finish() throws(VirtualDeviceError) {
+      try DeviceChange.finish(in: device.folder, device: name, files)
+      try DeviceChange.discardStaged(in: device.folder, files)
+    }
+    switch access {
+    case .writing:
+      let lock = try take(.writing)
+      try finish()
+      return lock
+    case .reading:
+      while true {
+        let lock = try take(.reading)
+        guard try DeviceChange.isPending(in: device.folder, files) else { return lock }
+        _ = consume lock
+        let alone = try take(.writing)
+        try finish()
+        _ = consume alone
+      }
+    }
+  }
+
+  /// What is in memory; after a restart, what the hardware alone opens; without a passcode, everything.
+  private static func keys(
+    memory: [UInt8]?, _ keybag: SystemKeybag, _ hardware: borrowing HardwareUID, device: String
+  ) throws(VirtualDeviceError) -> ClassKeys {
+    do throws(DataProtectionError) {
+      // Opens without the passcode, to learn whether keybag and hardware belong together at all.
+      let boot = try keybag.unlockBeforeFirstUnlock(hardware: hardware)
+      if let memory, let keys = DeviceMemory.opened(memory, with: hardware, keybagUUID: boot.keybagUUID) { return keys }
+      guard !keybag.isPasscodeSet else { return boot }
+      return try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware)
+    } catch {
+      switch error.code {
+      case .damagedKeybag, .missingField, .wrongPasscode, .malformed:
+        throw VirtualDeviceError(.damaged, device, "its keybag does not fit its hardware key: \(error.reason)")
+      default: throw VirtualDeviceError(device, error)
+      }
+    }
+  }
+}
+
+extension DeviceRecord {
+  /// Wraps round to 1 at the end of its range, which no device lives to see.
+  mutating func raiseRevision() {
+    revisionCounter = revisionCounter < Int64.max ? revisionCounter + 1 : 1
+  }
+}
+
+extension FileDoor {
+  func read(_ path: String, _ file: DeviceFile) throws(VirtualDeviceError) -> [UInt8]? {
+    try read(path, atMost: file.sizeLimit)
+  }
+}

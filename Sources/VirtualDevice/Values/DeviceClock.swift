@@ -1,0 +1,43 @@
+public import KeychainFormats
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Where a device takes the time from, and how it waits.
+public struct DeviceClock: Sendable {
+  /// The wall clock's time.
+  public let now: @Sendable () -> KeychainDate
+  /// Waits for this long.
+  public let sleep: @Sendable (Duration) -> Void
+
+  public init(now: @escaping @Sendable () -> KeychainDate, sleep: @escaping @Sendable (Duration) -> Void) {
+    self.now = now
+    self.sleep = sleep
+  }
+
+  /// The system's clock, to the microsecond.
+  public static let system = DeviceClock(
+    now: {
+      var time = timespec()
+      clock_gettime(CLOCK_REALTIME, &time)
+      let microseconds = Double(time.tv_nsec / 1000)
+      return KeychainDate(secondsSince1970: Double(time.tv_sec) + microseconds / 1_000_000)
+    },
+    sleep: { duration in
+      let (seconds, attoseconds) = duration.components
+      var rest = timespec()
+      rest.tv_sec = .init(clamping: seconds)
+      rest.tv_nsec = .init(clamping: attoseconds / 1_000_000_000)
+      nanosleep(&rest, nil)
+    })
+
+  /// A clock that stands still; waiting takes no time. For fixtures and tests.
+  public static func fixed(at date: KeychainDate) -> DeviceClock {
+    DeviceClock(now: { date }, sleep: { _ in })
+  }
+}

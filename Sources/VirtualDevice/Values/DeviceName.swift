@@ -1,0 +1,33 @@
+/// The name of a virtual device, which is also the name of its folder.
+///
+/// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`: nothing in it can leave the folder of devices, hide, or look like a flag.
+public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertible {
+  /// The most characters a name may have.
+  public static let longest = 64
+
+  public let text: String
+
+  /// - Throws: `.badName`.
+  public init(_ text: String) throws(VirtualDeviceError) {
+    guard Self.isValid(text) else {
+      throw VirtualDeviceError(.badName, text, "a name is a letter or digit, then letters, digits and . _ -")
+    }
+    self.text = text
+  }
+
+  static func isValid(_ text: String) -> Bool {
+    let bytes = text.utf8
+    guard let first = bytes.first, bytes.count <= longest, isAlphanumeric(first) else { return false }
+    return bytes.allSatisfy { byte in isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F }
+  }
+
+  private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    default: false
+    }
+  }
+
+  public var description: String { text }
+  public static func < (left: Self, right: Self) -> Bool { left.text < right.text }
+}

@@ -1,0 +1,138 @@
+public import KeychainFormats
+
+/// What went wrong with a virtual device, or with the folder that holds it.
+public struct VirtualDeviceError: ExplainedError {
+  public enum Code: String, Sendable, CaseIterable {
+    /// There is no device of this name.
+    case notFound
+    /// A device of this name is there already.
+    case exists
+    /// The text cannot be a device's name.
+    case badName
+    /// The text cannot be an iOS version.
+    case badVersion
+    /// A device cannot be set to erase itself after fewer than one wrong passcode.
+    case badLimit
+    /// Another process holds the device.
+    case busy
+    /// The passcode does not open the keybag.
+    case wrongPasscode
+    /// The device must be unlocked first.
+    case locked
+    /// Files of the device are missing or are not what was written.
+    case damaged
+    /// `device.json` or a fixture is of a version this program does not read.
+    case unsupportedVersion
+    /// The device has no passcode, and this needs one.
+    case noPasscode
+    /// The device has a passcode already.
+    case passcodeSet
+    /// An empty passcode cannot be set.
+    case emptyPasscode
+    /// Too many wrong passcodes: the device has erased itself.
+    case erased
+    /// A session that was opened for reading, or that has ended, was asked to change something.
+    case notWritable
+    /// The app acts on an access group that is not one of its own, or the device has no such app.
+    case notEntitled
+    /// The fixture is not one.
+    case badFixture
+    /// The file system refused.
+    case io
+    /// The keychain database or the data protection below reported `underlying`.
+    case keychain
+  }
+
+  public let code: Code
+  /// The name of the device, or the path, that was asked for.
+  public let device: String
+  public let reason: String
+  /// What a lower layer reported, where it was one that did.
+  public let underlying: (any ExplainedError)?
+  /// The error number of the system call that failed (`.io`), or 0.
+  public let systemError: CInt
+
+  public init(
+    _ code: Code, _ device: String, _ reason: String, underlying: (any ExplainedError)? = nil, systemError: CInt = 0
+  ) {
+    self.code = code
+    self.device = device
+    self.reason = reason
+    self.underlying = underlying
+    self.systemError = systemError
+  }
+
+  /// Wraps what a lower layer reported.
+  package init(_ device: String, _ underlying: any ExplainedError) {
+    self.init(.keychain, device, underlying.reason, underlying: underlying)
+  }
+
+  public var category: ErrorCategory {
+    switch code {
+    case .notFound: .notFound
+    case .exists, .badName, .badVersion, .badLimit, .noPasscode, .passcodeSet, .emptyPasscode, .badFixture: .usage
+    case .busy: .busy
+    case .wrongPasscode: .wrongPassword
+    case .locked: .locked
+    case .damaged: .damaged
+    case .unsupportedVersion: .refused
+    case .erased, .notWritable, .notEntitled, .io: .failed
+    case .keychain: underlying?.category ?? .failed
+    }
+  }
+
+  public var summary: String {
+    switch code {
+    case .notFound: "there is no such device"
+    case .exists: "there is a device of this name already"
+    case .badName: "this cannot be the name of a device"
+    case .badVersion: "this is no iOS version"
+    case .badLimit: "this is no number of failures"
+    case .busy: "the device is in use"
+    case .wrongPasscode: "the passcode is wrong"
+    case .locked: "the device is locked"
+    case .damaged: "the device is damaged"
+    case .unsupportedVersion: "the format is of an unsupported version"
+    case .noPasscode: "the device has no passcode"
+    case .passcodeSet: "the device has a passcode already"
+    case .emptyPasscode: "a passcode cannot be empty"
+    case .erased: "the device has erased itself"
+    case .notWritable: "the device is open for reading only"
+    case .notEntitled: "the app may not use this access group"
+    case .badFixture: "this is not a device fixture"
+    case .io: systemError == 0 ? "the device cannot be read or written" : "the file system refused"
+    case .keychain: underlying?.summary ?? "the keychain cannot be used"
+    }
+  }
+
+  public var advice: String {
+    switch code {
+    case .notFound: "keyhaul device list"
+    case .exists: "another name, or delete that device first"
+    case .badName: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit"
+    case .badVersion: "numbers with dots, such as 18.1"
+    case .badLimit: "10, as iOS does"
+    case .busy: "wait, or add --wait 30s"
+    case .wrongPasscode: "the device's passcode; it is not a backup's password"
+    case .locked: "keyhaul device unlock \(device)"
+    case .damaged: "delete the device and restore a backup of it to a new one"
+    case .unsupportedVersion: "a newer version of this program may read it"
+    case .noPasscode: "keyhaul device passcode set \(device)"
+    case .passcodeSet: "keyhaul device passcode change \(device)"
+    case .emptyPasscode: "passcode remove leaves a device without one"
+    case .erased: "restore a backup of it"
+    case .notWritable: "open the device again for this change"
+    case .notEntitled: "one of the app's own groups, or add the app to the device"
+    case .badFixture: "compare it with the bundled fixtures"
+    case .io: "check the folder's owner, its modes and the free space, and run it again"
+    case .keychain: underlying?.advice ?? "look at the device's folder"
+    }
+  }
+}
+
+extension VirtualDeviceError: Equatable {
+  public static func == (left: Self, right: Self) -> Bool {
+    left.code == right.code && left.device == right.device && left.reason == right.reason
+      && left.systemError == right.systemError && left.underlying?.description == right.underlying?.description
+  }
+}

@@ -1,0 +1,225 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import Synchronization
+import Testing
+
+@testable import VirtualDevice
+
+@Suite("Two who want one device")
+struct BusyTests {
+  /// A clock that moves on while someone sleeps, and does something at each sleep.
+  private final class PatientClock: Sendable {
+    let slept = Mutex<Duration>(.zero)
+    let meanwhile: @Sendable () -> Void
+
+    init(meanwhile: @escaping @Sendable () -> Void = {}) { self.meanwhile = meanwhile }
+
+    var clock: DeviceClock {
+      DeviceClock(
+        now: {
+          let seconds = self.slept.withLock { Double($0.components.seconds) }
+          return KeychainDate(secondsSinceReferenceDate: Phones.now.secondsSinceReferenceDate + seconds)
+        },
+        sleep: { duration in
+          self.slept.withLock { $0 += duration }
+          self.meanwhile()
+        })
+    }
+  }
+
+  private func patient(_ device: VirtualDevice, _ clock: PatientClock) -> VirtualDevice {
+    var environment = device.environment
+    environment.clock = clock.clock
+    return VirtualDevice(name: device.name, folder: device.folder, environment: environment)
+  }
+
+  @Test("the second is told who holds it, what for and for how long")
+  func busy() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.openSession(.writing, verb: "keyhaul restore")
+    defer { session.end() }
+    let later = patient(device, PatientClock())
+    let error = #expect(throws: VirtualDeviceError.self) {
+      _ = try later.openSession(.writing, verb: "keyhaul backup", wait: .seconds(3))
+    }
+    #expect(error?.code == .busy)
+    #expect(error?.category == .busy)
+    #expect(error?.device == "phone")
+    #expect(error?.reason == "process \(getpid()) (keyhaul restore) has held it for 3 s")
+  }
+
+  @Test("readers share it; a writer is alone")
+  func sharing() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let (one, two) = (try device.held(.reading), try device.held(.reading))
+    #expect(try code { _ = try device.held(.writing) } == .busy)
+    one.end()
+    #expect(try code { _ = try device.held(.writing) } == .busy)
+    two.end()
+    let writer = try device.held(.writing)
+    #expect(try code { _ = try device.held(.reading) } == .busy)
+    writer.end()
+    #expect(try code { _ = try device.held(.writing) } == nil)
+  }
+
+  @Test("who waits gets it when it is free")
+  func waiting() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let holder = HeldSession(try device.held())
+    let clock = PatientClock(meanwhile: { holder.end() })
+    let session = try patient(device, clock).openSession(.writing, verb: "test", wait: .seconds(30))
+    #expect(session.state == .unlocked)
+    #expect(clock.slept.withLock { $0 } < .seconds(30))
+  }
+
+  @Test("a device that is deleted while someone waits for it is not found")
+  func deletedMeanwhile() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let holder = HeldSession(try device.held())
+    let home = phones.home
+    let clock = PatientClock(meanwhile: {
+      holder.end()
+      try? home.delete(device.name)
+    })
+    #expect(
+      try code { _ = try patient(device, clock).openSession(.writing, verb: "x", wait: .seconds(1)) } == .notFound)
+  }
+
+  @Test("a session that is over does nothing more")
+  func ended() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    session.end()
+    #expect(try code { try session.lock() } == .notWritable)
+    #expect(try code { _ = try session.itemCount } == .notWritable)
+    #expect(session.rawKeys(1...12).isEmpty)
+  }
+
+  @Test("who came to read changes nothing")
+  func readOnly() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held(.reading)
+    #expect(try code { try session.lock() } == .notWritable)
+    #expect(try code { try session.unlock("x") } == .notWritable)
+    #expect(try code { try session.erase() } == .notWritable)
+    #expect(try code { try session.restart() } == .notWritable)
+    #expect(try code { try session.add("x", .always) } == .notWritable)
+    #expect(try code { try session.recordBackup(at: Phones.now) } == .notWritable)
+    #expect(session.record.failedAttempts == 0)
+  }
+
+  @Test("a listing does not wait: it says what the record says")
+  func summary() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.held().add("plain", .always)
+    let free = try device.summary(verb: "keyhaul device list")
+    #expect(free.itemCount == 1)
+    #expect(free.state == .unlocked)
+    #expect(free.isPasscodeSet == true)
+    let session = try device.held()
+    defer { session.end() }
+    let busy = try device.summary(verb: "keyhaul device list")
+    #expect(busy.isBusy)
+    #expect(busy.record.udid == free.record.udid)
+    #expect(busy.itemCount == nil)
+  }
+
+  @Test("a holder whose text names a dead process is another process")
+  func deadHolder() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    defer { session.end() }
+    let text = "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}"
+    try device.write(Array(text.utf8), to: .lock)
+    #expect(throws: VirtualDeviceError(.busy, "phone", "another process holds it")) { _ = try device.held() }
+  }
+
+  @Test("a holder's text shows nothing that a terminal would obey")
+  func hostileHolder() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.openSession(.writing, verb: "\u{1b}[31m" + String(repeating: "x", count: 100))
+    defer { session.end() }
+    let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
+    #expect(error?.reason == "process \(getpid()) ([31m\(String(repeating: "x", count: 36))) has held it for 0 s")
+  }
+
+  @Test("two who make devices in one folder take turns")
+  func makingDevices() throws {
+    let phones = try Phones()
+    _ = try phones.create("first")
+    let waits = Mutex(0)
+    let holder = Mutex<HomeLock?>(try HomeLock(phones.home.path, clock: .fixed(at: Phones.now)))
+    var environment = phones.home.environment
+    environment.clock = DeviceClock(
+      now: { Phones.now },
+      sleep: { _ in
+        waits.withLock { $0 += 1 }
+        holder.withLock { $0 = nil }
+      })
+    _ = try DeviceHome(path: phones.home.path, environment: environment)
+      .create(DeviceName("second"), passcode: Secret(utf8: ""))
+    #expect(waits.withLock { $0 } == 1)
+
+    let again = try HomeLock(phones.home.path, clock: .fixed(at: Phones.now))
+    #expect(try code { _ = try phones.create("third") } == .busy)
+    _ = consume again
+    #expect(try phones.home.devices().map(\.name.text) == ["first", "second"])
+  }
+
+  @Test(
+    "what a dead process left in the lock file means nothing",
+    arguments: [
+      "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}", "", "\u{1b}[31m", "{",
+    ])
+  func staleText(_ text: String) throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.write(Array(text.utf8), to: .lock)
+    #expect(try code { try device.held().lock() } == nil)
+  }
+
+  @Test(
+    "another process holds it until it dies", .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/flock")))
+  func otherProcess() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let lock = DeviceFile.lock.path(in: device.folder)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/flock")
+    process.arguments = ["--no-fork", lock, "/bin/sh", "-c", "echo held; exec cat"]
+    let (input, output) = (Pipe(), Pipe())
+    process.standardInput = input
+    process.standardOutput = output
+    try process.run()
+    defer { process.terminate() }
+    #expect(output.fileHandleForReading.availableData == Data("held\n".utf8))
+
+    try device.write(Array("\u{1b}]0;title\u{7}".utf8), to: .lock)
+    let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
+    #expect(error?.code == .busy)
+    #expect(error?.reason == "another process holds it")
+
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    #expect(try code { _ = try device.held() } == nil)
+  }
+}
+
+/// A session that a clock's closure may end.
+private final class HeldSession: Sendable {
+  private nonisolated(unsafe) let session: DeviceSession
+
+  init(_ session: DeviceSession) { self.session = session }
+
+  func end() { session.end() }
+}

@@ -1,0 +1,10 @@
+import KeychainFormats
+
+@testable import DataProtection
+
+extension ClassKeys {
+  /// The 32 bytes of a class key, which the library itself never hands out.
+  borrowing func rawKey(_ keyClass: KeyClass) -> [UInt8]? {
+    entries[keyClass]?.key?.secret.withBytes { Array($0) }
+  }
+}

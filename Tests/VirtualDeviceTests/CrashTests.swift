@@ -1,0 +1,266 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import KeychainStore
+import Testing
+
+@testable import VirtualDevice
+
+/// Cuts a change off at each of its steps, as a killed process would, and looks what the next one finds.
+@Suite("A device whose process was killed")
+struct CrashTests {
+  enum Verb: String, CaseIterable, CustomTestStringConvertible {
+    case lock, unlock, restart, setPasscode, changePasscode, removePasscode, erase, add, wrongTwice
+    var testDescription: String { rawValue }
+
+    var startsLocked: Bool { self == .unlock || self == .wrongTwice }
+    var startsWithPasscode: Bool { self != .setPasscode }
+
+    func run(_ session: DeviceSession) throws {
+      switch self {
+      case .lock: try session.lock()
+      case .unlock: try session.unlock("1234")
+      case .restart: try session.restart()
+      case .setPasscode: try session.setPasscode(Secret(utf8: "5678"))
+      case .changePasscode: try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "5678"))
+      case .removePasscode: try session.removePasscode(Secret(utf8: "1234"))
+      case .erase: try session.erase()
+      case .add: try session.add("new", .always)
+      case .wrongTwice:
+        for _ in 1...2 { _ = try code { try session.unlock("x") } }
+      }
+    }
+  }
+
+  /// Everything about a device that a person could notice, but for the count of failed attempts.
+  struct Looks: Equatable {
+    let state: DeviceState
+    let keybag: [UInt8]
+    let keys: [UInt32: [UInt8]]
+    let rows: [RowReference]
+    let items: [String]
+    let udid: String
+    let record: DeviceRecord
+
+    /// The record counts attempts and revisions, which have rules of their own.
+    static func == (left: Self, right: Self) -> Bool {
+      left.state == right.state && left.keybag == right.keybag && left.keys == right.keys && left.rows == right.rows
+        && left.items == right.items && left.udid == right.udid
+    }
+
+    init(_ device: VirtualDevice) throws {
+      let session = try device.held()
+      defer { session.end() }
+      state = session.state
+      keybag = try device.read(.keybag)
+      keys = session.rawKeys(1...12)
+      let store = try session.keychain
+      items = try store.rows(includingTombstones: true, keys: session.classKeys).map { row in
+        let account = row.item?[.account]?.stringValue ?? "sealed"
+        return "\(row.summary.protectionCode ?? "") \(account)"
+      }
+      rows = try store.rowSummaries(includingTombstones: true).map(\.reference)
+      record = session.record
+      udid = record.udid
+    }
+  }
+
+  private let phones: Phones
+  /// A device to begin with, of which each attempt gets a copy.
+  private func prepare(_ verb: Verb) throws -> VirtualDevice {
+    let device = try phones.create("start", passcode: verb.startsWithPasscode ? "1234" : "")
+    let session = try device.held()
+    try session.add("plain", .whenUnlocked)
+    try session.add("always", .always)
+    if verb.startsWithPasscode { try session.add("card", .whenPasscodeSetThisDeviceOnly) }
+    if verb == .wrongTwice { try session.setEraseAfterFailures(2) }
+    if verb.startsLocked { try session.lock() }
+    return device
+  }
+
+  private func copy(_ device: VirtualDevice, _ name: String) throws -> VirtualDevice {
+    try FileManager.default.copyItem(atPath: device.folder, toPath: phones.path(name))
+    return try phones.home.device(DeviceName(name))
+  }
+
+  init() throws { phones = try Phones() }
+
+  @Test("finds the old state or the new one, whatever step it was killed at", arguments: Verb.allCases)
+  func everyStep(_ verb: Verb) throws {
+    let start = try prepare(verb)
+    let old = try Looks(start)
+    let finished = try copy(start, "finished")
+    try verb.run(try finished.through(FileDoor()).held())
+    let new = try Looks(finished)
+    #expect(old != new)
+
+    var sawOld = false
+    var sawNew = false
+    for limit in 0..<200 {
+      let device = try copy(start, "cut-\(limit)")
+      let faults = Faults(after: limit)
+      try kill(device, faults, verb)
+      if !faults.didFail { break }
+
+      let found = try Looks(device)
+      #expect(found == old || found == new, "cut off at step \(limit)")
+      sawOld = sawOld || found == old
+      sawNew = sawNew || found == new
+      let revision = found.record.revisionCounter
+      #expect([old.record.revisionCounter, new.record.revisionCounter].contains(revision))
+      if found.rows != old.rows || found.keybag != old.keybag { #expect(revision > old.record.revisionCounter) }
+      #expect(try leftovers(device).isEmpty, "cut off at step \(limit)")
+    }
+    #expect(sawOld)
+    #expect(sawNew || [.lock, .restart, .add].contains(verb))
+  }
+
+  @Test(
+    "finds it too where the one that came to finish was killed as well",
+    arguments: [Verb.removePasscode, .erase, .changePasscode])
+  func killedTwice(_ verb: Verb) throws {
+    let start = try prepare(verb)
+    let old = try Looks(start)
+    let finished = try copy(start, "finished")
+    try verb.run(try finished.through(FileDoor()).held())
+    let new = try Looks(finished)
+
+    var committed = 0
+    for first in 0..<200 {
+      let cut = try copy(start, "cut-\(first)")
+      let faults = Faults(after: first)
+      try kill(cut, faults, verb)
+      if !faults.didFail { break }
+      guard cut.has(.change) else { continue }
+      committed += 1
+      for second in 0..<50 {
+        let device = try copy(cut, "cut-\(first)-\(second)")
+        let secondFaults = Faults(after: second)
+        let ending = try code { try device.through(secondFaults.door).held().end() }
+        #expect((ending != nil) == secondFaults.didFail)
+        #expect(try Looks(device) == new, "cut off at steps \(first) and \(second)")
+        if !secondFaults.didFail { break }
+      }
+    }
+    #expect(committed > 3)
+    #expect(old != new)
+  }
+
+  @Test("was not made at all, or is whole")
+  func creation() throws {
+    var whole = 0
+    for limit in 0..<100 {
+      let phones = try Phones()
+      let faults = Faults(after: limit)
+      var environment = phones.home.environment
+      environment.files = faults.door
+      let home = DeviceHome(path: phones.home.path, environment: environment)
+      _ = try? home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")) {
+        (session) throws(VirtualDeviceError) in
+        _ = try session.add(KeychainItem(kind: .genericPassword))
+      }
+      if try phones.home.devices().isEmpty {
+        _ = try phones.create()
+      } else {
+        whole += 1
+        #expect(try phones.home.devices()[0].held().itemCount == 1)
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: phones.home.path) == ["phone"])
+      if !faults.didFail { break }
+    }
+    #expect(whole >= 1)
+  }
+
+  @Test("was deleted, or is whole; what is left of it makes way")
+  func deletion() throws {
+    for limit in 0..<100 {
+      let phones = try Phones()
+      _ = try phones.create()
+      let faults = Faults(after: limit)
+      var environment = phones.home.environment
+      environment.files = faults.door
+      try? DeviceHome(path: phones.home.path, environment: environment).delete(DeviceName("phone"))
+      if let device = try phones.home.devices().first {
+        #expect(try device.held().state == .unlocked)
+        try phones.home.delete(DeviceName("phone"))
+      }
+      _ = try phones.create()
+      #expect(try FileManager.default.contentsOfDirectory(atPath: phones.home.path) == ["phone"])
+      if !faults.didFail { break }
+    }
+  }
+
+  @Test("a full disk is reported with its reason, and the device is as before", arguments: [ENOSPC, EDQUOT, EROFS])
+  func fullDisk(_ number: CInt) throws {
+    let device = try prepare(.changePasscode)
+    let before = try Looks(device)
+    let error = #expect(throws: VirtualDeviceError.self) {
+      try Verb.changePasscode.run(try device.through(Faults(after: 8, code: number).door).held())
+    }
+    #expect(error?.code == .io)
+    #expect(error?.systemError == number)
+    #expect(try Looks(device) == before)
+  }
+
+  @Test("a reader that finds a change half done finishes it before it reads")
+  func reader() throws {
+    let start = try prepare(.erase)
+    for limit in 0..<200 {
+      let device = try copy(start, "cut-\(limit)")
+      let faults = Faults(after: limit)
+      try kill(device, faults, .erase)
+      guard device.has(.change) else {
+        if !faults.didFail { break }
+        continue
+      }
+      let session = try device.held(.reading)
+      #expect(try session.itemCount == 0)
+      #expect(!session.isPasscodeSet)
+      #expect(!device.has(.change))
+    }
+  }
+
+  @Test(
+    "a list of changes that no one of us wrote is not carried out",
+    arguments: [
+      "{}", "x", #"{"format":"device-change/1","replace":["../x"],"keychain":"keep"}"#,
+      #"{"format":"device-change/1","replace":["hardware.uid"],"keychain":"keep"}"#,
+      #"{"format":"device-change/1","replace":["keychain-2.db"],"keychain":"keep"}"#,
+      #"{"format":"device-change/1","replace":[],"keychain":"burn"}"#,
+      #"{"format":"device-change/2","replace":[],"keychain":"empty"}"#,
+      #"{"format":"device-change/1","replace":[],"keychain":"empty","remove":["lock"]}"#,
+    ])
+  func foreignChange(_ text: String) throws {
+    let device = try phones.create()
+    try device.write(Array(text.utf8), to: .change)
+    #expect(try code { _ = try device.held() } == .damaged)
+    #expect(device.has(.hardware))
+  }
+
+  // MARK: Help
+
+  /// Runs the verb in a process that dies where the faults begin.
+  private func kill(_ device: VirtualDevice, _ faults: Faults, _ verb: Verb) throws {
+    do {
+      let session = try device.through(faults.door).held()
+      defer { session.end() }
+      try verb.run(session)
+    } catch is VirtualDeviceError {
+      return
+    }
+  }
+
+  private func leftovers(_ device: VirtualDevice) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: device.folder).filter { name in
+      name.hasSuffix(".next") || name == "change"
+    }
+  }
+}
+
+extension DeviceSession {
+  func setEraseAfterFailures(_ limit: Int) throws {
+    var changed = record
+    changed.eraseAfterFailures = limit
+    try store(changed)
+  }
+}

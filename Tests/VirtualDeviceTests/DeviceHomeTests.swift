@@ -1,0 +1,174 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import Testing
+
+@testable import VirtualDevice
+
+@Suite("A folder of devices")
+struct DeviceHomeTests {
+  @Test("a new device is unlocked, of the standard model, and has an identifier of its own")
+  func create() throws {
+    let phones = try Phones()
+    let session = try phones.create().held()
+
+    #expect(session.state == .unlocked)
+    #expect(session.isPasscodeSet)
+    #expect(session.record.name == "phone")
+    #expect(session.record.productType == "iPhone15,2")
+    #expect(session.record.productVersion.text == "18.1")
+    #expect(session.record.build == "22B83")
+    #expect(session.record.created == Phones.now)
+    #expect(session.record.udid.wholeMatch(of: /[0-9A-F]{8}-[0-9A-F]{16}/) != nil)
+    #expect(session.record.serialNumber.wholeMatch(of: /[0-9A-Z]{10}/) != nil)
+    #expect(try session.itemCount == 0)
+  }
+
+  @Test("without a passcode it is unlocked too, and stays so through a restart")
+  func createWithoutPasscode() throws {
+    let phones = try Phones()
+    let session = try phones.create(passcode: "").held()
+    #expect(!session.isPasscodeSet)
+    try session.restart()
+    #expect(session.state == .unlocked)
+  }
+
+  @Test("two devices have different hardware, identifiers and serial numbers")
+  func different() throws {
+    let phones = try Phones()
+    let (one, two) = (try phones.create("one"), try phones.create("two"))
+    #expect(try one.read(.hardware) != two.read(.hardware))
+    let records = try [one, two].map { try $0.held(.reading).record }
+    #expect(records[0].udid != records[1].udid)
+    #expect(records[0].serialNumber != records[1].serialNumber)
+  }
+
+  @Test("its folder is its owner's alone, whatever the umask", arguments: [mode_t(0o000), 0o077])
+  func modes(_ mask: mode_t) throws {
+    let phones = try Phones()
+    try UmaskLock.with(mask) {
+      let device = try phones.create()
+      let session = try device.held()
+      try session.add("a", .whenUnlocked)
+      try session.lock()
+      #expect(try permissions(phones.home.path) == 0o700)
+      #expect(try permissions(device.folder) == 0o700)
+      for name in try FileManager.default.contentsOfDirectory(atPath: device.folder) {
+        #expect(try permissions(device.folder + "/" + name) == 0o600, "\(name)")
+      }
+    }
+  }
+
+  @Test("the folder holds the files the documentation names, and nothing else once it is closed")
+  func files() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.held().end()
+    let names = try FileManager.default.contentsOfDirectory(atPath: device.folder).sorted()
+    #expect(names == ["device.json", "hardware.uid", "keybag", "keychain-2.db", "lock", "memory"])
+  }
+
+  @Test("a name is given once")
+  func exists() throws {
+    let phones = try Phones()
+    let udid = try phones.create().held(.reading).record.udid
+    #expect(try code { _ = try phones.create() } == .exists)
+    #expect(try phones.home.device(DeviceName("phone")).held(.reading).record.udid == udid)
+  }
+
+  @Test("the list is by name and shows devices alone")
+  func list() throws {
+    let phones = try Phones()
+    #expect(try phones.home.devices().isEmpty)
+    _ = try phones.create("b")
+    _ = try phones.create("a")
+    try FileManager.default.createDirectory(atPath: phones.path("empty"), withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(atPath: phones.path(".c.tmp"), withIntermediateDirectories: false)
+    try Data().write(to: URL(fileURLWithPath: phones.path("file")))
+    #expect(try phones.home.devices().map(\.name.text) == ["a", "b"])
+  }
+
+  @Test("what a crash left under the temporary name makes way for the next device")
+  func strayTemporary() throws {
+    let phones = try Phones()
+    _ = try phones.create("other")
+    try FileManager.default.createDirectory(atPath: phones.path(".phone.tmp/deep"), withIntermediateDirectories: true)
+    try Data([1]).write(to: URL(fileURLWithPath: phones.path(".phone.tmp/deep/keychain-2.db-wal")))
+    _ = try phones.create()
+    #expect(!FileManager.default.fileExists(atPath: phones.path(".phone.tmp")))
+    #expect(try phones.home.devices().count == 2)
+  }
+
+  @Test("a deleted device is gone with its folder")
+  func delete() throws {
+    let phones = try Phones()
+    _ = try phones.create()
+    try phones.home.delete(DeviceName("phone"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: phones.home.path).isEmpty)
+    #expect(try code { _ = try phones.home.device(DeviceName("phone")) } == .notFound)
+    #expect(try code { try phones.home.delete(DeviceName("phone")) } == .notFound)
+  }
+
+  @Test("a folder that only has a device.json is no device and is never deleted")
+  func foreignFolder() throws {
+    let phones = try Phones()
+    try FileManager.default.createDirectory(atPath: phones.path("project"), withIntermediateDirectories: true)
+    try Data("{}".utf8).write(to: URL(fileURLWithPath: phones.path("project/device.json")))
+    #expect(try code { try phones.home.delete(DeviceName("project")) } == .notFound)
+    #expect(FileManager.default.fileExists(atPath: phones.path("project/device.json")))
+  }
+
+  @Test("an argument with a slash is a path, any other a name")
+  func locate() throws {
+    let home = DeviceHome(path: "/home")
+    func place(_ argument: String) throws -> String {
+      let (home, name) = try DeviceHome.locate(argument, home: home)
+      return home.folder(of: name)
+    }
+    #expect(try place("phone") == "/home/phone")
+    #expect(try place("./phone") == "./phone")
+    #expect(try place("/phone") == "/phone")
+    #expect(try place("a/b/phone//") == "a/b/phone")
+    #expect(try code { _ = try DeviceHome.locate("a/..", home: home) } == .badName)
+    #expect(try code { _ = try DeviceHome.locate("a/", home: home) } == nil)
+    #expect(try code { _ = try DeviceHome.locate("/", home: home) } == .badName)
+  }
+
+  @Test("a device that would erase itself after no failure at all is not made")
+  func badLimit() throws {
+    let phones = try Phones()
+    #expect(try code { _ = try phones.create("phone", DeviceOptions(eraseAfterFailures: 0)) } == .badLimit)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: phones.home.path).isEmpty)
+  }
+
+  private func permissions(_ path: String) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+  }
+}
+
+/// The umask belongs to the whole process, so one test at a time may change it.
+private enum UmaskLock {
+  private static let lock = NSLock()
+
+  static func with(_ mask: mode_t, _ body: () throws -> Void) throws {
+    try lock.withLock {
+      let old = umask(mask)
+      defer { umask(old) }
+      try body()
+    }
+  }
+}
+
+@Suite("A temporary folder of devices")
+struct TemporaryDeviceHomeTests {
+  @Test("goes with its last reference, devices and all")
+  func temporary() throws {
+    var temporary: TemporaryDeviceHome? = try TemporaryDeviceHome(environment: DeviceEnvironment(passcodeRounds: 1))
+    let path = try #require(temporary?.home.path)
+    let device = try #require(try temporary?.home.create(DeviceName("phone"), passcode: Secret(utf8: "")))
+    try device.held().add("plain", .whenUnlocked)
+    #expect(FileManager.default.fileExists(atPath: path + "/phone/device.json"))
+    temporary = nil
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+}

@@ -1,0 +1,120 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import KeychainStore
+import Testing
+
+@testable import VirtualDevice
+
+@Suite("An erased device")
+struct EraseTests {
+  @Test("is the same hardware with the same name and identifier, and remembers nothing")
+  func erase() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    try session.add("plain", .always)
+    let record = session.record
+    let (hardware, keybag) = (try device.read(.hardware), try device.read(.keybag))
+    let keys = session.rawKeys(1...12)
+    try session.recordBackup(at: Phones.now)
+    try session.lock()
+
+    try session.erase()
+
+    #expect(session.state == .unlocked)
+    #expect(!session.isPasscodeSet)
+    #expect(try session.itemCount == 0)
+    #expect(session.record.udid == record.udid)
+    #expect(session.record.name == record.name)
+    #expect(session.record.serialNumber == record.serialNumber)
+    #expect(session.record.lastBackup == nil)
+    #expect(try device.read(.hardware) == hardware)
+    #expect(try device.read(.keybag) != keybag)
+    let new = session.rawKeys(1...12)
+    #expect(new.count == 11)
+    #expect(Set(new.values).isDisjoint(with: keys.values))
+  }
+
+  @Test("is as erased to whoever opens it next, and takes items again")
+  func reopened() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.held().add("plain", .always)
+    try device.held().erase()
+    let session = try device.held()
+    #expect(try session.statusOfReading("plain") == -25300)
+    #expect(try session.statusOfAdding("plain", .whenUnlocked) == 0)
+    try session.restart()
+    #expect(try session.statusOfReading("plain") == 0)
+  }
+
+  @Test("holds no byte of an erased item in its database")
+  func noRemains() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    var item = KeychainItem(kind: .genericPassword)
+    item[.service] = .string("remains")
+    item[.persistentReference] = nil
+    item.secret = SensitiveBytes(copying: [1, 2, 3])
+    let sealed = try device.held().add(item).persistentReference
+    #expect(try everything(of: device).range(of: Data(sealed)) != nil)
+    try device.held().erase()
+    #expect(try everything(of: device).range(of: Data(sealed)) == nil)
+  }
+
+  private func everything(of device: VirtualDevice) throws -> Data {
+    try FileManager.default.contentsOfDirectory(atPath: device.folder).reduce(into: Data()) { data, name in
+      data += try Data(contentsOf: URL(fileURLWithPath: device.folder + "/" + name))
+    }
+  }
+}
+
+@Suite("A folder that was copied")
+struct CopiedFolderTests {
+  private func copy(_ device: VirtualDevice, in phones: Phones) throws -> VirtualDevice {
+    try FileManager.default.copyItem(atPath: device.folder, toPath: phones.path("copy"))
+    return try phones.home.device(DeviceName("copy"))
+  }
+
+  @Test("without the hardware key it opens with no passcode, not even the right one")
+  func withoutHardware() throws {
+    let phones = try Phones()
+    let copy = try copy(try phones.create(), in: phones)
+    try FileManager.default.removeItem(atPath: DeviceFile.hardware.path(in: copy.folder))
+    #expect(try code { _ = try copy.held() } == .damaged)
+  }
+
+  @Test("with another chip's key it does not open either, locked or unlocked", arguments: [true, false])
+  func withOtherHardware(_ locked: Bool) throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    if locked { try device.held().lock() }
+    let copy = try copy(device, in: phones)
+    try copy.write(try phones.create("other").read(.hardware), to: .hardware)
+    #expect(try code { try copy.held().unlock("1234") } == .damaged)
+  }
+
+  @Test("with another chip's key and a bag signed for it, the passcode and the items stay closed")
+  func withOtherHardwareAndBag() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.held().add("plain", .whenUnlocked)
+    let other = try phones.create("other")
+    let copy = try copy(device, in: phones)
+    for file in [DeviceFile.hardware, .keybag] { try copy.write(try other.read(file), to: file) }
+    let session = try copy.held()
+    #expect(session.state == .beforeFirstUnlock)
+    try session.unlock("1234")
+    #expect(try session.statusOfReading("plain") == -25300)
+    #expect(try session.find(.init(wantsSecret: true)).undecodable.count == 1)
+  }
+
+  @Test("whole, it is the same phone: the hardware key is what counts, not the folder")
+  func whole() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.held().add("plain", .whenUnlocked)
+    #expect(try copy(device, in: phones).held().secret(of: "plain") == "secret")
+  }
+}

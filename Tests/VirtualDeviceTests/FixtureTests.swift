@@ -1,0 +1,217 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import KeychainStore
+import Testing
+
+@testable import VirtualDevice
+
+@Suite("A device from a fixture")
+struct FixtureTests {
+  private static let fixture = """
+    {
+      "format": "device-fixture/1",
+      "seed": 7,
+      "created": "2026-11-20T17:58:00Z",
+      "device": { "name": "sample", "product_type": "iPhone14,5", "product_version": "17.0", "passcode": "2580" },
+      "apps": [ { "name": "chat", "groups": [ "A.chat" ] } ],
+      "items": [
+        {
+          "kind": "generic-password", "protection": "ak",
+          "attributes": {
+            "acct": "anna", "svce": "chat.example", "agrp": "A.chat", "gena": { "base64": "AAH/" }, "sync": 1,
+            "cdat": { "date": "2025-01-02T03:04:05.5Z" }, "mdat": { "date": "2026-01-02T03:04:05.25Z" }
+          },
+          "secret": { "text": "grüße" }
+        },
+        {
+          "kind": "internet-password", "protection": "dku",
+          "attributes": { "acct": "anna", "srvr": "imap.example.org", "port": 993, "clip": 1 },
+          "secret": { "base64": "AP8=" }
+        },
+        {
+          "kind": "generic-password", "protection": "akpu", "access_control": [ "biometry-any" ],
+          "attributes": { "acct": "vault" }, "secret": { "text": "v" }
+        },
+        {
+          "kind": "key", "protection": "aku", "token": "com.apple.setoken",
+          "attributes": { "labl": "chip" }, "secret": { "base64": "BAEC" }
+        },
+        { "kind": "certificate", "protection": "dk", "attributes": { "labl": "no secret" } }
+      ]
+    }
+    """
+
+  private func decode(_ text: String) throws -> DeviceFixture {
+    try DeviceFixture(decoding: Array(text.utf8), from: "sample.json")
+  }
+
+  private func made(_ phones: Phones, named name: String? = nil) throws -> VirtualDevice {
+    try phones.home.create(from: decode(Self.fixture), named: name.map { try DeviceName($0) })
+  }
+
+  @Test("has the identity, the apps and the passcode that the fixture says")
+  func identity() throws {
+    let phones = try Phones()
+    let session = try made(phones).held()
+    #expect(session.name == "sample")
+    #expect(session.record.productType == "iPhone14,5")
+    #expect(session.record.productVersion.text == "17.0")
+    #expect(session.record.build == "21A329")
+    #expect(session.record.created == Timestamp.date(from: "2026-11-20T17:58:00Z"))
+    #expect(session.record.apps == [DeviceApp(name: "chat", accessGroups: ["A.chat"])])
+    try session.restart()
+    #expect(try code { try session.unlock("1234") } == .wrongPasscode)
+    try session.unlock("2580")
+  }
+
+  @Test("has its items with their types, dates, secrets, tokens and access controls")
+  func items() throws {
+    let phones = try Phones()
+    let items = try made(phones).held(.reading).find(ItemQuery(wantsSecret: true)).items.map(\.item)
+    #expect(items.count == 5)
+    let mail = try #require(items.first { $0[.account] == .string("anna") && $0.kind == .genericPassword })
+    #expect(mail.protection == .whenUnlocked)
+    #expect(mail[.generic] == .data([0, 1, 0xFF]))
+    #expect(mail.isSynchronizable)
+    #expect(mail.creationDate == Timestamp.date(from: "2025-01-02T03:04:05.5Z"))
+    #expect(mail.modificationDate == Timestamp.date(from: "2026-01-02T03:04:05.25Z"))
+    #expect(mail.secret?.constantTimeEquals(SensitiveBytes(copying: Array("grüße".utf8))) == true)
+
+    let imap = try #require(items.first { $0.kind == .internetPassword })
+    #expect(imap[.port] == .integer(993))
+    #expect(imap[.appClip] == .integer(1))
+    #expect(imap.accessGroup == "keyhaul")
+    #expect(imap.creationDate == Timestamp.date(from: "2026-11-20T17:58:00Z"))
+    #expect(imap.modificationDate == imap.creationDate)
+    #expect(imap.secret?.constantTimeEquals(SensitiveBytes(copying: [0, 0xFF])) == true)
+
+    let vault = try #require(items.first { $0[.account] == .string("vault") })
+    #expect(
+      vault[.accessControl]?.dictionaryValue?["od"] == .dictionary(["cbio": .boolean(true)]))
+    let chip = try #require(items.first { $0.kind == .key })
+    #expect(chip[.tokenID] == .string("com.apple.setoken"))
+    #expect(items.first { $0.kind == .certificate }?.secret == nil)
+  }
+
+  @Test("is the same device each time for a name, and another for another name")
+  func deterministic() throws {
+    let phones = (try Phones(), try Phones(seed: "others"))
+    let (one, two) = (try made(phones.0), try made(phones.1))
+    for file in [DeviceFile.hardware, .keybag, .memory, .record] { #expect(try one.read(file) == two.read(file)) }
+    let references = try [one, two].map { try $0.held().find(ItemQuery()).items.map(\.persistentReference) }
+    #expect(references[0] == references[1])
+
+    let other = try made(phones.0, named: "twin")
+    #expect(try other.read(.hardware) != one.read(.hardware))
+    #expect(try other.held(.reading).record.name == "twin")
+    #expect(try other.held(.reading).record.udid != one.held(.reading).record.udid)
+  }
+
+  @Test("takes another passcode where one is given")
+  func otherPasscode() throws {
+    let phones = try Phones()
+    let device = try phones.home.create(from: decode(Self.fixture), passcode: Secret(utf8: "0000"))
+    try device.held().lock()
+    try device.held().unlock("0000")
+  }
+
+  @Test(
+    "is refused where the fixture says what is not known, naming the place",
+    arguments: [
+      ("\"seed\": 7", "\"sede\": 7", "sede"),
+      ("\"seed\": 7", "\"seed\": \"7\"", "seed should be a whole number"),
+      ("\"seed\": 7", "\"seed\": -7", "seed is less than 0"),
+      ("\"created\": \"2026", "\"created\": \"26", "created is no RFC 3339 time"),
+      ("\"passcode\"", "\"pin\"", "device.pin is not known"),
+      ("\"2580\"", "\"\"", "device.passcode is empty"),
+      ("\"name\": \"sample\"", "\"name\": \"../x\"", "device.name"),
+      ("\"17.0\"", "\"x\"", "device.product_version"),
+      ("\"groups\": [ \"A.chat\" ]", "\"groups\": []", "apps[0].groups is empty"),
+      ("\"generic-password\", \"protection\": \"ak\"", "\"password\", \"protection\": \"ak\"", "items[0].kind"),
+      ("\"protection\": \"ak\"", "\"protection\": \"xx\"", "items[0].protection"),
+      ("\"acct\": \"anna\", \"svce\"", "\"acount\": \"anna\", \"svce\"", "items[0].attributes.acount is no attribute"),
+      ("\"svce\": \"chat.example\"", "\"svce\": null", "items[0].attributes.svce"),
+      ("\"svce\": \"chat.example\"", "\"svce\": 1.5", "items[0].attributes.svce"),
+      ("\"svce\": \"chat.example\"", "\"svce\": {\"hex\": \"00\"}", "items[0].attributes.svce.hex is not known"),
+      ("\"svce\": \"chat.example\"", "\"svce\": {}", "items[0].attributes.svce should have one member"),
+      ("\"AAH/\"", "\"AAH\"", "items[0].attributes.gena.base64 is not base64"),
+      ("\"2025-01-02T", "\"2025-02-30T", "items[0].attributes.cdat.date"),
+      ("\"svce\": \"chat.example\"", "\"pdmn\": \"ck\"", "items[0].attributes.pdmn cannot be set"),
+      ("\"svce\": \"chat.example\"", "\"v_Data\": \"ck\"", "items[0].attributes.v_Data"),
+      ("\"text\": \"grüße\"", "\"txt\": \"grüße\"", "items[0].secret.txt is not known"),
+      ("{ \"base64\": \"AP8=\" }", "\"AP8=\"", "items[1].secret should be an object"),
+      ("\"biometry-any\"", "\"face\"", "items[2].access_control[0] is not known"),
+      ("[ \"biometry-any\" ]", "[]", "items[2].access_control is empty"),
+      ("\"com.apple.setoken\"", "\"\"", "items[3].token is empty"),
+      ("\"kind\": \"certificate\", ", "", "items[4] has no \"kind\""),
+    ])
+  func refused(_ old: String, _ new: String, _ place: String) throws {
+    let changed = Self.fixture.replacing(old, with: new, maxReplacements: 1)
+    try #require(changed != Self.fixture)
+    let error = #expect(throws: VirtualDeviceError.self) { _ = try decode(changed) }
+    #expect(error?.code == .badFixture)
+    #expect(error?.device == "sample.json")
+    #expect(error?.reason.hasPrefix(place) == true, "\(error?.reason ?? "")")
+  }
+
+  @Test("a fixture at the size limit is read, one byte more is not")
+  func sizeLimit() throws {
+    let bytes = Array(Self.fixture.utf8)
+    #expect(throws: Never.self) {
+      try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count)
+    }
+    #expect(
+      try code { _ = try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count - 1) } == .badFixture)
+    #expect(DeviceFixture.largestSize == 67_108_864)
+  }
+
+  @Test("of another format is not read")
+  func otherFormat() throws {
+    let text = Self.fixture.replacing("device-fixture/1", with: "device-fixture/2")
+    #expect(try code { _ = try decode(text) } == .unsupportedVersion)
+  }
+
+  @Test("with the same item twice is refused, and no half of it is left")
+  func duplicate() throws {
+    let phones = try Phones()
+    var fixture = try decode(Self.fixture)
+    fixture.items.append(fixture.items[0])
+    #expect(try code { _ = try phones.home.create(from: fixture) } == .badFixture)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: phones.home.path).isEmpty)
+  }
+
+  @Test("with a passcode-only item and no passcode is refused")
+  func noPasscode() throws {
+    let phones = try Phones()
+    var fixture = try decode(Self.fixture)
+    fixture.passcode = nil
+    let error = #expect(throws: VirtualDeviceError.self) { _ = try phones.home.create(from: fixture) }
+    #expect(error?.code == .badFixture)
+    #expect(error?.reason.contains("passcode") == true)
+  }
+
+  @Test("says nothing of a secret in an error")
+  func noLeak() throws {
+    for text in [
+      Self.fixture.replacing("\"text\": \"grüße\"", with: "\"txt\": \"planted\""),
+      Self.fixture.replacing("\"AP8=\"", with: "\"planted!\""),
+      Self.fixture.replacing("\"2580\"", with: "[\"planted\"]"),
+    ] {
+      let error = #expect(throws: VirtualDeviceError.self) { _ = try decode(text) }
+      #expect(error.map { "\($0) \($0.advice)".contains("planted") } == false)
+    }
+  }
+
+  @Test(
+    "every bundled fixture makes a device with all its items", arguments: ["old-phone", "new-phone", "hostile-names"])
+  func bundled(_ name: String) throws {
+    let phones = try Phones()
+    let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../Fixtures/devices/\(name).json")
+    let fixture = try DeviceFixture(decoding: Array(Data(contentsOf: path)), from: name)
+    let session = try phones.home.create(from: fixture).held()
+    #expect(try session.itemCount == fixture.items.count)
+    #expect(try session.find(ItemQuery(wantsSecret: true)).items.count == fixture.items.count)
+  }
+}

@@ -1,0 +1,205 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import KeychainStore
+import Testing
+
+@testable import VirtualDevice
+
+/// Apple Platform Security, "Keychain data protection": what can be read when.
+@Suite("What can be read in which state")
+struct LockStateTests {
+  private let phones: Phones
+  private let device: VirtualDevice
+
+  init() throws {
+    phones = try Phones()
+    device = try phones.create()
+    let session = try device.held()
+    for protection in ProtectionClass.allCases { try session.add(protection.rawValue, protection) }
+  }
+
+  private func statuses() throws -> [ProtectionClass: Int32] {
+    let session = try device.held(.reading)
+    return try Dictionary(
+      uniqueKeysWithValues: ProtectionClass.allCases.map { ($0, try session.statusOfReading($0.rawValue)) })
+  }
+
+  @Test("unlocked: everything")
+  func unlocked() throws {
+    #expect(try device.held(.reading).state == .unlocked)
+    #expect(try statuses().values.allSatisfy { $0 == 0 })
+  }
+
+  @Test("locked: all but what needs the device unlocked")
+  func locked() throws {
+    try device.held().lock()
+    #expect(try device.held(.reading).state == .locked)
+    #expect(
+      try statuses() == [
+        .whenUnlocked: -25308, .whenUnlockedThisDeviceOnly: -25308, .whenPasscodeSetThisDeviceOnly: -25308,
+        .afterFirstUnlock: 0, .afterFirstUnlockThisDeviceOnly: 0, .always: 0, .alwaysThisDeviceOnly: 0,
+      ])
+  }
+
+  @Test("before the first unlock: what can always be read, alone")
+  func beforeFirstUnlock() throws {
+    try device.held().restart()
+    #expect(try device.held(.reading).state == .beforeFirstUnlock)
+    #expect(
+      try statuses() == [
+        .whenUnlocked: -25308, .whenUnlockedThisDeviceOnly: -25308, .whenPasscodeSetThisDeviceOnly: -25308,
+        .afterFirstUnlock: -25308, .afterFirstUnlockThisDeviceOnly: -25308, .always: 0, .alwaysThisDeviceOnly: 0,
+      ])
+  }
+
+  @Test("the passcode brings everything back, from either state", arguments: [true, false])
+  func unlockAgain(_ afterRestart: Bool) throws {
+    try afterRestart ? device.held().restart() : device.held().lock()
+    try device.held().unlock("1234")
+    #expect(try device.held(.reading).state == .unlocked)
+    #expect(try statuses().values.allSatisfy { $0 == 0 })
+  }
+
+  @Test("an item cannot be added under a key that is not there")
+  func addWhileLocked() throws {
+    let session = try device.held()
+    try session.lock()
+    #expect(try session.statusOfAdding("new", .whenUnlocked) == -25308)
+    #expect(try session.statusOfAdding("new", .afterFirstUnlock) == 0)
+    try session.restart()
+    #expect(try session.statusOfAdding("newer", .afterFirstUnlock) == -25308)
+    #expect(try session.statusOfAdding("newer", .always) == 0)
+  }
+
+  @Test("locking what is not unlocked changes nothing")
+  func lockTwice() throws {
+    let session = try device.held()
+    try session.lock()
+    let memory = try device.read(.memory)
+    try session.lock()
+    #expect(try device.read(.memory) == memory)
+    try session.restart()
+    try session.lock()
+    #expect(session.state == .beforeFirstUnlock)
+    #expect(!device.has(.memory))
+  }
+
+  @Test("a device without a passcode cannot be locked, and says so")
+  func lockWithoutPasscode() throws {
+    let open = try phones.create("open", passcode: "").held()
+    #expect(try code { try open.lock() } == .noPasscode)
+    #expect(open.state == .unlocked)
+    #expect(try code { try open.unlock("1234") } == .noPasscode)
+    #expect(try code { try open.unlock("") } == nil)
+  }
+
+  @Test("an item that was added without a class waits for the unlock; on iOS 4 it can always be read")
+  func defaultClass() throws {
+    let old = DeviceOptions(identity: DeviceIdentity(productVersion: try ProductVersion("4.3.5")))
+    for (device, expected) in [(device, Int32(-25308)), (try phones.create("old", old), 0)] {
+      let session = try device.held()
+      try session.add("plain", nil)
+      try session.restart()
+      #expect(try session.statusOfReading("plain") == expected)
+    }
+  }
+}
+
+@Suite("The memory of a device")
+struct MemoryTests {
+  /// The keys of these classes as they are now; of a class that is not in memory, none.
+  private func keys(_ classes: ClosedRange<UInt32>, of session: DeviceSession) -> [UInt32: [UInt8]] {
+    session.rawKeys(classes)
+  }
+
+  /// Every byte of every file in the device's folder, and what is inside the sealed memory.
+  private func everything(of device: VirtualDevice) throws -> [[UInt8]] {
+    var contents: [[UInt8]] = []
+    for name in try FileManager.default.contentsOfDirectory(atPath: device.folder) {
+      contents.append(try Array(Data(contentsOf: URL(fileURLWithPath: device.folder + "/" + name))))
+    }
+    if device.has(.memory) {
+      let sealed = Array(try device.read(.memory).dropFirst("keyhaul-memory/1\n".utf8.count))
+      guard let memory = try KeyWrap.unwrap(sealed, with: Secret(copying: try device.read(.hardware))) else {
+        Issue.record("the memory is not sealed under the hardware key")
+        return contents
+      }
+      contents.append(memory.withBytes { bytes in bytes.map { $0 } })
+    }
+    return contents
+  }
+
+  private func found(_ key: [UInt8], in contents: [[UInt8]]) -> Bool {
+    contents.contains { Data($0).range(of: Data(key)) != nil }
+  }
+
+  @Test("a lock takes the keys of classes 1, 6, 9 and 12 out of every file, and no others")
+  func lock() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let keys = keys(1...12, of: try device.held())
+    #expect(keys.count == 12)
+    #expect(try keys.values.allSatisfy { found($0, in: try everything(of: device)) })
+
+    try device.held().lock()
+
+    let contents = try everything(of: device)
+    #expect(Set(keys.keys.filter { !found(keys[$0] ?? [], in: contents) }) == [1, 6, 9, 12])
+  }
+
+  @Test("a restart takes all keys out of every file; from the bag come 4, 8 and 11, by the hardware alone")
+  func restart() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let keys = keys(1...12, of: try device.held())
+    try device.held().restart()
+
+    let contents = try everything(of: device)
+    #expect(keys.values.allSatisfy { !found($0, in: contents) })
+    #expect(!device.has(.memory))
+    #expect(Set(self.keys(1...12, of: try device.held()).keys) == [4, 8, 11])
+  }
+
+  @Test("no key lies in clear in any file of an unlocked device")
+  func sealed() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let keys = keys(1...12, of: try device.held())
+    for name in try FileManager.default.contentsOfDirectory(atPath: device.folder) {
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: device.folder + "/" + name))
+      #expect(keys.values.allSatisfy { bytes.range(of: Data($0)) == nil }, "\(name)")
+    }
+  }
+
+  @Test("torn or foreign memory is no memory: the device is as after a restart", arguments: [0, 5, 20, 400])
+  func damaged(_ length: Int) throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.write(Array(try device.read(.memory).prefix(length)), to: .memory)
+    #expect(try device.held().state == .beforeFirstUnlock)
+    try device.held().unlock("1234")
+    #expect(try device.held().state == .unlocked)
+  }
+
+  @Test("the memory of an earlier keybag is no memory")
+  func earlierKeybag() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let memory = try device.read(.memory)
+    try device.held().erase()
+    try device.held().setPasscode(Secret(utf8: "1234"))
+    try device.write(memory, to: .memory)
+    #expect(try device.held().state == .beforeFirstUnlock)
+  }
+}
+
+extension DeviceSession {
+  func rawKeys(_ classes: ClosedRange<UInt32>) -> [UInt32: [UInt8]] {
+    var keys: [UInt32: [UInt8]] = [:]
+    for number in classes {
+      keys[number] = classKeys.rawKey(KeyClass(rawValue: number))
+    }
+    return keys
+  }
+}

@@ -1,0 +1,205 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import Testing
+
+@testable import VirtualDevice
+
+@Suite("The on/off game: the passcode class")
+struct PasscodeGameTests {
+  @Test("with the passcode its items go for good, and none can be added until there is one again")
+  func game() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+
+    #expect(try session.statusOfAdding("plain", .whenUnlocked) == 0)
+    #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == 0)
+    #expect(try session.statusOfReading("plain") == 0)
+    #expect(try session.statusOfReading("card") == 0)
+
+    #expect(try session.removePasscode(Secret(utf8: "1234")) == 1)
+    #expect(try session.statusOfReading("plain") == 0)
+    #expect(try session.statusOfReading("card") == -25300)
+    #expect(try session.statusOfAdding("plain", .whenUnlocked) == -25299)
+    #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == -25293)
+
+    try session.setPasscode(Secret(utf8: "5678"))
+    #expect(try session.statusOfReading("plain") == 0)
+    #expect(try session.statusOfReading("card") == -25300)
+    #expect(try session.statusOfAdding("card", .whenPasscodeSetThisDeviceOnly) == 0)
+  }
+
+  @Test("each passcode that is set first makes a key of its own for class 12; all other keys stay")
+  func newKey() throws {
+    let phones = try Phones()
+    let session = try phones.create().held()
+    let before = session.rawKeys(1...12)
+    try session.removePasscode(Secret(utf8: "1234"))
+    #expect(session.rawKeys(12...12).isEmpty)
+    try session.setPasscode(Secret(utf8: "1234"))
+    #expect(session.rawKeys(1...11) == before.filter { $0.key != 12 })
+    #expect(session.rawKeys(12...12) != before.filter { $0.key == 12 })
+  }
+
+  @Test("a changed passcode keeps every item, that of the passcode class too")
+  func change() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    try session.add("card", .whenPasscodeSetThisDeviceOnly)
+    try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "long passphrase ü"))
+    try session.restart()
+    #expect(try code { try session.unlock("1234") } == .wrongPasscode)
+    try session.unlock("long passphrase ü")
+    #expect(try session.secret(of: "card") == "secret")
+  }
+
+  @Test("what makes no sense is refused and changes nothing")
+  func refused() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    let keybag = try device.read(.keybag)
+    #expect(try code { try session.setPasscode(Secret(utf8: "1")) } == .passcodeSet)
+    #expect(try code { try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "")) } == .emptyPasscode)
+    try session.lock()
+    #expect(try code { try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "2")) } == .locked)
+    #expect(try code { try session.removePasscode(Secret(utf8: "1234")) } == .locked)
+    #expect(try device.read(.keybag) == keybag)
+
+    let open = try phones.create("open", passcode: "").held()
+    #expect(try code { try open.removePasscode(Secret(utf8: "")) } == .noPasscode)
+    #expect(try code { try open.changePasscode(from: Secret(utf8: ""), to: Secret(utf8: "1")) } == .noPasscode)
+    #expect(try code { try open.setPasscode(Secret(utf8: "")) } == .emptyPasscode)
+  }
+}
+
+@Suite("A wrong passcode")
+struct WrongPasscodeTests {
+  @Test("is refused, counted across processes, and forgotten after the right one")
+  func counted() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.held().lock()
+    for count in 1...3 {
+      #expect(try code { try device.held().unlock("\(count)") } == .wrongPasscode)
+      #expect(try device.held(.reading).record.failedAttempts == count)
+      #expect(try device.held(.reading).state == .locked)
+    }
+    try device.held().unlock("1234")
+    #expect(try device.held(.reading).record.failedAttempts == 0)
+  }
+
+  @Test("counts the same when the passcode is to be changed or removed")
+  func countedInSettings() throws {
+    let phones = try Phones()
+    let session = try phones.create().held()
+    #expect(
+      try code { try session.changePasscode(from: Secret(utf8: "x"), to: Secret(utf8: "y")) } == .wrongPasscode)
+    #expect(try code { try session.removePasscode(Secret(utf8: "x")) } == .wrongPasscode)
+    #expect(session.record.failedAttempts == 2)
+    try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "y"))
+    #expect(session.record.failedAttempts == 0)
+  }
+
+  @Test("is on disk as an attempt before it is tried")
+  func countedFirst() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.held().lock()
+    // The record is replaced in five steps; whatever comes after them never happens.
+    let faults = Faults(after: 5)
+    #expect(throws: VirtualDeviceError.self) { try device.through(faults.door).held().unlock("1234") }
+    #expect(try device.held(.reading).record.failedAttempts == 1)
+    #expect(try device.held(.reading).state == .locked)
+  }
+
+  @Test("ten times in a row erases a device that is set to erase itself")
+  func eraseAfterTen() throws {
+    let phones = try Phones()
+    let device = try phones.create("phone", DeviceOptions(eraseAfterFailures: 10))
+    try device.held().add("plain", .always)
+    let udid = try device.held(.reading).record.udid
+    let hardware = try device.read(.hardware)
+    try device.held().lock()
+    for _ in 1...9 { #expect(try code { try device.held().unlock("x") } == .wrongPasscode) }
+    #expect(try device.held(.reading).itemCount == 1)
+
+    #expect(try code { try device.held().unlock("x") } == .erased)
+
+    let session = try device.held()
+    #expect(try session.itemCount == 0)
+    #expect(!session.isPasscodeSet)
+    #expect(session.state == .unlocked)
+    #expect(session.record.failedAttempts == 0)
+    #expect(session.record.udid == udid)
+    #expect(try device.read(.hardware) == hardware)
+  }
+
+  @Test("the tenth attempt that was begun and never answered counts as failed, so that no guess is for nothing")
+  func unanswered() throws {
+    let phones = try Phones()
+    let device = try phones.create("phone", DeviceOptions(eraseAfterFailures: 2))
+    try device.held().lock()
+    for _ in 1...2 {
+      #expect(throws: VirtualDeviceError.self) { try device.through(Faults(after: 5).door).held().unlock("x") }
+    }
+    #expect(try device.held(.reading).isPasscodeSet)
+    #expect(try code { try device.held().unlock("1234") } == .erased)
+    #expect(try !device.held(.reading).isPasscodeSet)
+  }
+
+  @Test("a device that is not set to erase itself never does")
+  func neverErases() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    try session.lock()
+    for _ in 1...15 { #expect(try code { try session.unlock("x") } == .wrongPasscode) }
+    try session.unlock("1234")
+  }
+
+  @Test("a passcode is bytes: neither trimmed nor normalised", arguments: ["1234 ", "1234\n", " 1234", "12345", "123"])
+  func exact(_ guess: String) throws {
+    let phones = try Phones()
+    let session = try phones.create().held()
+    try session.lock()
+    #expect(try code { try session.unlock(guess) } == .wrongPasscode)
+  }
+}
+
+@Suite("The four-digit passcode")
+struct GuessingTests {
+  @Test("is found by trying, on the device itself, one derivation and one count a guess")
+  func guessing() throws {
+    let phones = try Phones()
+    let device = try phones.create(passcode: "0042")
+    let session = try device.held()
+    try session.lock()
+    var found: Int?
+    for guess in 0...9999 {
+      let text = String(repeating: "0", count: 4 - String(guess).count) + String(guess)
+      if try code({ try session.unlock(text) }) == nil {
+        found = guess
+        break
+      }
+      #expect(session.record.failedAttempts == guess + 1)
+    }
+    #expect(found == 42)
+  }
+
+  @Test("costs what the keybag says, whatever the program's own default is")
+  func cost() throws {
+    let phones = try Phones(rounds: 7)
+    let device = try phones.create()
+    let session = try device.held()
+    #expect(session.keybag.keybag.iterations == 7)
+    try session.removePasscode(Secret(utf8: "1234"))
+    try session.setPasscode(Secret(utf8: "1"))
+    #expect(session.keybag.keybag.iterations == 7)
+    try session.erase()
+    #expect(session.keybag.keybag.iterations == 7)
+    #expect(DeviceEnvironment.standardPasscodeRounds == 50_000)
+  }
+}

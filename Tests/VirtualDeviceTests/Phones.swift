@@ -1,0 +1,149 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import KeychainStore
+import Synchronization
+import TestSupport
+
+@testable import VirtualDevice
+
+/// A folder of devices for one test: cheap passcodes, repeatable randomness, a clock that stands still.
+struct Phones {
+  static let now = KeychainDate(secondsSinceReferenceDate: 785_412_345.25)
+
+  let folder: TemporaryFolder
+  let home: DeviceHome
+
+  init(seed: String = "phones", files: FileDoor = FileDoor(), rounds: UInt32 = 3) throws {
+    folder = try TemporaryFolder()
+    var environment = DeviceEnvironment(
+      clock: .fixed(at: Self.now), random: SeededRandomSource(seed: seed), passcodeRounds: rounds)
+    environment.files = files
+    home = DeviceHome(path: folder.path("devices"), environment: environment)
+  }
+
+  func create(
+    _ name: String, passcode: String, _ options: DeviceOptions
+  ) throws -> VirtualDevice {
+    try home.create(DeviceName(name), options, passcode: Secret(utf8: passcode))
+  }
+
+  func create(_ name: String = "phone", passcode: String = "1234") throws -> VirtualDevice {
+    try create(name, passcode: passcode, DeviceOptions())
+  }
+
+  func create(_ name: String, _ options: DeviceOptions) throws -> VirtualDevice {
+    try create(name, passcode: "1234", options)
+  }
+
+  func path(_ name: String) -> String { home.path + "/" + name }
+}
+
+extension VirtualDevice {
+  /// The device held for changes.
+  func held(_ access: DeviceAccess = .writing) throws -> DeviceSession { try openSession(access, verb: "test") }
+
+  func read(_ file: DeviceFile) throws -> [UInt8] {
+    try Array(Data(contentsOf: URL(fileURLWithPath: file.path(in: folder))))
+  }
+
+  func write(_ bytes: [UInt8], to file: DeviceFile) throws {
+    try Data(bytes).write(to: URL(fileURLWithPath: file.path(in: folder)))
+  }
+
+  func has(_ file: DeviceFile) -> Bool { FileManager.default.fileExists(atPath: file.path(in: folder)) }
+
+  /// The same folder through another door.
+  func through(_ files: FileDoor, seed: String = "again") -> VirtualDevice {
+    var environment = environment
+    environment.files = files
+    environment.random = SeededRandomSource(seed: seed)
+    return VirtualDevice(name: name, folder: folder, environment: environment)
+  }
+}
+
+extension DeviceSession {
+  func add(_ account: String, _ protection: ProtectionClass?, secret: String = "secret") throws {
+    var item = KeychainItem(kind: .genericPassword)
+    item[.service] = .string("tests")
+    item[.account] = .string(account)
+    item.protection = protection
+    item.secret = SensitiveBytes(copying: Array(secret.utf8))
+    try add(item)
+  }
+
+  /// The secret of an item; `nil` where there is none of this account.
+  func secret(of account: String) throws -> String? {
+    let found = try find(
+      ItemQuery(kind: .genericPassword, attributes: [.account: .string(account)], wantsSecret: true))
+    return found.items.first?.item.secret?.withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Apple's status of adding an item of the class.
+  func statusOfAdding(_ account: String, _ protection: ProtectionClass) throws -> Int32 {
+    try status { try add(account, protection) }
+  }
+
+  /// Apple's status of reading the item: found (0), not there (-25300), or what the search ends with.
+  func statusOfReading(_ account: String) throws -> Int32 {
+    var isThere = false
+    let status = try status { isThere = try secret(of: account) != nil }
+    return status == 0 && !isThere ? -25300 : status
+  }
+
+  private func status(_ body: () throws -> Void) throws -> Int32 {
+    do {
+      try body()
+      return 0
+    } catch let error as VirtualDeviceError {
+      guard let underlying = error.underlying as? KeychainStoreError else { throw error }
+      return underlying.status
+    }
+  }
+
+  func unlock(_ passcode: String) throws { try unlock(passcode: Secret(utf8: passcode)) }
+}
+
+/// The code of the device error that the closure ends with, `nil` where it ends well.
+func code(_ body: () throws -> Void) throws -> VirtualDeviceError.Code? {
+  do {
+    try body()
+    return nil
+  } catch let error as VirtualDeviceError {
+    return error.code
+  }
+}
+
+/// Lets every step from the k-th on fail, as if the process had died there.
+final class Faults: Sendable {
+  private struct State {
+    var done: [FileStep] = []
+    var failed = false
+  }
+
+  private let state = Mutex(State())
+  private let limit: Int
+  private let code: CInt
+
+  init(after limit: Int = .max, code: CInt = EIO) {
+    self.limit = limit
+    self.code = code
+  }
+
+  var door: FileDoor {
+    FileDoor { step in
+      self.state.withLock { state in
+        guard state.done.count < self.limit else {
+          state.failed = true
+          return self.code
+        }
+        state.done.append(step)
+        return 0
+      }
+    }
+  }
+
+  /// Whether a step was refused.
+  var didFail: Bool { state.withLock { $0.failed } }
+  var steps: [FileStep] { state.withLock { $0.done } }
+}

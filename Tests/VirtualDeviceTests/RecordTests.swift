@@ -1,0 +1,307 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import KeychainStore
+import Testing
+
+@testable import VirtualDevice
+
+@Suite("A device's record")
+struct RecordTests {
+  private func text(_ device: VirtualDevice) throws -> String {
+    String(decoding: try device.read(.record), as: UTF8.self)
+  }
+
+  @Test("is JSON that says what the documentation names")
+  func format() throws {
+    let phones = try Phones()
+    let options = DeviceOptions(apps: [DeviceApp(name: "chat", accessGroups: ["A.chat", "A.shared"])])
+    let device = try phones.create("phone", options)
+    let record = try device.held(.reading).record
+    #expect(
+      try text(device) == """
+        {
+          "apps" : [
+            {
+              "groups" : [
+                "A.chat",
+                "A.shared"
+              ],
+              "name" : "chat"
+            }
+          ],
+          "build" : "22B83",
+          "created" : "\(Timestamp.text(of: Phones.now))",
+          "failed_attempts" : 0,
+          "format" : "virtual-device/1",
+          "name" : "phone",
+          "product_type" : "iPhone15,2",
+          "product_version" : "18.1",
+          "revision" : 1,
+          "serial" : "\(record.serialNumber)",
+          "syncing" : false,
+          "udid" : "\(record.udid)"
+        }
+
+        """)
+  }
+
+  @Test("keeps members that a later version may have added")
+  func unknownMembers() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let added = try text(device).replacing("\"revision\"", with: "\"colour\": {\"case\": [1, 2.5]},\n  \"revision\"")
+    try device.write(Array(added.utf8), to: .record)
+    let session = try device.held()
+    try session.recordBackup(at: Phones.now)
+    session.end()
+    let kept = try JSONValue(parsing: try device.read(.record)).objectValue
+    #expect(kept?["colour"] == (try JSONValue(parsing: Array("{\"case\": [1, 2.5]}".utf8))))
+    #expect(kept?["last_backup"] == .string(Timestamp.text(of: Phones.now)))
+  }
+
+  @Test("of another format is not read")
+  func otherFormat() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.write(Array(try text(device).replacing("virtual-device/1", with: "virtual-device/2").utf8), to: .record)
+    #expect(try code { _ = try device.held() } == .unsupportedVersion)
+    #expect(try code { _ = try device.summary(verb: "test") } == .unsupportedVersion)
+  }
+
+  @Test(
+    "that is damaged is refused, naming the member",
+    arguments: [
+      ("\"failed_attempts\" : 0", "\"failed_attempts\" : -1", "device.json.failed_attempts"),
+      ("\"failed_attempts\" : 0", "\"failed_attempts\" : \"0\"", "device.json.failed_attempts"),
+      ("\"syncing\" : false", "\"syncing\" : 0", "device.json.syncing"),
+      ("\"udid\" : \"", "\"udid\" : \"x", "device.json.udid"),
+      ("\"product_version\" : \"18.1\"", "\"product_version\" : \"x\"", "device.json.product_version"),
+      ("\"revision\" : 1", "\"revision\" : 1.5", "device.json.revision"),
+      ("\"apps\" : [\n\n  ]", "\"apps\" : [{}]", "device.json.apps[0]"),
+      ("\"apps\" : [\n\n  ]", "\"apps\" : {}", "device.json.apps"),
+      ("\"created\" : \"", "\"created\" : \"x", "device.json.created"),
+      ("\"revision\" : 1,", "", "device.json has no \"revision\""),
+      ("{", "", "device.json"),
+    ])
+  func damaged(_ old: String, _ new: String, _ place: String) throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let original = try text(device)
+    let changed = original.replacing(old, with: new, maxReplacements: 1)
+    try #require(changed != original)
+    try device.write(Array(changed.utf8), to: .record)
+    let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
+    #expect(error?.code == .damaged)
+    #expect(error?.reason.hasPrefix(place) == true, "\(error?.reason ?? "")")
+  }
+}
+
+@Suite("A device with a piece missing or damaged")
+struct DamagedDeviceTests {
+  @Test("is reported, piece by piece", arguments: [DeviceFile.record, .hardware, .keybag, .keychain])
+  func missing(_ file: DeviceFile) throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try FileManager.default.removeItem(atPath: file.path(in: device.folder))
+    let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held().itemCount }
+    #expect(error?.code == .damaged)
+    #expect(error?.category == .damaged)
+    #expect(error?.reason.contains(file.rawValue) == true)
+  }
+
+  @Test("nothing is read through a link or out of a pipe", arguments: [DeviceFile.record, .hardware, .keybag, .memory])
+  func odd(_ file: DeviceFile) throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let path = file.path(in: device.folder)
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path + ".moved")
+    #expect(try code { _ = try device.held() } == .damaged)
+    try FileManager.default.removeItem(atPath: path)
+    #expect(mkfifo(path, 0o600) == 0)
+    #expect(try code { _ = try device.held() } == .damaged)
+  }
+
+  @Test("a hardware key of another length is no hardware key", arguments: [0, 31, 33])
+  func hardwareLength(_ length: Int) throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.write([UInt8](repeating: 7, count: length), to: .hardware)
+    #expect(try code { _ = try device.held() } == .damaged)
+  }
+
+  @Test("a keybag with one bit turned does not fit its signature any more")
+  func keybagBits() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let keybag = try device.read(.keybag)
+    for index in stride(from: 0, to: keybag.count, by: 7) {
+      var turned = keybag
+      turned[index] ^= 0x10
+      try device.write(turned, to: .keybag)
+      #expect(try code { _ = try device.held() } == .damaged, "byte \(index)")
+    }
+  }
+
+  @Test("a damaged keychain stops the removal of the passcode before anything changed; an erase gets rid of it")
+  func damagedKeychain() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    try device.write(Array("not a database, whatever its name says".utf8), to: .keychain)
+    let keybag = try device.read(.keybag)
+    let error = #expect(throws: VirtualDeviceError.self) { try device.held().removePasscode(Secret(utf8: "1234")) }
+    #expect(error?.category == .damaged)
+    #expect(try device.read(.keybag) == keybag)
+    #expect(try device.held(.reading).isPasscodeSet)
+
+    try device.held().erase()
+    #expect(try device.held().itemCount == 0)
+  }
+
+  @Test("a file at its limit is read, one byte more is not")
+  func sizes() throws {
+    let folder = try Phones()
+    try FileManager.default.createDirectory(atPath: folder.home.path, withIntermediateDirectories: true)
+    try Data(count: 100).write(to: URL(fileURLWithPath: folder.path("file")))
+    #expect(try FileDoor().read(folder.path("file"), atMost: 100)?.count == 100)
+    #expect(try code { _ = try FileDoor().read(folder.path("file"), atMost: 99) } == .damaged)
+  }
+}
+
+@Suite("The revision of a device")
+struct RevisionTests {
+  @Test("rises with items, the passcode and an erase, and with nothing else")
+  func rules() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    func rises(_ body: () throws -> Void) throws -> Bool {
+      let before = session.record.revisionCounter
+      try body()
+      #expect(
+        try JSONValue(parsing: device.read(.record)).objectValue?["revision"]
+          == .integer(session.record.revisionCounter))
+      #expect(session.record.revision == "r\(session.record.revisionCounter)")
+      return session.record.revisionCounter > before
+    }
+    #expect(try rises { try session.add("a", .always) })
+    #expect(try rises { try session.update(.init(), with: .init(attributes: [.label: .string("x")])) })
+    #expect(try rises { try session.delete(.init()) })
+    #expect(try rises { try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "1")) })
+    #expect(try !rises { try session.lock() })
+    #expect(try !rises { try session.unlock("1") })
+    #expect(try !rises { _ = try code { try session.unlock("2") } })
+    #expect(try !rises { try session.restart() })
+    #expect(try !rises { try session.unlock("1") })
+    #expect(try !rises { _ = try session.find(.init()) })
+    #expect(try !rises { try session.recordBackup(at: Phones.now) })
+    #expect(try rises { try session.removePasscode(Secret(utf8: "1")) })
+    #expect(try rises { try session.setPasscode(Secret(utf8: "1")) })
+    #expect(try rises { try session.erase() })
+  }
+
+  @Test("is raised on disk before the items change, so that no crash can hide a change")
+  func before() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    let store = try session.willChangeItems()
+    #expect(try JSONValue(parsing: device.read(.record)).objectValue?["revision"] == .integer(2))
+    #expect(try store.count(of: .genericPassword) == 0)
+  }
+}
+
+@Suite("An app on a device")
+struct AppTests {
+  private let phones: Phones
+  private let session: DeviceSession
+
+  init() throws {
+    phones = try Phones()
+    let apps = [
+      DeviceApp(name: "chat", accessGroups: ["A.chat", "A.shared"]), DeviceApp(name: "bank", accessGroups: ["B"]),
+    ]
+    session = try phones.create("phone", DeviceOptions(apps: apps)).held()
+  }
+
+  private func item(_ group: String? = nil) -> KeychainItem {
+    var item = KeychainItem(kind: .genericPassword)
+    item[.account] = .string("x")
+    item[.accessGroup] = group.map { .string($0) }
+    return item
+  }
+
+  @Test("adds to its first group, to another of its own when asked, and to no other's")
+  func groups() throws {
+    #expect(try session.add(item(), as: "chat").item.accessGroup == "A.chat")
+    #expect(try session.add(item("A.shared"), as: "chat").item.accessGroup == "A.shared")
+    #expect(try code { try session.add(item("B"), as: "chat") } == .notEntitled)
+    #expect(try code { try session.add(item(), as: "mail") } == .notEntitled)
+    #expect(try session.add(item()).item.accessGroup == "keyhaul")
+  }
+
+  @Test("sees, changes and deletes items of its own groups alone")
+  func sight() throws {
+    try session.add(item("A.shared"))
+    try session.add(item("B"))
+    #expect(try session.find(.init(), as: "chat").items.map(\.item.accessGroup) == ["A.shared"])
+    #expect(try session.find(.init(accessGroups: .only(["B"])), as: "chat").items.isEmpty)
+    #expect(try session.update(.init(), with: .init(attributes: [.label: .string("y")]), as: "bank") == 1)
+    #expect(
+      try code { try session.update(.init(), with: .init(attributes: [.accessGroup: .string("B")]), as: "chat") }
+        == .notEntitled)
+    #expect(try session.delete(.init(), as: "bank") == 1)
+    #expect(try session.find(.init()).items.map(\.item.accessGroup) == ["A.shared"])
+  }
+}
+
+@Suite("Deleting on a device that synchronises")
+struct SyncingTests {
+  @Test("leaves a tombstone there, and none where nothing is synchronised", arguments: [true, false])
+  func tombstones(_ isSyncing: Bool) throws {
+    let phones = try Phones()
+    let session = try phones.create("phone", DeviceOptions(isSyncing: isSyncing)).held()
+    var item = KeychainItem(kind: .genericPassword)
+    item[.synchronizable] = .integer(1)
+    try session.add(item)
+    #expect(session.record.isSyncing == isSyncing)
+    #expect(try session.delete(ItemQuery()) == 1)
+    #expect(try session.itemCount == 0)
+    #expect(try session.keychain.rowSummaries(includingTombstones: true).count == (isSyncing ? 1 : 0))
+  }
+}
+
+@Suite("What a device's errors say")
+struct ErrorTextTests {
+  @Test("every error has a summary and an advice in the program's style", arguments: VirtualDeviceError.Code.allCases)
+  func words(_ code: VirtualDeviceError.Code) {
+    let error = VirtualDeviceError(code, "phone", "a fact")
+    for text in [error.summary, error.advice] {
+      #expect(!text.isEmpty)
+      #expect(text.utf8.count <= 100)
+      #expect(!text.hasSuffix(".") && !text.contains("please"))
+    }
+    #expect(error.summary.first?.isUppercase == false)
+    #expect(error.description == "\(error.summary): a fact")
+  }
+
+  @Test("those with an exit code of their own have its category")
+  func categories() {
+    let expected: [VirtualDeviceError.Code: ErrorCategory] = [
+      .notFound: .notFound, .busy: .busy, .wrongPasscode: .wrongPassword, .locked: .locked, .damaged: .damaged,
+      .unsupportedVersion: .refused, .badName: .usage, .io: .failed, .erased: .failed,
+    ]
+    for (code, category) in expected { #expect(VirtualDeviceError(code, "phone", "a fact").category == category) }
+  }
+
+  @Test("what the keychain below reports keeps its category, its words and its advice")
+  func underlying() {
+    let locked = KeychainStoreError(.interactionNotAllowed, "class 6 is not in memory")
+    let error = VirtualDeviceError("phone", locked)
+    #expect(error.category == .locked)
+    #expect(error.summary == locked.summary)
+    #expect(error.reason == locked.reason)
+    #expect(error.advice == locked.advice)
+  }
+}

@@ -1,0 +1,132 @@
+import KeychainFormats
+import Testing
+
+@testable import VirtualDevice
+
+@Suite("The name of a device")
+struct DeviceNameTests {
+  @Test("letters, digits, dots, hyphens and underscores make a name", arguments: ["a", "old-phone", "9.x_Y-z", "A..b"])
+  func accepted(_ text: String) throws { #expect(try DeviceName(text).text == text) }
+
+  @Test(
+    "nothing that hides, leaves the folder or looks like a flag is a name",
+    arguments: ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a b", "a\u{0}", "ä", "a\n", "a\\b", "é"])
+  func refused(_ text: String) { #expect(throws: VirtualDeviceError.self) { try DeviceName(text) } }
+
+  @Test("64 characters are a name, 65 are not")
+  func length() throws {
+    #expect(try DeviceName(String(repeating: "x", count: 64)).text.count == 64)
+    #expect(try code { _ = try DeviceName(String(repeating: "x", count: 65)) } == .badName)
+  }
+}
+
+@Suite("The version of iOS")
+struct ProductVersionTests {
+  @Test("versions are compared as numbers, not as text")
+  func order() throws {
+    #expect(try ProductVersion("9.3.5") < ProductVersion("10.2"))
+    #expect(try ProductVersion("18") == ProductVersion("18.0.0"))
+    #expect(try ProductVersion("10.10") > ProductVersion("10.2"))
+  }
+
+  @Test("an item without a class can be read always on iOS 4, and while unlocked since iOS 5")
+  func defaultProtection() throws {
+    #expect(try ProductVersion("4.3.5").defaultProtection == .always)
+    #expect(try ProductVersion("5").defaultProtection == .whenUnlocked)
+    #expect(ProductVersion.standard.defaultProtection == .whenUnlocked)
+  }
+
+  @Test("backups begin with iOS 10.2")
+  func backups() throws {
+    #expect(try !ProductVersion("10.1.1").canWriteBackups)
+    #expect(try ProductVersion("10.2").canWriteBackups)
+  }
+
+  @Test(
+    "what is not numbers with dots is no version",
+    arguments: ["", ".", "18.", ".1", "18.x", "-1", "+1", "1 8", "1.2.3.4.5", "10000", "٣", "18.1\n"])
+  func refused(_ text: String) throws { #expect(try code { _ = try ProductVersion(text) } == .badVersion) }
+
+  @Test("four parts of four digits are the most")
+  func limits() throws { #expect(try ProductVersion("9999.9999.9999.9999").text == "9999.9999.9999.9999") }
+}
+
+@Suite("A moment as text")
+struct TimestampTests {
+  /// From GNU `date -u -d @N`.
+  @Test(
+    "text and seconds since 2001 agree with the calendar",
+    arguments: [
+      ("2001-01-01T00:00:00Z", 0.0), ("2026-11-20T18:04:00Z", 816_890_640), ("2026-11-20T18:04:00.25Z", 816_890_640.25),
+      ("2000-02-29T23:59:59Z", -26_438_401), ("1970-01-01T00:00:00Z", -978_307_200),
+      ("2100-03-01T00:00:00Z", 3_129_235_200), ("0001-01-01T00:00:00Z", -63_113_904_000),
+      ("9999-12-31T23:59:59Z", 252_423_993_599), ("2000-12-31T23:59:59.75Z", -0.25),
+    ])
+  func known(_ text: String, _ seconds: Double) {
+    #expect(Timestamp.date(from: text)?.secondsSinceReferenceDate == seconds)
+    #expect(Timestamp.text(of: KeychainDate(secondsSinceReferenceDate: seconds)) == text)
+  }
+
+  @Test("a zone is taken off")
+  func zones() {
+    #expect(Timestamp.date(from: "2001-01-01T02:30:00+02:30") == .reference)
+    #expect(Timestamp.date(from: "2000-12-31T19:00:00-05:00") == .reference)
+  }
+
+  @Test("microseconds come back as the same number", arguments: [0.000_001, 0.904, 0.018_231, 0.73, 0.999_999])
+  func fractions(_ part: Double) {
+    let date = KeychainDate(secondsSinceReferenceDate: 785_412_345 + part)
+    #expect(Timestamp.date(from: Timestamp.text(of: date)) == date)
+  }
+
+  @Test(
+    "days and times that do not exist are refused",
+    arguments: [
+      "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-00T00:00:00Z",
+      "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z", "2026-01-01T00:00:60Z", "2026-01-01T00:00:00", "2026-01-01",
+      "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00Zx", "26-01-01T00:00:00Z", "2026-01-01T00:00:00+24:00", "",
+    ])
+  func refused(_ text: String) { #expect(Timestamp.date(from: text) == nil) }
+
+  @Test(
+    "what no calendar holds becomes the nearest end", arguments: [Double.infinity, 1e300, .greatestFiniteMagnitude])
+  func far(_ seconds: Double) {
+    #expect(Timestamp.text(of: KeychainDate(secondsSinceReferenceDate: seconds)) == "9999-12-31T23:59:59Z")
+    #expect(Timestamp.text(of: KeychainDate(secondsSinceReferenceDate: -seconds)) == "0001-01-01T00:00:00Z")
+  }
+}
+
+@Suite("JSON")
+struct JSONTests {
+  private func parse(_ text: String) throws -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }
+
+  @Test("what was written is read again, with whole numbers whole")
+  func roundTrip() throws {
+    let value = JSONValue.object([
+      "b": .array([.integer(1), .integer(.min), .real(2.5), .boolean(true), .null, .object([:])]),
+      "a": .string("\u{1B}[31m \"q\" \\ ü \u{1F511}\n"),
+    ])
+    #expect(try JSONValue(parsing: value.encoded(for: "phone")) == value)
+  }
+
+  @Test("equal values are equal bytes, whatever order their members were added in")
+  func order() throws {
+    var other = JSONObject()
+    other["b"] = .integer(2)
+    other["a"] = .integer(1)
+    #expect(
+      try JSONValue.object(other).encoded(for: "phone")
+        == JSONValue.object(["a": .integer(1), "b": .integer(2)]).encoded(for: "phone"))
+  }
+
+  @Test(
+    "what is no JSON is refused",
+    arguments: [
+      "", "{", "[1 2]", "01", "+1", ".5", "1.", "1e", "nul", "\"\\x\"", "\"\\ud83d\"", "\"", "[1] 2", "{1:2}",
+      "{\"a\" 1}", "'a'", String(repeating: "[", count: 100_000),
+    ])
+  func refused(_ text: String) { #expect(throws: JSONFault.self) { try parse(text) } }
+
+  @Test("bytes that are not UTF-8 are refused")
+  func notUTF8() { #expect(throws: JSONFault.self) { try JSONValue(parsing: [0x22, 0xFF, 0x22]) } }
+}
