@@ -1,0 +1,32 @@
+/// The most that reading a backup accepts, checked before memory is taken or work is done.
+///
+/// The defaults leave room for a backup of a full 1 TB iPhone; a container that needs more is not one.
+public struct ArchiveLimits: Sendable {
+  /// Entries of one container.
+  public var entryCount = 2_000_000
+  /// Bytes that a single entry of a container may claim.
+  public var entryByteCount: Int64 = 1 << 40
+  /// Bytes that all entries of a container together may claim.
+  public var totalByteCount: Int64 = 1 << 42
+  /// UTF-8 bytes of an entry's name.
+  public var pathByteCount = 1024
+  /// Bytes of `Manifest.plist`, `Status.plist` and `Info.plist` each.
+  public var propertyListByteCount = 64 << 20
+  /// Bytes of the stored manifest database.
+  public var databaseByteCount = 1 << 30
+  /// Bytes of the stored keychain file.
+  public var keychainByteCount = 256 << 20
+  /// How many bytes a compressed byte may become, above `decompressionAllowance`.
+  public var expansionFactor: Int64 = 200
+  /// Decompressed bytes that need no justification by compressed ones.
+  public var decompressionAllowance: Int64 = 64 << 20
+
+  /// Bytes that are kept of one container, all wanted files together.
+  var keptByteCount: Int64 {
+    Int64(databaseByteCount) + Int64(keychainByteCount) + 3 * Int64(propertyListByteCount)
+  }
+
+  public init() {}
+
+  public static let standard = ArchiveLimits()
+}

@@ -1,0 +1,50 @@
+/// Where a backup is read from.
+public enum ArchiveLocation: Sendable, Hashable {
+  /// A backup's folder, or one file made from such a folder. Its content decides which, never its name.
+  case path(String)
+  /// A stream on an open descriptor, such as standard input; it stays open.
+  case stream(descriptor: Int32)
+}
+
+/// Where a backup is written to.
+public enum ArchiveDestination: Sendable, Hashable {
+  /// A folder that is absent or empty becomes the backup; one that holds other things gets a folder named after the
+  /// device's identifier; one that holds a backup is replaced, where that is allowed.
+  case folder(String)
+  case file(String, ContainerFormat)
+  /// A tar on an open descriptor, such as standard output; it stays open. Nothing can be taken back from a stream.
+  case stream(descriptor: Int32)
+
+  /// Chooses as the command line does: a path that ends in `/` or names an existing folder is a folder, anything else
+  /// one file whose name tells the format.
+  public init(path: String) {
+    if path.hasSuffix("/") || FileSystem.real.isDirectory(path) {
+      self = .folder(path)
+    } else {
+      self = .file(path, ContainerFormat(fileName: path))
+    }
+  }
+}
+
+/// The formats in which a backup's folder is packed into one file.
+public enum ContainerFormat: String, Sendable, CaseIterable {
+  case tar
+  case gzippedTar = "tar.gz"
+  case zstandardTar = "tar.zst"
+  case zip
+
+  /// The format that a file's name asks for; a name that asks for none gets a tar.
+  public init(fileName: String) {
+    let name = fileName.lowercased()
+    self =
+      if name.hasSuffix(".tar.gz") || name.hasSuffix(".tgz") {
+        .gzippedTar
+      } else if name.hasSuffix(".tar.zst") || name.hasSuffix(".tzst") {
+        .zstandardTar
+      } else if name.hasSuffix(".zip") {
+        .zip
+      } else {
+        .tar
+      }
+  }
+}

@@ -1,0 +1,23 @@
+/// Something unusual about a backup that was tolerated. None of them loses an item.
+public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
+  /// `Status.plist` is absent, so that nothing says whether the device finished the backup.
+  case statusMissing
+  /// The manifest database was encrypted without padding, as some tools write it.
+  case databaseUnpadded
+  case databaseInWriteAheadMode
+  /// The size that the manifest records for the keychain file isn't the size it has; the file itself decides.
+  case sizeDiffers(recorded: Int64, found: Int64)
+  /// The digest that the manifest records for the encrypted keychain file doesn't fit.
+  case digestDiffers
+
+  public var description: String {
+    switch self {
+    case .statusMissing: "there is no Status.plist that says the backup was finished"
+    case .databaseUnpadded: "the manifest database was encrypted without padding"
+    case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"
+    case .sizeDiffers(let recorded, let found):
+      "the manifest records \(grouped(recorded)) bytes for the keychain file, which has \(grouped(found))"
+    case .digestDiffers: "the digest recorded for the keychain file does not fit"
+    }
+  }
+}

@@ -1,0 +1,121 @@
+public import KeychainFormats
+
+/// Why a backup could not be read or written.
+public struct BackupArchiveError: ExplainedError, Equatable {
+  public enum Code: String, Sendable, CaseIterable {
+    /// Nothing is at the place that was named.
+    case notFound = "not-found"
+    /// What is there ends properly, but isn't a backup.
+    case notABackup = "not-a-backup"
+    /// A backup, or a container, of a kind that this version doesn't read.
+    case unsupported
+    /// An entry, a link or a table that no real backup has.
+    case hostile
+    /// More or larger than a named limit accepts.
+    case overLimit = "over-limit"
+    /// The bytes end before the backup does.
+    case truncated
+    /// The bytes are not what was written.
+    case damaged
+    /// The device never finished writing it.
+    case unfinished
+    /// A file that the manifest lists isn't there.
+    case payloadMissing = "payload-missing"
+    /// A whole backup in which no keychain was stored.
+    case noKeychain = "no-keychain"
+    /// The class key that protects a part of the backup isn't at hand.
+    case keyUnavailable = "key-unavailable"
+    /// The system refused to read.
+    case unreadable
+    /// The system refused to write.
+    case unwritable
+    /// The target's file system is full.
+    case noSpace = "no-space"
+    /// Something stands where the backup should go.
+    case occupied
+  }
+
+  public let code: Code
+  public let reason: String
+
+  public init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  public var category: ErrorCategory {
+    switch code {
+    case .notFound: .notFound
+    case .notABackup, .unsupported, .hostile, .overLimit, .noKeychain: .refused
+    case .truncated, .damaged, .unfinished, .payloadMissing: .damaged
+    case .keyUnavailable: .wrongPassword
+    case .unreadable, .unwritable, .noSpace: .failed
+    case .occupied: .usage
+    }
+  }
+
+  public var summary: String {
+    switch code {
+    case .notFound: "there is no such backup"
+    case .notABackup: "this is not a backup"
+    case .unsupported: "this kind of backup is not supported"
+    case .hostile: "refused to read the backup"
+    case .overLimit: "refused to read the backup"
+    case .truncated: "the backup is cut short"
+    case .damaged: "the backup is damaged"
+    case .unfinished: "the backup was never finished"
+    case .payloadMissing: "the backup is not whole"
+    case .noKeychain: "the backup holds no keychain"
+    case .keyUnavailable: "a part of the backup stays closed"
+    case .unreadable: "could not read the backup"
+    case .unwritable: "could not write the backup"
+    case .noSpace: "could not write the backup"
+    case .occupied: "could not write the backup"
+    }
+  }
+
+  public var advice: String {
+    switch code {
+    case .notFound: "check the path"
+    case .notABackup: "the folder named after the device's identifier"
+    case .unsupported: "make a new backup with a current Finder, iTunes or idevicebackup2"
+    case .hostile: "don't trust this file; nothing was written"
+    case .overLimit: "don't trust this file"
+    case .truncated: #"another copy; "verify --quick" tells whether a copy is whole"#
+    case .damaged: "use another copy"
+    case .unfinished: "back up the device again and let it finish"
+    case .payloadMissing: "use another copy"
+    case .noKeychain: "make a new backup; one with a password also holds the keychain for other devices"
+    case .keyUnavailable: "the password set when the backup was made"
+    case .unreadable: "check the permissions and the disk"
+    case .unwritable: "check the permissions and the disk; no partial file was left"
+    case .noSpace: "free space and run it again; no partial file was left"
+    case .occupied: "another name, or say that it may be replaced"
+    }
+  }
+}
+
+extension BackupArchiveError {
+  /// An error of a lower layer, met in `part` of a backup: "Manifest.plist", "the keychain file".
+  init(_ error: any ExplainedError, in part: String) {
+    let code: Code =
+      switch error.category {
+      case .wrongPassword: .keyUnavailable
+      case .refused: (error as? FormatError)?.code == .overLimit ? .overLimit : .unsupported
+      case .damaged: .damaged
+      default: .unreadable
+      }
+    self.init(code, "\(part): \(error.reason)")
+  }
+}
+
+/// Runs `body` and gives the error of a lower layer as this module's, met in `part` of a backup.
+func explained<Value: ~Copyable, Failure: ExplainedError>(
+  _ part: String, _ body: () throws(Failure) -> Value
+) throws(BackupArchiveError) -> Value {
+  do throws(Failure) {
+    return try body()
+  } catch {
+    throw BackupArchiveError(error, in: part)
+  }
+}

@@ -1,0 +1,145 @@
+/// Bytes on their way into a libarchive reader.
+protocol ByteFeed: AnyObject {
+  /// The next bytes, valid until the next call; empty at the end.
+  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer
+  /// Passes over up to `count` bytes where that is cheaper than reading them; returns how many.
+  func skip(_ count: Int64) throws(BackupArchiveError) -> Int64
+  /// Moves to an offset and returns it, or `nil` where that can't be done.
+  func seek(_ offset: Int64, _ origin: SeekOrigin) throws(BackupArchiveError) -> Int64?
+  /// Whether `next` has come to the end.
+  var hasEnded: Bool { get }
+}
+
+enum SeekOrigin {
+  case start, current, end
+}
+
+/// The bytes of an open file, pipe or terminal.
+final class DescriptorFeed: ByteFeed {
+  private let system: FileSystem
+  private let descriptor: Int32
+  /// The size of a regular file, in which one can move about; `nil` for a stream.
+  let fileByteCount: Int64?
+  private let buffer: UnsafeMutableRawBufferPointer
+  /// Bytes at the buffer's start that were read to look at them and are still to be delivered.
+  private var peekedCount = 0
+  private(set) var position: Int64 = 0
+  private(set) var hasEnded = false
+
+  static let chunkByteCount = 256 << 10
+
+  /// Reads from `descriptor`, which the caller keeps open for as long as this lives.
+  init(descriptor: Int32, system: FileSystem) throws(BackupArchiveError) {
+    self.system = system
+    self.descriptor = descriptor
+    let status: FileStatus
+    do throws(SystemFailure) {
+      status = try system.status(of: descriptor)
+    } catch {
+      throw BackupArchiveError(.unreadable, error.text)
+    }
+    guard status.kind != .directory else { throw BackupArchiveError(.notABackup, "the stream is a folder") }
+    fileByteCount = status.kind == .file ? status.byteCount : nil
+    buffer = .allocate(byteCount: Self.chunkByteCount, alignment: 16)
+  }
+
+  deinit { buffer.deallocate() }
+
+  /// The first bytes, up to `count`, without taking them away from `next`.
+  func peek(_ count: Int) throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+    while peekedCount < count {
+      let read = try fill(UnsafeMutableRawBufferPointer(rebasing: buffer[peekedCount...]))
+      if read == 0 { break }
+      peekedCount += read
+    }
+    return UnsafeRawBufferPointer(rebasing: buffer[..<peekedCount])
+  }
+
+  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+    let count = peekedCount > 0 ? peekedCount : try fill(buffer)
+    peekedCount = 0
+    hasEnded = count == 0
+    position += Int64(count)
+    return UnsafeRawBufferPointer(rebasing: buffer[..<count])
+  }
+
+  func skip(_ count: Int64) throws(BackupArchiveError) -> Int64 {
+    // The count comes from a header and may be anything.
+    guard let fileByteCount, count > 0, position < fileByteCount else { return 0 }
+    let target = position + min(count, fileByteCount - position)
+    let start = position
+    _ = try seek(target, .start)
+    return target - start
+  }
+
+  func seek(_ offset: Int64, _ origin: SeekOrigin) throws(BackupArchiveError) -> Int64? {
+    guard let fileByteCount else { return nil }
+    let base: Int64 =
+      switch origin {
+      case .start: 0
+      case .current: position
+      case .end: fileByteCount
+      }
+    let (target, overflow) = base.addingReportingOverflow(offset)
+    guard !overflow, target >= 0, target <= fileByteCount else { return nil }
+    do {
+      try system.seek(descriptor, to: target)
+    } catch {
+      throw BackupArchiveError(.unreadable, error.text)
+    }
+    peekedCount = 0
+    position = target
+    hasEnded = false
+    return target
+  }
+
+  private func fill(_ target: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) -> Int {
+    do {
+      return try system.read(descriptor, into: target)
+    } catch {
+      throw BackupArchiveError(.unreadable, "\(error.text), at byte \(grouped(position))")
+    }
+  }
+}
+
+/// What another feed's bytes decompress to.
+///
+/// Holds the decompressed count against the compressed one, so that a small file cannot ask for endless work.
+final class DecompressedFeed: ByteFeed {
+  private let reader: LibArchiveReader
+  private let source: DescriptorFeed
+  private let limits: ArchiveLimits
+  private let buffer: UnsafeMutableRawBufferPointer
+  private var producedByteCount: Int64 = 0
+  private var isOpen = false
+  private(set) var hasEnded = false
+
+  init(_ source: DescriptorFeed, limits: ArchiveLimits) throws(BackupArchiveError) {
+    self.source = source
+    self.limits = limits
+    reader = try LibArchiveReader(source, reading: .compressedBytes)
+    buffer = .allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+  }
+
+  deinit { buffer.deallocate() }
+
+  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+    if !isOpen {
+      guard try reader.nextHeader() else { throw BackupArchiveError(.truncated, "it ends before its first byte") }
+      isOpen = true
+    }
+    let count = hasEnded ? 0 : try reader.read(into: buffer)
+    hasEnded = count == 0
+    producedByteCount += Int64(count)
+    let (justified, overflow) = source.position.multipliedReportingOverflow(by: limits.expansionFactor)
+    guard overflow || producedByteCount - limits.decompressionAllowance <= justified else {
+      throw BackupArchiveError(
+        .overLimit,
+        "\(grouped(source.position)) compressed bytes become more than \(limits.expansionFactor) times as many")
+    }
+    return UnsafeRawBufferPointer(rebasing: buffer[..<count])
+  }
+
+  func skip(_ count: Int64) -> Int64 { 0 }
+  func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
+}

@@ -1,0 +1,152 @@
+/// Keeps count of a container's entries, finds the backup's folder among them, and refuses what no backup has.
+struct EntryLedger {
+  /// What stands at a name of a container.
+  enum Kind: Equatable {
+    case file, directory
+    /// Anything else, by its name: "a symbolic link".
+    case odd(String)
+
+    /// From the type bits of an `st_mode`; the values are those of stat(2), whatever the system.
+    init(mode: UInt32) {
+      self =
+        switch mode & 0o170000 {
+        case 0o100000: .file
+        case 0o040000: .directory
+        case 0o120000: .odd("a symbolic link")
+        case 0o010000: .odd("a pipe")
+        case 0o140000: .odd("a socket")
+        case 0o020000, 0o060000: .odd("a device")
+        default: .odd("of an unknown kind")
+        }
+    }
+  }
+
+  /// A file that is wanted in memory: which, and of which leading folder (`""` for none).
+  struct Wanted {
+    let folder: String
+    let part: StoredPart
+  }
+
+  private let limits: ArchiveLimits
+  private var seen: Set<EntryPath.CollisionKey> = []
+  private(set) var entryCount = 0
+  private var claimedByteCount: Int64 = 0
+  private var wantedByteCount: Int64 = 0
+  private var parts: [String: StoredParts] = [:]
+  private var payloads: [String: StoredPayloads] = [:]
+
+  init(limits: ArchiveLimits) { self.limits = limits }
+
+  /// Enters one entry.
+  ///
+  /// - Returns: What to keep of it, or `nil` where its bytes can be passed over.
+  mutating func admit(name: String, kind: Kind, byteCount: Int64) throws(BackupArchiveError) -> Wanted? {
+    entryCount += 1
+    guard entryCount <= limits.entryCount else {
+      throw BackupArchiveError(.overLimit, "it has more than \(grouped(Int64(limits.entryCount))) entries")
+    }
+    if case .odd(let what) = kind { throw hostile(name, "is \(what)") }
+    if name == "./" || name == "." { return nil }
+    let path: EntryPath
+    do {
+      path = try EntryPath(name, limit: limits.pathByteCount)
+    } catch {
+      // The name itself says why in the most frequent case.
+      throw hostile(name, error.text)
+    }
+    guard kind == .directory || !name.hasSuffix("/") else { throw hostile(name, "is a file with a folder's name") }
+    guard seen.insert(path.collisionKey).inserted else {
+      if kind == .directory { return nil }
+      throw hostile(name, "its name was used before, or differs from one only in case or in Unicode form")
+    }
+    guard kind == .file else { return nil }
+    guard byteCount >= 0, byteCount <= limits.entryByteCount else {
+      throw BackupArchiveError(
+        .overLimit,
+        "entry \(entryCount), \(quoted(name)), claims \(grouped(byteCount)) bytes, "
+          + "over \(grouped(limits.entryByteCount))")
+    }
+    let (claimed, overflow) = claimedByteCount.addingReportingOverflow(byteCount)
+    claimedByteCount = claimed
+    guard !overflow, claimed <= limits.totalByteCount else {
+      throw BackupArchiveError(
+        .overLimit, "its entries claim more than \(grouped(limits.totalByteCount)) bytes by entry \(entryCount)")
+    }
+    return try place(path, name: name, byteCount: byteCount)
+  }
+
+  private mutating func place(
+    _ path: EntryPath, name: String, byteCount: Int64
+  ) throws(BackupArchiveError) -> Wanted? {
+    if let folder = path.folderOfPayload, let identifier = path.components.last {
+      payloads[folder, default: StoredPayloads()].add(identifier, byteCount: byteCount)
+    }
+    guard let wanted = path.wanted else { return nil }
+    let limit = wanted.part.limit(limits)
+    guard byteCount <= limit else {
+      throw BackupArchiveError(
+        .overLimit,
+        "entry \(entryCount), \(quoted(name)), claims \(grouped(byteCount)) bytes, over \(grouped(Int64(limit)))")
+    }
+    // Many leading folders could each ask for a backup's worth of memory.
+    wantedByteCount += byteCount
+    guard wantedByteCount <= limits.keptByteCount else {
+      throw BackupArchiveError(.overLimit, "it holds more than one backup's worth of manifests by entry \(entryCount)")
+    }
+    return wanted
+  }
+
+  mutating func keep(_ bytes: [UInt8], for wanted: Wanted) {
+    parts[wanted.folder, default: StoredParts()][wanted.part] = bytes
+  }
+
+  func hostile(_ name: String, _ what: String) -> BackupArchiveError {
+    BackupArchiveError(.hostile, "entry \(entryCount) is named \(quoted(name)); \(what)")
+  }
+
+  /// The one backup among the entries.
+  func finish() throws(BackupArchiveError) -> (StoredParts, StoredPayloads) {
+    let folders = parts.filter { $0.value.manifest != nil && !$0.key.isSnapshotFolder }.keys.sorted()
+    guard folders.count < 2 else {
+      throw BackupArchiveError(.unsupported, "it holds \(folders.count) backups, the first in \(quoted(folders[0]))")
+    }
+    guard let folder = folders.first, let found = parts[folder] else {
+      throw BackupArchiveError(.notABackup, "it has no Manifest.plist")
+    }
+    return (found, payloads[folder] ?? StoredPayloads())
+  }
+}
+
+extension String {
+  /// A backup's folder has this one while the device writes to it, with a manifest of its own in it.
+  fileprivate var isSnapshotFolder: Bool { self == "Snapshot" || hasSuffix("/Snapshot") }
+}
+
+extension EntryPath {
+  /// The wanted file that this is the name of, with one leading folder or none.
+  fileprivate var wanted: EntryLedger.Wanted? {
+    guard let last = components.last, components.count <= 3 else { return nil }
+    for (part, own) in wantedPaths where own.last == last {
+      if components == own { return .init(folder: "", part: part) }
+      if components.count == own.count + 1, Array(components.dropFirst()) == own {
+        return .init(folder: String(components[0]), part: part)
+      }
+    }
+    return nil
+  }
+
+  /// The leading folder, if this names a payload: two hexadecimal digits, then forty that begin with them.
+  fileprivate var folderOfPayload: String? {
+    guard components.count == 2 || components.count == 3, let name = components.last, isFileIdentifier(name),
+      components[components.count - 2] == name.prefix(2)
+    else { return nil }
+    return components.count == 3 ? String(components[0]) : ""
+  }
+}
+
+private let wantedPaths = StoredPart.allCases.map { ($0, $0.path.split(separator: "/")) }
+
+/// Whether this is the name of a stored payload: forty lower-case hexadecimal digits.
+func isFileIdentifier(_ text: some StringProtocol) -> Bool {
+  text.utf8.count == 40 && text.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+}

@@ -1,0 +1,19 @@
+public import KeychainFormats
+
+/// The keychain file of a backup, decrypted as a file; its items are still sealed, each for itself.
+public struct KeychainPayload: Sendable {
+  /// The property list as it is stored in the backup's domain.
+  public let bytes: [UInt8]
+  public let file: KeychainBackupFile
+  /// The backup's list of files, in which it was found.
+  public let database: ManifestDatabase
+  /// What was unusual, and tolerated.
+  public let notes: [ArchiveNote]
+
+  public static let domain = "KeychainDomain"
+  public static let relativePath = "keychain-backup.plist"
+  /// SHA-1 of `KeychainDomain-keychain-backup.plist`; the same in every backup, published with every reader of them.
+  public static let fileIdentifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+  /// Relative to the backup's folder.
+  static let storedPath = "51/\(fileIdentifier)"
+}

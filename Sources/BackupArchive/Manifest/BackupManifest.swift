@@ -1,0 +1,121 @@
+public import KeychainFormats
+
+/// A backup's `Manifest.plist`: what it is, the keybag that protects it, and the device that it was made from.
+///
+/// Source: the public readers of iPhone backups (iphone_backup_decrypt, dunhamsteve/ios); a device writes it as a binary
+/// property list.
+public struct BackupManifest: Sendable {
+  /// `10.0` since iOS 10.
+  public var version: String
+  public var date: KeychainDate?
+  /// The only authority on whether the backup has a password; there is a keybag either way.
+  public var isEncrypted: Bool
+  public var wasPasscodeSet: Bool?
+  public var keybag: Keybag
+  /// The manifest database's key: its class as 4 bytes, little-endian, then the wrapped key. Only where it is encrypted.
+  public var manifestKey: [UInt8]?
+  public var device: BackupDevice
+  /// Every other pair, as it was read.
+  public var others: PropertyDictionary
+
+  public init(
+    version: String = "10.0", date: KeychainDate?, isEncrypted: Bool, wasPasscodeSet: Bool?, keybag: Keybag,
+    manifestKey: [UInt8]?, device: BackupDevice, others: PropertyDictionary = PropertyDictionary()
+  ) {
+    self.version = version
+    self.date = date
+    self.isEncrypted = isEncrypted
+    self.wasPasscodeSet = wasPasscodeSet
+    self.keybag = keybag
+    self.manifestKey = manifestKey
+    self.device = device
+    self.others = others
+  }
+
+  /// The newest version that is known; no device has written a newer one since 2016.
+  private static let newestMajorVersion = 10
+
+  public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+    let part = StoredPart.manifest.path
+    var root = try rootDictionary(of: bytes, in: part)
+    guard let isEncrypted = root["IsEncrypted"]?.booleanValue else {
+      throw BackupArchiveError(.damaged, "\(part) does not say whether the backup is encrypted")
+    }
+    guard let bag = root["BackupKeyBag"]?.dataValue else {
+      throw BackupArchiveError(.damaged, "\(part) has no keybag")
+    }
+    version =
+      switch root["Version"] {
+      case .string(let text): text
+      case .integer(let number): "\(number)"
+      case .real(let number): "\(number)"
+      default: throw BackupArchiveError(.damaged, "\(part) has no version")
+      }
+    let major = version.prefix { $0 != "." }
+    guard let number = Int(major), (1...Self.newestMajorVersion).contains(number) else {
+      throw BackupArchiveError(.unsupported, "\(part) has version \(quoted(version)); 10.0 is the newest known")
+    }
+    keybag = try explained("the keybag") { () throws(FormatError) in try Keybag(parsing: bag) }
+    self.isEncrypted = isEncrypted
+    date = root["Date"]?.dateValue
+    wasPasscodeSet = root["WasPasscodeSet"]?.booleanValue
+    manifestKey = root["ManifestKey"]?.dataValue
+    device = BackupDevice(lockdown: root["Lockdown"]?.dictionaryValue ?? PropertyDictionary())
+    for key in ["IsEncrypted", "BackupKeyBag", "Version", "Date", "WasPasscodeSet", "ManifestKey"] { root[key] = nil }
+    others = root
+  }
+
+  /// The binary property list. Lockdown values that were read and are not part of `device` are kept.
+  public func serialized() throws(BackupArchiveError) -> [UInt8] {
+    var root: PropertyDictionary = [
+      "BackupKeyBag": .data(keybag.serialized()), "IsEncrypted": .boolean(isEncrypted), "Version": .string(version),
+    ]
+    root["Date"] = date.map { .date($0) }
+    root["WasPasscodeSet"] = wasPasscodeSet.map { .boolean($0) }
+    root["ManifestKey"] = manifestKey.map { .data($0) }
+    var lockdown = others["Lockdown"]?.dictionaryValue ?? PropertyDictionary()
+    device.write(to: &lockdown)
+    root["Lockdown"] = .dictionary(lockdown)
+    for entry in others.entries where entry.key != .string("Lockdown") { root.entries.append(entry) }
+    return try encode(root, as: StoredPart.manifest.path)
+  }
+}
+
+extension BackupDevice {
+  fileprivate init(lockdown: PropertyDictionary) {
+    self.init(
+      identifier: lockdown["UniqueDeviceID"]?.stringValue, name: lockdown["DeviceName"]?.stringValue,
+      productType: lockdown["ProductType"]?.stringValue, productVersion: lockdown["ProductVersion"]?.stringValue,
+      buildVersion: lockdown["BuildVersion"]?.stringValue, serialNumber: lockdown["SerialNumber"]?.stringValue)
+  }
+
+  fileprivate func write(to lockdown: inout PropertyDictionary) {
+    lockdown["BuildVersion"] = buildVersion.map { .string($0) }
+    lockdown["DeviceName"] = name.map { .string($0) }
+    lockdown["ProductType"] = productType.map { .string($0) }
+    lockdown["ProductVersion"] = productVersion.map { .string($0) }
+    lockdown["SerialNumber"] = serialNumber.map { .string($0) }
+    lockdown["UniqueDeviceID"] = identifier.map { .string($0) }
+  }
+}
+
+/// The dictionary of a binary property list that is a backup's root file.
+func rootDictionary(of bytes: [UInt8], in part: String) throws(BackupArchiveError) -> PropertyDictionary {
+  let start = bytes.prefix(64).drop { [0xEF, 0xBB, 0xBF, 9, 10, 13, 32].contains($0) }
+  if start.starts(with: "<?xml".utf8) || start.starts(with: "<!DOCTYPE".utf8) || start.starts(with: "<plist".utf8) {
+    throw BackupArchiveError(.unsupported, "\(part) is an XML property list; a device writes binary ones")
+  }
+  let value = try explained(part) { () throws(FormatError) in try BinaryPlist.decode(bytes) }
+  guard let dictionary = value.dictionaryValue else {
+    throw BackupArchiveError(.damaged, "\(part) is not a dictionary")
+  }
+  return dictionary
+}
+
+func encode(_ dictionary: PropertyDictionary, as part: String) throws(BackupArchiveError) -> [UInt8] {
+  do throws(FormatError) {
+    return try BinaryPlist.encode(.dictionary(dictionary))
+  } catch {
+    throw BackupArchiveError(.unwritable, "\(part): \(error.reason)")
+  }
+}

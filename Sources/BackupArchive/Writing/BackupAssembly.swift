@@ -1,0 +1,101 @@
+import DataProtection
+import KeychainFormats
+
+/// Turns contents into the files of a backup, encrypted where it has a password. No I/O.
+struct BackupAssembly {
+  let contents: BackupContents
+
+  /// The class that protects the keychain file and the manifest database: readable after the first unlock.
+  private static let keyClass = KeyClass.fileUntilFirstUserAuthentication
+  private static let systemDomainsVersion = "24.0"
+
+  /// Draws from `random` always in the same order, so that the same source gives the same bytes.
+  func assemble(
+    keys: borrowing ClassKeys, random: some RandomSource
+  ) throws(BackupArchiveError) -> StoredBackup {
+    let folderName = try folderName()
+    guard let time = Int64(exactly: contents.date.secondsSince1970.rounded(.down)), time >= 0 else {
+      throw BackupArchiveError(.unwritable, "the date is not one that a file can have")
+    }
+    let keychain = try protect(contents.keychainFile, keys: keys, random: random)
+    let database = try protect(try manifestDatabase(for: keychain, time: time), keys: keys, random: random)
+    let identifiers = try explained("the identifiers") { () throws(DataProtectionError) in try random.bytes(32) }
+    let manifest = BackupManifest(
+      date: contents.date, isEncrypted: contents.isEncrypted, wasPasscodeSet: contents.wasPasscodeSet,
+      keybag: contents.keybag, manifestKey: database.key?.serialized(), device: contents.device,
+      others: [
+        "Applications": .dictionary(PropertyDictionary()), "SystemDomainsVersion": .string(Self.systemDomainsVersion),
+      ])
+    let status = BackupStatus(uuid: UUIDText.uppercase(Array(identifiers.prefix(16))), date: contents.date)
+    let info = ComputerInfo(contents, guid: Array(identifiers.suffix(16)))
+    return StoredBackup(
+      folderName: folderName, modificationTime: time,
+      files: [
+        StoredFile(path: StoredPart.manifest.path, bytes: try manifest.serialized()),
+        StoredFile(path: StoredPart.status.path, bytes: try status.serialized()),
+        StoredFile(path: StoredPart.info.path, bytes: try info.serialized()),
+        StoredFile(path: StoredPart.database.path, bytes: database.bytes),
+        StoredFile(path: StoredPart.keychain.path, bytes: keychain.bytes),
+      ])
+  }
+
+  /// Bytes as they are stored, and the wrapped key where they are encrypted.
+  private struct Protected {
+    let bytes: [UInt8]
+    let key: ClassWrappedKey?
+  }
+
+  private func protect(
+    _ bytes: [UInt8], keys: borrowing ClassKeys, random: some RandomSource
+  ) throws(BackupArchiveError) -> Protected {
+    guard contents.isEncrypted else { return Protected(bytes: bytes, key: nil) }
+    let key = try explained("the key of a file") { () throws(DataProtectionError) in
+      try Secret(count: 32, from: random)
+    }
+    let field = try explained("the key of a file") { () throws(DataProtectionError) in
+      try keys.wrapFileKey(key, keyClass: Self.keyClass, random: random)
+    }
+    return Protected(
+      bytes: try explained("a file") { () throws(DataProtectionError) in try FileCipher.encrypt(bytes, key: key) },
+      key: try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
+  }
+
+  private func folderName() throws(BackupArchiveError) -> String {
+    guard let name = contents.device.identifier, (1...64).contains(name.utf8.count),
+      name.utf8.allSatisfy({ (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45 })
+    else {
+      throw BackupArchiveError(.unwritable, "the device's identifier is not letters, digits and hyphens")
+    }
+    return name
+  }
+
+  /// Lists the keychain's folder and file, owned by root as on a device.
+  private func manifestDatabase(for keychain: Protected, time: Int64) throws(BackupArchiveError) -> [UInt8] {
+    let identifier = try explained("the manifest database") { () throws(DataProtectionError) in
+      try ManifestDatabase.fileIdentifier(domain: KeychainPayload.domain, relativePath: "")
+    }
+    let digest = try explained("the manifest database") { () throws(DataProtectionError) in
+      try Digest.sha1(keychain.bytes)
+    }
+    let folder = FileRecord(
+      relativePath: "", mode: 0o040700, inode: 1, userID: 0, groupID: 0, lastModified: time, lastStatusChange: time,
+      birth: time, protectionClass: KeyClass(rawValue: 0))
+    let file = FileRecord(
+      relativePath: KeychainPayload.relativePath, digest: digest, encryptionKey: keychain.key, mode: 0o100600,
+      inode: 2, userID: 0, groupID: 0, lastModified: time, lastStatusChange: time, birth: time,
+      size: Int64(contents.keychainFile.count),
+      protectionClass: Self.keyClass)
+    return try ManifestDatabaseBuilder.build([
+      .init(
+        fileIdentifier: identifier, domain: KeychainPayload.domain, relativePath: "", flags: 2,
+        record: try archived(folder)),
+      .init(
+        fileIdentifier: KeychainPayload.fileIdentifier, domain: KeychainPayload.domain,
+        relativePath: KeychainPayload.relativePath, flags: 1, record: try archived(file)),
+    ])
+  }
+
+  private func archived(_ record: FileRecord) throws(BackupArchiveError) -> [UInt8] {
+    try explained("a file's record") { () throws(FormatError) in try record.archived() }
+  }
+}

@@ -1,0 +1,29 @@
+public import KeychainFormats
+
+/// What goes into a backup that is about to be written.
+public struct BackupContents: Sendable {
+  /// Its identifier is needed: it names the backup's folder.
+  public var device: BackupDevice
+  public var date: KeychainDate
+  /// Goes into the backup as it is; the class keys that `BackupWriter` is given have to be this bag's.
+  public var keybag: Keybag
+  public var isEncrypted: Bool
+  public var wasPasscodeSet: Bool
+  /// The keychain file's property list, its items sealed under the keybag.
+  public var keychainFile: [UInt8]
+  /// Bundle identifiers of the apps on the device.
+  public var applications: [String]
+
+  public init(
+    device: BackupDevice, date: KeychainDate, keybag: Keybag, isEncrypted: Bool, wasPasscodeSet: Bool,
+    keychainFile: [UInt8], applications: [String] = []
+  ) {
+    self.device = device
+    self.date = date
+    self.keybag = keybag
+    self.isEncrypted = isEncrypted
+    self.wasPasscodeSet = wasPasscodeSet
+    self.keychainFile = keychainFile
+    self.applications = applications
+  }
+}

@@ -1,0 +1,91 @@
+extension BackupPlacement {
+  /// Writes one file beside its target, checks and syncs it, and renames it there.
+  func placeFile(
+    _ backup: StoredBackup, at path: String, format: ContainerFormat, replace: Bool
+  ) throws(BackupArchiveError) -> Placed {
+    guard let place = PlacePath(path) else {
+      throw BackupArchiveError(.occupied, "\(quoted(path)) cannot be the name of a file")
+    }
+    do throws(WriteFailure) {
+      let parent = try opening(place.parent)
+      try refuseOccupied(place, in: parent, replace: replace)
+      let temporary = place.sibling("tmp")
+      do throws(WriteFailure) {
+        let count = try fill(temporary, in: parent, with: backup, format: format)
+        try systemCall { () throws(SystemFailure) in try system.rename(temporary, to: place.name, in: parent) }
+        return Placed(path: path, byteCount: count, isDurable: keepsNames(of: parent), leftover: nil)
+      } catch {
+        discardTree(temporary, in: parent)
+        throw error
+      }
+    } catch {
+      throw explain(error, path: path, needs: backup.byteCount)
+    }
+  }
+
+  private func refuseOccupied(
+    _ place: PlacePath, in parent: borrowing Descriptor, replace: Bool
+  ) throws(WriteFailure) {
+    let status = try systemCall { () throws(SystemFailure) in
+      try system.status(of: place.name.systemName, in: parent)
+    }
+    switch status?.kind {
+    case nil: return
+    case .file where replace: return
+    case .file: throw .occupied("\(quoted(place.name)) is there already")
+    case .directory: throw .occupied("\(quoted(place.name)) is a folder")
+    case .other: throw .occupied("\(quoted(place.name)) is a link or a device, not a file")
+    }
+  }
+
+  private func fill(
+    _ name: String, in parent: borrowing Descriptor, with backup: StoredBackup, format: ContainerFormat
+  ) throws(WriteFailure) -> Int64 {
+    let file = try systemCall { () throws(SystemFailure) in try system.createFile(name, in: parent) }
+    let count = try pack(backup, as: format, into: file.raw)
+    do throws(SystemFailure) {
+      try system.seal(file, byteCount: count)
+    } catch {
+      throw .system(error)
+    }
+    return count
+  }
+
+  func opening(_ parent: String) throws(WriteFailure) -> Descriptor {
+    try systemCall { () throws(SystemFailure) in try system.openDirectory(parent) }
+  }
+
+  /// The new backup stands by now. That its name is on the disk as well can only be asked for.
+  func keepsNames(of parent: borrowing Descriptor) -> Bool {
+    do throws(SystemFailure) {
+      try system.syncDirectory(parent)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  func systemCall<Result: ~Copyable>(_ body: () throws(SystemFailure) -> Result) throws(WriteFailure) -> Result {
+    do throws(SystemFailure) {
+      return try body()
+    } catch {
+      throw .system(error)
+    }
+  }
+
+  /// Removes what a failed or replaced write left; a second time where one call failed in between.
+  ///
+  /// - Returns: Whether nothing is left.
+  @discardableResult
+  func discardTree(_ name: String, in parent: borrowing Descriptor) -> Bool {
+    for _ in 0..<2 {
+      do throws(SystemFailure) {
+        try system.removeTree(name.systemName, in: parent)
+        return true
+      } catch {
+        continue
+      }
+    }
+    return false
+  }
+}

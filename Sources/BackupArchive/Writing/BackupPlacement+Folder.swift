@@ -1,0 +1,137 @@
+extension BackupPlacement {
+  /// What stands where a folder should go.
+  private enum Occupant {
+    case nothing, emptyFolder, backup, otherFolder
+    case file
+  }
+
+  /// Fills a folder beside its target and renames it there.
+  func placeFolder(
+    _ backup: StoredBackup, at path: String, replace: Bool
+  ) throws(BackupArchiveError) -> Placed {
+    do throws(WriteFailure) {
+      let target = try resolve(path, for: backup)
+      let parent = try opening(target.place.parent)
+      switch target.occupant {
+      case .backup where !replace: throw .occupied("\(quoted(target.place.name)) holds a backup already")
+      case .otherFolder: throw .occupied("\(quoted(target.place.name)) holds other things")
+      case .file: throw .occupied("\(quoted(target.place.name)) is not a folder")
+      default: break
+      }
+      let temporary = target.place.sibling("tmp")
+      do throws(WriteFailure) {
+        try systemCall { () throws(SystemFailure) in try fill(temporary, in: parent, with: backup) }
+        let leftover = try install(temporary, as: target.place, in: parent, over: target.occupant)
+        return Placed(
+          path: target.path, byteCount: backup.byteCount, isDurable: keepsNames(of: parent),
+          leftover: leftover.map { "\(target.place.parent)/\($0)" })
+      } catch {
+        discardTree(temporary, in: parent)
+        throw error
+      }
+    } catch {
+      throw explain(error, path: path, needs: backup.byteCount)
+    }
+  }
+
+  /// The folder itself, or the one for this device in it, where it holds other things.
+  private func resolve(
+    _ path: String, for backup: StoredBackup
+  ) throws(WriteFailure) -> (place: PlacePath, path: String, occupant: Occupant) {
+    if let place = PlacePath(path) {
+      let occupant = try occupant(of: place)
+      if occupant != .otherFolder { return (place, path, occupant) }
+    }
+    let inner = (path.hasSuffix("/") ? path : path + "/") + backup.folderName
+    guard let place = PlacePath(inner), place.name == backup.folderName else {
+      throw .occupied("\(quoted(backup.folderName)) cannot be the name of a folder")
+    }
+    return (place, inner, try occupant(of: place))
+  }
+
+  private func occupant(of place: PlacePath) throws(WriteFailure) -> Occupant {
+    let parent = try opening(place.parent)
+    do throws(SystemFailure) {
+      guard let status = try system.status(of: place.name.systemName, in: parent) else { return .nothing }
+      guard status.kind == .directory else { return .file }
+      let folder = try system.openDirectory(place.name.systemName, in: parent)
+      if try system.status(of: StoredPart.manifest.path.systemName, in: folder) != nil { return .backup }
+      return try system.names(in: folder).isEmpty ? .emptyFolder : .otherFolder
+    } catch {
+      throw .system(error)
+    }
+  }
+
+  private func fill(
+    _ name: String, in parent: borrowing Descriptor, with backup: StoredBackup
+  ) throws(SystemFailure) {
+    try system.makeDirectory(name, in: parent)
+    let folder = try system.openDirectory(name.systemName, in: parent)
+    var innerFolders: Set<String> = []
+    for file in backup.files {
+      let names = file.path.split(separator: "/").map(String.init)
+      guard names.count == 2 else {
+        try write(file, named: file.path, in: folder)
+        continue
+      }
+      if innerFolders.insert(names[0]).inserted { try system.makeDirectory(names[0], in: folder) }
+      let inner = try system.openDirectory(names[0].systemName, in: folder)
+      try write(file, named: names[1], in: inner)
+      try system.syncDirectory(inner)
+    }
+    try system.syncDirectory(folder)
+  }
+
+  private func write(
+    _ file: StoredFile, named name: String, in folder: borrowing Descriptor
+  ) throws(SystemFailure) {
+    let handle = try system.createFile(name, in: folder)
+    try system.writeAll(file.bytes, to: handle.raw)
+    try system.seal(handle, byteCount: Int64(file.bytes.count))
+  }
+
+  /// - Returns: The name under which a replaced backup could not be removed.
+  private func install(
+    _ temporary: String, as place: PlacePath, in parent: borrowing Descriptor, over occupant: Occupant
+  ) throws(WriteFailure) -> String? {
+    guard occupant == .backup else {
+      // Renaming a folder over an empty one replaces it in one step.
+      do throws(SystemFailure) {
+        try system.rename(temporary, to: place.name, in: parent)
+      } catch {
+        throw .system(error)
+      }
+      return nil
+    }
+    do throws(SystemFailure) {
+      try system.exchange(temporary, place.name, in: parent)
+      return discardTree(temporary, in: parent) ? nil : temporary
+    } catch {
+      return try installInTwoSteps(temporary, as: place, in: parent)
+    }
+  }
+
+  /// For file systems that cannot exchange two names: old away, new in; the old one comes back where that fails.
+  private func installInTwoSteps(
+    _ temporary: String, as place: PlacePath, in parent: borrowing Descriptor
+  ) throws(WriteFailure) -> String? {
+    let old = place.sibling("old")
+    do throws(SystemFailure) {
+      try system.rename(place.name, to: old, in: parent)
+    } catch {
+      throw .system(error)
+    }
+    do throws(SystemFailure) {
+      try system.rename(temporary, to: place.name, in: parent)
+    } catch {
+      let cause = error
+      do throws(SystemFailure) {
+        try system.rename(old, to: place.name, in: parent)
+      } catch {
+        throw .library("the old backup now stands at \(quoted(old)) beside it: \(cause.text)")
+      }
+      throw .system(cause)
+    }
+    return discardTree(old, in: parent) ? nil : old
+  }
+}

@@ -1,0 +1,103 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Puts a backup where it should go: whole, or not at all.
+package struct BackupPlacement: Sendable {
+  let system: FileSystem
+
+  package init(system: FileSystem = .real) { self.system = system }
+
+  /// What was written.
+  package struct Placed: Sendable, Equatable {
+    /// Where the backup now stands; `nil` for a stream.
+    package let path: String?
+    /// As stored; for a folder the sum of its files.
+    package let byteCount: Int64
+    /// Whether the disk confirmed that it keeps the backup's name too.
+    package let isDurable: Bool
+    /// A replaced backup that could not be removed, by its path.
+    package let leftover: String?
+  }
+
+  package func place(
+    _ backup: StoredBackup, at destination: ArchiveDestination, replace: Bool
+  ) throws(BackupArchiveError) -> Placed {
+    switch destination {
+    case .folder(let path): return try placeFolder(backup, at: path, replace: replace)
+    case .file(let path, let format): return try placeFile(backup, at: path, format: format, replace: replace)
+    case .stream(let descriptor):
+      do throws(WriteFailure) {
+        let count = try pack(backup, as: .tar, into: descriptor)
+        return Placed(path: nil, byteCount: count, isDurable: false, leftover: nil)
+      } catch {
+        throw explain(error, path: "the stream", needs: backup.byteCount)
+      }
+    }
+  }
+
+  /// Writes a container's bytes; returns how many.
+  func pack(
+    _ backup: StoredBackup, as format: ContainerFormat, into descriptor: Int32
+  ) throws(WriteFailure) -> Int64 {
+    let sink = LibArchiveWriter.Sink(descriptor: descriptor, system: system)
+    let writer = try LibArchiveWriter(format, to: sink)
+    for file in backup.files {
+      try writer.add(file, in: backup.folderName, modificationTime: backup.modificationTime)
+    }
+    try writer.finish()
+    return sink.byteCount
+  }
+
+  func explain(_ failure: WriteFailure, path: String, needs byteCount: Int64) -> BackupArchiveError {
+    switch failure {
+    case .library(let text): BackupArchiveError(.unwritable, "\(quotedPath(path)): \(text)")
+    case .occupied(let text): BackupArchiveError(.occupied, text)
+    case .system(let failure): explain(failure, path: path, needs: byteCount)
+    }
+  }
+
+  func explain(_ failure: SystemFailure, path: String, needs byteCount: Int64) -> BackupArchiveError {
+    switch failure.number {
+    case ENOSPC:
+      BackupArchiveError(.noSpace, "no space left on \(quotedPath(path)) (needs \(grouped(byteCount)) bytes)")
+    case EDQUOT:
+      BackupArchiveError(.noSpace, "the quota is used up on \(quotedPath(path)) (needs \(grouped(byteCount)) bytes)")
+    case ENOENT: BackupArchiveError(.notFound, "\(quotedPath(path)): \(failure.text)")
+    default: BackupArchiveError(.unwritable, "\(quotedPath(path)): \(failure.text)")
+    }
+  }
+
+  /// A path that the user typed stands as it is, unless that would garble the terminal.
+  private func quotedPath(_ path: String) -> String {
+    let text = quoted(path)
+    return text == "\"\(path)\"" ? path : text
+  }
+}
+
+/// A path cut into the folder that holds its last part, and that part.
+struct PlacePath {
+  let parent: String
+  let name: String
+
+  /// - Returns: `nil` where the path has no last part of its own: `/`, `.`, `..`, or nothing.
+  init?(_ path: String) {
+    var rest = Substring(path)
+    while rest.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }
+    let cut = rest.lastIndex(of: "/")
+    name = String(cut.map { rest[rest.index(after: $0)...] } ?? rest)
+    parent = cut.map { $0 == rest.startIndex ? "/" : String(rest[..<$0]) } ?? "."
+    if name.isEmpty || name == "." || name == ".." { return nil }
+  }
+
+  /// A name beside the target that no one else uses: hidden, and random so that nothing can lie in wait there.
+  func sibling(_ suffix: String) -> String {
+    let random = String(UInt32.random(in: .min ... .max), radix: 16)
+    let stem = name.utf8.count > 200 ? String(name.unicodeScalars.prefix(50).map(Character.init)) : name
+    return ".\(stem).\(random).\(suffix)"
+  }
+}

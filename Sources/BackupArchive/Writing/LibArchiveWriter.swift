@@ -1,0 +1,98 @@
+import CArchive
+
+/// Packs a backup into one stream. The same input gives the same bytes: no clock, owner or host enters.
+final class LibArchiveWriter {
+  private let handle: OpaquePointer
+  private let sink: Sink
+
+  /// Receives the stream's bytes in order.
+  final class Sink {
+    private let system: FileSystem
+    private let descriptor: Int32
+    fileprivate(set) var failure: SystemFailure?
+    private(set) var byteCount: Int64 = 0
+
+    init(descriptor: Int32, system: FileSystem) {
+      self.descriptor = descriptor
+      self.system = system
+    }
+
+    fileprivate func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+      // libarchive flushes once more while it is freed; after a failure nothing may follow.
+      guard failure == nil else { return Int(ARCHIVE_FATAL) }
+      do throws(SystemFailure) {
+        try system.writeAll(bytes, to: descriptor)
+        byteCount += Int64(bytes.count)
+        return bytes.count
+      } catch {
+        failure = error
+        return Int(ARCHIVE_FATAL)
+      }
+    }
+  }
+
+  init(_ format: ContainerFormat, to sink: Sink) throws(WriteFailure) {
+    guard let handle = archive_write_new() else { throw .library("out of memory") }
+    self.handle = handle
+    self.sink = sink
+    switch format {
+    case .tar: try check(archive_write_set_format_pax_restricted(handle))
+    case .gzippedTar:
+      try check(archive_write_set_format_pax_restricted(handle))
+      try check(archive_write_add_filter_gzip(handle))
+      try check(archive_write_set_filter_option(handle, "gzip", "timestamp", nil))
+    case .zstandardTar:
+      try check(archive_write_set_format_pax_restricted(handle))
+      try check(archive_write_add_filter_zstd(handle))
+    case .zip: try check(archive_write_set_format_zip(handle))
+    }
+    // Without these two the compressed stream itself is padded with zeros, which Zstandard readers reject.
+    try check(archive_write_set_bytes_per_block(handle, 65_536))
+    try check(archive_write_set_bytes_in_last_block(handle, 1))
+    try check(
+      archive_write_open2(
+        handle, Unmanaged.passUnretained(sink).toOpaque(), nil,
+        { _, context, bytes, count in
+          guard let context else { return Int(ARCHIVE_FATAL) }
+          return Unmanaged<Sink>.fromOpaque(context).takeUnretainedValue()
+            .write(UnsafeRawBufferPointer(start: bytes, count: count))
+        }, nil, nil))
+  }
+
+  deinit { archive_write_free(handle) }
+
+  func add(_ file: StoredFile, in folder: String, modificationTime: Int64) throws(WriteFailure) {
+    guard let entry = archive_entry_new() else { throw .library("out of memory") }
+    defer { archive_entry_free(entry) }
+    archive_entry_set_pathname_utf8(entry, "\(folder)/\(file.path)")
+    archive_entry_set_mode(entry, 0o100600)
+    archive_entry_set_uid(entry, 0)
+    archive_entry_set_gid(entry, 0)
+    archive_entry_set_size(entry, Int64(file.bytes.count))
+    archive_entry_set_mtime(entry, time_t(modificationTime), 0)
+    try check(archive_write_header(handle, entry))
+    let written = file.bytes.withUnsafeBytes { archive_write_data(handle, $0.baseAddress, $0.count) }
+    guard written == file.bytes.count else { throw failure() }
+    try check(archive_write_finish_entry(handle))
+  }
+
+  /// Writes the container's end. Without it the stream is a truncated one.
+  func finish() throws(WriteFailure) { try check(archive_write_close(handle)) }
+
+  private func check(_ result: Int32) throws(WriteFailure) {
+    guard result == ARCHIVE_OK else { throw failure() }
+  }
+
+  private func failure() -> WriteFailure {
+    if let failure = sink.failure { return .system(failure) }
+    return .library(archive_error_string(handle).map { String(cString: $0) } ?? "libarchive gave no reason")
+  }
+}
+
+/// Why bytes could not be put where they should go.
+enum WriteFailure: Error {
+  case system(SystemFailure)
+  case library(String)
+  /// Something stands there that may not be replaced.
+  case occupied(String)
+}

@@ -1,0 +1,29 @@
+/// A file of a backup that is about to be written, with the bytes as they are stored.
+package struct StoredFile: Sendable, Equatable {
+  /// Relative to the backup's folder, one or two parts.
+  package let path: String
+  package let bytes: [UInt8]
+
+  package init(path: String, bytes: [UInt8]) {
+    self.path = path
+    self.bytes = bytes
+  }
+}
+
+/// A whole backup that is about to be written.
+package struct StoredBackup: Sendable, Equatable {
+  /// The name of the folder around the files, in one file and where a folder already holds other things.
+  package let folderName: String
+  /// Seconds since 1970, the modification time of every entry.
+  package let modificationTime: Int64
+  /// In the order in which they are written.
+  package let files: [StoredFile]
+
+  package init(folderName: String, modificationTime: Int64, files: [StoredFile]) {
+    self.folderName = folderName
+    self.modificationTime = modificationTime
+    self.files = files
+  }
+
+  package var byteCount: Int64 { files.reduce(0) { $0 + Int64($1.bytes.count) } }
+}

@@ -1,0 +1,44 @@
+import BackupArchive
+import KeychainFormats
+import Testing
+
+@Suite("What an error says to a person")
+struct ErrorTextTests {
+  @Test(
+    "is a lower-case sentence without a full stop, and one thing to do", arguments: BackupArchiveError.Code.allCases)
+  func shape(code: BackupArchiveError.Code) {
+    let error = BackupArchiveError(code, "the fact")
+    for text in [error.summary, error.advice] {
+      #expect(!text.isEmpty && text.utf8.count <= 100)
+      #expect(text.first?.isLowercase == true)
+      #expect(!text.hasSuffix(".") && !text.contains("please"))
+    }
+    #expect(error.description == "\(error.summary): the fact")
+  }
+
+  @Test("and has the category that scripts act on")
+  func categories() {
+    let expected: [(BackupArchiveError.Code, ErrorCategory)] = [
+      (.notFound, .notFound), (.notABackup, .refused), (.unsupported, .refused), (.hostile, .refused),
+      (.overLimit, .refused), (.truncated, .damaged), (.damaged, .damaged), (.unfinished, .damaged),
+      (.payloadMissing, .damaged), (.noKeychain, .refused), (.keyUnavailable, .wrongPassword),
+      (.unreadable, .failed), (.unwritable, .failed), (.noSpace, .failed), (.occupied, .usage),
+    ]
+    #expect(expected.count == BackupArchiveError.Code.allCases.count)
+    for (code, category) in expected { #expect(BackupArchiveError(code, "").category == category) }
+  }
+
+  @Test(
+    "names what was tolerated",
+    arguments: [
+      (ArchiveNote.statusMissing, "there is no Status.plist that says the backup was finished"),
+      (.databaseUnpadded, "the manifest database was encrypted without padding"),
+      (.databaseInWriteAheadMode, "the manifest database was left in write-ahead mode"),
+      (
+        .sizeDiffers(recorded: 1_234_567, found: 999),
+        "the manifest records 1,234,567 bytes for the keychain file, which has 999"
+      ),
+      (.digestDiffers, "the digest recorded for the keychain file does not fit"),
+    ])
+  func notes(note: ArchiveNote, text: String) { #expect(note.description == text) }
+}

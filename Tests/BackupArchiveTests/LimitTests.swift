@@ -1,0 +1,133 @@
+import BackupArchive
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("Each limit accepts its own value and nothing above it")
+struct LimitTests {
+  /// Opens the sample with a limit at `value` and at one less.
+  private func expectLimit(
+    _ value: Int, _ change: (inout ArchiveLimits, Int) -> Void, code: BackupArchiveError.Code = .overLimit
+  ) throws {
+    let files = try SampleBackup().storedFiles()
+    let bytes = packed(files)
+    var limits = ArchiveLimits()
+    change(&limits, value)
+    #expect(try failure(opening: bytes, limits: limits) == nil)
+    change(&limits, value - 1)
+    #expect(try failure(opening: bytes, limits: limits)?.code == code)
+  }
+
+  private func size(_ path: String) throws -> Int {
+    try #require(try SampleBackup().storedFiles()[path]).count
+  }
+
+  @Test("for the number of entries, also of a zip")
+  func entryCount() throws {
+    try expectLimit(5) { $0.entryCount = $1 }
+    var zip = TinyZip()
+    for file in try SampleBackup().storedFiles() { zip.add(file.path, file.bytes) }
+    var limits = ArchiveLimits()
+    limits.entryCount = 5
+    #expect(try failure(opening: zip.finished(), limits: limits) == nil)
+    limits.entryCount = 4
+    #expect(try failure(opening: zip.finished(), limits: limits)?.code == .overLimit)
+  }
+
+  @Test("and the largest sizes that a header can claim overflow nothing", arguments: [Int64.max, 1 << 62, 1 << 41])
+  func largestClaims(size: Int64) throws {
+    var limits = ArchiveLimits()
+    limits.entryByteCount = .max
+    limits.totalByteCount = .max
+    var tar = TinyTar()
+    for name in ["a", "b"] {
+      tar.addExtended([("size", Array(String(size).utf8))])
+      tar.add(name, [1])
+    }
+    let categories: [ErrorCategory] = [.damaged, .refused]
+    let unlimited = try #require(try failure(opening: tar.finished(), limits: limits))
+    #expect(categories.contains(unlimited.category))
+    let limited = try #require(try failure(opening: tar.finished()))
+    #expect(categories.contains(limited.category))
+  }
+
+  @Test("for the length of a name, which is hostile above it")
+  func pathLength() throws { try expectLimit(43, { $0.pathByteCount = $1 }, code: .hostile) }
+
+  @Test("for one entry's size and for all sizes together")
+  func entrySizes() throws {
+    let sizes = try SampleBackup().storedFiles().map(\.bytes.count)
+    try expectLimit(try #require(sizes.max())) { $0.entryByteCount = Int64($1) }
+    try expectLimit(sizes.reduce(0, +)) { $0.totalByteCount = Int64($1) }
+  }
+
+  @Test("for the files that are kept in memory")
+  func keptFiles() throws {
+    try expectLimit(try size("Manifest.db")) { $0.databaseByteCount = $1 }
+    try expectLimit(try size("51/\(KeychainPayload.fileIdentifier)")) { $0.keychainByteCount = $1 }
+    let plists = try ["Manifest.plist", "Status.plist", "Info.plist"].map(size)
+    try expectLimit(try #require(plists.max())) { $0.propertyListByteCount = $1 }
+  }
+
+  @Test("for the same files in a folder")
+  func keptFilesInFolder() throws {
+    let folder = try TemporaryFolder()
+    try SampleBackup().write(to: .folder(folder.path("backup")))
+    var limits = ArchiveLimits()
+    limits.databaseByteCount = try size("Manifest.db")
+    _ = try BackupArchive.open(.path(folder.path("backup")), limits: limits)
+    limits.databaseByteCount -= 1
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupArchive.open(.path(folder.path("backup")), limits: limits)
+    }
+    #expect(error?.code == .overLimit)
+  }
+
+  @Test("for many leading folders that each hold a manifest")
+  func keptFilesOfManyFolders() throws {
+    var tar = TinyTar()
+    for index in 0..<20 { tar.add("f\(index)/Manifest.db", [UInt8](repeating: 0, count: 1000)) }
+    var limits = ArchiveLimits()
+    limits.databaseByteCount = 1000
+    limits.keychainByteCount = 1000
+    limits.propertyListByteCount = 6000
+    #expect(try failure(opening: tar.finished(), limits: limits)?.code == .notABackup)
+    limits.propertyListByteCount = 5999
+    #expect(try failure(opening: tar.finished(), limits: limits)?.code == .overLimit)
+  }
+
+  @Test("for what compressed bytes may become", arguments: [ContainerFormat.gzippedTar, .zstandardTar])
+  func expansion(format: ContainerFormat) throws {
+    let bomb = StoredBackup(
+      folderName: "x", modificationTime: 0,
+      files: [StoredFile(path: "photo", bytes: [UInt8](repeating: 0, count: 1 << 20))])
+    let folder = try TemporaryFolder()
+    _ = try BackupPlacement().place(bomb, at: .file(folder.path("tar"), .tar), replace: false)
+    _ = try BackupPlacement().place(bomb, at: .file(folder.path("packed"), format), replace: false)
+    let (plain, compressed) = (try folder.read("tar").count, try folder.read("packed"))
+    var limits = ArchiveLimits()
+    limits.expansionFactor = 10
+    limits.decompressionAllowance = Int64(plain - 10 * compressed.count)
+    #expect(try failure(opening: compressed, limits: limits)?.code == .notABackup)
+    limits.decompressionAllowance -= 1
+    #expect(try failure(opening: compressed, limits: limits)?.code == .overLimit)
+  }
+
+  @Test("for what a zip's bytes may become")
+  func zipExpansion() throws {
+    let bomb = StoredBackup(
+      folderName: "x", modificationTime: 0,
+      files: [StoredFile(path: "Manifest.plist", bytes: [UInt8](repeating: 0, count: 1 << 20))])
+    let folder = try TemporaryFolder()
+    _ = try BackupPlacement().place(bomb, at: .file(folder.path("zip"), .zip), replace: false)
+    let compressed = try folder.read("zip")
+    #expect(compressed.count < 10_000)
+    var limits = ArchiveLimits()
+    limits.expansionFactor = 10
+    limits.decompressionAllowance = Int64((1 << 20) - 10 * compressed.count)
+    #expect(try failure(opening: compressed, limits: limits)?.code != .overLimit)
+    limits.decompressionAllowance -= 1
+    #expect(try failure(opening: compressed, limits: limits)?.code == .overLimit)
+  }
+}

@@ -1,0 +1,126 @@
+import BackupArchive
+import DataProtection
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("What a backup says about itself")
+struct ManifestTests {
+  private func failure(_ files: [(path: String, bytes: [UInt8])]) throws -> BackupArchiveError? {
+    try BackupArchiveTests.failure(opening: packed(files))
+  }
+
+  private func dictionary(
+    _ files: [(path: String, bytes: [UInt8])], _ path: String
+  ) throws -> PropertyDictionary {
+    let bytes = try #require(files[path])
+    return try #require(try BinaryPlist.decode(bytes).dictionaryValue)
+  }
+
+  /// The sample's files with one plist changed.
+  private func files(
+    _ path: String, _ change: (inout PropertyDictionary) -> Void
+  ) throws -> [(path: String, bytes: [UInt8])] {
+    var files = try SampleBackup().storedFiles()
+    var root = try dictionary(files, path)
+    change(&root)
+    files[path] = try BinaryPlist.encode(.dictionary(root))
+    return files
+  }
+
+  @Test("is written with the keys that a device writes")
+  func keys() throws {
+    let files = try SampleBackup().storedFiles()
+    let root = try dictionary(files, "Manifest.plist")
+    let names = root.entries.compactMap(\.key.stringValue).sorted()
+    #expect(
+      names == [
+        "Applications", "BackupKeyBag", "Date", "IsEncrypted", "Lockdown", "ManifestKey", "SystemDomainsVersion",
+        "Version", "WasPasscodeSet",
+      ])
+    #expect(root["Version"] == .string("10.0"))
+    #expect(root["ManifestKey"]?.dataValue?.prefix(4) == [3, 0, 0, 0])
+    #expect(root["ManifestKey"]?.dataValue?.count == 44)
+    let info = String(decoding: try #require(files["Info.plist"]), as: UTF8.self)
+    #expect(info.contains("<key>Unique Identifier</key>"))
+    #expect(info.contains(SampleBackup.udid))
+    #expect(info.contains("2026-11-20T18:04:10Z"))
+    let plain = try SampleBackup(hasPassword: false).storedFiles()
+    let plainRoot = try dictionary(plain, "Manifest.plist")
+    #expect(plainRoot["ManifestKey"] == nil)
+    #expect(plainRoot["BackupKeyBag"] != nil)
+    #expect(plainRoot["IsEncrypted"] == .boolean(false))
+  }
+
+  @Test("keeps what it doesn't know when it is written again")
+  func unknownKeys() throws {
+    let changed = try files("Manifest.plist") { root in
+      root["AppleIDs"] = .dictionary(["someone": .string("else")])
+      var lockdown = root["Lockdown"]?.dictionaryValue ?? [:]
+      lockdown["com.apple.Accessibility"] = .dictionary(["VoiceOver": .boolean(true)])
+      root["Lockdown"] = .dictionary(lockdown)
+    }
+    let bytes = try #require(changed["Manifest.plist"])
+    let again = try BackupManifest(parsing: try BackupManifest(parsing: bytes).serialized())
+    #expect(again.others["AppleIDs"] == .dictionary(["someone": .string("else")]))
+    let lockdown = try #require(again.others["Lockdown"]?.dictionaryValue)
+    #expect(lockdown["com.apple.Accessibility"] == .dictionary(["VoiceOver": .boolean(true)]))
+    #expect(again.device.name == "old-phone")
+  }
+
+  @Test("is damaged without what it cannot do without", arguments: ["IsEncrypted", "BackupKeyBag", "Version"])
+  func missingKeys(key: String) throws {
+    #expect(try failure(try files("Manifest.plist") { $0[key] = nil })?.code == .damaged)
+    #expect(try failure(try files("Manifest.plist") { $0[key] = .array([]) })?.code == .damaged)
+  }
+
+  @Test("is unsupported as XML, in a newer version, or with the list of files of iOS 9")
+  func unsupported() throws {
+    var files = try SampleBackup().storedFiles()
+    files["Manifest.plist"] = Array("<?xml version=\"1.0\"?>\n<plist version=\"1.0\"><dict/></plist>".utf8)
+    let xml = try #require(try failure(files))
+    #expect(xml.code == .unsupported)
+    #expect(xml.reason.contains("XML"))
+    #expect(try failure(try self.files("Manifest.plist") { $0["Version"] = .string("11.0") })?.code == .unsupported)
+    var old = try SampleBackup().storedFiles()
+    old["Manifest.db"] = nil
+    #expect(try failure(old)?.code == .payloadMissing)
+    old["Manifest.mbdb"] = Array("mbdb".utf8) + [5, 0]
+    let error = try #require(try failure(old))
+    #expect(error.code == .unsupported)
+    #expect(error.reason.contains("Manifest.mbdb"))
+    #expect(error.category == .refused)
+  }
+
+  @Test("is unfinished where the device was interrupted", arguments: ["uploading", "moving", "removing"])
+  func unfinished(state: String) throws {
+    let error = try #require(try failure(try files("Status.plist") { $0["SnapshotState"] = .string(state) }))
+    #expect(error.code == .unfinished)
+    #expect(error.reason == "Status.plist says \"\(state)\" where a whole backup says \"finished\"")
+  }
+
+  @Test("is taken for finished, with a note, where nothing says")
+  func noStatus() throws {
+    var files = try SampleBackup().storedFiles()
+    files["Status.plist"] = nil
+    #expect(try open(packed(files)).notes == [.statusMissing])
+  }
+
+  @Test("gives the digest that its description says, computed by hand")
+  func digest() throws {
+    let files = try SampleBackup().storedFiles()
+    let payload = "51/\(KeychainPayload.fileIdentifier)"
+    var text: [UInt8] = []
+    for path in [payload, "Manifest.db", "Manifest.plist"] {
+      let bytes = try #require(files[path])
+      text += Array("\(path)\0\(bytes.count)\0\(try Digest.sha256(bytes).hex)\n".utf8)
+    }
+    #expect(try open(packed(files)).digest == "sha256:" + (try Digest.sha256(text).hex))
+    var without = files
+    without[payload] = nil
+    #expect(try open(packed(without)).hasKeychain == false)
+    var other = files
+    other["Info.plist"] = [1]
+    #expect(try open(packed(other)).digest == (try open(packed(files)).digest))
+  }
+}

@@ -1,0 +1,154 @@
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("A backup that was written is read again")
+struct RoundTripTests {
+  @Test("as a folder and in every container, with the same keychain and the same digest", arguments: [true, false])
+  func everyContainer(hasPassword: Bool) throws {
+    let sample = try SampleBackup(hasPassword: hasPassword)
+    let folder = try TemporaryFolder()
+    var digests: Set<String> = []
+    let places = ["folder/", "one.tar", "one.tar.gz", "one.tar.zst", "one.zip", "noextension"].map(folder.path)
+    for place in places {
+      let outcome = try sample.write(to: ArchiveDestination(path: place))
+      #expect(outcome.path == place)
+      let archive = try BackupArchive.open(.path(place))
+      let keychain = try archive.keychainFile(with: sample.keys)
+      #expect(keychain.bytes == sample.contents.keychainFile)
+      #expect(keychain.file.keybagUUID == sample.contents.keybag.uuidText)
+      #expect(keychain.notes.isEmpty)
+      #expect(archive.isEncrypted == hasPassword)
+      #expect(archive.hasKeychain)
+      #expect(archive.device == sample.contents.device)
+      #expect(archive.date == SampleBackup.date)
+      #expect(archive.wasPasscodeSet == true)
+      #expect(archive.status?.snapshotState == "finished")
+      #expect(archive.keybag == sample.contents.keybag)
+      #expect(try archive.storedFiles().count == 1)
+      #expect(try archive.storedFiles().byteCount == Int64(archiveKeychainSize(sample.contents, hasPassword)))
+      digests.insert(archive.digest)
+    }
+    #expect(digests.count == 1)
+    let digest = try #require(digests.first)
+    #expect(digest.hasPrefix("sha256:") && digest.utf8.count == 71)
+  }
+
+  /// PKCS#7 always adds 1 to 16 bytes.
+  private func archiveKeychainSize(_ contents: BackupContents, _ isEncrypted: Bool) -> Int {
+    let count = contents.keychainFile.count
+    return isEncrypted ? count + 16 - count % 16 : count
+  }
+
+  @Test("from a pipe, as a tar stream that was written to a pipe")
+  func throughAPipe() throws {
+    let sample = try SampleBackup()
+    let pipe = Pipe()
+    let outcome = try sample.write(to: .stream(descriptor: pipe.fileHandleForWriting.fileDescriptor))
+    try pipe.fileHandleForWriting.close()
+    #expect(outcome.path == nil)
+    let archive = try BackupArchive.open(.stream(descriptor: pipe.fileHandleForReading.fileDescriptor))
+    let bytes = try archive.keychainFile(with: sample.keys).bytes
+    #expect(bytes == sample.contents.keychainFile)
+  }
+
+  @Test("whether its files lie in a folder of their own, below ./, or at the top")
+  func leadingFolders() throws {
+    let sample = try SampleBackup()
+    let files = try sample.storedFiles()
+    var digests: Set<String> = []
+    for prefix in ["", "./", "\(SampleBackup.udid)/", "./some backup/"] {
+      var tar = TinyTar()
+      if !prefix.isEmpty { tar.add(prefix, type: "5") }
+      for file in files { tar.add(prefix + file.path, file.bytes) }
+      var zip = TinyZip()
+      for file in files { zip.add(prefix + file.path, file.bytes) }
+      digests.insert(try open(tar.finished()).digest)
+      digests.insert(try open(zip.finished()).digest)
+    }
+    #expect(digests.count == 1)
+  }
+
+  @Test("by GNU tar and by Python's zipfile, which see the same files")
+  func foreignReaders() throws {
+    let sample = try SampleBackup()
+    let folder = try TemporaryFolder()
+    let expected = [
+      "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "51/\(KeychainPayload.fileIdentifier)",
+    ].map { "\(SampleBackup.udid)/\($0)" }
+    try sample.write(to: .folder(folder.path("backup")))
+    for (name, format) in [("a.tar", ContainerFormat.tar), ("a.tar.gz", .gzippedTar), ("a.tar.zst", .zstandardTar)] {
+      try sample.write(to: .file(folder.path(name), format))
+      #expect(try run("tar", "-tf", folder.path(name)).split(separator: "\n").map(String.init) == expected)
+    }
+    try sample.write(to: .file(folder.path("a.zip"), .zip))
+    let script =
+      "import sys,zipfile; z=zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(*z.namelist(),sep='\\n')"
+    #expect(try run("python3", "-c", script, folder.path("a.zip")).split(separator: "\n").map(String.init) == expected)
+    // And a tar that GNU tar packs from the folder is read here.
+    _ = try run("tar", "-C", folder.path("backup"), "-cf", folder.path("gnu.tar"), ".")
+    _ = try run("tar", "-C", folder.path("backup"), "-czf", folder.path("gnu.tgz"), ".")
+    let digest = try BackupArchive.open(.path(folder.path("backup"))).digest
+    #expect(try BackupArchive.open(.path(folder.path("gnu.tar"))).digest == digest)
+    #expect(try BackupArchive.open(.path(folder.path("gnu.tgz"))).digest == digest)
+  }
+
+  @Test("with a manifest database that SQLite's own checks find whole")
+  func foreignDatabaseReader() throws {
+    let sample = try SampleBackup(hasPassword: false)
+    let folder = try TemporaryFolder()
+    try sample.write(to: .folder(folder.path("backup")))
+    let script = """
+      import sqlite3,sys
+      d=sqlite3.connect(sys.argv[1])
+      print(*[d.execute('PRAGMA '+p).fetchone()[0] for p in ('integrity_check','user_version','page_size','auto_vacuum')])
+      for r in d.execute('SELECT fileID,domain,relativePath,flags FROM Files ORDER BY flags'): print(*r,sep='|')
+      """
+    let lines = try run("python3", "-c", script, folder.path("backup/Manifest.db")).split(separator: "\n")
+    #expect(
+      lines == [
+        "ok 2 4096 2", "51a4616e576dd33cd2abadfea874eb8ff246bf0e|KeychainDomain|keychain-backup.plist|1",
+        "99ca4cf9b3ab77ae82d8c06cc1441806565308fd|KeychainDomain||2",
+      ])
+  }
+
+  @Test("and gives the same bytes when it is written again", arguments: ContainerFormat.allCases)
+  func reproducible(format: ContainerFormat) throws {
+    let first = try SampleBackup().packed(as: format)
+    let second = try SampleBackup().packed(as: format)
+    #expect(first == second)
+    let other = try SampleBackup(seed: "other").packed(as: format)
+    #expect(first != other)
+  }
+
+  @Test("with files for their owner alone")
+  func permissions() throws {
+    let sample = try SampleBackup()
+    let folder = try TemporaryFolder()
+    try sample.write(to: .folder(folder.path("backup")))
+    try sample.write(to: .file(folder.path("one.tar"), .tar))
+    func mode(_ name: String) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: folder.path(name))[.posixPermissions] as? Int
+    }
+    #expect(try mode("backup") == 0o700)
+    #expect(try mode("backup/51") == 0o700)
+    #expect(try mode("backup/Manifest.db") == 0o600)
+    #expect(try mode("one.tar") == 0o600)
+  }
+
+  private func run(_ arguments: String...) throws -> String {
+    let process = Process()
+    let output = Pipe()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = arguments
+    process.standardOutput = output
+    try process.run()
+    let bytes = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0, "\(arguments[0]) failed")
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
