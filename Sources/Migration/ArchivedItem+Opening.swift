@@ -1,0 +1,67 @@
+public import DataProtection
+public import KeychainFormats
+
+extension ArchivedItem {
+  /// Tries every item of a keychain file with the class keys that a keybag gave.
+  ///
+  /// One item that does not open never stops the others.
+  ///
+  /// - Throws: `MigrationError` where the cryptography itself fails, which is no item's fault.
+  public static func openAll(
+    in file: KeychainBackupFile, with keys: borrowing ClassKeys
+  ) throws(MigrationError) -> [ArchivedItem] {
+    var items: [ArchivedItem] = []
+    items.reserveCapacity(file.entries.count)
+    for (index, entry) in file.entries.enumerated() {
+      items.append(try open(entry, index: index, with: keys))
+    }
+    return items
+  }
+
+  private static func open(
+    _ entry: KeychainBackupFile.Entry, index: Int, with keys: borrowing ClassKeys
+  ) throws(MigrationError) -> ArchivedItem {
+    let reference = entry.persistentReference
+    guard let bytes = entry.blob else {
+      return ArchivedItem(
+        index: index, kind: entry.kind, protection: nil, persistentReference: reference, classKey: nil,
+        opening: .failed(.missingData))
+    }
+    let place = entry.blobOffset.map { BlobPlace(byteCount: bytes.count, offset: $0) }
+    let blob: ItemBlob
+    do throws(FormatError) {
+      blob = try ItemBlob(parsing: bytes)
+    } catch {
+      let version = error.code == .unsupportedVersion ? ItemBlob.versionNumber(of: bytes) : nil
+      let failure = version.map(Failure.unsupportedVersion) ?? .malformed(error.reason)
+      return ArchivedItem(
+        index: index, kind: entry.kind, protection: nil, persistentReference: reference, blob: place, classKey: nil,
+        opening: .failed(failure))
+    }
+    let opening: Opening
+    do throws(ItemSealError) {
+      opening = .opened(try keys.open(blob, kind: entry.kind))
+    } catch {
+      opening = .failed(try Failure(error, keyClass: blob.keyClass))
+    }
+    return ArchivedItem(
+      index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
+      persistentReference: reference, blob: place, classKey: keys.availability(of: blob.keyClass), opening: opening)
+  }
+
+}
+
+extension ArchivedItem.Failure {
+  init(_ error: ItemSealError, keyClass: KeyClass) throws(MigrationError) {
+    switch error.fault {
+    case .noClassKey: self = .noClassKey(keyClass)
+    case .classKeyDamaged: self = .classKeyDamaged(keyClass)
+    case .deviceBound, .locked: self = .hardwareMissing
+    case .keyUnwrapFailed: self = .keyUnwrapFailed
+    case .tagMismatch: self = .tagMismatch
+    case .malformed(let format): self = .malformed(format.reason)
+    case .unsupportedVersion(let version): self = .unsupportedVersion(version)
+    case .failed(let fault): throw MigrationError(fault)
+    }
+  }
+}

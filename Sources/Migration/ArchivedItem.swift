@@ -1,0 +1,87 @@
+public import DataProtection
+public import KeychainFormats
+
+/// One item of an archive after every key at hand was tried on it.
+public struct ArchivedItem: Sendable {
+  /// Its position in the archive, counting genp, inet, cert, keys in that order from 0.
+  public let index: Int
+  public let kind: ItemKind
+  /// The class its blob names; `nil` where the blob doesn't say.
+  public let protection: ProtectionClass?
+  /// The bytes beside it in the archive.
+  public let persistentReference: [UInt8]?
+  /// Where its blob lies in the keychain file, for people who look at bytes.
+  public let blob: BlobPlace?
+  /// How far the key of its class was at hand; `nil` where the blob names no class.
+  public let classKey: ClassKeyAvailability?
+  public let opening: Opening
+
+  public init(
+    index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
+    blob: BlobPlace? = nil, classKey: ClassKeyAvailability?, opening: Opening
+  ) {
+    self.index = index
+    self.kind = kind
+    self.protection = protection
+    self.persistentReference = persistentReference
+    self.blob = blob
+    self.classKey = classKey
+    self.opening = opening
+  }
+
+  public struct BlobPlace: Sendable, Hashable {
+    public let byteCount: Int
+    /// In bytes from the start of the decrypted keychain file.
+    public let offset: Int
+
+    public init(byteCount: Int, offset: Int) {
+      self.byteCount = byteCount
+      self.offset = offset
+    }
+  }
+
+  /// What came of trying to open it.
+  public enum Opening: Sendable {
+    case opened(KeychainItem)
+    case failed(Failure)
+  }
+
+  public enum Failure: Sendable, Hashable {
+    /// The keybag has no key of this class.
+    case noClassKey(KeyClass)
+    /// The keybag has one, but it does not unwrap.
+    case classKeyDamaged(KeyClass)
+    /// The class key needs a device's hardware and none was given.
+    case hardwareMissing
+    /// The item's own key does not unwrap with the key of its class. Where that one went through a device's hardware,
+    /// which has no check value, either the hardware is another one or the bytes were changed.
+    case keyUnwrapFailed
+    /// The item's key unwraps, its content does not.
+    case tagMismatch
+    case malformed(String)
+    case unsupportedVersion(UInt32)
+    /// The entry has no bytes at all.
+    case missingData
+  }
+
+  public var item: KeychainItem? {
+    switch opening {
+    case .opened(let item): item
+    case .failed: nil
+    }
+  }
+
+  /// What the item says about the hardware whose key was tried: `true` where the item's key, which is wrapped with check
+  /// bytes, came off under a class key that only the right hardware yields; `false` where it did not; `nil` where it
+  /// was no matter of hardware.
+  public var provesHardware: Bool? {
+    guard classKey == .availableThroughDevice else { return nil }
+    return switch opening {
+    case .opened: true
+    case .failed(.keyUnwrapFailed): false
+    // Both are found out after the item's key came off.
+    case .failed(.tagMismatch), .failed(.malformed): true
+    case .failed: nil
+    }
+  }
+}

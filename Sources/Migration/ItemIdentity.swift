@@ -1,0 +1,43 @@
+public import KeychainFormats
+
+/// How a person recognises an item: its kind and the names it carries, never its secret.
+public struct ItemIdentity: Sendable, Hashable {
+  public var kind: ItemKind
+  /// `nil` where the item is sealed or has no such attribute.
+  public var label: String?
+  public var account: String?
+  public var service: String?
+  public var server: String?
+  public var accessGroup: String?
+
+  /// What is known of an item that does not open.
+  public init(sealed kind: ItemKind, accessGroup: String? = nil) {
+    self.kind = kind
+    self.accessGroup = accessGroup
+  }
+
+  public init(_ item: KeychainItem) {
+    kind = item.kind
+    label = Self.text(item[.label])
+    account = Self.text(item[.account])
+    service = Self.text(item[.service])
+    server = Self.text(item[.server])
+    accessGroup = Self.text(item[.accessGroup])
+  }
+
+  /// Strings as they are, data as text where it is UTF-8 and else in hexadecimal, numbers in decimal.
+  private static func text(_ value: PropertyValue?) -> String? {
+    switch value {
+    case .string(let text): text
+    case .integer(let number): String(number)
+    case .data(let bytes): String(validating: bytes, as: UTF8.self) ?? "0x" + hexadecimal(bytes)
+    default: nil
+    }
+  }
+
+  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.reduce(into: "") { text, byte in
+      text += byte < 0x10 ? "0" + String(byte, radix: 16) : String(byte, radix: 16)
+    }
+  }
+}

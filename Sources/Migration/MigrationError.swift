@@ -1,0 +1,75 @@
+public import KeychainFormats
+
+/// Why a backup, a plan or a restore could not be made as a whole. What happens to a single item is a `Reason` instead.
+public struct MigrationError: ExplainedError {
+  public enum Code: String, Sendable {
+    /// A part below failed; its own words are carried on.
+    case underlying
+    /// Rows of the device cannot be read until it is unlocked.
+    case deviceLocked
+    /// The keychain file was sealed for another keybag than the archive's.
+    case keybagMismatch
+    /// The archive or the target is no longer what the plan was made for.
+    case stalePlan
+    /// The device's system does not write this kind of backup.
+    case unsupportedSystem
+  }
+
+  public let code: Code
+  public let category: ErrorCategory
+  public let summary: String
+  public let reason: String
+  public let advice: String
+  /// The error of a part below that this one carries on.
+  public let underlying: (any ExplainedError)?
+
+  init(
+    _ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: String,
+    underlying: (any ExplainedError)? = nil
+  ) {
+    self.code = code
+    self.category = category
+    self.summary = summary
+    self.reason = reason
+    self.advice = advice
+    self.underlying = underlying
+  }
+
+  /// Carries on what a part below says.
+  public init(_ error: some ExplainedError) {
+    self.init(
+      .underlying, error.category, error.summary, reason: error.reason, advice: error.advice,
+      underlying: error)
+  }
+
+  /// - Parameters:
+  ///   - lockedItems: Of this protection class, the one that most locked items have.
+  ///   - others: Locked items of other classes.
+  static func deviceLocked(
+    lockedItems: Int, protection: ProtectionClass, others: Int, device: String
+  ) -> MigrationError {
+    let rest = others == 0 ? "" : ", \(others) more otherwise"
+    let reason =
+      switch (lockedItems, others) {
+      case (0, _): "the keys of items that are protected \"\(protection.phrase)\" are not in memory"
+      case (1, 0): "1 item is protected \"\(protection.phrase)\"; its key is not in memory"
+      case (1, _): "1 item is protected \"\(protection.phrase)\"\(rest); their keys are not in memory"
+      default: "\(lockedItems) items are protected \"\(protection.phrase)\"\(rest); their keys are not in memory"
+      }
+    return MigrationError(
+      .deviceLocked, .locked, "\(device) is locked, so its keychain cannot be read", reason: reason,
+      advice: "keyhaul device unlock \(device)")
+  }
+
+  static func keybagMismatch(file: String, keybag: String) -> MigrationError {
+    MigrationError(
+      .keybagMismatch, .damaged, "its keychain belongs to another keybag",
+      reason: "the keychain file names keybag \(file), the manifest holds \(keybag)",
+      advice: "another copy; this one was put together from parts of two")
+  }
+
+  static func stalePlan(_ reason: String) -> MigrationError {
+    MigrationError(
+      .stalePlan, .stalePlan, "the plan no longer fits", reason: reason, advice: "plan again")
+  }
+}

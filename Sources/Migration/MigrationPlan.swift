@@ -1,0 +1,107 @@
+public import KeychainFormats
+package import KeychainStore
+
+/// What a restore does with the items that are on the target already.
+public enum ExistingItemPolicy: String, Sendable, CaseIterable, Codable {
+  /// What iOS does: everything that is not synchronized is removed first.
+  case replace
+  /// Everything stays; of two items with the same key the newer one wins.
+  case merge
+}
+
+/// What restoring one archive onto one device would do, decided without changing either.
+///
+/// Computed from what the keys open and from the target's rows, never from a name or an identifier; the same value is
+/// what a report prints, what JSON holds and what `Restorer` carries out.
+public struct MigrationPlan: Sendable {
+  /// One decision for each item in the archive, in the archive's order.
+  public let decisions: [Decision]
+  /// Items of the target that are gone afterwards.
+  public let removed: [ItemIdentity]
+  public let policy: ExistingItemPolicy
+  /// Whether the target is the device that made the archive, proven by its hardware key opening an item that needs it;
+  /// `nil` where there is no such item to try.
+  public let isSameDevice: Bool?
+  /// What `Restorer` does in its order; every step says what must come of it.
+  package let imports: [PlannedImport]
+  /// How many rows the policy removes before the first import, those that come back included.
+  package let clearedRowCount: Int
+
+  /// One import into the target's database, and what the planner says will come of it.
+  package struct PlannedImport: Sendable {
+    package enum Origin: Sendable, Hashable {
+      case archive(index: Int)
+      /// A system-bound item of the target that `replace` has removed.
+      case preserved
+    }
+
+    package let origin: Origin
+    package let incoming: IncomingItem
+    package let outcome: ImportResolution.Outcome
+  }
+
+  /// What will happen to one item, and why.
+  public struct Decision: Sendable, Hashable {
+    /// Position in the archive.
+    public let index: Int
+    public let identity: ItemIdentity
+    public let protection: ProtectionClass?
+    public let outcome: Outcome
+    /// A fact worth showing with it: where the damage is, both dates of a conflict. Never a value of the item.
+    public let detail: String?
+
+    public init(index: Int, identity: ItemIdentity, protection: ProtectionClass?, outcome: Outcome, detail: String?) {
+      self.index = index
+      self.identity = identity
+      self.protection = protection
+      self.outcome = outcome
+      self.detail = detail
+    }
+  }
+
+  /// Every case says why, so that a report never has to guess.
+  public enum Outcome: Sendable, Hashable {
+    case migrates(Change)
+    case staysBehind(Reason)
+    case unreadable(Reason)
+  }
+
+  /// What an arriving item does to the target.
+  public enum Change: String, Sendable, CaseIterable, Codable {
+    case new
+    /// Takes the place of an item with the same primary key.
+    case replaces
+    /// An item with the same primary key is there and wins.
+    case keepsExisting = "keeps-existing"
+    /// The very same item is there.
+    case identical
+  }
+
+  public struct Summary: Sendable, Hashable {
+    public var total = 0
+    public var migrates = 0
+    public var staysBehind = 0
+    public var unreadable = 0
+    public var removed = 0
+    public var byReason: [Reason: Int] = [:]
+    public var byChange: [Change: Int] = [:]
+  }
+
+  public var summary: Summary {
+    var summary = Summary(total: decisions.count, removed: removed.count)
+    for decision in decisions {
+      switch decision.outcome {
+      case .migrates(let change):
+        summary.migrates += 1
+        summary.byChange[change, default: 0] += 1
+      case .staysBehind(let reason):
+        summary.staysBehind += 1
+        summary.byReason[reason, default: 0] += 1
+      case .unreadable(let reason):
+        summary.unreadable += 1
+        summary.byReason[reason, default: 0] += 1
+      }
+    }
+    return summary
+  }
+}

@@ -1,0 +1,158 @@
+/// Why an item does not arrive on the other device. The raw value is the identifier that reports, JSON and `explain` use.
+///
+/// Every case stands in exactly one row of `Reason.explanations`; the sources of the rules are named there.
+public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
+  /// This device only, and the target is not the device that made the backup.
+  case deviceBound = "device-bound"
+  /// Migratable, but the backup has no password, so that its keys need the device that made it.
+  case backupNotEncrypted = "backup-not-encrypted"
+  /// Kept only while a passcode is set; never exported.
+  case passcodeOnly = "passcode-only"
+  /// The key itself is in a chip or on a token.
+  case hardwareKey = "hardware-key"
+  /// One of the system's own items, which every device makes for itself.
+  case systemBound = "system-bound"
+  /// Guarded by an access control (biometry, presence, a password of the app).
+  case needsAuthentication = "needs-authentication"
+  /// The copy of an item that a group of people shares.
+  case sharedGroup = "shared-group"
+  /// Made by an App Clip.
+  case appClip = "app-clip"
+  /// The tombstone of a deleted synchronized item.
+  case deleted
+  /// The keybag has no usable key for the item's class.
+  case noClassKey = "no-class-key"
+  /// The item's bytes are not the ones that were sealed.
+  case tagMismatch = "tag-mismatch"
+  /// The item does not follow its format.
+  case malformed
+  /// The item has a version that no backup should hold.
+  case unsupportedVersion = "unsupported-version"
+}
+
+extension Reason {
+  /// Whether the item is lost in this copy (damage), rather than left out by a rule.
+  public var isDamage: Bool {
+    switch self {
+    case .noClassKey, .tagMismatch, .malformed, .unsupportedVersion: true
+    case .deviceBound, .backupNotEncrypted, .passcodeOnly, .hardwareKey, .systemBound, .needsAuthentication,
+      .sharedGroup, .appClip, .deleted:
+      false
+    }
+  }
+
+  /// What `explain` shows, and what reports take their sentences from.
+  public struct Explanation: Sendable, Hashable {
+    /// A few words: what happens to the item.
+    public let headline: String
+    /// The rule of the platform.
+    public let rule: String
+    /// What it means for the person.
+    public let effect: String
+    /// What to do about it.
+    public let action: String
+    /// Where the rule is published.
+    public let source: String
+  }
+
+  public var explanation: Explanation {
+    switch self {
+    case .deviceBound:
+      Explanation(
+        headline: "the item stays on the device that made it",
+        rule: "Items protected \"… this device only\" are wrapped twice: with the backup's key and with a key in the "
+          + "device's hardware.",
+        effect: "Restoring to the same device works. On any other device the item is left out; iOS does so silently.",
+        action: "Sign in again on the new device. Developers: choose a protection without \"this device only\" "
+          + "if the item should move.",
+        source: "Apple Platform Security, \"Keybags for Data Protection\"; securityd, SecItemDb.c (import skips what "
+          + "does not decrypt)")
+    case .backupNotEncrypted:
+      Explanation(
+        headline: "the backup has no password, so its keychain opens on one device only",
+        rule: "Without a backup password every keychain key in the backup is wrapped with the hardware key of the "
+          + "device that made it.",
+        effect: "Nothing of the keychain arrives on another device; all of it comes back on the same one.",
+        action: "Make a new backup of the old device with a password, and restore that.",
+        source: "Apple Platform Security, \"Keybags for Data Protection\" (backup keybag)")
+    case .passcodeOnly:
+      Explanation(
+        headline: "the item never leaves its device",
+        rule: "Items protected \"when passcode set, this device only\" are in no backup of any kind.",
+        effect: "They are gone after a restore, also on the same device, and when the passcode is removed.",
+        action: "Export or move what the item guards inside its app before the device is erased.",
+        source: "Apple, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly; SecItemDb.c, s3dl_export_row")
+    case .hardwareKey:
+      Explanation(
+        headline: "the private key is in a chip",
+        rule: "Keys of the Secure Enclave and of tokens are references; the key never leaves the hardware.",
+        effect: "The item is in no backup.",
+        action: "Make a new key on the new device and register it again.",
+        source: "Apple, kSecAttrTokenID; SecItemDb.c, s3dl_export_row")
+    case .systemBound:
+      Explanation(
+        headline: "every device keeps its own",
+        rule: "A fixed table of the system's items is neither exported nor imported.",
+        effect: "The new device makes or keeps its own; a restore does not touch them.",
+        action: "Nothing needs to be done.",
+        source: "SecItemDb.c, SecItemIsSystemBound")
+    case .needsAuthentication:
+      Explanation(
+        headline: "the item opens only for a person in front of the device",
+        rule: "Items with an access control (biometry, presence, an application password) cannot be read by a backup.",
+        effect: "They are in no backup, and stay on the old device.",
+        action: "Move them inside the app that made them (for one-time passwords: its own export) before you erase "
+          + "the old device.",
+        source: "SecItemDb.c, s3dl_export_row; Apple, SecAccessControlCreateWithFlags")
+    case .sharedGroup:
+      Explanation(
+        headline: "the item belongs to a shared group",
+        rule: "Copies of items that a group shares are not exported; the group brings them.",
+        effect: "They come back when the account joins the group again.",
+        action: "Sign in with the account that is in the group.",
+        source: "SecItemDb.c, SecItemIsSystemBound (kSecAttrSharingGroup)")
+    case .appClip:
+      Explanation(
+        headline: "the item belongs to an App Clip",
+        rule: "Items of App Clips are not exported.",
+        effect: "They end with the App Clip.",
+        action: "Use the full app to keep the data.",
+        source: "SecItemDb.c, SecServerCopyKeychainPlist (clip = 0)")
+    case .deleted:
+      Explanation(
+        headline: "the item was deleted",
+        rule: "A deleted synchronized item leaves a tombstone, which is carried only between devices that sync.",
+        effect: "Nothing is lost: the item was already gone.",
+        action: "Nothing needs to be done.",
+        source: "SecItemDb.c, SecServerCopyKeychainPlist (tomb = 0 while syncing is off)")
+    case .noClassKey:
+      Explanation(
+        headline: "the key of the item's class is missing or damaged",
+        rule: "Each item is sealed with the key of its protection class, which the keybag holds.",
+        effect: "Every item of that class is lost in this copy; the others are safe.",
+        action: "Look for another copy of the backup.",
+        source: "Apple Platform Security, \"Keybags for Data Protection\"")
+    case .tagMismatch:
+      Explanation(
+        headline: "the item's bytes were changed",
+        rule: "Each item carries an authentication tag over its bytes.",
+        effect: "This one item is lost in this copy; the others are safe.",
+        action: "Look for another copy of the backup.",
+        source: "NIST SP 800-38D; SecDbKeychainItem.m")
+    case .malformed:
+      Explanation(
+        headline: "the item does not follow its format",
+        rule: "An item is a dictionary whose protection class equals the one it was sealed for.",
+        effect: "This one item is lost in this copy; the others are safe.",
+        action: "Look for another copy of the backup.",
+        source: "SecDbKeychainItem.m; SecItemDb.c, SecServerImportItem")
+    case .unsupportedVersion:
+      Explanation(
+        headline: "the item has a version that is not read",
+        rule: "Backups hold items of versions 2 and 3; other versions belong to a device's own database.",
+        effect: "This one item cannot be read; the others are safe.",
+        action: "A newer version of this program may read it.",
+        source: "SecDbKeychainItem.m")
+    }
+  }
+}

@@ -1,0 +1,46 @@
+public import KeychainFormats
+
+/// One rule of what a restore leaves out of an archive, although the item opens.
+public struct RestoreRule: Sendable {
+  public let reason: Reason
+  let leavesOut: @Sendable (KeychainItem, RestoreSurroundings) -> Bool
+}
+
+/// What the planner knows besides the archive's items and the target's rows.
+public struct RestoreSurroundings: Sendable, Hashable {
+  /// The target takes part in synchronization, so that tombstones mean something there.
+  public var targetSyncs: Bool
+  public var onSharedIPad: Bool
+  /// The backup has a password. Decides what a missing hardware key is called, never what moves.
+  public var backupHasPassword: Bool
+
+  public init(targetSyncs: Bool = false, onSharedIPad: Bool = false, backupHasPassword: Bool = false) {
+    self.targetSyncs = targetSyncs
+    self.onSharedIPad = onSharedIPad
+    self.backupHasPassword = backupHasPassword
+  }
+}
+
+/// What a restore leaves out, in the order in which the reasons are given.
+///
+/// Archives of this project hold none of these; those that others wrote may. Source: Apple `SecItemDb.c`
+/// (`SecServerImportItem`). Three rules are ours: nothing of the passcode class and nothing that claims an access control
+/// is taken from an archive, which no device puts there; and a tombstone is kept out of a device that does not sync,
+/// where it could only hide an item.
+public enum RestoreRules {
+  public static let all: [RestoreRule] = [
+    RestoreRule(reason: .passcodeOnly) { item, _ in item.protection == .whenPasscodeSetThisDeviceOnly },
+    RestoreRule(reason: .hardwareKey) { item, _ in item.hasToken },
+    RestoreRule(reason: .sharedGroup) { item, _ in item.isSharedCopy },
+    RestoreRule(reason: .systemBound) { item, around in
+      SystemBoundItems.contain(item, onSharedIPad: around.onSharedIPad)
+    },
+    RestoreRule(reason: .needsAuthentication) { item, _ in item[.accessControl] != nil },
+    RestoreRule(reason: .deleted) { item, around in item.isTombstone && !around.targetSyncs },
+  ]
+
+  /// Why an item stays behind, or `nil` where it is imported.
+  public static func reasonToLeaveOut(_ item: KeychainItem, _ surroundings: RestoreSurroundings) -> Reason? {
+    all.first { $0.leavesOut(item, surroundings) }?.reason
+  }
+}

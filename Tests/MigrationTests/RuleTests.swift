@@ -1,0 +1,272 @@
+import KeychainFormats
+import KeychainStore
+import Testing
+import VirtualDevice
+
+@testable import Migration
+
+@Suite("What a backup leaves out")
+struct ExportRuleTests {
+  private func reason(
+    _ item: KeychainItem, guarded: Bool = false, clip: Bool = false, syncs: Bool = false
+  ) -> Reason? {
+    ExportRules.reasonToLeaveOut(
+      ExportCandidate(item: item, isAccessControlled: guarded, isAppClip: clip, deviceSyncs: syncs))
+  }
+
+  private let plain = KeychainItem.password("a")
+
+  @Test("an ordinary item of every class but one is taken")
+  func ordinary() {
+    for protection in ProtectionClass.allCases {
+      let expected: Reason? = protection == .whenPasscodeSetThisDeviceOnly ? .passcodeOnly : nil
+      #expect(reason(.password("a", protection)) == expected)
+    }
+  }
+
+  @Test("a token's item, but not one whose token is empty text")
+  func token() {
+    #expect(reason(plain.with([.tokenID: .string("com.apple.setoken")])) == .hardwareKey)
+    #expect(reason(plain.with([.tokenID: .data([])])) == .hardwareKey)
+    #expect(reason(plain.with([.tokenID: .string("")])) == nil)
+  }
+
+  @Test("an App Clip's item, marked in its column alone")
+  func appClip() {
+    #expect(reason(plain, clip: true) == .appClip)
+    #expect(reason(plain.with([.appClip: .integer(1)])) == nil)
+  }
+
+  @Test("a shared copy, but not an item whose group is empty or no text")
+  func shared() {
+    #expect(reason(plain.with([.sharingGroup: .string("g")])) == .sharedGroup)
+    #expect(reason(plain.with([.sharingGroup: .string("")])) == nil)
+    #expect(reason(plain.with([.sharingGroup: .data([1])])) == nil)
+  }
+
+  @Test("an item of the system, and one that is marked as such")
+  func system() {
+    #expect(reason(.password("a", group: "com.apple.security.sos")) == .systemBound)
+    #expect(reason(.password("a", group: "com.apple.security.sos2")) == nil)
+    #expect(reason(plain.with([.systemBound: .integer(1)])) == .systemBound)
+  }
+
+  @Test("an item with an access control")
+  func accessControl() { #expect(reason(plain, guarded: true) == .needsAuthentication) }
+
+  @Test("a tombstone, unless the device syncs")
+  func tombstone() {
+    let tombstone = plain.with([.tombstone: .integer(1)])
+    #expect(reason(tombstone) == .deleted)
+    #expect(reason(tombstone, syncs: true) == nil)
+    #expect(reason(plain.with([.tombstone: .integer(0)])) == nil)
+  }
+
+  @Test("where several rules apply, the first gives the reason")
+  func order() {
+    let order: [Reason] = [
+      .passcodeOnly, .hardwareKey, .appClip, .sharedGroup, .systemBound, .needsAuthentication, .deleted,
+    ]
+    #expect(ExportRules.all.map(\.reason) == order)
+    for start in order.indices {
+      var item = plain
+      let applying = Set(order[start...])
+      if applying.contains(.passcodeOnly) { item.protection = .whenPasscodeSetThisDeviceOnly }
+      if applying.contains(.hardwareKey) { item[.tokenID] = .string("t") }
+      if applying.contains(.sharedGroup) { item[.sharingGroup] = .string("g") }
+      if applying.contains(.systemBound) { item[.systemBound] = .integer(1) }
+      item[.tombstone] = .integer(1)
+      let found = reason(
+        item, guarded: applying.contains(.needsAuthentication), clip: applying.contains(.appClip))
+      #expect(found == order[start])
+    }
+  }
+
+  @Test("each on a device: what stays is told with its reason, the rest is in the archive")
+  func onADevice() throws {
+    let desk = try Desk(seed: "export")
+    let phone = try desk.phone("phone", passcode: "1234")
+    let session = try phone.held()
+    try session.plant([
+      .password("ordinary"), .password("passcode", .whenPasscodeSetThisDeviceOnly),
+      .password("token", marks: [.tokenID: .string("com.apple.setoken")]),
+      .password("shared", marks: [.sharingGroup: .string("g")]),
+      .password("system", group: "lockdown-identities"), .password("spared", marks: [.systemBound: .integer(0)]),
+      .password("deleted", marks: [.tombstone: .integer(1), .synchronizable: .integer(1)]),
+      .password("guarded", marks: [.accessControl: .dictionary(["od": .string("cpo")])]), .password("clip"),
+      .password("broken"),
+    ])
+    try HeldKeychain.execute(
+      """
+      UPDATE genp SET clip = 1 WHERE rowid = 9;
+      UPDATE genp SET data = x'0300000006000000' WHERE rowid = 10;
+      """, on: phone)
+    let report = try BackupExporter.prepare(session, password: nil).report
+    #expect(report.exported.map(\.identity.account) == ["ordinary", "spared"])
+    let reasons = report.leftOut.map(\.reason)
+    #expect(
+      reasons == [
+        .passcodeOnly, .hardwareKey, .sharedGroup, .systemBound, .deleted, .needsAuthentication, .appClip, .malformed,
+      ])
+    #expect(report.leftOut.last?.detail?.isEmpty == false)
+    #expect(report.leftOut.last?.item.identity.account == nil)
+    // The tombstone is no item.
+    #expect(report.total == 9)
+    let archive = try desk.open(try desk.backUp(phoneAfter(session), password: nil), password: nil, on: nil)
+    #expect(archive.items.count == 2)
+  }
+
+  private func phoneAfter(_ session: DeviceSession) -> VirtualDevice {
+    session.end()
+    return session.device
+  }
+
+  @Test("a device that syncs sends its tombstones along")
+  func syncing() throws {
+    let desk = try Desk(seed: "tombstones")
+    let session = try desk.phone("phone", syncing: true).held()
+    try session.plant(.password("deleted", marks: [.tombstone: .integer(1), .synchronizable: .integer(1)]))
+    let report = try BackupExporter.prepare(session, password: nil).report
+    #expect(report.exported.map(\.identity.account) == ["deleted"])
+  }
+}
+
+@Suite("The system's own items")
+struct SystemBoundTests {
+  private func generic(_ group: String, _ service: String, _ account: String = "x") -> KeychainItem {
+    .password(account, service: service, group: group)
+  }
+
+  private func key(_ label: String, group: String = "ichat", kind: ItemKind = .key) -> KeychainItem {
+    KeychainItem(kind: kind, attributes: [.accessGroup: .string(group), .label: .string(label)])
+  }
+
+  @Test("two groups are bound in every kind of item")
+  func groups() {
+    for kind in ItemKind.allCases {
+      for group in ["com.apple.security.sos", "lockdown-identities"] {
+        #expect(SystemBoundItems.contain(KeychainItem(kind: kind, attributes: [.accessGroup: .string(group)])))
+      }
+      #expect(!SystemBoundItems.contain(KeychainItem(kind: kind, attributes: [.accessGroup: .string("apple")])))
+      for near in ["com.apple.security.SOS", "com.apple.security.so", "lockdown-identities ", ""] {
+        #expect(!SystemBoundItems.contain(KeychainItem(kind: kind, attributes: [.accessGroup: .string(near)])))
+      }
+    }
+  }
+
+  @Test("four services of the group apple, each with its account where it has one")
+  func services() {
+    for (service, account) in [
+      ("com.apple.managedconfiguration", "Public"), ("com.apple.managedconfiguration", "Private"),
+      ("com.apple.account.CloudKit.token", "any"), ("com.apple.account.idms.continuation-key", "any"),
+    ] {
+      let item = generic("apple", service, account)
+      #expect(SystemBoundItems.contain(item))
+      #expect(!SystemBoundItems.contain(item.with([.accessGroup: .string("app")])))
+      #expect(!SystemBoundItems.contain(item.with([.service: .data(Array(service.utf8))])))
+      #expect(!SystemBoundItems.contain(item.with([.service: .string(service + "x")])))
+      #expect(!SystemBoundItems.contain(item.without(.service)))
+      #expect(!SystemBoundItems.contain(KeychainItem(kind: .internetPassword, attributes: item.attributes)))
+    }
+    #expect(!SystemBoundItems.contain(generic("apple", "com.apple.managedconfiguration", "public")))
+    #expect(!SystemBoundItems.contain(generic("apple", "com.apple.managedconfiguration").without(.account)))
+    let dataAccount = generic("apple", "com.apple.managedconfiguration").with([.account: .data(Array("Public".utf8))])
+    #expect(!SystemBoundItems.contain(dataAccount))
+  }
+
+  @Test("sysb decides alone, in both directions, where it is a number")
+  func mark() {
+    let bound = KeychainItem.password("a", group: "com.apple.security.sos")
+    let free = KeychainItem.password("a")
+    #expect(!SystemBoundItems.contain(bound.with([.systemBound: .integer(0)])))
+    for number in [1, 2, -1] as [Int64] {
+      #expect(SystemBoundItems.contain(free.with([.systemBound: .integer(number)])))
+    }
+    for other: PropertyValue in [.string("1"), .data([1])] {
+      #expect(SystemBoundItems.contain(bound.with([.systemBound: other])))
+      #expect(!SystemBoundItems.contain(free.with([.systemBound: other])))
+    }
+    #expect(SystemBoundItems.contain(free.with([.systemBound: .integer(1)]).without(.accessGroup)))
+  }
+
+  @Test("an item whose group is missing or no text is not bound")
+  func groupless() {
+    let bound = KeychainItem.password("a", group: "com.apple.security.sos")
+    #expect(!SystemBoundItems.contain(bound.without(.accessGroup)))
+    #expect(!SystemBoundItems.contain(bound.with([.accessGroup: .data(Array("com.apple.security.sos".utf8))])))
+    #expect(!SystemBoundItems.contain(bound.without(.accessGroup).with([.sharingGroup: .string("g")])))
+  }
+
+  @Test("a shared copy is bound")
+  func shared() {
+    #expect(SystemBoundItems.contain(.password("a", marks: [.sharingGroup: .string("g")])))
+    #expect(!SystemBoundItems.contain(.password("a", marks: [.sharingGroup: .string("")])))
+  }
+
+  @Test("a Shared iPad has further rows, which count nowhere else")
+  func sharedIPad() {
+    let account = "com.apple.account."
+    let services: [(String, [String])] = [
+      ("com.apple.apsd", ["push.apple.com", "push.apple.com,PerAppToken.v0"]),
+      (
+        "appleaccount",
+        ["fmf.token", "fmf.apptoken", "fmip.siritoken", "cloudkit.token"].map { "com.apple.appleaccount." + $0 }
+      ),
+      (
+        "apple",
+        [
+          account + "AppleAccount.token", account + "AppleAccount.password", account + "AppleAccount.rpassword",
+          account + "idms.token", account + "idms.heartbeat-token", account + "IdentityServices.password",
+          account + "IdentityServices.rpassword", account + "IdentityServices.token", "BackupIDSAccountToken",
+          "com.apple.ids", "ids", "IDS", "com.apple.gs.anything", "com.apple.gs.",
+        ]
+      ),
+      ("com.apple.ind", ["com.apple.ind.registration"]), ("ichat", ["ids"]), ("com.apple.rapport", ["any", ""]),
+    ]
+    var bound = services.flatMap { group, names in names.map { generic(group, $0) } }
+    bound.append(generic("apple", "com.apple.facetime", "registrationV1"))
+    bound += [key("iMessage Encryption Key"), key("iMessage Signing Key")]
+    for item in bound {
+      #expect(SystemBoundItems.contain(item, onSharedIPad: true), "\(item.attributes)")
+      #expect(!SystemBoundItems.contain(item), "\(item.attributes)")
+    }
+    for item in [
+      generic("apple", "com.apple.facetime"), generic("apple", "com.apple.gs"), generic("ichat", "IDS"),
+      key("iMessage Encryption Key", kind: .certificate), key("iMessage Key"),
+      key("iMessage Signing Key", group: "apple"),
+    ] {
+      #expect(!SystemBoundItems.contain(item, onSharedIPad: true), "\(item.attributes)")
+    }
+  }
+}
+
+@Suite("What a restore leaves out although it opens")
+struct RestoreRuleTests {
+  private func reason(_ item: KeychainItem, syncs: Bool = false, iPad: Bool = false) -> Reason? {
+    RestoreRules.reasonToLeaveOut(item, RestoreSurroundings(targetSyncs: syncs, onSharedIPad: iPad))
+  }
+
+  private let plain = KeychainItem.password("a")
+
+  @Test("each rule alone")
+  func alone() {
+    #expect(reason(plain) == nil)
+    #expect(reason(.password("a", .whenPasscodeSetThisDeviceOnly)) == .passcodeOnly)
+    #expect(reason(plain.with([.tokenID: .string("t")])) == .hardwareKey)
+    #expect(reason(plain.with([.sharingGroup: .string("g")])) == .sharedGroup)
+    #expect(reason(.password("a", group: "lockdown-identities")) == .systemBound)
+    #expect(reason(plain.with([.accessControl: .dictionary([:])])) == .needsAuthentication)
+    #expect(reason(plain.with([.accessControl: .data([])])) == .needsAuthentication)
+    let tombstone = plain.with([.tombstone: .integer(1)])
+    #expect(reason(tombstone) == .deleted)
+    #expect(reason(tombstone, syncs: true) == nil)
+    #expect(reason(.password("a", group: "com.apple.rapport")) == nil)
+    #expect(reason(.password("a", group: "com.apple.rapport"), iPad: true) == .systemBound)
+  }
+
+  @Test("in this order")
+  func order() {
+    let order: [Reason] = [.passcodeOnly, .hardwareKey, .sharedGroup, .systemBound, .needsAuthentication, .deleted]
+    #expect(RestoreRules.all.map(\.reason) == order)
+  }
+}
