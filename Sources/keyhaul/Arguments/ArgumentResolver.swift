@@ -1,0 +1,132 @@
+import Foundation
+
+/// What an argument of the command line refers to.
+enum ResolvedArgument: Equatable, Sendable {
+  /// A virtual device, by its name and its folder.
+  case device(name: String, folder: String)
+  /// A backup: a folder or one file. Its content decides what it is, not its name.
+  case archive(path: String)
+  /// A stream on standard input.
+  case standardInput
+}
+
+/// What stands at a path, as far as an argument's meaning depends on it.
+enum PathContent: Equatable, Sendable {
+  case absent
+  case file
+  case device
+  /// A folder that is no virtual device.
+  case folder
+}
+
+/// Decides what device and archive arguments mean. Pure: the file system is asked through a closure.
+///
+/// A DEVICE is a name under the home folder, or a path when it has a slash. Where either is possible, a path's content
+/// decides, and a name that is both a device and a file is an error.
+struct ArgumentResolver {
+  let home: String
+  let content: (String) -> PathContent
+  /// The names of the devices there are, to guess what a mistyped one was meant to be.
+  let deviceNames: () -> [String]
+
+  /// Letters, digits, `.`, `_` and `-`, up to 64, beginning with a letter or digit.
+  static func isDeviceName(_ name: String) -> Bool {
+    guard let first = name.utf8.first, isLetterOrDigit(first), name.utf8.count <= 64 else { return false }
+    return name.utf8.allSatisfy { isLetterOrDigit($0) || $0 == 0x2E || $0 == 0x5F || $0 == 0x2D }
+  }
+
+  /// A device that must exist.
+  func device(_ argument: String) throws(CommandFailure) -> ResolvedArgument {
+    if argument.contains("/"), !argument.hasPrefix("device:") {
+      switch content(argument) {
+      case .device: return .device(name: lastComponent(argument), folder: argument)
+      case .absent: throw notFound("\(argument) does not exist", nil)
+      case .file, .folder:
+        throw CommandFailure(
+          .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
+      }
+    }
+    let name = try deviceName(argument)
+    let folder = "\(home)/\(name)"
+    guard content(folder) == .device else { throw noDevice(name) }
+    return .device(name: name, folder: folder)
+  }
+
+  /// An archive to read. That it exists is checked, what it is is for its reader to say.
+  func archive(_ argument: String) throws(CommandFailure) -> ResolvedArgument {
+    guard !argument.isEmpty else { throw .usage("the archive's name is empty", try: "the path of a backup") }
+    if argument == "-" { return .standardInput }
+    guard content(argument) != .absent else { throw notFound("\(argument) does not exist", nil) }
+    return .archive(path: argument)
+  }
+
+  /// A device or an archive, where a verb takes either.
+  func deviceOrArchive(_ argument: String) throws(CommandFailure) -> ResolvedArgument {
+    if argument == "-" { return .standardInput }
+    if argument.hasPrefix("device:") { return try device(argument) }
+    if argument.contains("/") {
+      return content(argument) == .device ? try device(argument) : try archive(argument)
+    }
+    let isDevice = Self.isDeviceName(argument) && content("\(home)/\(argument)") == .device
+    let isFile = content(argument) != .absent
+    switch (isDevice, isFile) {
+    case (true, true):
+      throw .usage(
+        "\(argument) is a device, and a file here too", why: "the name alone does not say which is meant",
+        try: "device:\(argument) or ./\(argument)")
+    case (true, false): return .device(name: argument, folder: "\(home)/\(argument)")
+    case (false, true): return content(argument) == .device ? try device("./\(argument)") : .archive(path: argument)
+    case (false, false):
+      throw notFound(
+        "there is no device and no file named \(argument)", EditDistance.nearest(to: argument, among: deviceNames()))
+    }
+  }
+
+  /// The name of a device that is made or deleted; it need not exist.
+  func deviceName(_ argument: String) throws(CommandFailure) -> String {
+    let name = argument.hasPrefix("device:") ? String(argument.dropFirst("device:".count)) : argument
+    guard Self.isDeviceName(name) else {
+      throw .usage(
+        "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
+        why: "a name has up to 64 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit",
+        try: "a name such as old-phone")
+    }
+    return name
+  }
+
+  private func noDevice(_ name: String) -> CommandFailure {
+    notFound("there is no device named \(name)", EditDistance.nearest(to: name, among: deviceNames()))
+  }
+
+  private func notFound(_ message: String, _ near: String?) -> CommandFailure {
+    CommandFailure(
+      .notFound, message, why: near.map { "\"\($0)\" is near" } ?? "devices are looked for in \(home)",
+      try: near ?? "keyhaul device list")
+  }
+
+  private func lastComponent(_ path: String) -> String {
+    path.split(separator: "/").last { $0 != "." }.map(String.init) ?? path
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+  }
+}
+
+extension Session {
+  /// Resolves arguments against the file system.
+  func resolver() throws(CommandFailure) -> ArgumentResolver {
+    let home = try homeFolder()
+    return ArgumentResolver(home: home, content: Self.content) {
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
+      return names.filter { ArgumentResolver.isDeviceName($0) && Self.content(of: "\(home)/\($0)") == .device }.sorted()
+    }
+  }
+
+  private static func content(of path: String) -> PathContent {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return .absent }
+    guard isFolder.boolValue else { return .file }
+    return FileManager.default.fileExists(atPath: path + "/device.json") ? .device : .folder
+  }
+}

@@ -1,0 +1,111 @@
+import ArgumentParser
+import KeychainFormats
+
+/// The kind of an item in a user's words.
+struct ItemKindArgument: Equatable, Sendable, ExpressibleByArgument {
+  let kind: ItemKind
+
+  static let words: [(String, ItemKind)] = [
+    ("generic", .genericPassword), ("internet", .internetPassword), ("certificate", .certificate), ("key", .key),
+  ]
+
+  init?(argument: String) {
+    guard let match = Self.words.first(where: { $0.0 == argument }) else { return nil }
+    kind = match.1
+  }
+
+  static var allValueStrings: [String] { words.map(\.0) }
+}
+
+/// A kind of item that can be made from attributes and a secret alone.
+struct PasswordKindArgument: Equatable, Sendable, ExpressibleByArgument {
+  let kind: ItemKind
+
+  private static let words = ItemKindArgument.words.filter {
+    $0.1 == .genericPassword || $0.1 == .internetPassword
+  }
+
+  init?(argument: String) {
+    guard let match = Self.words.first(where: { $0.0 == argument }) else { return nil }
+    kind = match.1
+  }
+
+  static var allValueStrings: [String] { words.map(\.0) }
+}
+
+/// A protection class in a user's words, or by its code.
+struct ProtectionArgument: Equatable, Sendable, ExpressibleByArgument {
+  let protection: ProtectionClass
+
+  static let words: [(String, ProtectionClass)] = [
+    ("when-unlocked", .whenUnlocked), ("after-first-unlock", .afterFirstUnlock), ("always", .always),
+    ("when-unlocked-this-device", .whenUnlockedThisDeviceOnly),
+    ("after-first-unlock-this-device", .afterFirstUnlockThisDeviceOnly),
+    ("always-this-device", .alwaysThisDeviceOnly), ("passcode-only", .whenPasscodeSetThisDeviceOnly),
+  ]
+
+  init?(argument: String) {
+    let word = Self.words.first { $0.0 == argument }?.1
+    guard let protection = word ?? ProtectionClass(rawValue: argument) else { return nil }
+    self.protection = protection
+  }
+
+  static var allValueStrings: [String] { words.map(\.0) }
+
+  /// "after first unlock, this device", as tables say it.
+  static func phrase(_ protection: ProtectionClass) -> String {
+    switch protection {
+    case .whenUnlocked: "when unlocked"
+    case .afterFirstUnlock: "after first unlock"
+    case .always: "always"
+    case .whenUnlockedThisDeviceOnly: "when unlocked, this device"
+    case .afterFirstUnlockThisDeviceOnly: "after first unlock, this device"
+    case .alwaysThisDeviceOnly: "always, this device"
+    case .whenPasscodeSetThisDeviceOnly: "passcode only"
+    }
+  }
+}
+
+/// The attributes of an item besides its kind, with one spelling for all verbs.
+struct ItemAttributeOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The account.", valueName: "text"))
+  var account: String?
+
+  @Option(help: ArgumentHelp("The service of a generic password.", valueName: "text"))
+  var service: String?
+
+  @Option(help: ArgumentHelp("The server of an internet password.", valueName: "text"))
+  var server: String?
+
+  @Option(
+    name: .customLong("protocol"),
+    help: ArgumentHelp("Its protocol: https, imap, or a four-letter code.", valueName: "text"))
+  var networkProtocol: String?
+
+  @Option(help: ArgumentHelp("Its port.", valueName: "number"))
+  var port: UInt16?
+
+  @Option(help: ArgumentHelp("Its path.", valueName: "text"))
+  var path: String?
+
+  @Option(help: ArgumentHelp("The label.", valueName: "text"))
+  var label: String?
+
+  @Option(help: ArgumentHelp("The access group.", valueName: "group"))
+  var accessGroup: String?
+
+  @Option(help: ArgumentHelp("Act as this app, with its access groups.", valueName: "name"))
+  var app: String?
+
+  @Option(help: ArgumentHelp("When the item can be read, and whether it may leave the device.", valueName: "class"))
+  var protection: ProtectionArgument?
+
+  @Flag(help: "The item syncs between devices.")
+  var sync = false
+
+  @Flag(help: "Reading it asks for the user's presence.")
+  var userPresence = false
+
+  @Flag(help: "Reading it asks for biometry.")
+  var biometry = false
+}

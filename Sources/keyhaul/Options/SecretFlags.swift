@@ -1,0 +1,47 @@
+import ArgumentParser
+
+/// Names a family at the type level, so that each has its flags declared once.
+protocol SecretFamilyName { static var family: SecretFamily { get } }
+
+enum PasswordName: SecretFamilyName { static let family = SecretFamily.password }
+enum NewPasswordName: SecretFamilyName { static let family = SecretFamily.newPassword }
+enum PasscodeName: SecretFamilyName { static let family = SecretFamily.passcode }
+enum NewPasscodeName: SecretFamilyName { static let family = SecretFamily.newPasscode }
+enum ItemSecretName: SecretFamilyName { static let family = SecretFamily.secret }
+
+typealias PasswordFlags = SecretFlags<PasswordName>
+typealias NewPasswordFlags = SecretFlags<NewPasswordName>
+typealias PasscodeFlags = SecretFlags<PasscodeName>
+typealias NewPasscodeFlags = SecretFlags<NewPasscodeName>
+typealias ItemSecretFlags = SecretFlags<ItemSecretName>
+
+/// Where a secret comes from: a file, a descriptor or a command, never an argument.
+struct SecretFlags<Name: SecretFamilyName>: ParsableArguments {
+  @Option(
+    name: .customLong(Name.family.flagPrefix + "-file"),
+    help: ArgumentHelp("Read the \(Name.family.noun) from a file; - is standard input.", valueName: "path"),
+    completion: .file())
+  var file: String?
+
+  @Option(
+    name: .customLong(Name.family.flagPrefix + "-fd"),
+    help: ArgumentHelp("Read the \(Name.family.noun) from an open file descriptor.", valueName: "number"))
+  var descriptor: Int32?
+
+  @Option(
+    name: .customLong(Name.family.flagPrefix + "-command"),
+    help: ArgumentHelp("Run a command with the shell and take what it prints.", valueName: "command"),
+    completion: .shellCommand("compgen -c"))
+  var command: String?
+
+  var family: SecretFamily { Name.family }
+
+  /// Whether the user named a source.
+  var isGiven: Bool { file != nil || descriptor != nil || command != nil }
+
+  /// Where to read from: the flags, then the environment, then a prompt.
+  func source(environment: [String: String]) throws(CommandFailure) -> SecretSource {
+    try SecretSource.choose(
+      family, descriptor: descriptor, file: file, command: command, environment: environment)
+  }
+}

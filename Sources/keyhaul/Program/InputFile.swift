@@ -1,0 +1,59 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A file that the user names as input and that is no archive: a saved plan, a fixture.
+enum InputFile {
+  /// Reads it whole.
+  ///
+  /// - Parameter what: "the plan", for errors.
+  static func read(_ path: String, atMost limit: Int, what: String) throws(CommandFailure) -> [UInt8] {
+    // Not blocking: a named pipe without a writer must not hang.
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      let error = SystemError.last
+      throw CommandFailure(
+        error.code == ENOENT ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
+        try: "check the path")
+    }
+    defer { close(descriptor) }
+    var status = stat()
+    // S_IFMT and S_IFREG, as POSIX numbers them.
+    guard fstat(descriptor, &status) == 0, status.st_mode & 0o170000 == 0o100000 else {
+      throw .usage("cannot read \(what)", why: "\(path) is not a regular file", try: "a file")
+    }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let received = fill(&buffer, from: descriptor)
+      guard received >= 0 else {
+        let error = SystemError.last
+        if error.code == EINTR {
+          try Interruption.check()
+          continue
+        }
+        throw CommandFailure(.failed, "cannot read \(what)", why: "\(path): \(error.reason)", try: "check the disk")
+      }
+      if received == 0 { return bytes }
+      guard bytes.count + received <= limit else {
+        throw CommandFailure(
+          .refused, "refused to read \(what)", why: "\(path) is longer than \(Amounts.bytes(limit))",
+          try: "the right file")
+      }
+      bytes += buffer[..<received]
+    }
+  }
+
+  private static func fill(_ buffer: inout [UInt8], from descriptor: Int32) -> Int {
+    buffer.withUnsafeMutableBytes { systemRead(descriptor, $0) }
+  }
+}
+
+/// `read(2)`, by a name that no method of ours hides.
+private func systemRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+  read(descriptor, buffer.baseAddress, buffer.count)
+}

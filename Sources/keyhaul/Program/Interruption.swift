@@ -1,0 +1,107 @@
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Ctrl-C and its relatives: the first asks the work to stop and roll back, the second leaves at once.
+///
+/// Both are safe, because every write is a rename or a transaction. Work that takes long calls `check()` between its
+/// steps; system calls that wait come back with `EINTR`.
+enum Interruption {
+  private static let received = Atomic<Int32>(0)
+  /// The terminal's settings while a prompt has switched its echo off; the handler may read it at any moment.
+  private static let savedTerminal = SavedTerminal()
+
+  /// Takes over SIGINT, SIGTERM and SIGHUP, except where the parent wants them ignored (`nohup`, jobs in the background),
+  /// and turns a closed pipe into an error of the write.
+  static func install() {
+    _ = received.load(ordering: .relaxed)
+    _ = savedTerminal
+    signal(SIGPIPE, SIG_IGN)
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+      var current = sigaction()
+      guard sigaction(number, nil, &current) == 0 else { continue }
+      if isIgnored(current) { continue }
+      var action = sigaction()
+      setHandler(&action) { number in Interruption.handle(number) }
+      sigaction(number, &action, nil)
+    }
+  }
+
+  /// The signal that asked the program to stop, if one has.
+  static var pending: Int32? {
+    let number = received.load(ordering: .acquiring)
+    return number == 0 ? nil : number
+  }
+
+  /// Ends the work where the program was asked to stop.
+  ///
+  /// - Parameter state: What state things are in: "nothing was changed".
+  static func check(_ state: String = "nothing was changed") throws(CommandFailure) {
+    if let number = pending { throw failure(number, state: state) }
+  }
+
+  static func failure(_ number: Int32, state: String) -> CommandFailure {
+    CommandFailure(.signal(number), "stopped by \(number == SIGINT ? "Ctrl-C" : "signal \(number)")", why: state)
+  }
+
+  /// Remembers how a terminal was, so that leaving in haste puts it back.
+  static func willChangeTerminal(_ descriptor: Int32, from settings: termios) {
+    savedTerminal.save(settings, of: descriptor)
+  }
+
+  static func didRestoreTerminal() { savedTerminal.forget() }
+
+  private static func handle(_ number: Int32) {
+    // Nothing but calls that POSIX allows in a signal handler.
+    let isFirst = received.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing).exchanged
+    if isFirst { return }
+    savedTerminal.restore()
+    _exit(128 &+ number)
+  }
+
+  private static func isIgnored(_ action: sigaction) -> Bool {
+    #if canImport(Darwin)
+      let handler = action.__sigaction_u.__sa_handler
+    #else
+      let handler = action.__sigaction_handler.sa_handler
+    #endif
+    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+  }
+
+  private static func setHandler(_ action: inout sigaction, _ handler: @convention(c) (Int32) -> Void) {
+    #if canImport(Darwin)
+      action.__sigaction_u.__sa_handler = handler
+    #else
+      action.__sigaction_handler.sa_handler = handler
+    #endif
+    // No SA_RESTART: a prompt that waits for a line must notice.
+    action.sa_flags = 0
+    sigemptyset(&action.sa_mask)
+  }
+}
+
+/// A terminal's settings at an address that never moves, for the signal handler.
+private final class SavedTerminal: Sendable {
+  private let descriptor = Atomic<Int32>(-1)
+  private nonisolated(unsafe) let settings = UnsafeMutablePointer<termios>.allocate(capacity: 1)
+
+  init() { settings.initialize(to: termios()) }
+
+  func save(_ value: termios, of terminal: Int32) {
+    settings.pointee = value
+    descriptor.store(terminal, ordering: .releasing)
+  }
+
+  func forget() { descriptor.store(-1, ordering: .releasing) }
+
+  func restore() {
+    let terminal = descriptor.load(ordering: .acquiring)
+    if terminal >= 0 { tcsetattr(terminal, TCSANOW, settings) }
+  }
+}

@@ -1,0 +1,73 @@
+/// Turns what the argument parser says into our own form of error.
+///
+/// Its errors have no public type, only a text; a text that is not known here is passed on as it is, in our case and
+/// without its full stop. Tests run every form through the real parser.
+enum ParserMessage {
+  /// - Parameters:
+  ///   - text: The parser's message: "Unknown option '--hom'. Did you mean '--home'?"
+  ///   - command: "keyhaul backup"
+  ///   - flags: The long flags that the command has.
+  static func failure(_ text: String, command: String, flags: [String]) -> CommandFailure {
+    let help = "\(command) -h"
+    if let match = text.firstMatch(of: /^Unknown option '([^']*)'/) {
+      return unknownFlag(String(match.1), flags: flags, command: command)
+    }
+    if let match = text.firstMatch(of: /^Missing value for '([^' ]*)(?: <([^>]*)>)?'/) {
+      return .usage("\(match.1) needs a value", try: match.2.map { "\(match.1) \($0.uppercased())" } ?? help)
+    }
+    if let match = text.firstMatch(of: /^Missing expected argument '(?:(-[^ ']*) )?<([^>]*)>/) {
+      let name = match.2.uppercased()
+      let missing = match.1.map { "\($0) \(name)" } ?? name
+      return .usage("\(command) needs \(missing)", try: help)
+    }
+    if let match = text.firstMatch(of: /(?s)^Unexpected argument '(.*)'$/) {
+      return .usage("\(command) takes no argument \"\(match.1)\"", try: help)
+    }
+    if let match = text.firstMatch(of: /(?s)^(\d+) unexpected arguments: '(.*)'$/) {
+      return .usage(
+        "\(command) takes fewer arguments", why: "\(match.1) are too many: \(match.2.replacing("', '", with: ", "))",
+        try: help)
+    }
+    if let match = text.firstMatch(of: /(?s)^The value '(.*)' is invalid for '(-[^' ]*)[^']*'(.*)$/) {
+      return .usage(
+        "\(match.2) cannot be \"\(match.1)\"", why: possibleValues(String(match.3)), try: help)
+    }
+    if let match = text.firstMatch(of: /(?s)^The value '(.*)' is invalid for '<([^>]*)>'(.*)$/) {
+      return .usage(
+        "\(match.2.uppercased()) cannot be \"\(match.1)\"", why: possibleValues(String(match.3)), try: help)
+    }
+    if let match = text.firstMatch(of: /(?s)^The option '([^']*)' does not take any value, but '.*' was specified/) {
+      return .usage("\(match.1) takes no value", try: "\(match.1) alone")
+    }
+    if let match = text.firstMatch(of: /^Value to be set with flag '([^']*)'.*had already been set with flag '([^']*)'/)
+    {
+      return .usage("\(match.2) and \(match.1) cannot go together", try: "one of them")
+    }
+    return .usage(plain(text), try: help)
+  }
+
+  private static func unknownFlag(_ flag: String, flags: [String], command: String) -> CommandFailure {
+    let message = "\(command) has no flag \(flag)"
+    for family in SecretFamily.allCases where flag == "--\(family.flagPrefix)" {
+      return .usage(message, why: "a \(family.noun) is never an argument", try: family.flags)
+    }
+    if flag.hasPrefix("--"), let near = EditDistance.nearest(to: flag, among: flags) {
+      return .usage(message, why: "\(near) is near", try: near)
+    }
+    return .usage(message, try: "\(command) -h")
+  }
+
+  /// "Please provide one of 'a', 'b' or 'c'." and its form of several lines.
+  private static func possibleValues(_ text: String) -> String? {
+    let quoted = text.matches(of: /'([^']*)'/).map { String($0.1) }
+    let listed = text.matches(of: /- (\S+)/).map { String($0.1) }
+    let values = quoted.isEmpty ? listed : quoted
+    return values.isEmpty ? nil : "it is \(Amounts.list(values, conjunction: "or"))"
+  }
+
+  private static func plain(_ text: String) -> String {
+    let line = text.split(separator: "\n").joined(separator: " ")
+    let start = line.prefix(1).lowercased() + line.dropFirst()
+    return start.hasSuffix(".") ? String(start.dropLast()) : start
+  }
+}

@@ -1,0 +1,176 @@
+import ArgumentParser
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The entry point: ours around the argument parser, so that every error and every help page has one form.
+@main
+struct Program {
+  let arguments: [String]
+  let environment: [String: String]
+
+  static func main() {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.first == "--version" {
+      try? ByteStream.writeAll(Array("keyhaul \(Keyhaul.version)\n".utf8), to: 1)
+      exit(0)
+    }
+    Interruption.install()
+    exit(Program(arguments: arguments, environment: ProcessInfo.processInfo.environment).run().code)
+  }
+
+  func run() -> CommandStatus {
+    if let first = arguments.first, Self.isForOtherTools(first) { return answerOtherTools() }
+    let path: VerbPath
+    do {
+      path = try VerbPath.resolve(arguments, root: Keyhaul.self)
+      if let status = try answerHelp(path) { return status }
+    } catch {
+      return unparsedSession().fail(CommandFailure(any: error))
+    }
+    let parsed: any ParsableCommand
+    do {
+      parsed = try Keyhaul.parseAsRoot(path.arguments)
+    } catch {
+      if let status = answer(error) { return status }
+      return unparsedSession().fail(
+        ParserMessage.failure(Keyhaul.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb)))
+    }
+    if let verb = parsed as? any RunnableVerb { return run(verb) }
+    return runBuiltIn(parsed)
+  }
+
+  /// What the parser brings along itself: its `help` verb.
+  private func runBuiltIn(_ command: any ParsableCommand) -> CommandStatus {
+    var command = command
+    do {
+      try command.run()
+      return .ok
+    } catch {
+      return answer(error) ?? unparsedSession().fail(.usage("a verb is missing", try: "keyhaul -h"))
+    }
+  }
+
+  private func answerOtherTools() -> CommandStatus {
+    do {
+      return runBuiltIn(try Keyhaul.parseAsRoot(arguments))
+    } catch {
+      return answer(error)
+        ?? unparsedSession().fail(
+          ParserMessage.failure(Keyhaul.message(for: error), command: "keyhaul", flags: []))
+    }
+  }
+
+  /// Shows what the parser throws as an answer: scripts and descriptions for other tools to read.
+  private func answer(_ error: any Error) -> CommandStatus? {
+    guard Keyhaul.exitCode(for: error).isSuccess else { return nil }
+    let session = unparsedSession(mayBeJSON: false)
+    do {
+      try session.say(Keyhaul.message(for: error))
+      try session.flush()
+      return .ok
+    } catch {
+      return session.fail(error)
+    }
+  }
+
+  private func run(_ verb: any RunnableVerb) -> CommandStatus {
+    let session = Session(common: verb.common, environment: environment)
+    do {
+      try verb.common.check()
+      let status = try verb.perform(in: session)
+      try session.flush()
+      return status
+    } catch {
+      return session.fail(CommandFailure(any: error))
+    }
+  }
+
+  /// Shows help or the version where that is what the arguments ask for, or all that they can mean.
+  private func answerHelp(_ path: VerbPath) throws -> CommandStatus? {
+    let session = unparsedSession(mayBeJSON: false)
+    let style = session.resultStyle
+    if path.help == nil, path.asksForVersion {
+      try session.say("keyhaul \(Keyhaul.version)")
+    } else if path.help == .full {
+      let columns = min(style.width, CommandFailure.widestText)
+      try session.say(Keyhaul.helpMessage(for: path.verb, columns: columns))
+    } else if path.help == .short || arguments.isEmpty {
+      for line in try shortHelp(path, style: style) { try session.say(line) }
+    } else if path.verb.configuration.subcommands.isEmpty {
+      return nil
+    } else {
+      throw path.missingVerb
+    }
+    try session.flush()
+    return .ok
+  }
+
+  /// Flags that the parser answers by itself, for completion scripts and manual pages.
+  private static func isForOtherTools(_ argument: String) -> Bool {
+    argument == "---completion" || argument == "--experimental-dump-help"
+      || argument.hasPrefix("--generate-completion-script")
+  }
+
+  private func shortHelp(_ path: VerbPath, style: TextStyle) throws -> [String] {
+    if let verb = path.verb as? any Verb.Type { return verb.screen.lines(style: style) }
+    if path.commands.count == 1 { return Keyhaul.shortHelp(style: style) }
+    return GroupHelp.lines(path, style: style)
+  }
+
+  /// A session for what happens before the flags are known: they are looked for by eye.
+  private func unparsedSession(mayBeJSON: Bool = true) -> Session {
+    let flags = arguments.prefix { $0 != "--" }
+    var common = CommonOptions()
+    common.json = mayBeJSON && UnparsedFlags.wantsJSON(flags)
+    common.format = nil
+    common.home = nil
+    common.quiet = false
+    common.verbose = flags.contains { $0 == "-v" || $0 == "-vv" || $0 == "--verbose" } ? 1 : 0
+    common.color = UnparsedFlags.colour(flags)
+    common.noProgress = false
+    common.noInput = true
+    common.yes = false
+    return Session(common: common, environment: environment)
+  }
+}
+
+/// The flags that decide about the form of an error, found without the parser: it may be the parser's error.
+enum UnparsedFlags {
+  static func wantsJSON(_ arguments: ArraySlice<String>) -> Bool {
+    arguments.contains("--json") || arguments.contains("--format=json")
+      || value(of: "--format", in: arguments) == "json"
+  }
+
+  static func colour(_ arguments: ArraySlice<String>) -> ColourChoice {
+    let joined = arguments.last { $0.hasPrefix("--color=") }.map { String($0.dropFirst("--color=".count)) }
+    return (joined ?? value(of: "--color", in: arguments)).flatMap { ColourChoice(rawValue: $0) } ?? .auto
+  }
+
+  private static func value(of flag: String, in arguments: ArraySlice<String>) -> String? {
+    guard let index = arguments.lastIndex(of: flag), index + 1 < arguments.endIndex else { return nil }
+    return arguments[index + 1]
+  }
+}
+
+/// The short help of a group: its verbs.
+enum GroupHelp {
+  static func lines(_ path: VerbPath, style: TextStyle) -> [String] {
+    let configuration = path.verb.configuration
+    let verbs = configuration.subcommands.map {
+      ($0.word, $0.configuration.abstract)
+    }
+    let widest = verbs.map(\.0.count).max() ?? 0
+    return [
+      style.painted(configuration.abstract + ".", .bold), "", "usage     \(path.name) <verb> [arguments] [flags]", "",
+    ]
+      + verbs.map { "  " + DisplayWidth.padded($0.0, columns: widest) + "  " + $0.1 }
+      + ["", "\"\(path.name) <verb> -h\" is the verb's page."]
+  }
+}

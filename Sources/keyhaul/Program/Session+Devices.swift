@@ -1,0 +1,67 @@
+import DataProtection
+import KeychainFormats
+import VirtualDevice
+
+extension Session {
+  /// The home folder's devices, made for this program's clock, randomness and file system.
+  func deviceHome() throws(CommandFailure) -> DeviceHome { DeviceHome(path: try homeFolder()) }
+
+  /// A device that must exist.
+  ///
+  /// - Throws: `.notFound` with the near name, `.usage` for what cannot be a name.
+  func virtualDevice(_ argument: String) throws(CommandFailure) -> VirtualDevice {
+    let home = try homeFolder()
+    guard case .device(let name, let folder) = try resolver().device(argument) else {
+      throw .usage("\(argument) is not a device", try: "keyhaul device list")
+    }
+    do throws(VirtualDeviceError) {
+      let isPath = argument.contains("/") && !argument.hasPrefix("device:")
+      let (home, deviceName) = try DeviceHome.locate(isPath ? folder : name, home: DeviceHome(path: home))
+      return try home.device(deviceName)
+    } catch {
+      throw CommandFailure(error, device: name)
+    }
+  }
+
+  /// Holds a device while the closure works with it.
+  ///
+  /// - Parameter verb: "keyhaul restore", told to whoever finds the device busy.
+  func withDevice<Value>(
+    _ argument: String, _ access: DeviceAccess, verb: String, wait: WaitTime = .none,
+    _ body: (DeviceSession) throws -> Value
+  ) throws -> Value {
+    let device = try virtualDevice(argument)
+    let session: DeviceSession
+    do throws(VirtualDeviceError) {
+      session = try device.openSession(access, verb: verb, wait: wait.duration)
+    } catch {
+      throw CommandFailure(error, device: device.name.text)
+    }
+    defer { session.end() }
+    do {
+      return try body(session)
+    } catch let error as VirtualDeviceError {
+      throw CommandFailure(error, device: device.name.text)
+    }
+  }
+}
+
+extension CommandFailure {
+  /// An error of a device, told with the name that the user knows it by.
+  init(_ error: VirtualDeviceError, device: String) {
+    let message =
+      switch error.code {
+      case .notFound: "there is no device named \(device)"
+      case .exists: "there is a device named \(device) already"
+      case .busy: "\(device) is in use"
+      case .wrongPasscode: "cannot unlock \(device): the passcode is wrong"
+      case .locked: "\(device) is locked"
+      case .damaged: "\(device) is damaged"
+      case .noPasscode: "\(device) has no passcode"
+      case .passcodeSet: "\(device) has a passcode already"
+      case .erased: "\(device) has erased itself"
+      default: "\(device): \(error.summary)"
+      }
+    self.init(CommandStatus(error.category), message, why: error.reason, try: error.advice)
+  }
+}

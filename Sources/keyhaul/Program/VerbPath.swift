@@ -1,0 +1,99 @@
+import ArgumentParser
+
+/// Which verb the arguments name, and the arguments with its words first.
+///
+/// Flags may stand before the verb; the argument parser takes a command's own flags only after its name.
+struct VerbPath {
+  /// From the root to the verb, or to as much of it as there is.
+  var commands: [any ParsableCommand.Type]
+  /// For the argument parser: the verb's words, then everything else in its order.
+  var arguments: [String]
+
+  /// What `-h` and `--help` ask for.
+  enum HelpRequest {
+    case short
+    case full
+  }
+  var help: HelpRequest?
+  var asksForVersion = false
+
+  var verb: any ParsableCommand.Type { commands[commands.count - 1] }
+  /// "keyhaul device list"
+  var name: String { commands.map { $0.word }.joined(separator: " ") }
+
+  /// - Throws: `.usage` for a word that is no verb, with the near one.
+  static func resolve(_ arguments: [String], root: any ParsableCommand.Type) throws(CommandFailure) -> VerbPath {
+    var path = VerbPath(commands: [root], arguments: [])
+    var words: [String] = []
+    var rest: [String] = []
+    var index = arguments.startIndex
+    var valueFlags: Set<String>?
+    while index < arguments.endIndex {
+      let argument = arguments[index]
+      index += 1
+      let below = path.verb.configuration.subcommands
+      if argument == "--" || below.isEmpty {
+        rest.append(argument)
+        rest += arguments[index...]
+        break
+      }
+      if argument.hasPrefix("-"), argument != "-" {
+        rest.append(argument)
+        let takingValues = valueFlags ?? FlagCatalog.valueFlags(of: root)
+        valueFlags = takingValues
+        if index < arguments.endIndex, takingValues.contains(argument) {
+          rest.append(arguments[index])
+          index += 1
+        }
+        continue
+      }
+      if argument == "help", words.isEmpty {
+        path.help = .full
+        continue
+      }
+      guard let match = below.first(where: { $0.word == argument }) else {
+        throw unknown(argument, in: path, root: root)
+      }
+      path.commands.append(match)
+      words.append(argument)
+    }
+    path.arguments = words + rest
+    let flags = rest.prefix { $0 != "--" }
+    if flags.contains("--help") {
+      path.help = .full
+    } else if flags.contains(where: asksForShortHelp) {
+      path.help = .short
+    }
+    path.asksForVersion = flags.contains("--version")
+    return path
+  }
+
+  /// The failure of a group that stands alone: `keyhaul device`.
+  var missingVerb: CommandFailure {
+    let names = verb.configuration.subcommands.map { $0.word }
+    return .usage("\(name) needs a verb", why: "it has \(Amounts.list(names))", try: "\(name) -h")
+  }
+
+  /// "-h", alone or in a cluster of flags that have no value: "-qh".
+  private static func asksForShortHelp(_ argument: String) -> Bool {
+    argument.firstMatch(of: /^-[nqvy]*h[nqvy]*$/) != nil
+  }
+
+  private static func unknown(
+    _ word: String, in path: VerbPath, root: any ParsableCommand.Type
+  ) -> CommandFailure {
+    let names = path.verb.configuration.subcommands.map { $0.word }
+    let title = HostileText.shortened(word, columns: 40)
+    let message = "\(path.name) has no verb \"\(title)\""
+    if let near = EditDistance.nearest(to: word, among: names) {
+      return .usage(message, why: "\"\(near)\" is near", try: "\(path.name) \(near)")
+    }
+    for group in root.configuration.subcommands {
+      let below = group.configuration.subcommands.map { $0.word }
+      if below.contains(word) {
+        return .usage(message, why: "\"\(word)\" is a verb of \(group.word)", try: "keyhaul \(group.word) \(word)")
+      }
+    }
+    return .usage(message, why: "it has \(Amounts.list(names))", try: "\(path.name) -h")
+  }
+}

@@ -1,0 +1,84 @@
+extension Explanation {
+  /// Every exit code, in their order. Unknown codes mean failure.
+  static let exitCodes: [Explanation] = CommandStatus.fixed.map(page) + [page(.signal(2))]
+
+  private static func page(_ status: CommandStatus) -> Explanation {
+    switch status {
+    case .ok:
+      of(
+        status, "done", "The work is done. Items that stay behind by a rule are announced, and are no error.",
+        "The result is on standard output.", "Go on.")
+    case .failed:
+      of(
+        status, "an error without a code of its own", "Something stopped the work that no other code stands for.",
+        "Nothing was changed, or the message says what was. No partial output file is left.", "Read the message.")
+    case .differs:
+      of(
+        status, "a difference was found", "With --exit-code, plan found items that do not migrate.",
+        "The report is complete.", "Read the report.")
+    case .partial:
+      of(
+        status, "done, but something is damaged or missing",
+        "The work was carried through; some items or files could "
+          + "not be read. Items that stay behind by a rule do not count.", "The rest is safe.", "Read the report.")
+    case .noMatch:
+      of(
+        status, "nothing matched", "No item has the attributes that were asked for.", "Nothing was changed.",
+        "Ask for less.")
+    case .notFound:
+      of(
+        status, "the device or archive does not exist",
+        "There is nothing of that name in the home folder, or at that "
+          + "path.", "Nothing was changed.", "Check the name; \"keyhaul device list\" shows the devices.")
+    case .busy:
+      of(
+        status, "another process holds the device", "One process at a time works on a device.",
+        "Nothing was changed.", "Try again, or let --wait 30s do so.")
+    case .wrongPassword:
+      of(
+        status, "the password or passcode is wrong, or there is none",
+        "No key opens with what was given; or nothing "
+          + "was given, and there is no terminal to ask on. A keybag whose salt or counts are damaged looks the same.",
+        "Nothing was changed.", "Give the password that was set when the backup was made.")
+    case .damaged:
+      of(
+        status, "the archive's bytes are not what was written",
+        "A check inside the archive failed, or it is cut short.",
+        "Nothing was changed.", "Use another copy.")
+    case .refused:
+      of(
+        status, "not a backup, hostile or unsupported",
+        "The file asks for something that no real backup does, is over a "
+          + "limit, or has an unknown version.", "Nothing was read into a device, nothing was written.",
+        "Do not trust the file.")
+    case .locked:
+      of(
+        status, "the device must be unlocked first",
+        "The keys of some classes exist in memory only while the device is "
+          + "unlocked.", "Nothing was changed.", "Unlock it with \"keyhaul device unlock\".")
+    case .stalePlan:
+      of(
+        status, "the archive or the device changed since the plan",
+        "A saved plan names the archive's digest and the "
+          + "device's revision; one of them is another now, or a decision would be.", "Nothing was changed.",
+        "Plan again.")
+    case .usage:
+      of(
+        status, "wrong arguments",
+        "A verb, a flag or a value is not what the program takes, or a question needed --yes.",
+        "Nothing was changed.", "Correct the call; -h shows the verb's page.")
+    case .signal:
+      Explanation(
+        id: status.id, title: "ended by a signal",
+        rule: "The exit code is 128 and the signal's number: 130 is Ctrl-C.",
+        effect: "The first Ctrl-C stops and rolls back; the second leaves at once. Both are safe.",
+        advice: "Run it again.")
+    }
+  }
+
+  private static func of(
+    _ status: CommandStatus, _ title: String, _ rule: String, _ effect: String, _ advice: String
+  ) -> Explanation {
+    Explanation(id: status.id, code: status.code, title: title, rule: rule, effect: effect, advice: advice)
+  }
+}

@@ -1,0 +1,73 @@
+import DataProtection
+import KeychainFormats
+import KeychainStore
+import VirtualDevice
+
+/// Errors of a device's keychain, told with the item and the device that the user named, and with the result code that
+/// an app gets on iOS.
+enum ItemFailure {
+  /// Why an item could not be added.
+  static func adding(_ item: KeychainItem, _ error: VirtualDeviceError, to device: String) -> CommandFailure {
+    let protection = item.protection ?? .whenUnlocked
+    switch code(of: error) {
+    case .duplicateItem:
+      let same = item.kind == .internetPassword ? "server, account, protocol, port, path" : "service, account"
+      return CommandFailure(
+        .failed, "\(device) has this item already",
+        why:
+          "\(ItemText.nounWithArticle(item.kind)) with the same \(same) and access group is there (errSecDuplicateItem, -25299)",
+        try: "another --account, or look at it with \"keyhaul item find \(device)\"")
+    case .interactionNotAllowed:
+      return CommandFailure(
+        .locked, "\(device) is locked, so the item cannot be sealed",
+        why: "the key for \"\(protection.phrase)\" is not in memory (errSecInteractionNotAllowed, -25308)",
+        try: "keyhaul device unlock \(device)")
+    case .authFailed:
+      return CommandFailure(
+        .failed, "\(device) has no passcode, and the item needs one",
+        why: "the key for \"\(protection.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
+        try: "keyhaul device passcode set \(device), or another --protection")
+    default:
+      return other(error, "cannot add the item to \(device)", device: device)
+    }
+  }
+
+  /// Why a search ended.
+  static func finding(_ error: VirtualDeviceError, on held: DeviceSession) -> CommandFailure {
+    let device = held.name
+    guard code(of: error) == .interactionNotAllowed else {
+      return other(error, "cannot search \(device)", device: device)
+    }
+    return CommandFailure(
+      .locked, "\(device) is locked, so not all that matches can be read", why: lockedItems(of: held) ?? error.reason,
+      try: "keyhaul device unlock \(device)")
+  }
+
+  /// "11 items are protected "when unlocked"; their keys are not in memory"
+  private static func lockedItems(of held: DeviceSession) -> String? {
+    guard let summaries = try? held.keychain.rowSummaries(includingTombstones: false) else { return nil }
+    let protections = summaries.compactMap(\.protection).filter { !held.classKeys.hasKey(of: $0.keyClass) }
+    guard !protections.isEmpty else { return nil }
+    // "when unlocked" stands for "when unlocked, this device" too: the lock does not tell them apart.
+    let phrases = protections.map { $0.phrase.replacing(", this device", with: "") }
+    let distinct = Set(phrases).sorted().map { "\"\($0)\"" }
+    let kinds = Amounts.list(distinct, conjunction: "or")
+    let (verb, owner) = protections.count == 1 ? ("is", "its key is") : ("are", "their keys are")
+    return "\(Amounts.count(protections.count, "item")) \(verb) protected \(kinds); \(owner) not in memory"
+  }
+
+  private static func code(of error: VirtualDeviceError) -> KeychainStoreError.Code? {
+    (error.underlying as? KeychainStoreError)?.code
+  }
+
+  private static func other(_ error: VirtualDeviceError, _ subject: String, device: String) -> CommandFailure {
+    error.underlying == nil ? CommandFailure(error, device: device) : CommandFailure(error, doing: subject)
+  }
+}
+
+extension ItemText {
+  /// "an internet password"
+  static func nounWithArticle(_ kind: ItemKind) -> String {
+    (kind == .internetPassword ? "an " : "a ") + noun(kind)
+  }
+}

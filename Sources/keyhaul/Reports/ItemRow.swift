@@ -1,0 +1,57 @@
+import KeychainFormats
+import KeychainStore
+import Migration
+
+/// A row of a search's result: an item, or what is left of one.
+enum ItemRow {
+  case item(StoredItem)
+  case unreadable(KeychainRow)
+
+  /// In the order of the kinds, then of the rows: as a backup numbers them.
+  static func all(of found: FoundItems) -> [ItemRow] {
+    let rows = found.items.map(ItemRow.item) + found.undecodable.map(ItemRow.unreadable)
+    return rows.sorted { left, right in
+      let (left, right) = (left.summary.reference, right.summary.reference)
+      return (order(left.kind), left.rowID) < (order(right.kind), right.rowID)
+    }
+  }
+
+  private static func order(_ kind: ItemKind) -> Int { ItemKind.allCases.firstIndex(of: kind) ?? 0 }
+
+  var summary: RowSummary {
+    switch self {
+    case .item(let stored): stored.summary
+    case .unreadable(let row): row.summary
+    }
+  }
+
+  var stored: StoredItem? { if case .item(let stored) = self { stored } else { nil } }
+
+  /// What a person knows it by. Hostile.
+  var identity: ItemIdentity {
+    switch self {
+    case .item(let stored): ItemIdentity(stored.item)
+    case .unreadable(let row): ItemIdentity(sealed: row.summary.kind, accessGroup: row.summary.accessGroup)
+    }
+  }
+
+  var protection: ProtectionClass? {
+    switch self {
+    case .item(let stored): stored.item.protection
+    case .unreadable(let row): row.summary.protection
+    }
+  }
+
+  var modificationDate: KeychainDate? {
+    switch self {
+    case .item(let stored): stored.item.modificationDate
+    case .unreadable(let row): row.summary.modificationDate
+    }
+  }
+
+  /// Why it cannot be read, in words.
+  var faultText: String? {
+    guard case .unreadable(let row) = self, case .undecodable(let reason)? = row.fault else { return nil }
+    return reason
+  }
+}

@@ -1,0 +1,40 @@
+import KeychainFormats
+import KeychainStore
+import Migration
+
+/// The table of `item find`.
+enum ItemTable {
+  static func table(of rows: [ItemRow]) -> Table {
+    var table = Table([
+      .init("KIND"), .init(nameTitle(of: Set(rows.map(\.summary.kind))), flexible: true),
+      .init("ACCOUNT", flexible: true), .init("PROTECTION"), .init("CHANGED"),
+    ])
+    for row in rows {
+      table.add([
+        ItemText.kind(row.summary.kind), name(of: row), row.identity.account ?? "", ItemText.protection(row.protection),
+        row.modificationDate.map(TimeText.localWithoutZone) ?? "–",
+      ])
+    }
+    return table
+  }
+
+  /// Items of one kind have one attribute that names them; a mixed table has a column for all of these.
+  private static func nameTitle(of kinds: Set<ItemKind>) -> String {
+    guard let kind = kinds.first, kinds.count == 1 else { return "NAME" }
+    return switch kind {
+    case .genericPassword: "SERVICE"
+    case .internetPassword: "SERVER"
+    case .certificate, .key: "LABEL"
+    }
+  }
+
+  private static func name(of row: ItemRow) -> String {
+    guard row.stored != nil else { return "(cannot be read)" }
+    let identity = row.identity
+    return switch row.summary.kind {
+    case .genericPassword: identity.service ?? ""
+    case .internetPassword: identity.server ?? ""
+    case .certificate, .key: identity.label ?? ""
+    }
+  }
+}

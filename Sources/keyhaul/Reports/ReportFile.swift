@@ -1,0 +1,65 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A report on its way into a file: whole under its name, or not there at all.
+enum ReportFile {
+  /// Writes beside the target, syncs, and renames. The file is readable by its owner alone: it names accounts.
+  static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
+    let temporary = "\(path).\(getpid()).tmp"
+    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw failure(path, .last) }
+    var written: SystemError?
+    do {
+      try ByteStream.writeAll(bytes, to: descriptor)
+      if fsync(descriptor) != 0 { written = .last }
+    } catch {
+      written = error
+    }
+    if close(descriptor) != 0, written == nil { written = .last }
+    if written == nil, rename(temporary, path) != 0 { written = .last }
+    guard let written else { return }
+    unlink(temporary)
+    throw failure(path, written)
+  }
+
+  /// Refuses an output that is one of the inputs, by whatever name.
+  static func check(_ output: String, differsFrom inputs: [String]) throws(CommandFailure) {
+    var target = stat()
+    let exists = stat(output, &target) == 0
+    for input in inputs {
+      var source = stat()
+      let isSame =
+        exists && stat(input, &source) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino
+      if isSame || input == output {
+        throw .usage(
+          "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
+      }
+    }
+  }
+
+  private static func failure(_ path: String, _ error: SystemError) -> CommandFailure {
+    CommandFailure(
+      .failed, "could not write \(path)", why: error.reason,
+      try: error.isDiskFull ? "free space and run it again; no partial file was left" : "another name after -o")
+  }
+}
+
+extension Session {
+  /// Puts a document where `-o` says: a file, or standard output for "-" and for no `-o` at all.
+  func write(_ document: JSONValue, to path: String?) throws(CommandFailure) {
+    let text = document.text() + "\n"
+    guard let path, path != "-" else { return try writeRaw(Array(text.utf8)) }
+    try ReportFile.write(Array(text.utf8), to: path)
+  }
+
+  /// Refuses to show bytes on a terminal that are not meant for eyes.
+  func refuseTerminal(for what: String) throws(CommandFailure) {
+    guard resultIsOnTerminal else { return }
+    throw .usage("\(what) is not shown on a terminal", why: "it is binary", try: "-o FILE, or a pipe")
+  }
+}

@@ -1,0 +1,28 @@
+/// The kinds of secret that a verb may ask for. A device's passcode is not a backup's password, so each has its own
+/// flags, and every prompt says which it wants and whose.
+enum SecretFamily: String, CaseIterable, Sendable {
+  case password
+  case newPassword = "new-password"
+  case passcode
+  case newPasscode = "new-passcode"
+  case secret
+  case deviceKey = "device-key"
+
+  /// What flags start with, after the two hyphens.
+  var flagPrefix: String { rawValue }
+
+  /// How prompts and errors call it: "new password".
+  var noun: String { rawValue.replacing("-", with: " ") }
+
+  /// The environment may name a source for the password of a backup alone.
+  var hasEnvironment: Bool { self == .password }
+
+  /// Bytes of an item are kept as they are; what a person types or saves ends in a newline that is not meant.
+  var isTakenAsItIs: Bool { self == .secret || self == .deviceKey }
+
+  /// "--password-file, --password-fd or --password-command"
+  var flags: String {
+    let endings = self == .deviceKey ? ["file", "fd"] : ["file", "fd", "command"]
+    return Amounts.list(endings.map { "--\(flagPrefix)-\($0)" }, conjunction: "or")
+  }
+}

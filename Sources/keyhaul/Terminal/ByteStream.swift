@@ -1,0 +1,54 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Where bytes leave the program: a descriptor, written whole or not at all for what the caller can tell.
+final class ByteStream {
+  /// Bytes that wait are written once there are this many.
+  static let bufferByteCount = 32_768
+
+  let descriptor: Int32
+  private var waiting: [UInt8] = []
+
+  init(descriptor: Int32) { self.descriptor = descriptor }
+
+  /// Takes the bytes; they may wait until `flush`.
+  func write(_ bytes: some Collection<UInt8>) throws(SystemError) {
+    waiting.append(contentsOf: bytes)
+    if waiting.count >= Self.bufferByteCount { try flush() }
+  }
+
+  /// Writes what waits. Interrupted and partial writes are carried on; what failed is not tried again.
+  func flush() throws(SystemError) {
+    guard !waiting.isEmpty else { return }
+    let bytes = waiting
+    waiting.removeAll(keepingCapacity: true)
+    try Self.writeAll(bytes, to: descriptor)
+  }
+
+  static func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
+    var offset = 0
+    while offset < bytes.count {
+      let written = bytes.withUnsafeBytes { buffer in
+        posixWrite(descriptor, UnsafeRawBufferPointer(rebasing: buffer[offset...]))
+      }
+      if written >= 0 {
+        offset += written
+        continue
+      }
+      let error = SystemError.last
+      if error.code == EINTR { continue }
+      guard error.code == EAGAIN || error.code == EWOULDBLOCK else { throw error }
+      var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+      _ = poll(&ready, 1, -1)
+    }
+  }
+}
+
+private func posixWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+  write(descriptor, bytes.baseAddress, bytes.count)
+}

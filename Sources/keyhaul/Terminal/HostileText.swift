@@ -1,0 +1,54 @@
+/// Names that come out of a backup, or off the command line, made safe to show.
+///
+/// Such a name may try to move the cursor, recolour the terminal, reverse the text behind it or hide a part of itself.
+/// Everything that is not plainly visible is spelled `\u{202E}`; machine-readable output keeps names whole.
+enum HostileText {
+  /// The name with everything escaped that a terminal would act on or not show.
+  static func shown(_ text: String) -> String {
+    guard !text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else { return text }
+    var result = ""
+    var previous: Unicode.Scalar?
+    let scalars = text.unicodeScalars
+    for index in scalars.indices {
+      let scalar = scalars[index]
+      if scalar == "\\", scalars[scalars.index(after: index)...].starts(with: "u{".unicodeScalars) {
+        result += escape(scalar)
+      } else if isHarmless(scalar, after: previous) {
+        result.unicodeScalars.append(scalar)
+      } else {
+        result += escape(scalar)
+      }
+      previous = scalar
+    }
+    return result
+  }
+
+  /// The start of a name for an error's text, which is escaped where it is shown.
+  static func shortened(_ text: String, columns: Int) -> String {
+    DisplayWidth.cut(String(text.unicodeScalars.prefix(columns * 8)), columns: columns, ellipsis: "…")
+  }
+
+  /// The name, safe to show and at most this many columns wide.
+  static func shown(_ text: String, columns: Int, ellipsis: String = "…") -> String {
+    // A name may be a megabyte long: no more of it is looked at than could be shown.
+    let start = String(text.unicodeScalars.prefix(columns * 8 + 8))
+    return DisplayWidth.cut(shown(start), columns: columns, ellipsis: ellipsis)
+  }
+
+  static func escape(_ scalar: Unicode.Scalar) -> String {
+    "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
+  }
+
+  private static func isHarmless(_ scalar: Unicode.Scalar, after previous: Unicode.Scalar?) -> Bool {
+    let properties = scalar.properties
+    switch properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
+      return false
+    default:
+      break
+    }
+    // The variation selector that asks for an emoji's coloured form is part of many ordinary names.
+    if scalar == "\u{FE0F}", let previous, previous.properties.isEmoji { return true }
+    return !properties.isDefaultIgnorableCodePoint
+  }
+}

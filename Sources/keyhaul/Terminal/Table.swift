@@ -1,0 +1,63 @@
+/// Rows under a heading, as wide as they need to be and no wider than the terminal.
+///
+/// Cells are names and may be hostile: they are escaped here. Where the table is too wide, the widest flexible column
+/// gives way first and its cells are cut with an ellipsis.
+struct Table {
+  struct Column {
+    let title: String
+    var isRightAligned = false
+    /// Whether cells may be cut where the table is too wide.
+    var isFlexible = false
+
+    init(_ title: String, rightAligned: Bool = false, flexible: Bool = false) {
+      self.title = title
+      self.isRightAligned = rightAligned
+      self.isFlexible = flexible
+    }
+  }
+
+  /// Below this, cutting a column would leave nothing to recognise.
+  static let narrowestColumn = 8
+
+  let columns: [Column]
+  private(set) var rows: [[String]] = []
+
+  init(_ columns: [Column]) { self.columns = columns }
+
+  /// Adds a row. Missing cells are empty, surplus cells are left out.
+  mutating func add(_ cells: [String]) {
+    rows.append(columns.indices.map { $0 < cells.count ? cells[$0] : "" })
+  }
+
+  /// The heading, then the rows, without trailing spaces.
+  func lines(style: TextStyle) -> [String] {
+    let cells = rows.map { row in row.map { style.adapted(HostileText.shown($0)) } }
+    var widths = columns.indices.map { index in
+      cells.reduce(DisplayWidth.columns(of: columns[index].title)) {
+        max($0, DisplayWidth.columns(of: $1[index]))
+      }
+    }
+    fit(&widths, into: style.width)
+
+    func line(_ cells: [String]) -> String {
+      let padded = columns.indices.map { index in
+        DisplayWidth.padded(
+          DisplayWidth.cut(cells[index], columns: widths[index], ellipsis: style.ellipsis),
+          columns: widths[index], rightAligned: columns[index].isRightAligned)
+      }
+      let text = padded.joined(separator: "  ")
+      return String(text.dropLast(text.reversed().prefix { $0 == " " }.count))
+    }
+    return [style.painted(line(columns.map(\.title)), .bold)] + cells.map(line)
+  }
+
+  private func fit(_ widths: inout [Int], into limit: Int) {
+    var excess = widths.reduce(0, +) + 2 * max(0, widths.count - 1) - limit
+    while excess > 0 {
+      let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > Self.narrowestColumn }
+      guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { return }
+      widths[widest] -= 1
+      excess -= 1
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import KeychainFormats
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Moments as text: local with its zone for people, RFC 3339 in UTC for programs.
+enum TimeText {
+  /// "2026-11-20 18:04 CET" in the zone of this machine (`TZ`).
+  static func local(_ date: KeychainDate) -> String {
+    guard let fields = fields(of: date, using: localtime_r) else { return "an unknown time" }
+    let zone = fields.tm_zone.map { String(cString: $0) } ?? ""
+    return zone.isEmpty ? minutes(fields) : minutes(fields) + " " + zone
+  }
+
+  /// "2026-11-20 18:04", for columns, where the zone would stand on each line.
+  static func localWithoutZone(_ date: KeychainDate) -> String {
+    fields(of: date, using: localtime_r).map(minutes) ?? "?"
+  }
+
+  /// "2026-11-20" in the zone of this machine.
+  static func localDay(_ date: KeychainDate) -> String {
+    String(localWithoutZone(date).prefix { $0 != " " })
+  }
+
+  /// "2026-11-20T18:04:10Z", with as many digits after the seconds as the date has, up to nanoseconds.
+  ///
+  /// - Returns: `nil` for a date outside the years 0 to 9999, which RFC 3339 has no form for.
+  static func rfc3339(_ date: KeychainDate) -> String? {
+    let total = date.secondsSince1970
+    guard total.isFinite else { return nil }
+    let whole = total.rounded(.down)
+    var seconds = whole
+    var nanoseconds = Int(((total - whole) * 1_000_000_000).rounded())
+    if nanoseconds >= 1_000_000_000 {
+      nanoseconds = 0
+      seconds += 1
+    }
+    guard let fields = fields(of: KeychainDate(secondsSince1970: seconds), using: gmtime_r),
+      (0...9999).contains(fields.tm_year + 1900)
+    else { return nil }
+    let clock = "\(day(fields))T\(two(fields.tm_hour)):\(two(fields.tm_min)):\(two(fields.tm_sec))"
+    guard nanoseconds > 0 else { return clock + "Z" }
+    var fraction = String(nanoseconds)
+    fraction = String(repeating: "0", count: 9 - fraction.count) + fraction
+    while fraction.hasSuffix("0") { fraction.removeLast() }
+    return "\(clock).\(fraction)Z"
+  }
+
+  private static func fields(
+    of date: KeychainDate,
+    using convert: (UnsafePointer<time_t>?, UnsafeMutablePointer<tm>?) -> UnsafeMutablePointer<tm>?
+  ) -> tm? {
+    guard let seconds = time_t(exactly: date.secondsSince1970.rounded(.down)) else { return nil }
+    var result = tm()
+    return withUnsafePointer(to: seconds) { convert($0, &result) } == nil ? nil : result
+  }
+
+  private static func minutes(_ fields: tm) -> String {
+    "\(day(fields)) \(two(fields.tm_hour)):\(two(fields.tm_min))"
+  }
+
+  private static func day(_ fields: tm) -> String {
+    let year = String(Int(fields.tm_year) + 1900)
+    let padding = String(repeating: "0", count: max(0, 4 - year.count))
+    return "\(padding)\(year)-\(two(fields.tm_mon + 1))-\(two(fields.tm_mday))"
+  }
+
+  private static func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+
+/// `keyhaul completions SHELL`: the script that teaches a shell our verbs and flags.
+struct Completions: RunnableVerb {
+  enum Shell: String, CaseIterable, ExpressibleByArgument {
+    case bash
+    case zsh
+    case fish
+
+    var parserShell: CompletionShell {
+      switch self {
+      case .bash: .bash
+      case .zsh: .zsh
+      case .fish: .fish
+      }
+    }
+  }
+
+  static let screen = HelpScreen(
+    sentence: "Print the completion script of a shell",
+    usage: "keyhaul completions SHELL",
+    examples: [
+      "keyhaul completions bash > ~/.local/share/bash-completion/completions/keyhaul",
+      "keyhaul completions fish > ~/.config/fish/completions/keyhaul.fish",
+    ],
+    flags: [])
+  static let configuration = described(as: "completions")
+
+  @Argument(help: "bash, zsh or fish.") var shell: Shell
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let script = Keyhaul.completionScript(for: shell.parserShell)
+    if session.isJSON {
+      try session.answer(
+        ["format": "completion-script/1", "shell": .string(shell.rawValue), "script": .string(script)])
+    } else {
+      try session.writeRaw(Array((script.hasSuffix("\n") ? script : script + "\n").utf8))
+    }
+    return .ok
+  }
+}

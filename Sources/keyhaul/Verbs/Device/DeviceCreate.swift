@@ -1,0 +1,69 @@
+import ArgumentParser
+import DataProtection
+import VirtualDevice
+
+/// `keyhaul device create`: a new virtual device.
+struct DeviceCreate: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Create a virtual device",
+    usage: "keyhaul device create NAME [--model M] [--ios V] [--from FIXTURE]",
+    examples: [
+      "keyhaul device create old-phone --passcode-file ~/.pin", "keyhaul device create old-phone --from old-phone",
+    ],
+    flags: [
+      ("--model M", "its product type (default iPhone15,2)"), ("--ios V", "its version of iOS (default 18.1)"),
+      ("--from FIXTURE", "fill it from a description: a path, or \(FixtureSource.bundledNames)"),
+      ("--passcode-file PATH", "set a passcode; also -fd, -command"),
+      ("--erase-after-failures", "ten wrong passcodes erase it"),
+    ])
+  static let configuration = described(as: "create")
+
+  @Argument(help: "The device's name.") var name: String
+  @Option(help: ArgumentHelp("The product type (default iPhone15,2).", valueName: "type")) var model: String?
+  @Option(help: ArgumentHelp("The version of iOS (default 18.1).", valueName: "version")) var ios: String?
+  @Option(
+    help: ArgumentHelp(
+      "Fill it from a description: a path, or \(FixtureSource.bundledNames).",
+      discussion: FixtureSource.passcodes, valueName: "fixture"),
+    completion: .file(extensions: ["json"]))
+  var from: String?
+  @Flag(help: "Have the device erase itself after ten wrong passcodes.") var eraseAfterFailures = false
+  @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let (home, deviceName) = try place(in: session)
+    let newDevice = try NewDevice(
+      name: deviceName, fixture: from.map { try FixtureSource.load($0) }, productType: model, productVersion: ios,
+      eraseAfterFailures: eraseAfterFailures ? DeviceOptions.standardEraseAfterFailures : nil)
+    let secret: Secret?
+    if passcode.isGiven {
+      secret = try session.password(passcode, of: deviceName.text, isNew: true)
+    } else {
+      secret = nil
+    }
+    if dryRun.dryRun {
+      let report = try newDevice.rehearse(in: home, passcode: secret)
+      try session.announce("Would create \(deviceName) (\(report.summary)).")
+      if session.isJSON { try session.answer(report.document([("dry_run", true)])) }
+    } else {
+      let report = try newDevice.create(in: home, passcode: secret)
+      try session.announce("Created \(deviceName) (\(report.summary)).")
+      if session.isJSON { try session.answer(report.document()) }
+    }
+    return .ok
+  }
+
+  /// Where the device will be: under its name in the home folder, or at a path.
+  private func place(in session: Session) throws(CommandFailure) -> (home: DeviceHome, name: DeviceName) {
+    let isPath = name.contains("/") && !name.hasPrefix("device:")
+    let home = DeviceHome(path: isPath ? "." : try session.homeFolder())
+    let argument = isPath ? name : try session.resolver().deviceName(name)
+    do throws(VirtualDeviceError) {
+      return try DeviceHome.locate(argument, home: home)
+    } catch {
+      throw CommandFailure(error, device: argument)
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import VirtualDevice
+
+/// `keyhaul device erase`: empty, with the same hardware.
+struct DeviceErase: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Erase all content of a device, keeping its hardware",
+    usage: "keyhaul device erase NAME",
+    examples: ["keyhaul device erase old-phone", "keyhaul device erase old-phone --yes"],
+    flags: [HelpScreen.yesFlag, HelpScreen.dryRunFlag])
+  static let configuration = described(as: "erase")
+
+  @Argument(help: "The device.") var device: String
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let verb = "keyhaul device erase"
+    let before = try session.withDevice(device, .reading, verb: verb, wait: wait.wait) { try DeviceReport($0) }
+    let (name, count) = (before.name, before.itemCount ?? 0)
+    let items = count == 0 ? "no items" : Amounts.count(count, "item")
+    if dryRun.dryRun {
+      try session.announce("Would erase \(name), with \(items), for good.")
+      if session.isJSON { try session.answer(before.document([("dry_run", true), ("erased_items", .count(count))])) }
+      return .ok
+    }
+    try session.confirm("Erase \(name), with \(items), for good?", refusal: "erasing \(name), with \(items),")
+    let report = try session.withDevice(device, .writing, verb: verb, wait: wait.wait) { held in
+      try held.requireUnchanged(since: before.record.revision)
+      try held.erase()
+      return try DeviceReport(held)
+    }
+    try session.announce("Erased \(name), with \(items); the hardware is the same, and no passcode is set.")
+    if session.isJSON { try session.answer(report.document([("erased_items", .count(count))])) }
+    return .ok
+  }
+}

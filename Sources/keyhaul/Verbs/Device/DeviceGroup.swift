@@ -1,0 +1,21 @@
+import ArgumentParser
+
+/// `keyhaul device …`
+struct DeviceGroup: VerbGroup {
+  static let configuration = CommandConfiguration(
+    commandName: "device", abstract: "Create and handle virtual devices", usage: "keyhaul device <verb> [arguments]",
+    subcommands: [
+      DeviceCreate.self, DeviceList.self, DeviceShow.self, DeviceLock.self, DeviceUnlock.self, DeviceRestart.self,
+      DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self,
+    ],
+    helpNames: .long)
+}
+
+/// `keyhaul device passcode …`
+struct DevicePasscodeGroup: VerbGroup {
+  static let configuration = CommandConfiguration(
+    commandName: "passcode", abstract: "Set, change or remove a device's passcode",
+    usage: "keyhaul device passcode <verb> NAME",
+    subcommands: [DevicePasscodeSet.self, DevicePasscodeChange.self, DevicePasscodeRemove.self],
+    helpNames: .long)
+}

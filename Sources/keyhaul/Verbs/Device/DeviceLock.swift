@@ -1,0 +1,26 @@
+import ArgumentParser
+import VirtualDevice
+
+/// `keyhaul device lock`: the keys of "when unlocked" leave memory.
+struct DeviceLock: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Lock a virtual device",
+    usage: "keyhaul device lock NAME",
+    examples: ["keyhaul device lock old-phone"],
+    flags: [HelpScreen.waitFlag])
+  static let configuration = described(as: "lock")
+
+  @Argument(help: "The device.") var device: String
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let report = try session.withDevice(device, .writing, verb: "keyhaul device lock", wait: wait.wait) { held in
+      try held.lock()
+      session.detail("\(held.name) is locked")
+      return try DeviceReport(held)
+    }
+    if session.isJSON { try session.answer(report.document()) }
+    return .ok
+  }
+}

@@ -1,0 +1,48 @@
+import ArgumentParser
+import VirtualDevice
+
+/// `keyhaul device passcode change`: another passcode.
+struct DevicePasscodeChange: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Change the passcode of a device",
+    usage: "keyhaul device passcode change NAME",
+    examples: [
+      "keyhaul device passcode change old-phone",
+      "keyhaul device passcode change old-phone --passcode-file ~/.pin --new-passcode-file ~/.new",
+    ],
+    flags: [
+      HelpScreen.passcodeFlag, ("--new-passcode-file PATH", "read the new one from a file; also -fd, -command"),
+      HelpScreen.dryRunFlag,
+    ])
+  static let configuration = described(as: "change")
+
+  @Argument(help: "The device.") var device: String
+  @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
+  @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let verb = "keyhaul device passcode change"
+    let before = try session.withDevice(device, .reading, verb: verb, wait: wait.wait) { held in
+      try held.requireChangeablePasscode()
+      return try DeviceReport(held)
+    }
+    let name = before.name
+    let old = try session.password(passcode, of: name)
+    let new = try session.password(newPasscode, of: name, isNew: true)
+    if dryRun.dryRun {
+      try session.announce("Would change the passcode of \(name).")
+      if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
+      return .ok
+    }
+    let report = try session.withDevice(device, .writing, verb: verb, wait: wait.wait) { held in
+      try held.changePasscode(from: old, to: new)
+      return try DeviceReport(held)
+    }
+    try session.announce("Changed the passcode of \(name).")
+    if session.isJSON { try session.answer(report.document()) }
+    return .ok
+  }
+}

@@ -1,0 +1,63 @@
+import ArgumentParser
+import KeychainFormats
+import KeychainStore
+import VirtualDevice
+
+/// `keyhaul device passcode remove`: destroys the items that need a passcode, for good.
+struct DevicePasscodeRemove: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Remove the passcode, and the items that need one",
+    usage: "keyhaul device passcode remove NAME",
+    examples: ["keyhaul device passcode remove old-phone"],
+    flags: [HelpScreen.passcodeFlag, HelpScreen.yesFlag, HelpScreen.dryRunFlag])
+  static let configuration = described(as: "remove")
+
+  @Argument(help: "The device.") var device: String
+  @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let verb = "keyhaul device passcode remove"
+    let (before, doomed) = try session.withDevice(device, .reading, verb: verb, wait: wait.wait) { held in
+      try held.requireChangeablePasscode()
+      return (try DeviceReport(held), try held.passcodeOnlyItemCount())
+    }
+    let name = before.name
+    let items = Amounts.count(doomed, "passcode-only item")
+    if dryRun.dryRun {
+      _ = try session.password(passcode, of: name)
+      try session.announce(
+        "Would remove the passcode of \(name); \(doomed == 0 ? "no item needs it" : "\(items) would be destroyed").")
+      if session.isJSON {
+        try session.answer(before.document([("dry_run", true), ("destroyed_items", .count(doomed))]))
+      }
+      return .ok
+    }
+    if doomed > 0 {
+      try session.confirm(
+        "Remove the passcode of \(name) and destroy \(items) for good?",
+        refusal: "removing the passcode of \(name), which destroys \(items),")
+    }
+    let secret = try session.password(passcode, of: name)
+    let (report, destroyed) = try session.withDevice(device, .writing, verb: verb, wait: wait.wait) { held in
+      try held.requireUnchanged(since: before.record.revision)
+      let destroyed = try held.removePasscode(secret)
+      return (try DeviceReport(held), destroyed)
+    }
+    let end =
+      destroyed == 0
+      ? "no item needed it" : "\(Amounts.count(destroyed, "passcode-only item")) \(destroyed == 1 ? "is" : "are") gone"
+    try session.announce("Removed the passcode of \(name); \(end).")
+    if session.isJSON { try session.answer(report.document([("destroyed_items", .count(destroyed))])) }
+    return .ok
+  }
+}
+
+extension DeviceSession {
+  /// How many items go when the passcode does. Needs no key.
+  fileprivate func passcodeOnlyItemCount() throws -> Int {
+    try keychain.rowSummaries(includingTombstones: false).count { $0.protection == .whenPasscodeSetThisDeviceOnly }
+  }
+}

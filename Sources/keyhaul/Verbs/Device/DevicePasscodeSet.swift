@@ -1,0 +1,43 @@
+import ArgumentParser
+import VirtualDevice
+
+/// `keyhaul device passcode set`: a passcode where there is none.
+struct DevicePasscodeSet: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Set the passcode of a device that has none",
+    usage: "keyhaul device passcode set NAME",
+    examples: [
+      "keyhaul device passcode set old-phone", "keyhaul device passcode set old-phone --new-passcode-file ~/.pin",
+    ],
+    flags: [("--new-passcode-file PATH", "read the passcode from a file; also -fd, -command"), HelpScreen.dryRunFlag])
+  static let configuration = described(as: "set")
+
+  @Argument(help: "The device.") var device: String
+  @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let verb = "keyhaul device passcode set"
+    let before = try session.withDevice(device, .reading, verb: verb, wait: wait.wait) { try DeviceReport($0) }
+    let name = before.name
+    guard before.isPasscodeSet == false else {
+      let error = VirtualDeviceError(.passcodeSet, name, "setting one is for devices that have none")
+      throw CommandFailure(error, device: name)
+    }
+    let secret = try session.password(newPasscode, of: name, isNew: true)
+    if dryRun.dryRun {
+      try session.announce("Would set the passcode of \(name).")
+      if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
+      return .ok
+    }
+    let report = try session.withDevice(device, .writing, verb: verb, wait: wait.wait) { held in
+      try held.setPasscode(secret)
+      return try DeviceReport(held)
+    }
+    try session.announce("Set the passcode of \(name).")
+    if session.isJSON { try session.answer(report.document()) }
+    return .ok
+  }
+}

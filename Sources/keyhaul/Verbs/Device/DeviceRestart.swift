@@ -1,0 +1,26 @@
+import ArgumentParser
+import VirtualDevice
+
+/// `keyhaul device restart`: back to the state before the first unlock.
+struct DeviceRestart: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Restart a virtual device",
+    usage: "keyhaul device restart NAME",
+    examples: ["keyhaul device restart old-phone"],
+    flags: [HelpScreen.waitFlag])
+  static let configuration = described(as: "restart")
+
+  @Argument(help: "The device.") var device: String
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let report = try session.withDevice(device, .writing, verb: "keyhaul device restart", wait: wait.wait) { held in
+      try held.restart()
+      session.detail("\(held.name) has restarted: \(DeviceReport.text(held.state))")
+      return try DeviceReport(held)
+    }
+    if session.isJSON { try session.answer(report.document()) }
+    return .ok
+  }
+}

@@ -1,0 +1,34 @@
+import ArgumentParser
+import VirtualDevice
+
+/// `keyhaul device show`: what a device is and what state it is in.
+struct DeviceShow: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Show a virtual device",
+    usage: "keyhaul device show NAME",
+    examples: ["keyhaul device show old-phone", "keyhaul device show old-phone --json"],
+    flags: [HelpScreen.jsonFlag])
+  static let configuration = described(as: "show")
+
+  @Argument(help: "The device.") var device: String
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let report = try session.withDevice(device, .reading, verb: "keyhaul device show", wait: wait.wait) {
+      try DeviceReport($0)
+    }
+    if session.isJSON {
+      try session.answer(report.document())
+      return .ok
+    }
+    let widest = report.lines.map { DisplayWidth.columns(of: $0.0) }.max() ?? 0
+    for (label, text) in report.lines {
+      let label = DisplayWidth.padded(label, columns: widest) + "  "
+      for line in WordWrap.labelled(label, HostileText.shown(text), columns: session.resultStyle.width) {
+        try session.say(line)
+      }
+    }
+    return .ok
+  }
+}

@@ -1,0 +1,37 @@
+import ArgumentParser
+import VirtualDevice
+
+/// `keyhaul device unlock`: the passcode brings the keys into memory.
+struct DeviceUnlock: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Unlock a virtual device",
+    usage: "keyhaul device unlock NAME",
+    examples: ["keyhaul device unlock old-phone", "keyhaul device unlock old-phone --passcode-file ~/.pin"],
+    flags: [HelpScreen.passcodeFlag, HelpScreen.waitFlag])
+  static let configuration = described(as: "unlock")
+
+  @Argument(help: "The device.") var device: String
+  @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let before = try session.withDevice(device, .reading, verb: "keyhaul device unlock", wait: wait.wait) {
+      try DeviceReport($0)
+    }
+    let name = before.name
+    if !passcode.isGiven, before.state == .unlocked {
+      session.detail("\(name) is unlocked already")
+      if session.isJSON { try session.answer(before.document()) }
+      return .ok
+    }
+    let secret = try session.password(passcode, of: name)
+    let report = try session.withDevice(device, .writing, verb: "keyhaul device unlock", wait: wait.wait) { held in
+      try held.unlock(passcode: secret)
+      session.detail("\(name) is unlocked")
+      return try DeviceReport(held)
+    }
+    if session.isJSON { try session.answer(report.document()) }
+    return .ok
+  }
+}

@@ -1,0 +1,78 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import VirtualDevice
+
+/// A device as it was asked for: plain, or from a description, with what the command line says over it.
+struct NewDevice {
+  let name: DeviceName
+  let fixture: DeviceFixture?
+  let identity: DeviceIdentity
+  let eraseAfterFailures: Int?
+
+  /// - Throws: `.usage` where model or version cannot be one.
+  init(
+    name: DeviceName, fixture: DeviceFixture?, productType: String?, productVersion: String?, eraseAfterFailures: Int?
+  ) throws(CommandFailure) {
+    if let productType, productType.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) == nil {
+      throw .usage(
+        "\"\(productType)\" is no model",
+        why: "a model is a word and two numbers, as Apple writes its product types", try: "--model iPhone15,2")
+    }
+    let standard = fixture?.identity ?? DeviceIdentity()
+    var version = standard.productVersion
+    if let productVersion {
+      do throws(VirtualDeviceError) {
+        version = try ProductVersion(productVersion)
+      } catch {
+        throw .usage("\"\(productVersion)\" is no version of iOS", why: error.reason, try: "--ios 18.1")
+      }
+    }
+    self.name = name
+    self.fixture = fixture
+    self.eraseAfterFailures = eraseAfterFailures
+    identity = DeviceIdentity(
+      productType: productType ?? standard.productType, productVersion: version,
+      build: productVersion == nil ? standard.build : nil)
+  }
+
+  /// - Parameter passcode: `nil` for the description's, or none where there is no description.
+  func create(in home: DeviceHome, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
+    do throws(VirtualDeviceError) {
+      let device = try make(in: home, passcode: passcode)
+      return try device.withSession(.reading, verb: "keyhaul device create") {
+        (session) throws(VirtualDeviceError) in try DeviceReport(session)
+      }
+    } catch {
+      throw CommandFailure(error, device: error.code == .badFixture ? error.device : name.text)
+    }
+  }
+
+  /// Makes the device in a folder that is gone afterwards, so that everything is tried but its place.
+  func rehearse(in home: DeviceHome, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
+    let folder: TemporaryDeviceHome
+    do throws(VirtualDeviceError) {
+      let path = "\(home.path)/\(name)"
+      if (try? FileManager.default.attributesOfItem(atPath: path)) != nil {
+        throw VirtualDeviceError(.exists, name.text, "\(path) is there already")
+      }
+      folder = try TemporaryDeviceHome(environment: home.environment)
+    } catch {
+      throw CommandFailure(error, device: name.text)
+    }
+    defer { _ = folder }
+    return try create(in: folder.home, passcode: passcode)
+  }
+
+  private func make(in home: DeviceHome, passcode: borrowing Secret?) throws(VirtualDeviceError) -> VirtualDevice {
+    if var fixture {
+      fixture.identity = identity
+      return try home.create(from: fixture, named: name, passcode: passcode, eraseAfterFailures: eraseAfterFailures)
+    }
+    let options = DeviceOptions(identity: identity, eraseAfterFailures: eraseAfterFailures)
+    switch passcode {
+    case .some(let given): return try home.create(name, options, passcode: given)
+    case .none: return try home.create(name, options, passcode: Secret(utf8: ""))
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import ArgumentParser
+
+/// `keyhaul explain [REASON|CODE]`: what a reason in a report, or an exit code, means and what to do.
+struct Explain: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Explain a reason of a report, or an exit code",
+    usage: "keyhaul explain [REASON|CODE]",
+    examples: ["keyhaul explain device-bound", "keyhaul explain 15"],
+    flags: [HelpScreen.jsonFlag])
+  static let configuration = described(as: "explain")
+
+  @Argument(
+    help: ArgumentHelp("A reason such as device-bound, or an exit code; without it, the list.", valueName: "topic"),
+    completion: .list(Explanation.all.map(\.id)))
+  var topic: String?
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    guard let topic else {
+      try list(in: session)
+      return .ok
+    }
+    let explanation = try Self.explanation(of: topic)
+    if session.isJSON {
+      try session.answer(.object([("format", "explanation/1")] + explanation.fields))
+    } else {
+      for line in explanation.lines(style: session.resultStyle) { try session.say(line) }
+    }
+    return .ok
+  }
+
+  /// Finds a topic by its id or its exit code.
+  static func explanation(of topic: String) throws(CommandFailure) -> Explanation {
+    let word = topic.lowercased()
+    if let found = Explanation.all.first(where: { $0.id == word || $0.code.map(String.init) == word }) { return found }
+    if let code = Int(word), (129...192).contains(code), let signal = Explanation.exitCodes.last { return signal }
+    let near = EditDistance.nearest(to: word, among: Explanation.all.map(\.id))
+    throw .usage(
+      "there is nothing to explain about \"\(HostileText.shortened(topic, columns: 40))\"",
+      why: near.map { "\"\($0)\" is near" },
+      try: near.map { "keyhaul explain \($0)" } ?? "keyhaul explain")
+  }
+
+  private func list(in session: Session) throws(CommandFailure) {
+    if session.isJSON {
+      try session.answer(["format": "explanations/1", "topics": .array(Explanation.all.map { .object($0.fields) })])
+      return
+    }
+    let widest = Explanation.all.map(\.id.count).max() ?? 0
+    func entry(_ explanation: Explanation, isCode: Bool) throws(CommandFailure) {
+      let number = explanation.code.map(String.init) ?? (isCode ? "128+n" : "")
+      let label =
+        (isCode ? DisplayWidth.padded(number, columns: 7, rightAligned: true) + "  " : "  ")
+        + DisplayWidth.padded(explanation.id, columns: widest) + "  "
+      let lines = WordWrap.labelled(label, explanation.title, columns: session.resultStyle.width)
+      for line in lines { try session.say(line) }
+    }
+    try session.say("Reasons in a report", .bold)
+    for explanation in Explanation.reasons { try entry(explanation, isCode: false) }
+    try session.say()
+    try session.say("Exit codes", .bold)
+    for explanation in Explanation.exitCodes { try entry(explanation, isCode: true) }
+  }
+}

@@ -1,0 +1,90 @@
+import ArgumentParser
+import KeychainFormats
+import KeychainStore
+import Migration
+import VirtualDevice
+
+/// `keyhaul item add`: a new item on a device.
+struct ItemAdd: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Add an item to a device's keychain",
+    usage: "keyhaul item add DEVICE [attributes] [--secret-file PATH]",
+    examples: [
+      "keyhaul item add old-phone --service chat.example --account anna",
+      "keyhaul item add old-phone --kind internet --server imap.example.org --account anna --secret-file -",
+    ],
+    flags: [
+      ("--kind KIND", "generic or internet (default generic)"),
+      ("--account, --service, --server", "what the item is for"),
+      ("--protection CLASS", "when-unlocked, after-first-unlock, always; with -this-device; passcode-only"),
+      ("--secret-file PATH", "read the secret, bytes as they are; - is standard input"), HelpScreen.dryRunFlag,
+    ])
+  static let configuration = described(as: "add")
+
+  @Argument(help: "The device.") var device: String
+  @Option(help: ArgumentHelp("generic or internet (default generic).", valueName: "kind"))
+  var kind: PasswordKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @OptionGroup(title: "The secret") var secret: ItemSecretFlags
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    var item = try described()
+    let name = ItemText.name(ItemIdentity(item))
+    let deviceName = try session.virtualDevice(device).name.text
+    item.secret = try session.itemSecret(secret, of: name)
+    let (stored, document) = try session.withDevice(device, .writing, verb: "keyhaul item add", wait: wait.wait) {
+      held in
+      let stored = try add(item, on: held)
+      let indexes = session.isJSON ? try held.keychain.itemIndexes() : [:]
+      return (stored, ItemDocument(source: ("device", deviceName), indexes: indexes, revealsSecrets: false))
+    }
+    let shown = HostileText.shown(name, columns: 100, ellipsis: session.resultStyle.ellipsis)
+    let sentence = "\(ItemText.noun(item.kind)) \"\(shown)\" to \(deviceName) (\(Self.reach(of: stored.item)))."
+    try session.announce((dryRun.dryRun ? "Would add " : "Added ") + sentence)
+    if session.isJSON {
+      try session.answer(document.document(of: [.item(stored)], dryRun.dryRun ? [("dry_run", true)] : []))
+    }
+    return .ok
+  }
+
+  /// The item without its secret.
+  private func described() throws(CommandFailure) -> KeychainItem {
+    guard attributes.hasName else {
+      throw .usage(
+        "the item has no name", why: "nobody could tell it from another", try: "--service NAME --account NAME")
+    }
+    let kind = kind?.kind ?? .genericPassword
+    var item = KeychainItem(kind: kind, attributes: try attributes.attributes(of: kind))
+    if let group = attributes.accessGroup { item[.accessGroup] = .string(group) }
+    if attributes.sync { item[.synchronizable] = .integer(1) }
+    let constraints = attributes.constraints
+    if !constraints.isEmpty {
+      guard !attributes.sync else {
+        throw .usage(
+          "--sync cannot go with --user-presence or --biometry", why: "what asks for its owner never leaves its device",
+          try: "one of them")
+      }
+      item[.accessControl] = .dictionary(AccessConstraint.operations(constraints))
+    }
+    return item
+  }
+
+  private func add(_ item: KeychainItem, on held: DeviceSession) throws(CommandFailure) -> StoredItem {
+    do throws(VirtualDeviceError) {
+      return dryRun.dryRun
+        ? try held.rehearseAdding(item, as: attributes.app) : try held.add(item, as: attributes.app)
+    } catch {
+      throw ItemFailure.adding(item, error, to: held.name)
+    }
+  }
+
+  /// How far the item can travel, in words.
+  private static func reach(of item: KeychainItem) -> String {
+    guard item[.accessControl] == nil, let protection = item.protection, protection != .whenPasscodeSetThisDeviceOnly
+    else { return "never leaves this device" }
+    return protection.isThisDeviceOnly ? "stays on this device" : "moves with an encrypted backup"
+  }
+}

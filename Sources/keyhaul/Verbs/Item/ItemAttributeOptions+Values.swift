@@ -1,0 +1,69 @@
+import KeychainFormats
+import KeychainStore
+import VirtualDevice
+
+extension ItemAttributeOptions {
+  /// What the flags say of an item, as attributes.
+  ///
+  /// - Parameter kind: The kind of the item; `nil` where it may be any.
+  /// - Throws: `.usage` for an attribute that items of this kind do not have, and for an empty access group.
+  func attributes(of kind: ItemKind?) throws(CommandFailure) -> [AttributeCode: PropertyValue] {
+    var values: [AttributeCode: PropertyValue] = [:]
+    for (flag, code, value) in try given() {
+      if let kind, AttributeTable.definition(of: code, in: kind) == nil {
+        let owners = ItemKind.allCases.filter { AttributeTable.definition(of: code, in: $0) != nil }
+        throw .usage(
+          "--\(flag) is no attribute of \(ItemText.nounWithArticle(kind))",
+          why: "it belongs to \(Amounts.list(owners.map { ItemText.noun($0) + "s" }))",
+          try: owners.first.map { "--kind \(ItemText.kind($0))" })
+      }
+      values[code] = value
+    }
+    return values
+  }
+
+  /// Whether anything names the item.
+  var hasName: Bool { [account, service, server, label].contains { $0 != nil } }
+
+  /// What a person must do before the item opens.
+  var constraints: [AccessConstraint] {
+    (userPresence ? [.userPresence] : []) + (biometry ? [.biometryAny] : [])
+  }
+
+  private func given() throws(CommandFailure) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
+    if accessGroup?.isEmpty == true { throw .usage("--access-group is empty", try: "--access-group GROUP") }
+    let networkProtocol = try networkProtocol.map { (text) throws(CommandFailure) in try ProtocolCode.code(of: text) }
+    let all: [(String, AttributeCode, PropertyValue?)] = [
+      ("account", .account, account.map { .string($0) }), ("service", .service, service.map { .string($0) }),
+      ("server", .server, server.map { .string($0) }), ("protocol", .protocolType, networkProtocol.map { .string($0) }),
+      ("port", .port, port.map { .integer(Int64($0)) }), ("path", .path, path.map { .string($0) }),
+      ("label", .label, label.map { .string($0) }),
+      ("protection", .protection, protection.map { .string($0.protection.rawValue) }),
+    ]
+    return all.compactMap { flag, code, value in value.map { (flag, code, $0) } }
+  }
+}
+
+/// The protocols of internet passwords, by the names people use.
+enum ProtocolCode {
+  /// The values of Apple's `kSecAttrProtocol…` constants, four letters each. Source: Apple `SecItemConstants.c`.
+  private static let named = [
+    "afp": "afp ", "ftp": "ftp ", "ftps": "ftps", "http": "http", "https": "htps", "imap": "imap", "imaps": "imps",
+    "ipp": "ipp ", "irc": "irc ", "ircs": "ircs", "ldap": "ldap", "ldaps": "ldps", "nntp": "nntp", "nntps": "ntps",
+    "pop3": "pop3", "pop3s": "pops", "rtsp": "rtsp", "smb": "smb ", "smtp": "smtp", "socks": "sox ", "ssh": "ssh ",
+    "telnet": "teln", "telnets": "tels",
+  ]
+
+  /// - Throws: `.usage` for what is neither a known name nor a code of four characters.
+  static func code(of text: String) throws(CommandFailure) -> String {
+    if let code = named[text.lowercased()] { return code }
+    guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+      let near = EditDistance.nearest(to: text, among: named.keys.sorted())
+      throw .usage(
+        "--protocol cannot be \"\(text)\"",
+        why: "it is a name such as https, imap or ssh, or a code of four characters",
+        try: "--protocol \(near ?? "https")")
+    }
+    return text
+  }
+}

@@ -1,0 +1,193 @@
+import ArgumentParser
+import Foundation
+import KeychainFormats
+import KeychainStore
+import Migration
+import VirtualDevice
+
+/// `keyhaul item find`: the items of a device that have these attributes.
+struct ItemFind: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Find items in a device's keychain",
+    usage: "keyhaul item find DEVICE [attributes] [--reveal] [--limit N]",
+    examples: [
+      "keyhaul item find old-phone --service chat.example",
+      "keyhaul item find old-phone --service chat.example --account anna --reveal",
+    ],
+    flags: [
+      ("--account, --service, --server", "what the item is for"),
+      ("--kind KIND", "generic, internet, certificate or key"),
+      ("--reveal", "print the bare secret; exactly one item must match"), ("--limit N", "print at most this many"),
+      ("-o, --output FILE", "write the result to a file; - also shows a secret on a terminal"), HelpScreen.jsonFlag,
+    ])
+  static let configuration = described(as: "find")
+
+  @Argument(help: "The device.") var device: String
+  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
+  var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @Flag(help: "Print the secret: bare in text, where exactly one item must match, and in every item of --json.")
+  var reveal = false
+  @Option(help: ArgumentHelp("Print at most this many items.", valueName: "n")) var limit: UInt32?
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "Write the result to a file of mode 0600; - is standard output, also on a terminal.", valueName: "file"),
+    completion: .file())
+  var output: String?
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    if limit == 0 { throw CommandFailure.usage("--limit cannot be 0", try: "--limit 1") }
+    if reveal { try refuseTerminal(in: session) }
+    if let output, output != "-" { try protectDevice(from: output, in: session) }
+    let query = try wanted(isJSON: session.isJSON)
+    let (rows, document) = try session.withDevice(device, .reading, verb: "keyhaul item find", wait: wait.wait) {
+      held in
+      let rows = try search(for: query, on: held)
+      let indexes = session.isJSON ? try held.keychain.itemIndexes() : [:]
+      return (rows, ItemDocument(source: ("device", held.name), indexes: indexes, revealsSecrets: reveal))
+    }
+    if session.isJSON {
+      try session.write(document.document(of: rows), to: output)
+      if reveal { warnOfGuarded(rows, in: session) }
+    } else if reveal, !rows.isEmpty {
+      try writeSecret(of: rows, in: session)
+      return .ok
+    } else if !rows.isEmpty {
+      try write(ItemTable.table(of: rows), in: session)
+    }
+    return end(rows, in: session)
+  }
+
+  // MARK: The search
+
+  private func wanted(isJSON: Bool) throws(CommandFailure) -> ItemQuery {
+    // Whether exactly one item matches can only be told from all that do; who asks for its owner, only from the item.
+    let stopsEarly = attributes.constraints.isEmpty && (isJSON || !reveal)
+    return ItemQuery(
+      kind: kind?.kind, attributes: try attributes.attributes(of: kind?.kind),
+      accessGroups: attributes.accessGroup.map { .only([$0]) } ?? .all,
+      synchronization: attributes.sync ? .synchronizedOnly : .any,
+      limit: stopsEarly ? limit.map { Int($0) } : nil, wantsSecret: reveal)
+  }
+
+  private func search(for query: ItemQuery, on held: DeviceSession) throws(CommandFailure) -> [ItemRow] {
+    let found: FoundItems
+    do throws(VirtualDeviceError) {
+      if let app = attributes.app, let group = attributes.accessGroup,
+        try !held.accessGroups(of: app).contains(group)
+      {
+        throw VirtualDeviceError(.notEntitled, held.name, "\(app) has no access group \(group)")
+      }
+      found = try held.find(query, as: attributes.app)
+    } catch {
+      throw ItemFailure.finding(error, on: held)
+    }
+    let constraints = attributes.constraints
+    guard !constraints.isEmpty else { return ItemRow.all(of: found) }
+    let guarded = ItemRow.all(of: found).filter { row in
+      row.stored.map { item in constraints.allSatisfy(item.asks) } ?? true
+    }
+    return Array(guarded.prefix(limit.map { Int($0) } ?? guarded.count))
+  }
+
+  // MARK: The result
+
+  /// How the search ended, said where it was not plainly well.
+  private func end(_ rows: [ItemRow], in session: Session) -> CommandStatus {
+    guard !rows.isEmpty else {
+      session.note("Nothing on \(HostileText.shown(device)) matches.")
+      return .noMatch
+    }
+    let unreadable = rows.filter { $0.stored == nil }
+    guard let first = unreadable.first else { return .ok }
+    session.warn(
+      "\(Amounts.count(unreadable.count, "item")) of \(device) cannot be read",
+      why: "the first is a \(ItemText.noun(first.summary.kind)): \(first.faultText ?? "its key cannot be used")",
+      try: "restore \(unreadable.count == 1 ? "it" : "them") from a backup")
+    return .partial
+  }
+
+  /// Where no terminal sets the width, names are cut much later: whoever reads a pipe looks for them.
+  private static let widestPipedLine = 200
+
+  private func write(_ table: Table, in session: Session) throws(CommandFailure) {
+    var style = session.resultStyle
+    if !session.resultIsOnTerminal, session.environment["COLUMNS"] == nil { style.width = Self.widestPipedLine }
+    guard let output, output != "-" else {
+      for line in table.lines(style: style) { try session.say(line) }
+      return
+    }
+    style.usesColour = false
+    let text = table.lines(style: style).map { $0 + "\n" }.joined()
+    try ReportFile.write(Array(text.utf8), to: output)
+  }
+
+  /// Refuses to write over a file of the device that is searched.
+  private func protectDevice(from output: String, in session: Session) throws(CommandFailure) {
+    let folder = try session.virtualDevice(device).folder
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    try ReportFile.check(output, differsFrom: names.map { folder + "/" + $0 })
+  }
+
+  // MARK: Secrets
+
+  /// A secret reaches a terminal, and whoever looks at it, only where that was said.
+  private func refuseTerminal(in session: Session) throws(CommandFailure) {
+    guard output == nil, session.resultIsOnTerminal else { return }
+    throw .usage(
+      "a secret is not shown on a terminal unasked", why: "it would stay on the screen and in its history",
+      try: "a pipe, -o FILE, or -o - to show it all the same")
+  }
+
+  private func writeSecret(of rows: [ItemRow], in session: Session) throws(CommandFailure) {
+    guard let row = rows.first, rows.count == 1 else {
+      throw .usage(
+        "--reveal prints one secret, and \(Amounts.count(rows.count, "item match", plural: "items match"))",
+        why: "text has no way to tell them apart", try: "more attributes, or --json")
+    }
+    let name = DisplayWidth.cut(ItemText.name(row.identity), columns: 60, ellipsis: "…")
+    guard let item = row.stored else {
+      throw CommandFailure(
+        .damaged, "the item cannot be read", why: row.faultText, try: "restore it from a backup")
+    }
+    guard item.accessControl == nil else { throw Self.asksForOwner("\"\(name)\"") }
+    guard let secret = item.item.secret else {
+      throw CommandFailure(.failed, "\"\(name)\" has no secret", why: "it was stored without one")
+    }
+    var bytes = secret.withBytes { Array($0) }
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    if let output, output != "-" {
+      try ReportFile.write(bytes, to: output)
+    } else {
+      try session.writeRaw(bytes)
+    }
+  }
+
+  private func warnOfGuarded(_ rows: [ItemRow], in session: Session) {
+    let count = rows.count { $0.stored?.accessControl != nil }
+    guard count > 0 else { return }
+    let failure = Self.asksForOwner(Amounts.count(count, "item"), isPlural: count != 1)
+    session.warn(failure.message, why: failure.why)
+  }
+
+  private static func asksForOwner(_ subject: String, isPlural: Bool = false) -> CommandFailure {
+    CommandFailure(
+      .failed, "\(subject) \(isPlural ? "ask for their" : "asks for its") owner",
+      why: "an access control guards the secret, and a virtual device has neither face nor finger",
+      try: "find the item without --reveal")
+  }
+}
+
+extension StoredItem {
+  /// Whether the item's access control has this constraint, whatever else it has.
+  fileprivate func asks(for constraint: AccessConstraint) -> Bool {
+    func requirements(_ control: PropertyDictionary?) -> [PropertyValue] {
+      (control?["od"]?.dictionaryValue?.entries ?? []).map(\.key)
+    }
+    let wanted = requirements(AccessConstraint.operations([constraint]))
+    return !wanted.isEmpty && wanted.allSatisfy(requirements(accessControl).contains)
+  }
+}

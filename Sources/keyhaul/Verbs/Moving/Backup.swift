@@ -1,0 +1,212 @@
+import ArgumentParser
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainFormats
+import Migration
+import VirtualDevice
+
+/// `keyhaul backup`: a device's keychain into an archive.
+struct Backup: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Back up a device's keychain",
+    usage: "keyhaul backup DEVICE -o ARCHIVE [--no-password] [--rounds N]",
+    examples: [
+      "keyhaul backup old-phone -o family.backup",
+      "keyhaul backup old-phone -o family.tar.zst --password-file ~/.bp",
+    ],
+    flags: [
+      ("-o, --output ARCHIVE", "a folder (ends in /), or one file: .tar, .tar.gz, .tar.zst, .zip"),
+      HelpScreen.passwordFlag,
+      ("--no-password", "make a backup that opens only on this device"), HelpScreen.dryRunFlag, HelpScreen.yesFlag,
+    ])
+  static let configuration = described(as: "backup")
+
+  @Argument(help: "The device to back up.") var device: String
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp("The archive to write; - is a tar on standard output.", valueName: "archive"),
+    completion: .file())
+  var output: String
+  @Flag(help: "Protect nothing with a password: the backup opens only on this device.")
+  var noPassword = false
+  @Option(help: ArgumentHelp("Rounds of key derivation (default 10,000,000).", valueName: "n"))
+  var rounds: RoundCount?
+  @OptionGroup(title: "The new archive's password") var password: PasswordFlags
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    try checkFlags(session)
+    return try session.withDevice(device, .writing, verb: "keyhaul backup", wait: wait.wait) { device in
+      do throws(MigrationError) {
+        try BackupExporter.check(device)
+      } catch {
+        throw CommandFailure(error, device: device.name)
+      }
+      let destination = try destination(in: session)
+      let backup = try prepare(device, in: session)
+      guard !dryRun.dryRun else {
+        try report(backup.report, device, outcome: nil, in: session)
+        session.note("Nothing was written (--dry-run).")
+        return Self.status(of: backup.report)
+      }
+      try Interruption.check()
+      let outcome: BackupWriter.Outcome
+      do throws(MigrationError) {
+        // What stands there was agreed to in `destination`, or is not a backup and then refuses by itself.
+        outcome = try backup.write(to: destination, replace: true)
+      } catch {
+        throw CommandFailure(archive: error, name: output)
+      }
+      try device.recordBackup(at: backup.contents.date)
+      if let leftover = outcome.leftover {
+        session.warn("the replaced backup is still there", why: leftover, try: "delete it")
+      }
+      try report(backup.report, device, outcome: outcome, in: session)
+      return Self.status(of: backup.report)
+    }
+  }
+
+  private static func status(of report: ExportReport) -> CommandStatus {
+    report.leftOut.contains { $0.reason.isDamage } ? .partial : .ok
+  }
+
+  private func checkFlags(_ session: Session) throws(CommandFailure) {
+    if noPassword, password.isGiven {
+      throw .usage("--no-password and a password cannot go together", try: "one of them")
+    }
+    if noPassword, rounds != nil {
+      throw .usage(
+        "--no-password and --rounds cannot go together", why: "without a password nothing slow is derived",
+        try: "one of them")
+    }
+    if output.isEmpty { throw .usage("--output is empty", try: "-o ARCHIVE") }
+    if output == "-" {
+      try session.refuseTerminal(for: "a tar")
+      guard !session.isJSON else {
+        throw .usage("--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
+      }
+    }
+  }
+
+  /// Where the backup goes; asks before a file or a backup that is there is replaced.
+  private func destination(in session: Session) throws(CommandFailure) -> ArchiveDestination {
+    guard output != "-" else { return .stream(descriptor: 1) }
+    let destination = ArchiveDestination(path: output)
+    let standing =
+      switch destination {
+      case .folder(let path): FileManager.default.fileExists(atPath: path + "/Manifest.plist")
+      case .file(let path, _): FileManager.default.fileExists(atPath: path)
+      case .stream: false
+      }
+    if standing, !dryRun.dryRun { try session.confirm("Replace \(output)?", refusal: "replacing \(output)") }
+    return destination
+  }
+
+  private func prepare(_ device: DeviceSession, in session: Session) throws -> PreparedBackup {
+    if noPassword {
+      session.warn(
+        "this backup's keychain opens only on \(device.name)",
+        why: "without a password every keychain key also needs that device's hardware",
+        try: "leave --no-password out to be able to move it")
+      return try prepared(device, nil, in: session)
+    }
+    let secret = try session.password(password, of: output == "-" ? "the backup" : output, isNew: true)
+    return try prepared(device, secret, in: session)
+  }
+
+  private func prepared(
+    _ device: DeviceSession, _ password: consuming Secret?, in session: Session
+  ) throws -> PreparedBackup {
+    let rounds = rounds?.value ?? BackupKeybag.standardRounds
+    do throws(MigrationError) {
+      return try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) { (progress) throws(MigrationError) in
+        try BackupExporter.prepare(device, password: password, rounds: rounds, progress: progress)
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(error, doing: "cannot back up \(device.name)")
+    }
+  }
+
+  // MARK: The report
+
+  private func report(
+    _ report: ExportReport, _ device: DeviceSession, outcome: BackupWriter.Outcome?, in session: Session
+  ) throws(CommandFailure) {
+    if session.isJSON {
+      try session.answer(json(report, device, outcome))
+      return
+    }
+    var size = noPassword ? "no password" : "encrypted"
+    if let outcome { size += ", \(Amounts.bytes(outcome.byteCount))" }
+    let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
+    let did = outcome == nil ? "Would back up" : "Backed up"
+    var lines = [
+      "\(did) \(Amounts.grouped(report.exported.count)) of \(Amounts.count(report.total, "item")) from \(device.name) to "
+        + "\(place) (\(size))."
+    ]
+    lines += leftOutLines(report, style: session.resultStyle)
+    for item in report.exported where session.common.verbose > 0 {
+      lines.append(
+        "  + \(ItemText.kind(item.identity.kind))  \(HostileText.shown(ItemText.name(item.identity)))  "
+          + ItemText.protection(item.protection))
+    }
+    // The archive itself is on standard output then.
+    for line in lines { if output == "-" { session.note(line) } else { try session.say(line) } }
+  }
+
+  private func leftOutLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    var lines: [String] = []
+    var shown: [Reason] = []
+    for reason in Reason.allCases {
+      // A tombstone is no item to miss.
+      if reason == .deleted, common.verbose == 0 { continue }
+      let items = report.leftOut.filter { $0.reason == reason }
+      guard let first = items.first else { continue }
+      let names = common.verbose > 0 ? items[...] : items.prefix(1)
+      let label = shown.isEmpty ? "  left out  " : "            "
+      for (index, item) in names.enumerated() {
+        let count = index == 0 ? Amounts.grouped(items.count) : String(repeating: " ", count: 1)
+        let name = "\"\(HostileText.shown(ItemText.name(item.item.identity), columns: 32))\""
+        let more = items.count > names.count ? " and \(items.count - names.count) more" : ""
+        let head = index == 0 ? label : "            "
+        let detail = item.detail ?? reason.explanation.headline
+        lines += WordWrap.labelled(
+          head + count + " " + DisplayWidth.padded(index == 0 ? reason.rawValue : "", columns: 21),
+          "\(name)\(more): \(HostileText.shown(detail))", columns: style.width)
+      }
+      shown.append(first.reason)
+    }
+    if let example = shown.first { lines.append("  \"keyhaul explain \(example.rawValue)\" says why.") }
+    return lines
+  }
+
+  private func json(_ report: ExportReport, _ device: DeviceSession, _ outcome: BackupWriter.Outcome?) -> JSONValue {
+    [
+      "format": "backup-result/1", "device": .string(device.name), "archive": .text(outcome?.path ?? output),
+      "encrypted": .boolean(!noPassword), "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
+      "items": .count(report.exported.count), "total": .count(report.total),
+      "left_out": .array(
+        report.leftOut.map { item in
+          .object(
+            JSONValue.identity(item.item.identity) + [
+              ("protection", .text(item.item.protection?.rawValue)), ("reason", .string(item.reason.rawValue)),
+            ] + (item.detail.map { [("detail", .string($0))] } ?? []))
+        }),
+    ]
+  }
+}
+
+extension JSONValue {
+  /// The fields that name an item in every report.
+  static func identity(_ identity: ItemIdentity) -> [(String, JSONValue)] {
+    [
+      ("kind", .string(identity.kind.reportName)), ("label", .text(identity.label)),
+      ("account", .text(identity.account)), ("service", .text(identity.service)), ("server", .text(identity.server)),
+      ("access_group", .text(identity.accessGroup)),
+    ]
+  }
+}

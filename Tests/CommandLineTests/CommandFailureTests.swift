@@ -1,0 +1,70 @@
+import KeychainFormats
+import Testing
+
+@testable import keyhaul
+
+@Suite("What a person reads when something fails")
+struct CommandFailureTests {
+  let failure = CommandFailure(
+    .wrongPassword, "cannot open family.backup: the password is wrong", why: "none of 11 class keys unwraps with it",
+    try: "the password set when the backup was made; it is not the device's passcode")
+
+  @Test("is what happened, why, and what to try, in three lines")
+  func threeLines() {
+    #expect(
+      failure.lines(style: .plain, showsCode: false).prefix(2) == [
+        "error: cannot open family.backup: the password is wrong", "  why: none of 11 class keys unwraps with it",
+      ])
+  }
+
+  @Test("is wrapped at 100 columns with its text aligned, however wide the terminal is")
+  func wrapped() {
+    let words = Array(repeating: "word", count: 60).joined(separator: " ")
+    let lines = CommandFailure(.failed, words).lines(
+      style: TextStyle(width: 200, usesColour: false, isUnicode: true), showsCode: false)
+    #expect(lines.count > 1)
+    #expect(lines.allSatisfy { $0.count <= 100 })
+    #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("       word") })
+    #expect(lines.joined(separator: " ").split(separator: " ").filter { $0 == "word" }.count == 60)
+  }
+
+  @Test("keeps a path whole that is wider than the text")
+  func longPath() {
+    let path = "/" + String(repeating: "a", count: 150)
+    let lines = CommandFailure(.failed, "could not write \(path) now").lines(style: .plain, showsCode: false)
+    #expect(lines == ["error: could not write", "       \(path)", "       now"])
+  }
+
+  @Test("names the exit code only when asked for detail")
+  func code() {
+    #expect(failure.lines(style: .plain, showsCode: true)[0].hasPrefix("error: cannot open family.backup"))
+    let detailed = failure.lines(style: .plain, showsCode: true).joined(separator: " ")
+    #expect(detailed.contains("12"))
+    #expect(!failure.lines(style: .plain, showsCode: false).joined().contains("12"))
+  }
+
+  @Test("shows a name that would act on the terminal as what it is")
+  func hostile() {
+    let lines = CommandFailure(.failed, "no \u{1B}[2J\u{202E}here\nerror: fake").lines(style: .plain, showsCode: false)
+    #expect(lines == [#"error: no \u{1B}[2J\u{202E}here\u{A}error: fake"#])
+  }
+
+  @Test("is one JSON object for a program")
+  func json() {
+    #expect(
+      failure.json.compactText() == """
+        {"message_type":"exit_error","code":12,"id":"wrong-password",\
+        "message":"cannot open family.backup: the password is wrong","why":"none of 11 class keys unwraps with it",\
+        "try":"the password set when the backup was made; it is not the device's passcode"}
+        """)
+  }
+
+  @Test("tells an error of the library about what the user named")
+  func explained() {
+    let error = FormatError(.keybag, .truncated, "WPKY has 12 of 40 bytes", offset: 612)
+    let failure = CommandFailure(error, doing: "cannot open x.backup")
+    #expect(failure.status == .damaged)
+    #expect(failure.message == "cannot open x.backup: the keybag is cut short")
+    #expect(failure.why == "WPKY has 12 of 40 bytes, at byte 612")
+  }
+}

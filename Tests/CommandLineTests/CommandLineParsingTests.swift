@@ -1,0 +1,153 @@
+import ArgumentParser
+import KeychainFormats
+import Testing
+
+@testable import keyhaul
+
+@Suite("A line that is typed")
+struct CommandLineParsingTests {
+  func words(_ line: String) -> [String] { line.split(separator: " ").map(String.init) }
+  func parse(_ line: String) throws -> any ParsableCommand { try AllVerbs.parse(line: words(line)) }
+
+  @Test(
+    "may have its flags anywhere",
+    arguments: [
+      "backup old-phone -o x.backup --home /h --json -vv --wait 30s --password-file /p -n",
+      "--home /h --json -vv backup old-phone -o x.backup --wait 30s --password-file /p -n",
+      "--password-file /p -n --wait 30s -o x.backup --home=/h -v --json -v backup old-phone",
+      "--json backup -n --home /h -o x.backup -v old-phone --verbose --password-file /p --wait=30s",
+    ])
+  func anywhere(line: String) throws {
+    let backup = try #require(try parse(line) as? Backup)
+    #expect(backup.device == "old-phone")
+    #expect(backup.output == "x.backup")
+    #expect(backup.common.home == "/h")
+    #expect(backup.common.isJSON)
+    #expect(backup.common.verbose == 2)
+    #expect(backup.wait.wait.duration == .seconds(30))
+    #expect(backup.password.file == "/p")
+    #expect(backup.dryRun.dryRun)
+  }
+
+  @Test("may have flags between a group and its verb")
+  func between() throws {
+    let command = try parse("device --home /h passcode --json set old-phone --new-passcode-fd 3")
+    let verb = try #require(command as? DevicePasscodeSet)
+    #expect(verb.device == "old-phone")
+    #expect(verb.newPasscode.descriptor == 3)
+    #expect(verb.common.home == "/h" && verb.common.json)
+  }
+
+  @Test("may have a lone hyphen for standard input, and anything after two")
+  func hyphen() throws {
+    let restore = try #require(try parse("restore - --to new-phone --password-file -") as? Restore)
+    #expect(restore.archive == "-")
+    #expect(restore.password.file == "-")
+    #expect(try #require(try parse("inspect --json -- --help") as? Inspect).archive == "--help")
+  }
+
+  @Test("takes protection in plain words and in codes", arguments: ProtectionArgument.words.map(\.0))
+  func protection(word: String) throws {
+    let byWord = try #require(try parse("item add d --protection \(word)") as? ItemAdd).attributes.protection?
+      .protection
+    let code = try #require(byWord).rawValue
+    let byCode = try #require(try parse("item add d --protection \(code)") as? ItemAdd).attributes.protection
+    #expect(byCode?.protection == byWord)
+  }
+
+  @Test("has a word for every protection class and every kind")
+  func allWords() {
+    #expect(Set(ProtectionArgument.words.map(\.1)) == Set(ProtectionClass.allCases))
+    #expect(Set(ItemKindArgument.words.map(\.1)) == Set(ItemKind.allCases))
+  }
+
+  @Test(
+    "names times to wait with their unit",
+    arguments: [
+      ("0", .zero), ("30s", .seconds(30)), ("2m", .seconds(120)), ("1h", .seconds(3600)), ("500ms", .milliseconds(500)),
+      ("24h", .seconds(86_400)), ("25h", nil), ("30", nil), ("-1s", nil), ("s", nil), ("1.5s", nil),
+      ("99999999999999999999s", nil),
+    ] as [(String, Duration?)])
+  func wait(text: String, duration: Duration?) {
+    #expect(WaitTime(text)?.duration == duration)
+  }
+
+  @Test(
+    "names rounds with or without separators",
+    arguments: [
+      ("10000000", 10_000_000), ("10,000,000", 10_000_000), ("0", nil), ("-1", nil), ("4294967296", nil), ("", nil),
+    ]
+      as [(String, Int?)])
+  func rounds(text: String, value: Int?) {
+    #expect(RoundCount(argument: text)?.value == value)
+  }
+
+  @Test(
+    "gets an error in our form where it is wrong",
+    arguments: [
+      ("bakup old", "keyhaul has no verb \"bakup\"", "\"backup\" is near", "keyhaul backup"),
+      ("device lisst", "keyhaul device has no verb \"lisst\"", "\"list\" is near", "keyhaul device list"),
+      ("unlock x", "keyhaul has no verb \"unlock\"", "\"unlock\" is a verb of device", "keyhaul device unlock"),
+      ("frobnicate", "keyhaul has no verb \"frobnicate\"", nil, "keyhaul -h"),
+      ("back x", "keyhaul has no verb \"back\"", "\"backup\" is near", "keyhaul backup"),
+      (
+        "backup x -o y --no-pasword", "keyhaul backup has no flag --no-pasword", "--no-password is near",
+        "--no-password"
+      ),
+      (
+        "plan x --to y --password z", "keyhaul plan has no flag --password", "a password is never an argument",
+        "--password-file, --password-fd or --password-command"
+      ),
+      (
+        "device unlock x --passcode 1234", "keyhaul device unlock has no flag --passcode",
+        "a passcode is never an argument",
+        "--passcode-file, --passcode-fd or --passcode-command"
+      ),
+      ("backup", "keyhaul backup needs DEVICE", nil, "keyhaul backup -h"),
+      ("backup x", "keyhaul backup needs --output ARCHIVE", nil, "keyhaul backup -h"),
+      ("backup x y -o z", "keyhaul backup takes no argument \"y\"", nil, "keyhaul backup -h"),
+      (
+        "device list a b", "keyhaul device list takes fewer arguments", "2 are too many: a, b", "keyhaul device list -h"
+      ),
+      ("backup x -o", "-o needs a value", nil, "-o ARCHIVE"),
+      ("plan x --to y --existing keep", "--existing cannot be \"keep\"", "it is replace or merge", "keyhaul plan -h"),
+      ("plan x --to y --wait 5", "--wait cannot be \"5\"", nil, "keyhaul plan -h"),
+      ("completions tcsh", "SHELL cannot be \"tcsh\"", "it is bash, zsh or fish", "keyhaul completions -h"),
+      ("explain --json=yes", "--json takes no value", nil, "--json alone"),
+      ("inspect x --list --keybag", "--list and --keybag cannot go together", nil, "one of them"),
+      ("device list -x", "keyhaul device list has no flag -x", nil, "keyhaul device list -h"),
+    ] as [(String, String, String?, String)])
+  func wrong(line: String, message: String, why: String?, advice: String) {
+    let failure = ending { _ = try parse(line) }
+    #expect(failure?.status == .usage)
+    #expect(failure?.message == message)
+    if let why { #expect(failure?.why == why) }
+    #expect(failure?.advice == advice)
+  }
+
+  @Test("never has a value repeated that may be a password")
+  func unrepeated() throws {
+    for line in [
+      "backup x -o y --password hunter2", "backup x -o y --password=hunter2", "--password=hunter2 backup x -o y",
+    ] {
+      let failure = try #require(ending { _ = try parse(line) })
+      #expect(!"\(failure)".contains("hunter2"))
+    }
+  }
+
+  @Test("cannot ask for opposite things", arguments: [["--json", "--format", "text"], ["-q", "-v"]])
+  func opposite(flags: [String]) throws {
+    let common = try CommonOptions.parse(flags)
+    #expect(ending { try common.check() }?.status == .usage)
+  }
+
+  @Test("is guessed at only where the guess is near")
+  func distance() {
+    #expect(EditDistance.between("restore", "restroe") == 1)
+    #expect(EditDistance.between("", "abc") == 3)
+    #expect(EditDistance.between("kitten", "sitting") == 3)
+    #expect(EditDistance.nearest(to: "x", among: ["plan", "demo"]) == nil)
+    #expect(EditDistance.nearest(to: "PLAN", among: ["plan", "demo"]) == "plan")
+    #expect(EditDistance.nearest(to: String(repeating: "a", count: 10_000), among: ["plan"]) == nil)
+  }
+}

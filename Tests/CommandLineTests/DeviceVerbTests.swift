@@ -1,0 +1,171 @@
+import Foundation
+import KeychainFormats
+import Testing
+import VirtualDevice
+
+@testable import keyhaul
+
+@Suite("The verbs of a device")
+struct DeviceVerbTests {
+  let world: DeviceWorld
+
+  init() throws { world = try DeviceWorld() }
+
+  static let fields: Set = [
+    "format", "name", "udid", "product_type", "product_version", "state", "passcode_set", "items", "revision",
+    "last_backup", "failed_attempts", "erase_after_failures",
+  ]
+
+  @Test("show a device to programs with everything the contract names")
+  func show() throws {
+    try world.run("keyhaul device create old-phone --from old-phone --model iPhone16,1 --ios 17.5.1")
+    let shown = try world.document("keyhaul device show old-phone --json")
+    #expect(Set((shown.fields ?? []).map(\.0)) == Self.fields)
+    #expect(shown["format"] == "device/1")
+    #expect(shown["name"] == "old-phone")
+    #expect(shown["product_type"] == "iPhone16,1")
+    #expect(shown["product_version"] == "17.5.1")
+    #expect(shown["state"] == "unlocked")
+    #expect(shown["passcode_set"] == true)
+    #expect(shown["items"] == 22)
+    #expect(shown["udid"]?.stringValue?.wholeMatch(of: /[0-9A-F]{8}-[0-9A-F]{16}/) != nil)
+    #expect(shown["revision"]?.stringValue?.wholeMatch(of: /r[0-9]+/) != nil)
+    #expect(shown["last_backup"] == .null)
+  }
+
+  @Test("name the three states to programs as the contract spells them")
+  func states() throws {
+    try world.run("keyhaul device create d --passcode-command 'echo 1'")
+    #expect(try world.document("keyhaul device lock d --json")["state"] == "locked")
+    #expect(try world.document("keyhaul device restart d --json")["state"] == "before-first-unlock")
+    #expect(try world.document("keyhaul device unlock d --json --passcode-command 'echo 1'")["state"] == "unlocked")
+    #expect(try world.document("keyhaul device unlock d --json")["state"] == "unlocked")
+  }
+
+  @Test(
+    "print one document under --json, whatever they do",
+    arguments: [
+      ("device create e", "name", "e"), ("device create e --dry-run", "dry_run", true),
+      ("device lock d", "state", "locked"), ("device restart d", "state", "before-first-unlock"),
+      ("device unlock d --passcode-command 'echo 135790'", "state", "unlocked"),
+      (
+        "device passcode change d --passcode-command 'echo 135790' --new-passcode-command 'echo 2'", "passcode_set",
+        true
+      ),
+      ("device passcode remove d --yes --passcode-command 'echo 135790'", "destroyed_items", 1),
+      ("device passcode remove d -n --passcode-command 'echo 135790'", "destroyed_items", 1),
+      ("device passcode set plain --new-passcode-command 'echo 2'", "passcode_set", true),
+      ("device erase d --yes", "erased_items", 22), ("device erase d -n", "erased_items", 22),
+      ("device delete d --confirm d", "deleted", true), ("device delete d -n", "deleted", false),
+      ("device list", "format", "device-list/1"),
+    ] as [(String, String, JSONValue)])
+  func documents(line: String, field: String, value: JSONValue) throws {
+    try world.run("keyhaul device create d --from old-phone -q && keyhaul device create plain -q")
+    let outcome = try world.run("keyhaul --json \(line)")
+    #expect(outcome.status == 0)
+    #expect(outcome.errors == "")
+    let document = try JSONReader.read(Array(outcome.output.utf8))
+    #expect(document[field] == value)
+    #expect(document["format"]?.stringValue?.hasPrefix("device") == true)
+  }
+
+  @Test(
+    "change not one byte of the device in a dry run",
+    arguments: [
+      "device passcode change d --passcode-command 'echo 135790' --new-passcode-command 'echo 2'",
+      "device passcode remove d --passcode-command 'echo 135790'", "device erase d", "device delete d",
+      "item add d --label x --secret-command 'echo 1'",
+    ])
+  func dryRun(line: String) throws {
+    try world.run("keyhaul device create d --from old-phone")
+    let before = try world.files(of: "d")
+    let outcome = try world.run("keyhaul \(line) -n")
+    #expect(outcome.status == 0)
+    #expect(outcome.output.hasPrefix("Would "))
+    #expect(try world.files(of: "d").filter { !$0.key.hasSuffix("-shm") && !$0.key.hasSuffix("-wal") } == before)
+  }
+
+  @Test("leave nothing behind where a device would be created")
+  func dryCreation() throws {
+    #expect(try world.run("keyhaul device create d --from old-phone --dry-run").status == 0)
+    #expect(!FileManager.default.fileExists(atPath: world.devices.appending(path: "d").path))
+  }
+
+  @Test("take the passcode from a file, a descriptor or a command, one newline off its end")
+  func passcodeSources() throws {
+    try world.run("printf '1234\\n' > pin; chmod 600 pin; keyhaul device create d --passcode-file pin")
+    for source in [
+      "--passcode-file pin", "--passcode-file - < pin", "--passcode-fd 3 3< pin", "--passcode-command 'cat pin'",
+    ] {
+      #expect(try world.run("keyhaul device lock d && keyhaul device unlock d \(source)").status == 0)
+    }
+    let wrong = try world.run("keyhaul device unlock d --passcode-command 'printf \"1234 \"'")
+    #expect(wrong.status == 12)
+    let empty = try world.run("keyhaul device unlock d --passcode-command true")
+    #expect(empty.status == 12)
+    #expect(try world.document("keyhaul device show d --json")["failed_attempts"] == 1)
+  }
+
+  @Test("say who holds a device that is in use, and wait where that is asked for")
+  func busy() throws {
+    try world.run("keyhaul device create new-phone --passcode-command 'echo 1'")
+    let device = try DeviceHome(path: world.devices.path).device(DeviceName("new-phone"))
+    let holder = try device.openSession(.writing, verb: "keyhaul restore")
+    for line in [
+      "device lock new-phone", "device show new-phone", "device erase new-phone --yes", "item find new-phone",
+      "device delete new-phone --confirm new-phone", "device unlock new-phone", "device passcode remove new-phone",
+    ] {
+      let outcome = try world.run("keyhaul \(line)")
+      #expect(outcome.status == 11)
+      let pattern = """
+        error: new-phone is in use
+          why: process \(getpid()) (keyhaul restore) has held it for [..] s
+          try: wait, or add --wait 30s
+        """
+      #expect(SessionScript.matches(outcome.errors, pattern.split(separator: "\n").map(String.init)))
+    }
+    let list = try world.run("keyhaul device list")
+    #expect(list.status == 0)
+    #expect(list.output.split(separator: "\n").last?.hasPrefix("new-phone  in use  –") == true)
+
+    nonisolated(unsafe) let releasing = holder
+    Thread.detachNewThread {
+      Thread.sleep(forTimeInterval: 0.3)
+      releasing.end()
+    }
+    #expect(try world.run("keyhaul device lock new-phone --wait 30s").status == 0)
+  }
+
+  @Test("find a device by its path, its name after device:, and under --home")
+  func places() throws {
+    try world.run("keyhaul --home elsewhere device create d")
+    #expect(try world.run("keyhaul device show elsewhere/d").status == 0)
+    #expect(try world.run("keyhaul device show device:d --home elsewhere").status == 0)
+    #expect(try world.run("keyhaul device show d").status == 10)
+    #expect(try world.run("keyhaul device create ./here -q && keyhaul device show ./here -q").status == 0)
+    #expect(try world.run("keyhaul device delete elsewhere/d --confirm d").status == 0)
+    #expect(try world.run("keyhaul device show elsewhere/d").status == 10)
+  }
+
+  @Test("do not erase what has changed since the question was asked")
+  func changedMeanwhile() throws {
+    try world.run("keyhaul device create d")
+    let session = try DeviceHome(path: world.devices.path).device(DeviceName("d")).openSession(.reading, verb: "test")
+    defer { session.end() }
+    #expect(ending { try session.requireUnchanged(since: session.record.revision) } == nil)
+    #expect(ending { try session.requireUnchanged(since: "r0") }?.status == .failed)
+  }
+
+  @Test("say in help which passcodes unlock the bundled devices")
+  func bundledPasscodes() throws {
+    for name in ["old-phone", "new-phone", "hostile-names"] {
+      let fixture = try FixtureSource.load(name)
+      guard let passcode = fixture.passcode else {
+        #expect(FixtureSource.passcodes.contains("\(name) has none"))
+        continue
+      }
+      let text = passcode.withBytes { String(decoding: $0, as: UTF8.self) }
+      #expect(FixtureSource.passcodes.contains("\(text) on \(name)"))
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+import Testing
+
+@testable import keyhaul
+
+@Suite("Help")
+struct HelpTests {
+  static let verbs = AllVerbs.leaves().map { $0.words.joined(separator: " ") }
+
+  func verb(_ name: String) throws -> any Verb.Type {
+    let leaf = try #require(AllVerbs.leaves().first { $0.words.joined(separator: " ") == name })
+    return try #require(leaf.verb as? any Verb.Type)
+  }
+
+  @Test("of a verb fits on one screen of 80 columns", arguments: verbs)
+  func oneScreen(name: String) throws {
+    let lines = try verb(name).screen.lines(style: .plain)
+    #expect(lines.count <= HelpScreen.maximumLineCount)
+    for line in lines where !line.contains("keyhaul ") { #expect(DisplayWidth.columns(of: line) <= 80) }
+    #expect(lines.last == "\"keyhaul \(name) --help\" says everything.")
+  }
+
+  @Test("names only flags that the verb has", arguments: verbs)
+  func flagsExist(name: String) throws {
+    let verb = try verb(name)
+    let known = Set(FlagCatalog.names(of: verb))
+    let text = ([verb.screen.usage] + verb.screen.flags.map(\.0)).joined(separator: " ")
+    let named = text.matches(of: /--[a-z][a-z-]*/).map { String($0.0) }
+    for flag in named { #expect(known.contains(flag)) }
+  }
+
+  @Test("gives examples that the verb understands", arguments: verbs)
+  func examplesParse(name: String) throws {
+    for example in try verb(name).screen.examples {
+      let words = example.split(separator: " ").map(String.init)
+      #expect(words.first == "keyhaul")
+      let line = words.dropFirst().prefix { $0 != ">" }
+      let parsed = try AllVerbs.parse(line: Array(line))
+      #expect(AllVerbs.leaves().first { $0.words.joined(separator: " ") == name }?.verb == type(of: parsed))
+    }
+  }
+
+  @Test("has every word of the contract's page")
+  func allVerbs() {
+    #expect(
+      Self.verbs == [
+        "device create", "device list", "device show", "device lock", "device unlock", "device restart",
+        "device passcode set", "device passcode change", "device passcode remove", "device erase", "device delete",
+        "item add", "item find", "backup", "inspect", "plan", "restore", "demo", "explain", "completions",
+      ])
+  }
+
+  @Test("shows no verb of the root that cannot run")
+  func runnable() {
+    for leaf in AllVerbs.leaves(of: Keyhaul.self) { #expect(leaf.verb is any RunnableVerb.Type) }
+  }
+
+  @Test("is asked for by -h, --help and help, wherever they stand")
+  func requests() throws {
+    func help(_ line: String) throws -> VerbPath {
+      try VerbPath.resolve(line.split(separator: " ").map(String.init), root: AllVerbs.self)
+    }
+    #expect(try help("backup -h").help == .short)
+    #expect(try help("-h backup").help == .short)
+    #expect(try help("backup -qh").help == .short)
+    #expect(try help("--help backup x").help == .full)
+    #expect(try help("help device passcode set").name == "keyhaul device passcode set")
+    #expect(try help("help device passcode set").help == .full)
+    #expect(try help("inspect -- -h").help == nil)
+    #expect(try help("inspect help").help == nil)
+    #expect(try help("device --help").name == "keyhaul device")
+  }
+}

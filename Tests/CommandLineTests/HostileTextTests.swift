@@ -1,0 +1,49 @@
+import Testing
+
+@testable import keyhaul
+
+@Suite("A name out of a backup, shown on a terminal")
+struct HostileTextTests {
+  @Test(
+    "is escaped where a terminal would act on it or hide it",
+    arguments: [
+      ("\u{1B}[31mred", #"\u{1B}[31mred"#), ("line\r\nbreak", #"line\u{D}\u{A}break"#), ("tab\there", #"tab\u{9}here"#),
+      ("nul\u{0}", #"nul\u{0}"#), ("c1\u{9B}2J", #"c1\u{9B}2J"#), ("del\u{7F}", #"del\u{7F}"#),
+      ("gpj.\u{202E}exe", #"gpj.\u{202E}exe"#), ("\u{2066}x\u{2069}", #"\u{2066}x\u{2069}"#),
+      ("zero\u{200B}width", #"zero\u{200B}width"#), ("join\u{200D}er", #"join\u{200D}er"#),
+      ("mark\u{FEFF}", #"mark\u{FEFF}"#), ("soft\u{AD}hyphen", #"soft\u{AD}hyphen"#), ("ls\u{2028}", #"ls\u{2028}"#),
+      ("tag\u{E0041}", #"tag\u{E0041}"#), ("filler\u{3164}", #"filler\u{3164}"#), ("own\u{E000}", #"own\u{E000}"#),
+      ("fake \\u{41}", #"fake \u{5C}u{41}"#),
+    ])
+  func escaped(name: String, shown: String) {
+    #expect(HostileText.shown(name) == shown)
+  }
+
+  @Test(
+    "stays as it is where it is only unfamiliar",
+    arguments: ["imap.example.org", "Zürich", "日本語", "naïve e\u{301}", "❤️", "C:\\Users", "a\\b", "– · …", "עברית", ""])
+  func kept(name: String) {
+    #expect(HostileText.shown(name) == name)
+  }
+
+  @Test("is cut at the column, and what is cut is not half an escape's worth of looking")
+  func cut() {
+    #expect(HostileText.shown("abcdefghij", columns: 10) == "abcdefghij")
+    #expect(HostileText.shown("abcdefghijk", columns: 10) == "abcdefghi…")
+    #expect(HostileText.shown(String(repeating: "x", count: 1_000_000), columns: 8) == "xxxxxxx…")
+    #expect(HostileText.shown("abcdefghijk", columns: 10, ellipsis: "...") == "abcdefg...")
+  }
+
+  @Test(
+    "takes as many columns as a terminal gives it",
+    arguments: [("abc", 3), ("日本", 4), ("e\u{301}", 1), ("❤️", 2), ("👨", 2), ("ｆ", 2), ("ü", 1), ("", 0), ("한", 2)])
+  func width(text: String, columns: Int) {
+    #expect(DisplayWidth.columns(of: text) == columns)
+  }
+
+  @Test("never splits a wide character when it is cut")
+  func wideCut() {
+    #expect(DisplayWidth.cut("日本語", columns: 4, ellipsis: "…") == "日…")
+    #expect(DisplayWidth.cut("日本語", columns: 6, ellipsis: "…") == "日本語")
+  }
+}

@@ -1,0 +1,162 @@
+import ArgumentParser
+import DataProtection
+import Foundation
+import KeychainFormats
+import Testing
+
+@testable import keyhaul
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Threads of a pool have signals blocked, unlike the main thread that the program works on.
+private func hearSignals() {
+  var signals = sigset_t()
+  sigemptyset(&signals)
+  for number in [SIGINT, SIGTERM] { sigaddset(&signals, number) }
+  pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+}
+
+/// Each of these runs in a process of its own: a signal belongs to a whole process.
+@Suite("Ctrl-C")
+struct InterruptionTests {
+  @Test("asks the work to stop the first time, and leaves at once the second")
+  func twice() async {
+    await #expect(processExitsWith: .exitCode(130)) {
+      hearSignals()
+      Interruption.install()
+      raise(SIGINT)
+      guard let failure = ending({ try Interruption.check("nothing was changed") }), failure.status.code == 130 else {
+        exit(1)
+      }
+      raise(SIGINT)
+      exit(2)
+    }
+  }
+
+  @Test("is not the only signal that stops the work")
+  func terminate() async {
+    await #expect(processExitsWith: .exitCode(143)) {
+      hearSignals()
+      Interruption.install()
+      raise(SIGTERM)
+      guard Interruption.pending == SIGTERM else { exit(1) }
+      raise(SIGTERM)
+      exit(2)
+    }
+  }
+
+  @Test("stays without effect where the parent wanted it ignored")
+  func ignored() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      signal(SIGINT, SIG_IGN)
+      hearSignals()
+      Interruption.install()
+      raise(SIGINT)
+      exit(Interruption.pending == nil ? 0 : 1)
+    }
+  }
+
+  @Test("at a prompt ends it, says that nothing was changed, and has the echo back")
+  func prompt() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      hearSignals()
+      Interruption.install()
+      guard let terminal = try? PseudoTerminal(), let world = try? TestSession(terminalPath: terminal.path) else {
+        exit(1)
+      }
+      nonisolated(unsafe) let watched = terminal
+      Thread {
+        while !watched.isAtPrompt || watched.echoes { watched.collect(milliseconds: 10) }
+        kill(getpid(), SIGINT)
+      }.start()
+      let failure = ending {
+        _ = try world.session.password(try PasswordFlags.parse([]), of: "x.backup")
+      }
+      guard failure?.status.code == 130, failure?.message == "stopped by Ctrl-C" else { exit(2) }
+      exit(terminal.echoes ? 0 : 3)
+    }
+  }
+
+  @Test("twice at a prompt leaves at once, with the echo back all the same")
+  func promptTwice() async throws {
+    let terminal = try PseudoTerminal()
+    let path = terminal.path
+    await #expect(processExitsWith: .exitCode(130)) { [path = path as String] in
+      hearSignals()
+      Interruption.install()
+      raise(SIGINT)
+      let descriptor = open(path, O_RDWR | O_NOCTTY)
+      var settings = termios()
+      guard tcgetattr(descriptor, &settings) == 0 else { exit(2) }
+      Interruption.willChangeTerminal(descriptor, from: settings)
+      settings.c_lflag &= ~tcflag_t(ECHO)
+      guard tcsetattr(descriptor, TCSANOW, &settings) == 0 else { exit(3) }
+      raise(SIGINT)
+      exit(4)
+    }
+    #expect(terminal.echoes)
+  }
+
+  @Test("ends a command for a password that would go on for ever")
+  func command() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      hearSignals()
+      Interruption.install()
+      guard let world = try? TestSession() else { exit(1) }
+      Thread {
+        usleep(100_000)
+        kill(getpid(), SIGINT)
+      }.start()
+      let failure = ending {
+        _ = try world.session.password(
+          try PasswordFlags.parse(["--password-command", "exec sleep 600"]), of: "x.backup")
+      }
+      exit(failure?.status.code == 130 ? 0 : 2)
+    }
+  }
+}
+
+@Suite("Progress on a terminal")
+struct ProgressLineTests {
+  @Test("names the slow thing, says how far it has come, and leaves no trace")
+  func shown() throws {
+    let terminal = try PseudoTerminal()
+    let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
+    defer { close(descriptor) }
+    let line = ProgressLine("Deriving key: 10,000,000 rounds", style: .plain, descriptor: descriptor)
+    while !terminal.transcript.contains("Deriving key: 10,000,000 rounds ...") { terminal.collect(milliseconds: 50) }
+    line.update(done: 9, total: 16)
+    while !terminal.transcript.contains("rounds  9 of 16") { terminal.collect(milliseconds: 50) }
+    line.end()
+    line.end()
+    terminal.collect(milliseconds: 50)
+    #expect(terminal.transcript.hasSuffix("\r\u{1B}[K"))
+    #expect(!terminal.transcript.contains("\n"))
+  }
+
+  @Test("is cut at the width of the terminal, and escaped")
+  func narrow() throws {
+    let terminal = try PseudoTerminal()
+    let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
+    defer { close(descriptor) }
+    let style = TextStyle(width: 20, usesColour: false, isUnicode: true)
+    let line = ProgressLine("Reading \u{1B}[2J and more of it", style: style, descriptor: descriptor)
+    while !terminal.transcript.contains("…") { terminal.collect(milliseconds: 50) }
+    line.end()
+    #expect(terminal.transcript.hasPrefix("\rReading \\u{1B}[2J …"))
+  }
+
+  @Test("does not appear for work that is over at once")
+  func fast() throws {
+    let terminal = try PseudoTerminal()
+    let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
+    defer { close(descriptor) }
+    ProgressLine("Fast", style: .plain, descriptor: descriptor).end()
+    terminal.collect(milliseconds: 50)
+    #expect(terminal.transcript == "")
+  }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Adding items")
+struct ItemAddTests {
+  let world: DeviceWorld
+
+  init() throws {
+    world = try DeviceWorld()
+    try world.run("keyhaul device create d --from old-phone")
+  }
+
+  @Test(
+    "keeps a secret byte for byte",
+    arguments: [
+      "printf ''", "printf x", "printf 'a\\n'", "printf 'a\\r\\n\\n'", "printf 'nul\\0and\\377bytes\\0'",
+      "head -c 100000 /dev/urandom",
+    ])
+  func secrets(source: String) throws {
+    try world.run("\(source) > secret; chmod 600 secret")
+    for (number, flag) in [
+      "--secret-file secret", "--secret-file - < secret", "--secret-fd 3 3< secret", "--secret-command 'cat secret'",
+    ].enumerated() {
+      #expect(try world.run("keyhaul item add d --service s --account \(number) \(flag)").status == 0)
+      let back = try world.run("keyhaul item find d --service s --account \(number) --reveal | cmp - secret")
+      #expect(back == .init(output: "", errors: "", status: 0))
+    }
+  }
+
+  @Test(
+    "says how far the item can travel, and stores the class that was named, in words or as a code",
+    arguments: [
+      ("when-unlocked", "ak", "moves with an encrypted backup"),
+      ("after-first-unlock", "ck", "moves with an encrypted backup"),
+      ("always", "dk", "moves with an encrypted backup"),
+      ("when-unlocked-this-device", "aku", "stays on this device"),
+      ("after-first-unlock-this-device", "cku", "stays on this device"),
+      ("always-this-device", "dku", "stays on this device"), ("passcode-only", "akpu", "never leaves this device"),
+    ])
+  func protections(word: String, code: String, reach: String) throws {
+    for spelling in [word, code] {
+      let outcome = try world.run(
+        "keyhaul item add d --service s --account \(spelling) --protection \(spelling) --secret-command true")
+      #expect(outcome.output == "Added generic password \"s · \(spelling)\" to d (\(reach)).\n")
+      let stored = try world.document("keyhaul item find d --service s --account \(spelling) --json")
+      #expect(ItemFindTests.items(of: stored).first?["protection"]?.stringValue == code)
+    }
+  }
+
+  @Test("stores every attribute that has a flag")
+  func attributes() throws {
+    try world.run(
+      "keyhaul item add d --kind internet --server s --account a --protocol https --port 8443 --path /p --label l"
+        + " --access-group g --sync --secret-command true")
+    let stored = try #require(
+      ItemFindTests.items(of: try world.document("keyhaul item find d --server s --json")).first)
+    #expect(stored["kind"] == "internet-password")
+    let expected: [(String, JSONValue)] = [
+      ("srvr", "s"), ("acct", "a"), ("ptcl", "htps"), ("port", 8443), ("path", "/p"), ("labl", "l"), ("agrp", "g"),
+      ("sync", 1), ("pdmn", "ak"),
+    ]
+    for (code, value) in expected { #expect(stored["attributes"]?[code] == value) }
+  }
+
+  @Test("gives an item the group keyhaul, or the first of the app's")
+  func groups() throws {
+    func group(_ flags: String) throws -> JSONValue? {
+      let line = "keyhaul item add d --service new --account='a\(flags)' \(flags) --secret-command true --json"
+      return ItemFindTests.items(of: try world.document(line)).first?["attributes"]?["agrp"]
+    }
+    #expect(try group("") == "keyhaul")
+    #expect(try group("--app chat") == "ABCDE12345.org.example.chat")
+    #expect(try group("--access-group other") == "other")
+    let foreign = try world.run("keyhaul item add d --label x --app chat --access-group other --secret-command true")
+    #expect(foreign.status == 1)
+  }
+
+  @Test("guards an item with presence and biometry, so that it never leaves")
+  func constraints() throws {
+    for (flags, key) in [("--user-presence", "cpo"), ("--biometry", "cbio")] {
+      let outcome = try world.run("keyhaul item add d --service \(key) --account a \(flags) --secret-command true")
+      #expect(outcome.output.hasSuffix("(never leaves this device).\n"))
+      let stored = ItemFindTests.items(of: try world.document("keyhaul item find d --service \(key) --json")).first
+      #expect(stored?["attributes"]?["accc"]?["od"]?[key] != nil)
+    }
+  }
+
+  @Test("prints the item that was added to programs, without its secret, and marks one that was not")
+  func documents() throws {
+    let added = try world.document("keyhaul item add d --label x --secret-command 'echo hunter3' --json")
+    #expect(added["format"] == "keychain-items/1")
+    #expect(ItemFindTests.items(of: added).first?["attributes"]?["labl"] == "x")
+    #expect(ItemFindTests.items(of: added).first?["index"]?.integerValue == 13)
+    #expect(!added.text().contains("hunter3"))
+    #expect(added["dry_run"] == nil)
+    let rehearsed = try world.document("keyhaul item add d --service y --secret-command true --json -n")
+    #expect(rehearsed["dry_run"] == true)
+    #expect(try world.run("keyhaul item find d --service y").status == 4)
+  }
+
+  @Test("says errors in one line of JSON to programs")
+  func jsonErrors() throws {
+    let line = "keyhaul item add d --service chat.example --account anna --access-group ABCDE12345.org.example.chat"
+    let outcome = try world.run("\(line) --secret-command true --json")
+    #expect(outcome.status == 1)
+    #expect(outcome.output == "")
+    let error = try JSONReader.read(Array(outcome.errors.utf8))
+    #expect(error["id"] == "failed")
+    #expect(error["why"]?.stringValue?.contains("-25299") == true)
+  }
+
+  @Test("shows a hostile name as text")
+  func hostileName() throws {
+    let outcome = try world.run(
+      "keyhaul item add d --service \"$(printf 'a\\033[2Jb\\342\\200\\256c')\" --secret-command true")
+    #expect(outcome.output.hasPrefix("Added generic password \"a\\u{1B}[2Jb\\u{202E}c\" to d"))
+  }
+}

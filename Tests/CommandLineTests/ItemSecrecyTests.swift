@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("What no verb of a device or an item ever says")
+struct ItemSecrecyTests {
+  /// Each with streams as they are, in every form of the output.
+  static let lines = [
+    "device list", "device show d", "device lock d", "device unlock d --passcode-command 'echo wrong-code'",
+    "device unlock d --passcode-command 'echo 135790'", "device restart d", "item find d",
+    "device unlock d --passcode-command 'echo 135790'", "item find d", "item find d --reveal",
+    "item find d --service chat.example", "item find d --service wallet", "item find d --kind internet",
+    "item add d --service planted --account a --secret-command 'echo planted-by-hand'",
+    "item add d --service planted --account a --secret-command 'echo planted-by-hand'",
+    "item add d --service planted --account b --secret-command 'echo planted-by-hand' -n",
+    "item add d --secret-command 'echo planted-by-hand'",
+    "device passcode change d --passcode-command 'echo 135790' --new-passcode-command 'echo 864201'",
+    "device passcode remove d --passcode-command 'echo wrong-code' --yes",
+    "device passcode remove d --passcode-command 'echo 864201' --yes",
+    "device passcode set d --new-passcode-command 'echo 135790'", "device erase d -n", "device erase d --yes",
+    "device delete d --confirm d",
+  ]
+
+  @Test("is a secret, a passcode or the hardware key, at any level of detail", arguments: ["-vv", "-q", "--json"])
+  func scan(flag: String) throws {
+    let world = try DeviceWorld()
+    try world.run("keyhaul device create d --from old-phone")
+    var planted = ["135790", "864201", "wrong-code", "planted-by-hand"].map { Data($0.utf8) }
+    planted.append(try Data(contentsOf: world.devices.appending(path: "d/hardware.uid")))
+    for item in ItemFindTests.items(of: try ItemFindTests.fixture("old-phone")) {
+      guard item["kind"] != "certificate" else { continue }
+      let text = item["secret"]?["text"]?.stringValue.map { Data($0.utf8) }
+      let secret = text ?? item["secret"]?["base64"]?.stringValue.flatMap { Data(base64Encoded: $0) } ?? Data()
+      if secret.count > 3 { planted.append(secret) }
+    }
+    #expect(planted.count >= 20)
+
+    var said = Data()
+    for line in Self.lines {
+      let outcome = try world.run("keyhaul \(line) \(flag == "--json" && line.hasSuffix("--reveal") ? "-q" : flag)")
+      said += Data((outcome.output + outcome.errors).utf8)
+    }
+    #expect(said.count > 500)
+    for secret in planted {
+      for spelling in Self.spellings(of: secret) { #expect(said.range(of: spelling) == nil) }
+    }
+  }
+
+  /// As it is, in base64, and in both kinds of hexadecimal.
+  private static func spellings(of secret: Data) -> [Data] {
+    let hexadecimal = secret.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    return [
+      secret, Data(secret.base64EncodedString().utf8), Data(hexadecimal.utf8), Data(hexadecimal.uppercased().utf8),
+    ]
+  }
+}

@@ -1,0 +1,35 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("JSON for programs")
+struct JSONTests {
+  @Test("keeps the order of its fields, on lines of its own")
+  func order() {
+    let document: JSONValue = ["z": 1, "a": ["x", nil, true], "empty": [], "none": [:]]
+    #expect(
+      document.text() == """
+        {
+          "z": 1,
+          "a": [
+            "x",
+            null,
+            true
+          ],
+          "empty": [],
+          "none": {}
+        }
+        """)
+    #expect(document.compactText() == #"{"z":1,"a":["x",null,true],"empty":[],"none":{}}"#)
+  }
+
+  @Test("holds names whole, though a terminal would not act on them")
+  func names() throws {
+    let name = "a\"b\\c\u{1B}[2J\u{202E}\u{0}\n\u{E0041}日本❤️/"
+    let text = JSONValue.string(name).compactText()
+    #expect(text == #""a\"b\\c\u001b[2J\u202e\u0000\n\udb40\udc41日本❤️/""#)
+    let other = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+    #expect(other as? String == name)
+  }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("The program as it is built")
+struct ProgramTests {
+  func withProgram<Result>(_ body: (BuiltProgram) throws -> Result) throws -> Result {
+    let home = FileManager.default.temporaryDirectory.appending(path: "keyhaul-\(UUID().uuidString)/home")
+    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: home.deletingLastPathComponent()) }
+    return try body(BuiltProgram(home: home))
+  }
+
+  @Test("says its version, whatever else would have to be ready")
+  func version() throws {
+    for arguments in [["--version"], ["-q", "--version"], ["explain", "--version"]] {
+      let outcome = try withProgram { try $0.run(arguments, environment: ["HOME": "", "KEYHAUL_HOME": ""]) }
+      #expect(outcome == .init(output: "keyhaul \(Keyhaul.version)\n", errors: "", status: 0))
+    }
+  }
+
+  @Test("colours its text on a terminal only, and only where that is wanted")
+  func colour() throws {
+    func shown(_ arguments: [String] = [], _ environment: [String: String] = [:]) throws -> String {
+      try withProgram {
+        try $0.run(
+          command: BuiltProgram.folder.appending(path: "keyhaul").path, ["explain", "locked"] + arguments,
+          environment: environment, typed: [], showsOutputOnTerminal: true
+        ).terminal
+      }
+    }
+    #expect(try shown().contains("\u{1B}[1m"))
+    #expect(try !shown([], ["NO_COLOR": "1"]).contains("\u{1B}"))
+    #expect(try !shown([], ["TERM": "dumb"]).contains("\u{1B}"))
+    #expect(try !shown(["--color", "never"]).contains("\u{1B}"))
+    #expect(try shown(["--color=always"], ["NO_COLOR": "1"]).contains("\u{1B}[1m"))
+    let piped = try withProgram { try $0.run(["explain", "locked"]) }
+    #expect(!piped.output.contains("\u{1B}"))
+  }
+
+  @Test("wraps at the width of the terminal")
+  func width() throws {
+    let narrow = try withProgram { try $0.run(["explain", "device-bound"], environment: ["COLUMNS": "40"]) }
+    #expect(narrow.output.split(separator: "\n").allSatisfy { $0.count <= 40 })
+    let wide = try withProgram { try $0.run(["explain", "device-bound"], environment: ["COLUMNS": "120"]) }
+    #expect(wide.output.split(separator: "\n").count < narrow.output.split(separator: "\n").count)
+  }
+
+  @Test("speaks ASCII where the locale is not UTF-8")
+  func locale() throws {
+    let outcome = try withProgram { try $0.run(["explain", "device-bound"], environment: ["LC_ALL": "C"]) }
+    #expect(outcome.output.utf8.allSatisfy { $0 < 0x80 })
+    #expect(outcome.output.hasPrefix("device-bound - the item"))
+  }
+
+  @Test("ends quietly where its reader has gone, and loudly where the disk is full")
+  func lostOutput() throws {
+    try withProgram { program in
+      let gone = try program.shell("{ sleep 0.2; keyhaul completions bash; echo $? >&2; } | :")
+      #expect(gone.errors == "141\n")
+      guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
+      let full = try program.shell("keyhaul explain > /dev/full")
+      #expect(full.status == 1)
+      #expect(
+        full.errors.hasPrefix("error: could not write the result\n  why: standard output: no space left on device"))
+    }
+  }
+
+  @Test("gives every shell a script for completions that the shell can read", arguments: ["bash", "zsh", "fish"])
+  func completions(shell: String) throws {
+    let outcome = try withProgram { program in
+      let checked = "command -v \(shell) > /dev/null || exit 0; keyhaul completions \(shell) | \(shell) -n"
+      #expect(try program.shell(checked) == .init(output: "", errors: "", status: 0))
+      return try program.run(["completions", shell])
+    }
+    #expect(outcome.status == 0)
+    #expect(outcome.output.contains("explain") && outcome.output.contains("no-input"))
+  }
+
+  @Test("keeps to one JSON line for an error, also where the line itself is wrong")
+  func jsonErrors() throws {
+    for arguments in [
+      ["--json", "nonsense"], ["explain", "--format", "json", "--nonsense"], ["--format=json", "explain", "x"],
+    ] {
+      let outcome = try withProgram { try $0.run(arguments) }
+      #expect(outcome.status == 64)
+      #expect(outcome.output == "")
+      let line = try #require(JSONSerialization.jsonObject(with: Data(outcome.errors.utf8)) as? [String: Any])
+      #expect(line["message_type"] as? String == "exit_error")
+      #expect(line["code"] as? Int == 64)
+      #expect(line["id"] as? String == "usage")
+    }
+  }
+
+  @Test("answers a build's questions for completions and manual pages")
+  func otherTools() throws {
+    let script = try withProgram { try $0.run(["--generate-completion-script", "fish"]) }
+    #expect(script.status == 0 && script.output.contains("keyhaul"))
+    let description = try withProgram { try $0.run(["--experimental-dump-help"]) }
+    let help = try JSONSerialization.jsonObject(with: Data(description.output.utf8)) as? [String: Any]
+    #expect(help?["command"] != nil)
+  }
+}

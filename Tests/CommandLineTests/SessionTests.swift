@@ -1,0 +1,97 @@
+import Foundation
+import KeychainFormats
+import Testing
+
+@testable import keyhaul
+
+@Suite("What is said where")
+struct SessionTests {
+  @Test("results go to standard output, everything else to standard error")
+  func streams() throws {
+    let world = try TestSession(["-v"])
+    try world.session.say("result")
+    world.session.note("note")
+    world.session.detail("detail")
+    world.session.detail("bytes", level: 2)
+    try world.session.flush()
+    #expect(try world.said == "result\n")
+    #expect(try world.told == "note\ndetail\n")
+  }
+
+  @Test("quiet leaves results, warnings and errors")
+  func quiet() throws {
+    let world = try TestSession(["-q"])
+    try world.session.say("result")
+    world.session.note("note")
+    world.session.warn("careful", why: "a reason", try: "an action")
+    let status = world.session.fail(CommandFailure(.locked, "locked"))
+    #expect(status == .locked)
+    #expect(try world.said == "result\n")
+    #expect(try world.told == "warning: careful\n  why: a reason\n  try: an action\nerror: locked\n")
+  }
+
+  @Test("under --json there is one document, and lines of JSON beside it")
+  func json() throws {
+    let world = try TestSession(["--json"])
+    try world.session.say("text")
+    world.session.note("text")
+    world.session.progress("Deriving key", phase: "derive-key") { report in
+      for done in 1...4 { report.update(done: done * 100, total: 400) }
+      report.update(done: 400, total: 400)
+    }
+    world.session.warn("careful")
+    try world.session.answer(["format": "x/1"])
+    _ = world.session.fail(CommandFailure(.partial, "half"))
+    #expect(try world.said == "{\n  \"format\": \"x/1\"\n}\n")
+    let lines = try world.told.split(separator: "\n").map(String.init)
+    #expect(
+      lines == [
+        #"{"message_type":"status","phase":"derive-key"}"#,
+        #"{"message_type":"status","phase":"derive-key","done":100,"total":400}"#,
+        #"{"message_type":"status","phase":"derive-key","done":200,"total":400}"#,
+        #"{"message_type":"status","phase":"derive-key","done":300,"total":400}"#,
+        #"{"message_type":"status","phase":"derive-key","done":400,"total":400}"#,
+        #"{"message_type":"warning","message":"careful"}"#,
+        #"{"message_type":"exit_error","code":3,"id":"partial","message":"half"}"#,
+      ])
+  }
+
+  @Test("progress says nothing where no terminal shows it, and passes on what the work gives")
+  func progress() throws {
+    let world = try TestSession()
+    let result = world.session.progress("Slow", phase: "slow") { _ in 42 }
+    #expect(result == 42)
+    #expect(try world.told == "")
+  }
+
+  @Test("a report is in its file whole, for its owner alone, or not at all")
+  func reportFile() throws {
+    let world = try TestSession()
+    let path = world.folder.appending(path: "move.plan").path
+    try world.session.write(["a": 1], to: path)
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "{\n  \"a\": 1\n}\n")
+    let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    let failure = ending { try world.session.write(["a": 1], to: world.folder.path + "/no/such/x") }
+    #expect(failure?.status == .failed)
+    let folder = try world.file("folder-like", [])
+    try FileManager.default.removeItem(atPath: folder)
+    try FileManager.default.createDirectory(atPath: folder + "/inside", withIntermediateDirectories: true)
+    #expect(status { try world.session.write(["a": 1], to: folder) } == .failed)
+    let left = try FileManager.default.contentsOfDirectory(atPath: world.folder.path).filter { $0.hasSuffix(".tmp") }
+    #expect(left == [])
+  }
+
+  private func status(_ body: () throws -> Void) -> CommandStatus? { ending(body)?.status }
+
+  @Test("an output is never one of the inputs, by whatever name")
+  func sameFile() throws {
+    let world = try TestSession()
+    let input = try world.file("a", [1])
+    let link = world.folder.appending(path: "b").path
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: input)
+    #expect(status { try ReportFile.check(link, differsFrom: [input]) } == .usage)
+    #expect(status { try ReportFile.check(input, differsFrom: ["x", input]) } == .usage)
+    try ReportFile.check(world.folder.path + "/c", differsFrom: [input])
+  }
+}

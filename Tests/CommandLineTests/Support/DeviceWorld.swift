@@ -1,0 +1,51 @@
+import Foundation
+
+@testable import keyhaul
+
+/// A home of virtual devices that is gone with the test, and the built program to use it.
+final class DeviceWorld {
+  let program: BuiltProgram
+  private let folder: URL
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-\(UUID().uuidString)")
+    let home = folder.appending(path: "home")
+    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+    program = BuiltProgram(home: home)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  var home: URL { program.home }
+  var devices: URL { home.appending(path: "devices") }
+
+  /// Runs a line of shell.
+  @discardableResult
+  func run(_ line: String, typed: [String]? = nil) throws -> BuiltProgram.Outcome {
+    try program.shell(line, typed: typed)
+  }
+
+  /// Runs the program with all of its streams on a terminal.
+  func runOnTerminal(_ arguments: [String], typed: [String] = []) throws -> BuiltProgram.Outcome {
+    try program.run(
+      command: BuiltProgram.folder.appending(path: "keyhaul").path, arguments, typed: typed,
+      showsOutputOnTerminal: true)
+  }
+
+  /// The one document that a line prints.
+  func document(_ line: String) throws -> JSONValue {
+    try JSONReader.read(Array(try run(line).output.utf8))
+  }
+
+  /// The files of a device by name, without the file that only a lock lives in.
+  func files(of device: String) throws -> [String: Data] {
+    let folder = devices.appending(path: device)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0 != "lock" }
+    return try Dictionary(
+      uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: folder.appending(path: $0))) })
+  }
+
+  func permissions(of name: String) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: home.appending(path: name).path)[.posixPermissions] as? Int
+  }
+}

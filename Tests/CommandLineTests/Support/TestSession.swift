@@ -1,0 +1,55 @@
+import ArgumentParser
+import Foundation
+
+@testable import keyhaul
+
+/// A session whose streams are files, to see what was said on each.
+final class TestSession {
+  let folder: URL
+  let session: Session
+  private let output: FileHandle
+  private let errors: FileHandle
+
+  init(_ flags: [String] = [], environment: [String: String] = [:], terminalPath: String = "/nonexistent/tty") throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-\(UUID().uuidString)")
+    self.folder = folder
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    func stream(_ name: String) throws -> FileHandle {
+      let url = folder.appending(path: name)
+      try Data().write(to: url)
+      return try FileHandle(forWritingTo: url)
+    }
+    output = try stream("output")
+    errors = try stream("errors")
+    session = Session(
+      common: try CommonOptions.parse(flags), environment: ["LC_ALL": "C.UTF-8"].merging(environment) { $1 },
+      output: output.fileDescriptor, errors: errors.fileDescriptor, terminalPath: terminalPath)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  var said: String {
+    get throws { try String(contentsOf: folder.appending(path: "output"), encoding: .utf8) }
+  }
+  var told: String {
+    get throws { try String(contentsOf: folder.appending(path: "errors"), encoding: .utf8) }
+  }
+
+  /// A file in the session's folder, readable by its owner alone unless said otherwise.
+  func file(_ name: String, _ bytes: [UInt8], mode: Int = 0o600) throws -> String {
+    let url = folder.appending(path: name)
+    try Data(bytes).write(to: url)
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: url.path)
+    return url.path
+  }
+}
+
+/// The failure that a body ends with; `nil` where it ends well.
+func ending(_ body: () throws -> Void) -> CommandFailure? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return CommandFailure(any: error)
+  }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import KeychainFormats
+import Testing
+
+@testable import keyhaul
+
+@Suite("How text looks, by where it goes")
+struct TerminalTests {
+  func settings(_ environment: [String: String], _ colour: ColourChoice = .auto) -> TerminalSettings {
+    TerminalSettings(environment: environment, colour: colour)
+  }
+
+  @Test("colours are for terminals that want them")
+  func colour() {
+    #expect(settings([:]).usesColour(isTerminal: true))
+    #expect(!settings([:]).usesColour(isTerminal: false))
+    #expect(!settings(["NO_COLOR": "1"]).usesColour(isTerminal: true))
+    #expect(settings(["NO_COLOR": ""]).usesColour(isTerminal: true))
+    #expect(!settings(["TERM": "dumb"]).usesColour(isTerminal: true))
+    #expect(settings(["NO_COLOR": "1", "TERM": "dumb"], .always).usesColour(isTerminal: false))
+    #expect(!settings([:], .never).usesColour(isTerminal: true))
+  }
+
+  @Test("the width is what COLUMNS says, then the terminal, then 80")
+  func width() {
+    #expect(settings(["COLUMNS": "120"]).width(terminalWidth: 90) == 120)
+    #expect(settings([:]).width(terminalWidth: 90) == 90)
+    #expect(settings([:]).width(terminalWidth: nil) == 80)
+    #expect(settings(["COLUMNS": "0"]).width(terminalWidth: nil) == 80)
+    #expect(settings(["COLUMNS": "wide"]).width(terminalWidth: 0) == 80)
+  }
+
+  @Test(
+    "the first locale that is set decides about UTF-8",
+    arguments: [
+      (["LC_ALL": "C", "LANG": "de_DE.UTF-8"], false), (["LC_ALL": "", "LANG": "de_DE.UTF-8"], true),
+      (["LC_CTYPE": "en_US.utf8"], true), (["LANG": "de_DE.ISO-8859-1"], false),
+    ] as [([String: String], Bool)])
+  func locale(environment: [String: String], isUnicode: Bool) {
+    #expect(settings(environment).isUnicode == isUnicode)
+  }
+
+  @Test("without UTF-8 our signs have a spelling, and names are escaped")
+  func ascii() {
+    let style = TextStyle(width: 80, usesColour: false, isUnicode: false)
+    #expect(style.adapted("a · b → c… –") == "a - b -> c... -")
+    #expect(style.adapted("Zürich") == #"Z\u{FC}rich"#)
+    #expect(TextStyle.plain.adapted("a · b → c…") == "a · b → c…")
+  }
+
+  @Test("numbers are grouped by thousands", arguments: [(0, "0"), (999, "999"), (1000, "1,000"), (-41208, "-41,208")])
+  func grouped(number: Int, text: String) {
+    #expect(Amounts.grouped(number) == text)
+  }
+
+  @Test("nouns follow their number")
+  func nouns() {
+    #expect(Amounts.count(1, "item") == "1 item")
+    #expect(Amounts.count(1204, "item") == "1,204 items")
+    #expect(Amounts.count(0, "class", plural: "classes") == "0 classes")
+    #expect(Amounts.bytes(UInt64(1)) == "1 byte")
+    #expect(Amounts.list(["a", "b", "c"]) == "a, b and c")
+    #expect(Amounts.grouped(UInt64.max) == "18,446,744,073,709,551,615")
+  }
+
+  @Test("times are UTC for programs, with the digits that the date has")
+  func times() {
+    #expect(TimeText.rfc3339(KeychainDate(secondsSince1970: 0)) == "1970-01-01T00:00:00Z")
+    #expect(TimeText.rfc3339(KeychainDate(secondsSinceReferenceDate: 0.5)) == "2001-01-01T00:00:00.5Z")
+    #expect(TimeText.rfc3339(KeychainDate(secondsSinceReferenceDate: -0.25)) == "2000-12-31T23:59:59.75Z")
+    #expect(TimeText.rfc3339(KeychainDate(secondsSinceReferenceDate: .infinity)) == nil)
+    #expect(TimeText.rfc3339(KeychainDate(secondsSince1970: 1e15)) == nil)
+  }
+
+  @Test("times are local with their zone for people")
+  func localTimes() {
+    let date = KeychainDate(secondsSince1970: 1_700_000_000)
+    let formatter = DateFormatter()
+    formatter.locale = Locale(identifier: "en_US_POSIX")
+    formatter.dateFormat = "yyyy-MM-dd HH:mm"
+    let expected = formatter.string(from: Date(timeIntervalSince1970: 1_700_000_000))
+    #expect(TimeText.localWithoutZone(date) == expected)
+    #expect(TimeText.local(date).hasPrefix(expected + " "))
+    #expect(TimeText.localDay(date) == expected.prefix(10))
+  }
+
+  @Test("a table is as wide as its cells")
+  func table() {
+    var table = Table([.init("NAME", flexible: true), .init("ITEMS", rightAligned: true), .init("STATE")])
+    table.add(["old-phone", "18", "unlocked"])
+    table.add(["日本", "2", ""])
+    #expect(
+      table.lines(style: .plain) == ["NAME       ITEMS  STATE", "old-phone     18  unlocked", "日本           2"])
+  }
+
+  @Test("a table that is too wide cuts its widest flexible column, and escapes before it measures")
+  func narrowTable() {
+    var table = Table([.init("NAME", flexible: true), .init("KIND")])
+    table.add(["a name of thirty columns, or so", "generic"])
+    table.add(["evil\u{202E}", "key"])
+    let style = TextStyle(width: 30, usesColour: false, isUnicode: true)
+    #expect(
+      table.lines(style: style) == [
+        "NAME                   KIND", "a name of thirty col…  generic", #"evil\u{202E}           key"#,
+      ])
+  }
+
+  @Test("progress says how far the work has come")
+  func progress() {
+    #expect(ProgressLine.text("Sealing items", done: 9, total: 16) == "Sealing items  9 of 16")
+    #expect(ProgressLine.text("Deriving key", done: 4_300_000, total: 10_000_000) == "Deriving key  43 %")
+    #expect(ProgressLine.text("Reading", done: nil, total: nil) == "Reading ...")
+  }
+}

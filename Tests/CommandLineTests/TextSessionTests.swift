@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Stories told on the command line")
+struct TextSessionTests {
+  static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Sessions")
+  static let names =
+    ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).filter { $0.hasSuffix(".txt") }.sorted()
+
+  @Test("go as they are written", arguments: names)
+  func story(name: String) throws {
+    let script = SessionScript(try String(contentsOf: Self.folder.appending(path: name), encoding: .utf8))
+    let home = FileManager.default.temporaryDirectory.appending(path: "keyhaul-\(UUID().uuidString)/home")
+    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: home.deletingLastPathComponent()) }
+    let program = BuiltProgram(home: home)
+    #expect(!script.steps.isEmpty)
+    for step in script.steps {
+      let typed = step.typed.isEmpty && step.terminal.isEmpty ? nil : step.typed
+      let outcome = try program.shell(step.command, typed: typed)
+      let place: Comment = "\(name), line \(step.line): \(step.command)"
+      #expect(outcome.status == step.status, place)
+      #expect(
+        SessionScript.matches(outcome.output, step.output), "\(name), line \(step.line), output:\n\(outcome.output)")
+      #expect(
+        SessionScript.matches(outcome.errors, step.errors), "\(name), line \(step.line), errors:\n\(outcome.errors)")
+      if typed != nil {
+        #expect(
+          SessionScript.matches(outcome.terminal, step.terminal),
+          "\(name), line \(step.line), terminal:\n\(outcome.terminal)")
+      }
+    }
+  }
+
+  @Test("can have something typed at a prompt of the program's own terminal")
+  func typed() throws {
+    let home = FileManager.default.temporaryDirectory.appending(path: "keyhaul-\(UUID().uuidString)/home")
+    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: home.deletingLastPathComponent()) }
+    let line = #"printf 'Name: ' > /dev/tty; read name < /dev/tty; echo "I am $name"; exit 3"#
+    let outcome = try BuiltProgram(home: home).shell(line, typed: ["anna"])
+    #expect(outcome == .init(output: "I am anna\n", errors: "", status: 3, terminal: "Name: anna\n"))
+    let without = try BuiltProgram(home: home).shell(": < /dev/tty")
+    #expect(without.status != 0)
+  }
+
+  @Test("are all here")
+  func all() { #expect(Self.names.contains("explain.txt") && Self.names.contains("usage.txt")) }
+
+  @Test("may leave a part of a line open")
+  func wildcard() {
+    #expect(SessionScript.matches(line: "made 2026 by x", "made [..] by x"))
+    #expect(SessionScript.matches(line: "abc", "a[..]b[..]c"))
+    #expect(!SessionScript.matches(line: "made 2026 by y", "made [..] by x"))
+    #expect(!SessionScript.matches(line: "ab", "ab[..]b"))
+  }
+}
