@@ -1,0 +1,63 @@
+# `make` alone says what there is. Works with GNU make 3.81 and newer.
+SHELL := /bin/bash
+
+RELEASE := -c release --product keyhaul
+ifeq ($(shell uname -s),Linux)
+# One file that runs without Swift installed, without symbols.
+RELEASE += --static-swift-stdlib -Xlinker -s
+endif
+
+PROGRAM := .build/release/keyhaul
+PYTHON := .venv/bin/python
+
+.PHONY: help deps build demo test lint interop fixtures check-fixtures bench clean
+
+help:
+	@echo "make demo      two phones, a backup, a plan, a restore, in half a minute"
+	@echo "make build     the release program, $(PROGRAM)"
+	@echo "make test      the tests"
+	@echo "make lint      formatting and house rules"
+	@echo "make interop   other readers of iPhone backups and ours open the same files"
+	@echo "make fixtures  the device descriptions, anew from their recipe"
+	@echo "make bench     the figures of speed and memory"
+	@echo "make clean     remove what was built"
+
+deps:
+	@.ci/dependencies
+
+build: deps
+	swift build $(RELEASE)
+
+demo: build
+	@$(PROGRAM) demo
+
+test: deps
+	@.ci/test
+
+lint: check-fixtures
+	swift format lint --recursive --strict Package.swift Sources Tests Fixtures
+	$(PYTHON) Tests/Support/check_sources.py
+
+# The published readers come from the package index; that they can't be had is a failure, never a skip.
+interop: build .venv/.installed
+	$(PYTHON) Tests/Support/test_support.py
+	$(PYTHON) Tests/Support/interop.py --keyhaul $(PROGRAM)
+
+fixtures: .venv/.installed
+	$(PYTHON) Fixtures/make_fixtures.py
+
+check-fixtures: .venv/.installed
+	$(PYTHON) Fixtures/make_fixtures.py --check
+
+.venv/.installed: Tests/Support/requirements.txt
+	@.ci/dependencies --python
+	python3 -m venv --clear .venv
+	.venv/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements.txt
+	@touch $@
+
+bench: build
+	swift run -c release --package-path Tests/Benchmarks Benchmarks $(abspath $(PROGRAM))
+
+clean:
+	swift package clean
+	rm -rf .venv Tests/Support/__pycache__ Tests/Support/keychain_backup/__pycache__

@@ -1,0 +1,17 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Figures of the library and the program, as ratios within one run. A package of its own, so that the product keeps
+/// few dependencies and no test depends on a time.
+let package = Package(
+  name: "keyhaul-benchmarks",
+  platforms: [.macOS(.v15)],
+  dependencies: [.package(name: "keyhaul", path: "../..")],
+  targets: [
+    .systemLibrary(name: "COpenSSLForComparison", pkgConfig: "libcrypto"),
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: ["COpenSSLForComparison", .product(name: "KeyhaulKit", package: "keyhaul")]),
+  ],
+  swiftLanguageModes: [.v6]
+)

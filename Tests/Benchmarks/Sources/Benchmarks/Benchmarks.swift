@@ -1,0 +1,54 @@
+import Foundation
+
+/// Prints the figures that the project promises, each with its limit, and ends with 1 where one is missed.
+///
+///     swift run -c release --package-path Tests/Benchmarks Benchmarks PATH-OF-KEYHAUL
+@main
+struct Benchmarks {
+  static func main() throws {
+    guard let program = CommandLine.arguments.dropFirst().first else {
+      FileHandle.standardError.write(Data("usage: Benchmarks PATH-OF-KEYHAUL\n".utf8))
+      exit(64)
+    }
+    var figures = [try DerivationBenchmark.figure()]
+    figures += try StartBenchmark(program: program).figures()
+    figures += try TenThousandItemsBenchmark(program: program).figures()
+    for figure in figures { print(figure.line) }
+    let missed = figures.count { !$0.isReached }
+    print("\(figures.count - missed) passed, \(missed) failed")
+    exit(missed == 0 ? 0 : 1)
+  }
+}
+
+/// One measured number and what it is held against.
+struct Figure {
+  let name: String
+  let value: Double
+  let unit: String
+  /// `nil` where the machine cannot be expected to reach it, or there is nothing to reach.
+  let limit: Double?
+
+  var isReached: Bool { limit.map { value <= $0 } ?? true }
+
+  var line: String {
+    let bound = limit.map { "  at most \(Self.text($0)) \(unit)" } ?? ""
+    return "\(isReached ? "ok  " : "MISS") \(name): \(Self.text(value)) \(unit)\(bound)"
+  }
+
+  private static func text(_ value: Double) -> String { String(format: value < 10 ? "%.3f" : "%.1f", value) }
+}
+
+extension [Double] {
+  var median: Double {
+    let sorted = sorted()
+    guard let middle = sorted.dropFirst(count / 2).first else { return 0 }
+    return count.isMultiple(of: 2) ? (middle + sorted[count / 2 - 1]) / 2 : middle
+  }
+}
+
+/// Seconds of wall-clock time.
+func seconds(_ body: () throws -> Void) rethrows -> Double {
+  let clock = ContinuousClock()
+  let duration = try clock.measure(body)
+  return Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
+}

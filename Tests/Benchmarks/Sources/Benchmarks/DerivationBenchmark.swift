@@ -1,0 +1,39 @@
+import COpenSSLForComparison
+import DataProtection
+import Foundation
+
+/// Unlocking a backup's keybag with its real 10,000,000 rounds, against what OpenSSL's own call takes for them.
+enum DerivationBenchmark {
+  private static let rounds: Int32 = 10_000_000
+
+  static func figure() throws -> Figure {
+    let password = Array("correct horse".utf8)
+    let salt = [UInt8](repeating: 7, count: 20)
+    let parameters = PasswordDerivation.Parameters(
+      salt: salt, iterations: 10_000, first: .init(salt: salt, iterations: UInt32(rounds)))
+    var ratios: [Double] = []
+    for _ in 0..<3 {
+      let ours = try seconds {
+        _ = try PasswordDerivation.passcodeKey(password: Secret(copying: password), parameters: parameters)
+      }
+      let theirs = seconds {
+        var key = [UInt8](repeating: 0, count: 32)
+        password.withUnsafeBytes { bytes in
+          _ = PKCS5_PBKDF2_HMAC(
+            bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count), salt, Int32(salt.count), rounds,
+            EVP_sha256(), 32, &key)
+        }
+      }
+      ratios.append(ours / theirs)
+    }
+    return Figure(
+      name: "unlock with 10,000,000 rounds against PKCS5_PBKDF2_HMAC (\(hasExtensions ? "with" : "no") SHA extensions)",
+      value: ratios.median, unit: "times", limit: hasExtensions ? 0.40 : nil)
+  }
+
+  /// Where the processor has none, the library uses OpenSSL, and the ratio is about one.
+  private static var hasExtensions: Bool {
+    let flags = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
+    return flags.split(whereSeparator: \.isWhitespace).contains("sha_ni")
+  }
+}

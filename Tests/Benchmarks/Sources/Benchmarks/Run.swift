@@ -1,0 +1,66 @@
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// One run of a program: how long it took and how much memory it had at most.
+struct Run {
+  let seconds: Double
+  /// In bytes.
+  let peakMemory: Double
+
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// Runs a program to its end, its output thrown away.
+  init(_ path: String, _ arguments: [String], environment: [String: String] = [:]) throws {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+    let words = ([path] + arguments).map { strdup($0) } + [nil]
+    let variables =
+      ProcessInfo.processInfo.environment.merging(environment) { $1 }
+      .map { strdup("\($0.key)=\($0.value)") } + [nil]
+    defer { for pointer in words + variables { free(pointer) } }
+    var child: pid_t = 0
+    var status: Int32 = 0
+    var usage = rusage()
+    let clock = ContinuousClock()
+    let start = clock.now
+    let code = posix_spawn(&child, path, &actions, nil, words, variables)
+    guard code == 0 else { throw Failure(description: "cannot start \(path): error \(code)") }
+    guard wait4(child, &status, 0, &usage) == child, status == 0 else {
+      throw Failure(description: "\(path) \(arguments.joined(separator: " ")) ended with status \(status)")
+    }
+    let duration = clock.now - start
+    seconds = Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
+    #if canImport(Darwin)
+      peakMemory = Double(usage.ru_maxrss)
+    #else
+      peakMemory = Double(usage.ru_maxrss) * 1024
+    #endif
+  }
+}
+
+/// How fast the program is there, against an interpreter that everyone has.
+struct StartBenchmark {
+  let program: String
+
+  func figures() throws -> [Figure] {
+    let python = "/usr/bin/python3"
+    guard FileManager.default.isExecutableFile(atPath: python) else { return [] }
+    var ratios: [Double] = []
+    for _ in 0..<31 {
+      let ours = try Run(program, ["--version"]).seconds
+      let theirs = try Run(python, ["-c", "pass"]).seconds
+      ratios.append(ours / theirs)
+    }
+    return [Figure(name: "--version against python3 -c pass", value: ratios.median, unit: "times", limit: 1.5)]
+  }
+}

@@ -1,0 +1,4 @@
+#ifndef KEYHAUL_BENCHMARKS_OPENSSL_SHIM_H
+#define KEYHAUL_BENCHMARKS_OPENSSL_SHIM_H
+#include <openssl/evp.h>
+#endif

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""House rules that no formatter knows, checked over all files that git tracks or would add.
+
+    check_sources.py [FOLDER]
+
+Each finding is printed as file:line and the rule. Exit 1 where there is one.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+
+MAX_SWIFT_LINES = 400
+
+
+@dataclass
+class Rule:
+    """A pattern that may not occur in files whose path matches `where`."""
+
+    why: str
+    pattern: str
+    where: str
+    unless: str = r"(?!)"
+
+    def __post_init__(self):
+        self.pattern, self.where, self.unless = map(re.compile, (self.pattern, self.where, self.unless))
+
+
+def import_of(modules):
+    attributes, access = r"(?:@\w+(?:\([^)]*\))?\s+)*", r"(?:(?:public|package|internal|private|fileprivate) )?"
+    return rf"^\s*{attributes}{access}import (?:\w+ )?(?:{modules})\b"
+
+
+SWIFT_SOURCES = r"^(?:Sources|Fixtures)/.*\.swift$"
+RULES = [
+    Rule("an error is thrown on, never forced away", r"\btry!", SWIFT_SOURCES),
+    Rule("a cast is tested, never forced", r"\bas!", SWIFT_SOURCES),
+    Rule("these parts do without Foundation", import_of("Foundation|FoundationNetworking|FoundationXML"),
+         r"^Sources/(?:KeychainFormats|DataProtection|BackupArchive|Migration)/"),
+    Rule("OpenSSL lives in DataProtection alone", import_of("COpenSSL|CKeyDerivation"), r"^Sources/.*\.swift$",
+         r"^Sources/DataProtection/"),
+    Rule("libarchive lives in BackupArchive alone", import_of("CArchive"), r"^Sources/.*\.swift$",
+         r"^Sources/BackupArchive/"),
+    Rule("SQLite lives in KeychainStore and BackupArchive", import_of("GRDB|SQLite3"), r"^Sources/.*\.swift$",
+         r"^Sources/(?:KeychainStore|BackupArchive)/"),
+    Rule("a path of somebody's machine", r"(?<![\w.}])/(?:(?:work|tmp|root|Users)/[\w.]|home/[\w.]+/)", r".",
+         r"^Tests/TestSupport/test-vectors\.json$"),
+    Rule("a document that is not in this repository", r"(?<![\w/.-])(?:spec|shared)/[\w-]", r"."),
+    Rule("a note to ourselves", r"\b(?:TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b", r"."),
+    Rule("the number of an issue", r"(?i)\bissue\s+#?\d", r"."),
+    Rule("an unfinished merge", r"^(?:<{7}|={7}|>{7})(?: |$)", r"."),
+]
+LEFT_OUT = re.compile(r"^(?:LICENSE|Package\.resolved)$")
+
+
+def tracked(folder):
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=folder, check=True,
+        stdout=subprocess.PIPE).stdout.decode("utf-8")
+    return sorted(name for name in listed.split("\0") if name and (folder / name).is_file())
+
+
+def findings(name, content):
+    """Line number and reason of everything in one file that breaks a rule."""
+    if LEFT_OUT.match(name) or "\0" in content:
+        return
+    lines = content.split("\n")
+    if name.endswith(".swift") and len(lines) > MAX_SWIFT_LINES:
+        yield MAX_SWIFT_LINES, f"longer than {MAX_SWIFT_LINES} lines: more than one idea"
+    rules = [rule for rule in RULES if rule.where.search(name) and not rule.unless.search(name)]
+    for number, line in enumerate(lines, start=1):
+        for rule in rules:
+            if rule.pattern.search(line):
+                yield number, rule.why
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Check the house rules that no formatter knows.")
+    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
+    folder = parser.parse_args().folder
+    passed = failed = 0
+    for name in tracked(folder):
+        found = list(findings(name, (folder / name).read_bytes().decode("utf-8", "replace")))
+        for number, why in found:
+            print(f"{name}:{number}: {why}")
+        passed, failed = passed + (not found), failed + bool(found)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

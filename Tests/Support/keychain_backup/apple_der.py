@@ -1,0 +1,226 @@
+"""Apple's property lists in DER, the plaintext of keychain items, and their dates.
+
+Rules: Apple's der_plist sources and their regression tests. A dictionary is a SET of SEQUENCEs sorted as bytes, a true
+boolean is 01, a set has the private tag D1, a date's fraction has the shortest digits that give the same double.
+"""
+
+import datetime
+import decimal
+import math
+import re
+
+from . import FormatError
+
+EPOCH = datetime.datetime(2001, 1, 1)
+_TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d+))?(Z|[+-]\d{4})")
+_SHORT_TIME = re.compile(rb"(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)()(Z|[+-]\d{4})")
+_RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?Z")
+
+
+class Moment:
+    """A date as the keychain keeps it: seconds since 2001-01-01T00:00:00Z in a double.
+
+    One that was decoded remembers its text, because other digits could stand for the same double.
+    """
+
+    def __init__(self, seconds, der_text=None):
+        self.seconds = float(seconds)
+        self._der_text = der_text
+
+    @classmethod
+    def from_rfc3339(cls, text):
+        match = _RFC3339.fullmatch(text)
+        if not match:
+            raise FormatError("a date is not RFC 3339 in UTC")
+        fields = [int(field) for field in match.groups()[:6]]
+        return cls(_seconds(fields, (match.group(7) or "").encode(), b"Z"))
+
+    @classmethod
+    def from_datetime(cls, value):
+        return cls((value - EPOCH).total_seconds())
+
+    @property
+    def _split(self):
+        exact = decimal.Decimal(repr(self.seconds))
+        whole = math.floor(exact)
+        fraction = format(exact - whole, "f").partition(".")[2].rstrip("0")
+        return EPOCH + datetime.timedelta(seconds=whole), fraction
+
+    @property
+    def der_text(self):
+        if self._der_text is not None:
+            return self._der_text
+        day, fraction = self._split
+        return f"{day:%Y%m%d%H%M%S}".rjust(14, "0") + (f".{fraction}" if fraction else "") + "Z"
+
+    @property
+    def rfc3339(self):
+        day, fraction = self._split
+        return day.isoformat() + (f".{fraction}" if fraction else "") + "Z"
+
+    def __eq__(self, other):
+        return isinstance(other, Moment) and self.seconds == other.seconds
+
+    def __hash__(self):
+        return hash(self.seconds)
+
+    def __repr__(self):
+        return f"Moment({self.rfc3339})"
+
+
+class AppleSet(tuple):
+    """A set of values; its members are sorted when it is encoded."""
+
+
+def _seconds(fields, fraction, zone):
+    year, month, day, hour, minute, second = fields
+    if second > 61 or hour > 23 or minute > 59:
+        raise FormatError("a date has a field out of range")
+    try:
+        start = datetime.datetime(year, month, day)
+    except ValueError as error:
+        raise FormatError("a date names a day that doesn't exist") from error
+    whole = (start - EPOCH).days * 86400 + hour * 3600 + minute * 60 + second
+    if zone != b"Z":
+        offset = int(zone[1:3]) * 3600 + int(zone[3:5]) * 60
+        whole += offset if zone[:1] == b"-" else -offset
+    digits = fraction[:19]
+    return whole + (int(digits) / 10 ** len(digits) if digits else 0.0)
+
+
+REPAIRED_DATE = Moment.from_rfc3339("2001-03-24T00:00:00Z")
+
+
+class MalformedDate(FormatError):
+    """The text of a date doesn't have the shape of one (Apple replaces those; an impossible day is an error)."""
+
+
+def decode_date(body, short=False):
+    match = (_SHORT_TIME if short else _TIME).fullmatch(body)
+    if not match or (match.group(7) or b"").endswith(b"0"):
+        raise MalformedDate("a date's text is malformed")
+    fields = [int(field) for field in match.groups()[:6]]
+    if short:
+        fields[0] += 1900 if fields[0] >= 50 else 2000
+    return Moment(_seconds(fields, match.group(7) or b"", match.group(8)), None if short else body.decode("ascii"))
+
+
+def _element(tag, body):
+    size = len(body)
+    if size < 0x80:
+        return bytes([tag, size]) + body
+    length = size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return bytes([tag, 0x80 | len(length)]) + length + body
+
+
+def encode(value):
+    """The DER of None, bool, int, bytes, str, Moment, list, dict or AppleSet."""
+    if value is None:
+        return _element(0x05, b"")
+    if isinstance(value, bool):
+        return _element(0x01, b"\x01" if value else b"\x00")
+    if isinstance(value, int):
+        if not -(1 << 63) <= value < 1 << 63:
+            raise FormatError("an integer needs more than 8 bytes")
+        bits = value.bit_length() if value >= 0 else (value + 1).bit_length()
+        return _element(0x02, value.to_bytes(bits // 8 + 1, "big", signed=True))
+    if isinstance(value, (bytes, bytearray)):
+        return _element(0x04, bytes(value))
+    if isinstance(value, str):
+        return _element(0x0C, value.encode("utf-8", "surrogatepass"))
+    if isinstance(value, Moment):
+        return _element(0x18, value.der_text.encode("ascii"))
+    if isinstance(value, AppleSet):
+        return _element(0xD1, b"".join(sorted(encode(member) for member in value)))
+    if isinstance(value, list):
+        return _element(0x30, b"".join(encode(member) for member in value))
+    if isinstance(value, dict):
+        return _element(0x31, b"".join(sorted(_element(0x30, encode(k) + encode(v)) for k, v in value.items())))
+    raise FormatError(f"a value of type {type(value).__name__} has no DER form")
+
+
+class _Cursor:
+    def __init__(self, data, start, end, depth, repair):
+        self.data, self.position, self.end, self.depth, self.repair = data, start, end, depth, repair
+
+    def header(self):
+        if self.end - self.position < 2:
+            raise FormatError("DER ends inside an element")
+        tag, first = self.data[self.position], self.data[self.position + 1]
+        self.position += 2
+        size = first
+        if first >= 0x80:
+            count = first & 0x7F
+            if not 1 <= count <= 8 or self.end - self.position < count:
+                raise FormatError("DER has a length of no definite form")
+            size = int.from_bytes(self.data[self.position:self.position + count], "big")
+            if size < 0x80 or size >> 8 * (count - 1) == 0:
+                raise FormatError("DER has a length that isn't minimal")
+            self.position += count
+        if size > self.end - self.position:
+            raise FormatError("DER has an element that runs past its end")
+        return tag, size
+
+    def value(self):
+        tag, size = self.header()
+        start, end = self.position, self.position + size
+        body = self.data[start:end]
+        self.position = end
+        if tag == 0x05 and not body:
+            return None
+        if tag == 0x01 and size == 1:
+            return body != b"\x00"
+        if tag == 0x02 and 1 <= size <= 8:
+            return int.from_bytes(body, "big", signed=True)
+        if tag in (0x04, 0x70):
+            return body
+        if tag in (0x0C, 0x12):
+            try:
+                return body.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise FormatError("DER has a string that isn't UTF-8") from error
+        if tag in (0x17, 0x18):
+            try:
+                return decode_date(body, short=tag == 0x17)
+            except MalformedDate:
+                if self.repair:
+                    return REPAIRED_DATE
+                raise
+        if tag in (0x30, 0x31, 0xD1):
+            inner = self.inside(start, end)
+            return inner.pairs() if tag == 0x31 else [list, AppleSet][tag == 0xD1](inner.all())
+        raise FormatError(f"DER has an element of unknown kind {tag:02x}")
+
+    def inside(self, start, end):
+        if self.depth == 0:
+            raise FormatError("DER nests too deep")
+        return _Cursor(self.data, start, end, self.depth - 1, self.repair)
+
+    def all(self):
+        members = []
+        while self.position < self.end:
+            members.append(self.value())
+        return members
+
+    def pairs(self):
+        dictionary = {}
+        while self.position < self.end:
+            tag, size = self.header()
+            if tag != 0x30:
+                raise FormatError("a DER dictionary has a member that is no pair")
+            pair = self.inside(self.position, self.position + size)
+            self.position += size
+            key, value = pair.value(), pair.value()
+            if pair.position != pair.end:
+                raise FormatError("a DER dictionary has a pair with bytes after its value")
+            dictionary.setdefault(key, value)
+        return dictionary
+
+
+def decode(data, repair_dates=False, max_depth=64):
+    """The value of one DER element; bytes after it are an error."""
+    cursor = _Cursor(bytes(data), 0, len(data), max_depth, repair_dates)
+    value = cursor.value()
+    if cursor.position != cursor.end:
+        raise FormatError("there are bytes after the DER value")
+    return value

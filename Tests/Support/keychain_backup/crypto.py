@@ -1,0 +1,176 @@
+"""The few primitives a backup needs, over AES from `cryptography`.
+
+GCM with an empty IV is written out here (NIST SP 800-38D, with GHASH over integers): OpenSSL refuses that length.
+"""
+
+import hashlib
+import hmac
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap, aes_key_wrap
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.exceptions import InvalidTag
+
+from . import FormatError
+
+ZERO_BLOCK = bytes(16)
+
+
+class TagMismatch(FormatError):
+    """The authentication tag or the key wrap's check value is wrong."""
+
+
+def wrap(kek, key):
+    return aes_key_wrap(kek, key)
+
+
+def unwrap(kek, wrapped):
+    """RFC 3394; raises TagMismatch where the check value is wrong."""
+    try:
+        return aes_key_unwrap(kek, wrapped)
+    except InvalidUnwrap as error:
+        raise TagMismatch("a wrapped key doesn't unwrap") from error
+
+
+def _run(key, mode, data, decrypt=False):
+    cipher = Cipher(algorithms.AES(key), mode)
+    context = cipher.decryptor() if decrypt else cipher.encryptor()
+    return context.update(data) + context.finalize()
+
+
+def cbc_encrypt(key, data):
+    return _run(key, modes.CBC(ZERO_BLOCK), data)
+
+
+def cbc_decrypt(key, data):
+    if len(data) % 16:
+        raise FormatError("encrypted bytes are not a whole number of blocks")
+    return _run(key, modes.CBC(ZERO_BLOCK), data, decrypt=True)
+
+
+def ecb_encrypt(key, block):
+    return _run(key, modes.ECB(), block)
+
+
+def pad(data):
+    count = 16 - len(data) % 16
+    return data + bytes([count]) * count
+
+
+def has_padding(data):
+    count = data[-1] if data else 0
+    return 1 <= count <= 16 and len(data) >= count and data.endswith(bytes([count]) * count)
+
+
+def unpad(data):
+    if not has_padding(data):
+        raise FormatError("the padding is wrong: another key, or damaged")
+    return data[:-data[-1]]
+
+
+def passcode_key(password, salt, iterations, double_salt=None, double_iterations=0):
+    """The key a password gives: one SHA-1 round, or since iOS 10.2 a SHA-256 round before it."""
+    if double_salt is not None and double_iterations > 0:
+        password = hashlib.pbkdf2_hmac("sha256", password, double_salt, double_iterations, 32)
+    return hashlib.pbkdf2_hmac("sha1", password, salt, iterations, 32)
+
+
+_REDUCTION = 0xE1 << 120
+
+
+def _ghash(subkey, data):
+    """GHASH of data and its length, with no additional data; four bits a step."""
+    table = [0] * 16
+    table[8] = int.from_bytes(subkey, "big")
+    for index in (4, 2, 1):
+        value = table[index * 2]
+        table[index] = (value >> 1) ^ (_REDUCTION if value & 1 else 0)
+    for index in (2, 4, 8):
+        for low in range(1, index):
+            table[index + low] = table[index] ^ table[low]
+    shifted_out = []
+    for value in range(16):
+        for _ in range(4):
+            value = (value >> 1) ^ (_REDUCTION if value & 1 else 0)
+        shifted_out.append(value)
+    blocks = data + bytes(-len(data) % 16) + (0).to_bytes(8, "big") + (len(data) * 8).to_bytes(8, "big")
+    product = 0
+    for start in range(0, len(blocks), 16):
+        factor = product ^ int.from_bytes(blocks[start:start + 16], "big")
+        product = 0
+        for _ in range(32):
+            product = (product >> 4) ^ shifted_out[product & 15] ^ table[factor & 15]
+            factor >>= 4
+    return product.to_bytes(16, "big")
+
+
+def _xor(left, right):
+    return bytes(a ^ b for a, b in zip(left, right))
+
+
+def _counter_mode(key, data):
+    return _run(key, modes.CTR((1).to_bytes(16, "big")), data)
+
+
+def _tag_without_iv(key, ciphertext):
+    start = ecb_encrypt(key, ZERO_BLOCK)
+    return _xor(_ghash(start, ciphertext), start)
+
+
+def gcm_seal(key, plaintext, iv=b"", additional=b""):
+    """Ciphertext and 16-byte tag. An empty IV makes the first counter block sixteen zero bytes."""
+    if iv:
+        sealed = AESGCM(key).encrypt(iv, plaintext, additional)
+        return sealed[:-16], sealed[-16:]
+    ciphertext = _counter_mode(key, plaintext)
+    return ciphertext, _tag_without_iv(key, ciphertext)
+
+
+def gcm_open(key, ciphertext, tag, iv=b"", additional=b""):
+    if iv:
+        try:
+            return AESGCM(key).decrypt(iv, ciphertext + tag, additional)
+        except InvalidTag as error:
+            raise TagMismatch("an item's tag is wrong") from error
+    if not hmac.compare_digest(_tag_without_iv(key, ciphertext), tag):
+        raise TagMismatch("an item's tag is wrong")
+    return _counter_mode(key, ciphertext)
+
+
+def _curve_kek(shared, ephemeral, public):
+    return hashlib.sha256(b"\x00\x00\x00\x01" + shared + ephemeral + public).digest()
+
+
+def curve_public(private):
+    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+
+
+def curve_shared(private, public):
+    return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
+
+
+def curve_unwrap(private, public, wrapped):
+    """A key of 72 bytes: an ephemeral public key and the key wrapped under what both sides share."""
+    ephemeral = wrapped[:32]
+    return unwrap(_curve_kek(curve_shared(private, ephemeral), ephemeral, public), wrapped[32:])
+
+
+def curve_wrap(public, key, ephemeral_private):
+    ephemeral = curve_public(ephemeral_private)
+    return ephemeral + wrap(_curve_kek(curve_shared(ephemeral_private, public), ephemeral, public), key)
+
+
+class SeededRandom:
+    """The same bytes for the same seed: SHA-256 over the seed and a counter."""
+
+    def __init__(self, seed):
+        self._seed, self._count, self._rest = str(seed).encode("utf-8"), 0, b""
+
+    def bytes(self, count):
+        while len(self._rest) < count:
+            self._rest += hashlib.sha256(self._count.to_bytes(8, "big") + self._seed).digest()
+            self._count += 1
+        taken, self._rest = self._rest[:count], self._rest[count:]
+        return taken

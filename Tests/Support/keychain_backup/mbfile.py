@@ -1,0 +1,80 @@
+"""The record of one file in Manifest.db: an archived MBFile object."""
+
+import hashlib
+import plistlib
+from dataclasses import dataclass
+
+from . import FormatError
+
+REGULAR, DIRECTORY, LINK = 0x8000, 0x4000, 0xA000
+
+
+def file_id(domain, path):
+    return hashlib.sha1(f"{domain}-{path}".encode("utf-8")).hexdigest()
+
+
+@dataclass
+class FileRecord:
+    path: str
+    mode: int
+    size: int = 0
+    protection_class: int = 0
+    key_class: int = 0
+    wrapped_key: object = None
+    digest: object = None
+    modified: int = 0
+
+    @property
+    def is_regular(self):
+        return self.mode & 0xF000 == REGULAR
+
+    @classmethod
+    def parse(cls, data):
+        try:
+            archive = plistlib.loads(data, fmt=plistlib.FMT_BINARY)
+            objects = archive["$objects"]
+
+            def resolve(value, depth=8):
+                while isinstance(value, plistlib.UID) and depth:
+                    value, depth = objects[value.data], depth - 1
+                if isinstance(value, dict) and ("NS.data" in value or "NS.string" in value):
+                    return resolve(value.get("NS.data", value.get("NS.string")), depth - 1)
+                return value
+
+            record = {key: resolve(value) for key, value in resolve(archive["$top"]["root"]).items()}
+            wrapped = record.get("EncryptionKey")
+            if wrapped is not None and len(wrapped) not in (44, 76):
+                raise FormatError("a file's key has an impossible length")
+            return cls(
+                path=record.get("RelativePath", ""), mode=record["Mode"], size=record.get("Size", 0),
+                protection_class=record.get("ProtectionClass", 0), digest=record.get("Digest"),
+                key_class=int.from_bytes(wrapped[:4], "little") if wrapped else 0,
+                wrapped_key=wrapped[4:] if wrapped else None, modified=record.get("LastModified", 0))
+        except FormatError:
+            raise
+        except Exception as error:
+            raise FormatError("a file's record can't be read") from error
+
+    def archived(self):
+        objects = ["$null", None, self.path]
+        root = {
+            "RelativePath": plistlib.UID(2), "Mode": self.mode, "InodeNumber": 12345, "UserID": 0, "GroupID": 0,
+            "LastModified": self.modified, "LastStatusChange": self.modified, "Birth": self.modified,
+            "Size": self.size, "ProtectionClass": self.protection_class, "Flags": 0,
+        }
+
+        def add(value):
+            objects.append(value)
+            return plistlib.UID(len(objects) - 1)
+
+        if self.digest is not None:
+            root["Digest"] = add(self.digest)
+        if self.wrapped_key is not None:
+            name = add({"$classname": "NSMutableData", "$classes": ["NSMutableData", "NSData", "NSObject"]})
+            field = self.key_class.to_bytes(4, "little") + self.wrapped_key
+            root["EncryptionKey"] = add({"$class": name, "NS.data": field})
+        root["$class"] = add({"$classname": "MBFile", "$classes": ["MBFile", "NSObject"]})
+        objects[1] = root
+        return plistlib.dumps({
+            "$version": 100000, "$archiver": "NSKeyedArchiver", "$top": {"root": plistlib.UID(1)}, "$objects": objects
+        }, fmt=plistlib.FMT_BINARY)

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Opens an iOS backup (10.2 or newer; folder, tar or zip) and reads the keychain in it.
+
+    keychain_backup_reader.py BACKUP [--password-file F] [--device-key-file K] --json
+
+Prints every item with its typed attributes and its secret. Written from the format's description, not from Keyhaul's
+code, so that the two can be compared.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import plistlib
+import sqlite3
+import sys
+import tempfile
+
+from keychain_backup import FormatError, NotABackup, WrongPassword, crypto, items, typed_json
+from keychain_backup.keybag import Keybag
+from keychain_backup.mbfile import FileRecord, file_id
+from keychain_backup.source import open_source
+
+SQLITE_MAGIC = b"SQLite format 3\x00"
+KEYCHAIN_DOMAIN, KEYCHAIN_PATH = "KeychainDomain", "keychain-backup.plist"
+
+
+class Backup:
+    """An opened backup. `password` is bytes; a backup without one opens with the empty password."""
+
+    def __init__(self, path, password=b"", device_key=None):
+        self._source = open_source(path)
+        self.manifest = self._plist("Manifest.plist")
+        if self.manifest is None:
+            raise NotABackup("there is no Manifest.plist")
+        self.status = self._plist("Status.plist") or {}
+        self.info = self._plist("Info.plist") or {}
+        self.is_encrypted = bool(self.manifest.get("IsEncrypted", False))
+        self.keybag = Keybag.parse(self.manifest["BackupKeyBag"])
+        self.classes = self.keybag.unlock(password if self.is_encrypted else b"", device_key)
+        self.warnings = []
+        self.database = self._database()
+        self.files = self._files()
+
+    def _plist(self, name):
+        content = self._source.read(name)
+        try:
+            return None if content is None else plistlib.loads(content)
+        except Exception as error:
+            raise FormatError(f"{name} is no property list") from error
+
+    def _unwrap(self, key_class, wrapped):
+        opened = self.classes.get(key_class)
+        if opened is None or opened.state != "available":
+            raise FormatError(f"class {key_class} has no usable key")
+        return opened.unwrap(wrapped)
+
+    def _database(self):
+        content = self._source.read("Manifest.db")
+        if content is None:
+            raise NotABackup("there is no Manifest.db (backups older than iOS 10.2 are not read here)")
+        field = self.manifest.get("ManifestKey")
+        if self.is_encrypted and field is not None:
+            if len(field) not in (44, 76):
+                raise FormatError("ManifestKey has an impossible length")
+            key = self._unwrap(int.from_bytes(field[:4], "little"), field[4:])
+            content = crypto.cbc_decrypt(key, content)
+            if crypto.has_padding(content):
+                content = crypto.unpad(content)
+            else:
+                self.warnings.append("Manifest.db is encrypted without padding")
+        if not content.startswith(SQLITE_MAGIC):
+            raise FormatError("Manifest.db is no SQLite database")
+        return content
+
+    def _files(self):
+        handle, path = tempfile.mkstemp(suffix=".db")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(self.database)
+            connection = sqlite3.connect(path)
+            try:
+                rows = connection.execute("SELECT fileID, domain, relativePath, flags, file FROM Files").fetchall()
+            finally:
+                connection.close()
+        finally:
+            pathlib.Path(path).unlink()
+        return {
+            (domain, path): (identifier, flags, FileRecord.parse(bytes(blob)) if blob is not None else None)
+            for identifier, domain, path, flags, blob in rows
+        }
+
+    def read_file(self, domain, path):
+        """The content of a file in clear."""
+        if (domain, path) not in self.files:
+            raise FormatError(f"the manifest lists no {domain} {path}")
+        identifier, _, record = self.files[domain, path]
+        if identifier != file_id(domain, path):
+            raise FormatError(f"the fileID of {domain} {path} doesn't follow from its name")
+        content = self._source.read(f"{identifier[:2]}/{identifier}")
+        if content is None:
+            raise FormatError(f"the content of {domain} {path} is missing")
+        if not self.is_encrypted:
+            return content
+        if record is None or record.wrapped_key is None:
+            raise FormatError(f"{domain} {path} has no key")
+        plain = crypto.unpad(crypto.cbc_decrypt(self._unwrap(record.key_class, record.wrapped_key), content))
+        if len(plain) != record.size:
+            self.warnings.append(f"{domain} {path} has {len(plain)} bytes, {record.size} were recorded")
+        return plain
+
+    def keychain_file(self):
+        return self.read_file(KEYCHAIN_DOMAIN, KEYCHAIN_PATH)
+
+    def keychain_items(self):
+        """All items, numbered as Keyhaul numbers them: genp, inet, cert, keys."""
+        root = plistlib.loads(self.keychain_file(), fmt=plistlib.FMT_BINARY)
+        named = root.get("keybag-uuid")
+        if isinstance(named, str) and named != self.keybag.uuid_text:
+            raise FormatError("the keychain file belongs to another keybag")
+        entries = [(table, entry) for table in items.TABLES for entry in root.get(table, [])]
+        return [items.read_item(index, table, entry, self.classes) for index, (table, entry) in enumerate(entries)]
+
+
+def describe(backup):
+    """Everything in the backup as a JSON document (format keychain-backup-contents/1)."""
+    lockdown = backup.manifest.get("Lockdown", {})
+    described = []
+    for item in backup.keychain_items():
+        entry = {
+            "index": item.index, "kind": item.kind, "table": item.table, "protection": item.protection,
+            "readable": item.readable,
+        }
+        if item.blob:
+            entry["blob"] = {
+                "version": item.blob.version, "static_iv": item.blob.has_static_iv, "class": item.blob.key_class}
+        if item.reference:
+            entry["persistent_reference"] = typed_json.data(item.reference.serialized())
+        if item.readable:
+            entry["attributes"] = {code: typed_json.marked(value) for code, value in sorted(item.attributes.items())}
+            if item.secret is not None:
+                entry["secret"] = typed_json.secret(item.secret)
+        else:
+            entry.update(reason=item.reason, detail=item.detail)
+        described.append(entry)
+    double, single = backup.keybag.rounds
+    return {
+        "format": "keychain-backup-contents/1",
+        "device": {
+            "udid": lockdown.get("UniqueDeviceID"), "name": lockdown.get("DeviceName"),
+            "product_type": lockdown.get("ProductType"), "product_version": lockdown.get("ProductVersion"),
+        },
+        "encrypted": backup.is_encrypted,
+        "keybag": {
+            "uuid": backup.keybag.uuid_text, "version": backup.keybag.number(b"VERS"), "rounds": [double, single],
+            "classes": [
+                {"class": entry.key_class, "wrap": entry.wrap, "state": backup.classes[entry.key_class].state}
+                for entry in backup.keybag.classes
+            ],
+        },
+        "files": [
+            {"domain": domain, "path": path, "flags": flags} for (domain, path), (_, flags, _) in backup.files.items()
+        ],
+        "warnings": backup.warnings,
+        "items": described,
+    }
+
+
+def read_password(path):
+    """A password from a file; one trailing newline doesn't belong to it."""
+    content = sys.stdin.buffer.read() if path == "-" else pathlib.Path(path).read_bytes()
+    for newline in (b"\r\n", b"\n"):
+        if content.endswith(newline):
+            return content[:-len(newline)]
+    return content
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Read the keychain in an iOS backup.")
+    parser.add_argument("backup")
+    parser.add_argument("--password-file", help="- for standard input")
+    parser.add_argument("--device-key-file", help="16 bytes: the device's key 0x835")
+    parser.add_argument("--json", action="store_true", help="print all items with their secrets")
+    arguments = parser.parse_args()
+    password = read_password(arguments.password_file) if arguments.password_file else b""
+    device_key = pathlib.Path(arguments.device_key_file).read_bytes() if arguments.device_key_file else None
+    if device_key is not None and len(device_key) != 16:
+        parser.error("the device key has 16 bytes")
+    try:
+        described = describe(Backup(arguments.backup, password, device_key))
+    except (FormatError, NotABackup, WrongPassword) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return {WrongPassword: 12, FormatError: 13}.get(type(error), 14 if isinstance(error, NotABackup) else 13)
+    if arguments.json:
+        json.dump(described, sys.stdout, indent=2, ensure_ascii=False)
+        print()
+    else:
+        readable = sum(entry["readable"] for entry in described["items"])
+        print(f"{len(described['items'])} items, {readable} readable")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

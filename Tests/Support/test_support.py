@@ -1,0 +1,490 @@
+#!/usr/bin/env python3
+"""Checks the Python reader and writer against published vectors, and against each other with one fault at a time.
+
+    test_support.py [--vectors test-vectors.json]
+"""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import pathlib
+import plistlib
+import shutil
+import struct
+import sys
+import tarfile
+import tempfile
+import unittest
+import zipfile
+
+import check_sources
+from keychain_backup import FormatError, NotABackup, WrongPassword, apple_der, crypto, items, keybag, mbfile, typed_json
+from keychain_backup_reader import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, Backup, describe
+from keychain_backup_writer import Options, Writer, leaves_device
+
+HERE = pathlib.Path(__file__).resolve().parent
+FIXTURES = HERE.parent.parent / "Fixtures" / "devices"
+VECTORS = {}
+PASSWORD = b"correct horse"
+
+
+def unhex(text):
+    return bytes.fromhex(text)
+
+
+class KeyWrapping(unittest.TestCase):
+    def test_rfc3394_wraps_and_unwraps(self):
+        for entry in VECTORS["rfc3394"]:
+            kek, plain, wrapped = (unhex(entry[name]) for name in ("kek", "plain", "wrapped"))
+            self.assertEqual(crypto.wrap(kek, plain), wrapped)
+            self.assertEqual(crypto.unwrap(kek, wrapped), plain)
+            for position in range(len(wrapped)):
+                damaged = bytearray(wrapped)
+                damaged[position] ^= 1 << position % 8
+                with self.assertRaises(crypto.TagMismatch):
+                    crypto.unwrap(kek, bytes(damaged))
+
+    def test_backup_passwords_give_the_published_keys(self):
+        for entry in VECTORS["backup_password"]:
+            with self.subTest(entry["origin"]):
+                double_salt = unhex(entry["DPSL"]) if entry["two_rounds"] else None
+                key = crypto.passcode_key(
+                    entry["password"].encode(), unhex(entry["SALT"]), entry["ITER"], double_salt, entry["DPIC"] or 0)
+                self.assertEqual(key.hex(), entry["expect_passcode_key"])
+                self.assertEqual(crypto.unwrap(key, unhex(entry["WPKY"])).hex(), entry["expect_class_key"])
+
+    def test_a_curve25519_class_key_opens_a_real_file_key(self):
+        entry = VECTORS["curve25519_class_file_key"]
+        private, public = unhex(entry["class_private"]), unhex(entry["class_public"])
+        start = entry["wrapped_key_offset"]
+        wrapped = unhex(entry["cprotect_xattr"])[start:start + entry["wrapped_key_length"]]
+        self.assertEqual(crypto.curve_public(private), public)
+        self.assertEqual(crypto.curve_shared(private, wrapped[:32]).hex(), entry["expect_shared"])
+        self.assertEqual(crypto.curve_unwrap(private, public, wrapped).hex(), entry["expect_file_key"])
+        again = crypto.curve_wrap(public, unhex(entry["expect_file_key"]), bytes(range(32)))
+        self.assertEqual(crypto.curve_unwrap(private, public, again).hex(), entry["expect_file_key"])
+
+
+class EmptyIV(unittest.TestCase):
+    def test_gcm_without_an_iv_seals_and_opens(self):
+        for entry in VECTORS["gcm_zero_length_iv"]["entries"]:
+            key, plain, cipher, tag = (unhex(entry[name]) for name in ("key", "plain", "cipher", "tag"))
+            self.assertEqual(crypto.gcm_seal(key, plain), (cipher, tag))
+            self.assertEqual(crypto.gcm_open(key, cipher, tag), plain)
+            for position in range(16):
+                damaged = bytearray(tag)
+                damaged[position] ^= 0x40
+                with self.assertRaises(crypto.TagMismatch):
+                    crypto.gcm_open(key, cipher, bytes(damaged))
+            if cipher:
+                with self.assertRaises(crypto.TagMismatch):
+                    crypto.gcm_open(key, bytes([cipher[0] ^ 1]) + cipher[1:], tag)
+
+    def test_a_real_item_of_version_2_opens(self):
+        entry = VECTORS["item_blob_v2"]
+        blob = items.ItemBlob.parse(unhex(entry["blob"]))
+        self.assertEqual((blob.version, blob.key_class, blob.has_static_iv), (2, 11, False))
+        self.assertEqual(blob.serialized(), unhex(entry["blob"]))
+        found = items.decode_dictionary(blob.open_with(unhex(entry["bulk_key"])), 2)
+        for code, expected in entry["expect_attributes"].items():
+            if code.endswith("_ascii"):
+                self.assertEqual(found[code[:-6]], expected.encode())
+            elif code in ("cdat", "mdat"):
+                self.assertEqual(found[code].rfc3339[:26], expected[:26])
+            else:
+                self.assertEqual(found[code], expected)
+
+    def test_the_static_iv_is_the_hash_of_its_text(self):
+        self.assertEqual(items.STATIC_IV.hex(), "1ea05ca9982e87dcf145e824")
+
+
+class ApplesDER(unittest.TestCase):
+    def value(self, entry):
+        kind, value = entry["type"], entry["value"]
+        if kind == "data":
+            return unhex(value)
+        if kind == "set":
+            return apple_der.AppleSet(value)
+        if kind == "dict_mixed_keys":
+            inner = [False, unhex("10ff0012a5"), "In Array"]
+            return {False: 2313, 2313: True, "Oh yeah": True, unhex("fcfffa"): inner}
+        return value
+
+    def test_values_encode_and_decode(self):
+        for entry in VECTORS["der_plist"]:
+            value, der = self.value(entry), unhex(entry["der"])
+            self.assertEqual(apple_der.encode(value).hex(), entry["der"])
+            decoded = apple_der.decode(der)
+            self.assertEqual(decoded, value)
+            self.assertEqual(type(decoded), type(value))
+            self.assertEqual(apple_der.encode(decoded), der)
+
+    def test_dates_encode_and_decode(self):
+        for entry in VECTORS["der_date"]:
+            seconds, text = float(entry["seconds_since_2001"]), entry["body"].encode()
+            self.assertEqual(apple_der.Moment(seconds).der_text, entry["body"])
+            self.assertEqual(apple_der.decode_date(text).seconds, seconds)
+            self.assertEqual(apple_der.Moment.from_rfc3339(apple_der.Moment(seconds).rfc3339).seconds, seconds)
+
+    def test_malformed_dates_are_refused_or_repaired(self):
+        for text in (b"20200101000000.50Z", b"20200101000000.Z", b"2020010100000Z", b"20200101000000"):
+            with self.assertRaises(apple_der.MalformedDate):
+                apple_der.decode_date(text)
+            element = bytes([0x18, len(text)]) + text
+            self.assertEqual(apple_der.decode(element, repair_dates=True), apple_der.REPAIRED_DATE)
+        with self.assertRaises(FormatError):
+            apple_der.decode(bytes([0x18, 15]) + b"20200230000000Z", repair_dates=True)
+
+    def test_broken_elements_are_refused(self):
+        for der in ("", "0c", "0c05464f4f", "0c8003464f4f", "0c8103464f4f", "0c03464f4f00", "0a0101", "3104300202010a",
+                    "0c01ff", "020900000000000000000a", "0101", "30"):
+            with self.assertRaises(FormatError, msg=der):
+                apple_der.decode(unhex(der))
+        deep = b""
+        for _ in range(80):
+            deep = bytes([0x30]) + (bytes([len(deep)]) if len(deep) < 128 else bytes([0x81, len(deep)])) + deep
+        with self.assertRaises(FormatError):
+            apple_der.decode(deep)
+
+    def test_the_first_of_two_equal_keys_wins(self):
+        pairs = b"".join(bytes([0x30, 6]) + apple_der.encode("a") + apple_der.encode(number) for number in (1, 2))
+        self.assertEqual(apple_der.decode(bytes([0x31, len(pairs)]) + pairs), {"a": 1})
+
+
+class Keybags(unittest.TestCase):
+    def test_bags_of_unencrypted_backups_open_with_the_empty_password_and_stay_device_bound(self):
+        for entry in VECTORS["unencrypted_backup_keybag"]:
+            bag, expect = keybag.Keybag.parse(unhex(entry["keybag"])), entry["expect"]
+            self.assertEqual(bag.serialized(), unhex(entry["keybag"]))
+            self.assertEqual(bag.number(b"VERS"), expect["VERS"])
+            self.assertEqual([key.key_class for key in bag.classes], expect["class_order"])
+            self.assertEqual({str(key.key_class): key.wrap for key in bag.classes}, expect["WRAP"])
+            key = bag.passcode_key(b"")
+            self.assertEqual(key.hex(), entry["expect_passcode_key"])
+            unwrapped = {str(entry.key_class): crypto.unwrap(key, entry.wrapped).hex() for entry in bag.classes}
+            self.assertEqual(unwrapped, expect["unwrapped"])
+            opened = bag.unlock(b"")
+            self.assertEqual({n for n, state in opened.items() if state.state == "available"}, {1, 2, 3, 4})
+            self.assertEqual({n for n, state in opened.items() if state.state == "device-bound"}, set(range(5, 12)))
+            with self.assertRaises(WrongPassword):
+                bag.unlock(b"password")
+
+    def test_a_real_asymmetric_bag_parses(self):
+        entry = VECTORS["asymmetric_backup_keybag"]
+        entry = entry[0] if isinstance(entry, list) else entry
+        bag, expect = keybag.Keybag.parse(unhex(entry["keybag"])), entry["expect"]
+        self.assertEqual(bag.serialized(), unhex(entry["keybag"]))
+        self.assertEqual((bag.number(b"VERS"), bag.number(b"TYPE")), (expect["VERS"], expect["TYPE"]))
+        self.assertEqual([key.key_class for key in bag.classes], expect["class_order"])
+        self.assertEqual(sorted(k.key_class for k in bag.classes if k.wrap == 3), expect["WRAP_3_classes"])
+        self.assertTrue(all(key.is_curve and len(key.wrapped) == 40 and len(key.public) == 32 for key in bag.classes))
+
+    def test_broken_bags_are_refused(self):
+        whole = unhex(VECTORS["synthetic_backup"]["keybag_hex"])
+        for length in (len(whole) - 1, 11, 4):
+            with self.assertRaises(FormatError):
+                keybag.Keybag.parse(whole[:length])
+        greedy = whole.replace(b"DPIC" + struct.pack(">II", 4, 1000), b"DPIC" + struct.pack(">II", 4, 0xFFFFFFFF))
+        with self.assertRaises(FormatError):
+            keybag.Keybag.parse(greedy).unlock(PASSWORD)
+
+    def test_one_damaged_wrap_leaves_the_other_classes_usable(self):
+        whole = unhex(VECTORS["synthetic_backup"]["keybag_hex"])
+        damaged = bytearray(whole)
+        damaged[-1] ^= 1
+        opened = keybag.Keybag.parse(bytes(damaged)).unlock(PASSWORD)
+        self.assertEqual([number for number, state in opened.items() if state.state == "damaged"], [1])
+
+
+class PublishedBackup(unittest.TestCase):
+    """The backup of the vectors, link by link."""
+
+    def setUp(self):
+        self.vector = VECTORS["synthetic_backup"]
+        self.bag = keybag.Keybag.parse(unhex(self.vector["keybag_hex"]))
+
+    def test_the_keybag_opens_with_the_password_and_the_rest_with_the_device_key(self):
+        double, _ = self.bag.rounds
+        first = hashlib.pbkdf2_hmac("sha256", PASSWORD, self.bag.header[b"DPSL"], double, 32)
+        self.assertEqual(first.hex(), self.vector["dpsl_key_hex"])
+        self.assertEqual(self.bag.passcode_key(PASSWORD).hex(), self.vector["passcode_key_hex"])
+        alone = self.bag.unlock(PASSWORD)
+        both = self.bag.unlock(PASSWORD, unhex(self.vector["key835_hex"]))
+        for number, key in self.vector["class_keys"].items():
+            bound = int(number) in (5, 9, 10, 11)
+            self.assertEqual(alone[int(number)].state, "device-bound" if bound else "available")
+            self.assertEqual(both[int(number)].key.hex(), key)
+        with self.assertRaises(WrongPassword):
+            self.bag.unlock(b"wrong horse")
+
+    def test_the_manifest_key_opens(self):
+        field = unhex(self.vector["manifest_key_field_hex"])
+        opened = self.bag.unlock(PASSWORD)[int.from_bytes(field[:4], "little")]
+        self.assertEqual(opened.unwrap(field[4:]).hex(), self.vector["manifest_key_hex"])
+
+    def test_file_records_and_identifiers(self):
+        for entry in self.vector["files"]:
+            record = mbfile.FileRecord.parse(unhex(entry["file_blob_hex"]))
+            self.assertEqual(record.path, entry["relativePath"])
+            self.assertEqual(record.is_regular, entry["flags"] == 1)
+            self.assertEqual(mbfile.file_id(entry["domain"], entry["relativePath"]), entry["fileID"])
+            if record.is_regular:
+                self.assertEqual(record.key_class, record.protection_class)
+                self.assertEqual(len(self.bag.unlock(PASSWORD)[record.key_class].unwrap(record.wrapped_key)), 32)
+            self.assertEqual(mbfile.FileRecord.parse(record.archived()), record)
+        for entry in VECTORS["file_id"]:
+            self.assertEqual(mbfile.file_id(entry["domain"], entry["relativePath"]), entry["fileID"])
+
+    def test_items_open_and_encode_again_to_the_same_bytes(self):
+        classes = self.bag.unlock(PASSWORD, unhex(self.vector["key835_hex"]))
+        for number, entry in enumerate(self.vector["items"]):
+            data = {"v_Data": unhex(entry["v_Data_hex"]), "v_PersistentRef": unhex(entry["v_PersistentRef_hex"])}
+            item = items.read_item(number, entry["table"], data, classes)
+            self.assertTrue(item.readable, item.detail)
+            self.assertEqual(item.blob.has_static_iv, entry["static_iv"])
+            self.assertEqual(item.blob.key_class, entry["class_"])
+            self.assertEqual(item.reference.serialized(), data["v_PersistentRef"])
+            whole = dict(item.attributes, v_Data=item.secret)
+            self.assertEqual(apple_der.encode(whole).hex(), entry["plaintext_der_hex"])
+            self.assertEqual(items.digest(entry["table"], whole), item.attributes["sha1"])
+            key = unhex(entry["item_key_hex"])
+            again = items.seal(
+                apple_der.encode(whole), item.blob.key_class, classes[item.blob.key_class].key, key, 3,
+                entry["static_iv"])
+            self.assertEqual(again.hex(), entry["v_Data_hex"])
+
+    def test_an_item_of_this_device_only_is_device_bound_without_its_key(self):
+        entry = self.vector["items"][3]
+        item = items.read_item(3, "genp", {"v_Data": unhex(entry["v_Data_hex"])}, self.bag.unlock(PASSWORD))
+        self.assertEqual((item.readable, item.reason, item.protection), (False, "device-bound", "aku"))
+
+    def test_an_item_under_a_curve25519_class_opens(self):
+        vector = self.vector["asym"]
+        private, public = unhex(vector["class_private_hex"]), unhex(vector["class_public_hex"])
+        source = keybag.ClassKey({b"CLAS": bytes(3) + b"\x06", b"KTYP": bytes(3) + b"\x01", b"PBKY": public})
+        classes = {6: keybag.OpenedClass("available", source, private)}
+        item = items.read_item(0, "genp", {"v_Data": unhex(vector["v_Data_hex"])}, classes)
+        whole = dict(item.attributes, v_Data=item.secret)
+        self.assertEqual(apple_der.encode(whole).hex(), vector["plaintext_der_hex"])
+
+    def test_the_primary_key_names_the_record(self):
+        for entry in VECTORS["primary_key_uuid"]:
+            key = {name: entry[name] for name in ("acct", "svce", "agrp", "sync", "vwht") if name in entry}
+            key["musr"] = unhex(entry["musr_hex"])
+            self.assertEqual(apple_der.encode(key).hex(), entry["der"])
+            self.assertEqual(hashlib.sha1(apple_der.encode(key)).hexdigest(), entry["sha1"])
+            self.assertEqual(items.record_name(key), entry["uuid"])
+
+
+class RoundTrip(unittest.TestCase):
+    """What the writer wrote, the reader reads, in every variant; and one fault at a time."""
+
+    VARIANTS = {
+        "one round, bag 3": dict(keybag_version=3, double_rounds=0),
+        "two rounds, bag 4": dict(keybag_version=4),
+        "ascending, bag 5": dict(keybag_version=5, ascending=True),
+        "version 2": dict(blob_version=2),
+        "static IV": dict(static_iv=True),
+        "row references": dict(row_references=True),
+        "unpadded manifest": dict(padded_manifest=False),
+        "without digests": dict(with_digests=False),
+    }
+
+    @classmethod
+    def setUpClass(cls):
+        cls.description = json.loads((FIXTURES / "old-phone.json").read_text(encoding="utf-8"))
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name="backup", description=None, **options):
+        options = {"password": PASSWORD, "device_key": bytes(range(16)), "double_rounds": 10, "rounds": 10, **options}
+        writer = Writer(description or self.description, Options(**options))
+        writer.write(self.folder / name)
+        return writer
+
+    def assert_same_items(self, writer, backup):
+        found = backup.keychain_items()
+        self.assertEqual(len(found), len(writer.written))
+        expected = sorted(writer.written, key=lambda pair: items.TABLES.index(pair[0]))
+        for item, (table, dictionary) in zip(found, expected):
+            self.assertTrue(item.readable, item.detail)
+            self.assertEqual(item.table, table)
+            whole = dict(item.attributes)
+            if item.secret is not None:
+                whole["v_Data"] = item.secret
+            self.assertEqual(whole, dictionary)
+
+    def test_every_variant_is_read_back(self):
+        for name, options in self.VARIANTS.items():
+            with self.subTest(name):
+                writer = self.write(name, **options)
+                backup = Backup(self.folder / name, PASSWORD, bytes(range(16)))
+                self.assert_same_items(writer, backup)
+                self.assertEqual(bool(backup.warnings), name == "unpadded manifest")
+
+    def test_what_never_leaves_the_device_is_not_written(self):
+        writer = self.write()
+        self.assertEqual(len(writer.written), sum(map(leaves_device, self.description["items"])))
+        self.assertNotIn("akpu", {dictionary["pdmn"] for _, dictionary in writer.written})
+
+    def test_without_the_device_key_this_device_only_stays_shut(self):
+        self.write()
+        for item in Backup(self.folder / "backup", PASSWORD).keychain_items():
+            bound = item.protection in ("aku", "cku", "dku")
+            self.assertEqual((item.readable, item.reason), (not bound, "device-bound" if bound else None))
+
+    def test_without_a_password_everything_is_device_bound(self):
+        writer = self.write(password=None)
+        found = Backup(self.folder / "backup").keychain_items()
+        self.assertEqual({item.reason for item in found}, {"device-bound"})
+        self.assert_same_items(writer, Backup(self.folder / "backup", device_key=bytes(range(16))))
+
+    def test_tar_and_zip_are_read_like_the_folder(self):
+        writer = self.write()
+        with tarfile.open(self.folder / "one.tar.gz", "w:gz") as archive:
+            archive.add(self.folder / "backup", arcname=writer.udid)
+        with zipfile.ZipFile(self.folder / "one.zip", "w") as archive:
+            for path in (self.folder / "backup").rglob("*"):
+                archive.write(path, path.relative_to(self.folder / "backup"))
+        for name in ("one.tar.gz", "one.zip"):
+            self.assert_same_items(writer, Backup(self.folder / name, PASSWORD, bytes(range(16))))
+
+    def test_the_same_seed_writes_the_same_bytes(self):
+        for name in ("first", "second"):
+            self.write(name)
+        contents = [
+            {path.relative_to(self.folder / name): path.read_bytes() for path in (self.folder / name).rglob("*.*")}
+            for name in ("first", "second")
+        ]
+        self.assertEqual(*contents)
+
+    def test_a_large_secret_is_opened(self):
+        secret = bytes(index * 7 & 0xFF for index in range(100_000))
+        big = {"kind": "generic-password", "protection": "ak", "attributes": {"svce": "big", "agrp": "a"},
+               "secret": typed_json.data(secret)}
+        self.write(description=dict(self.description, items=[big]))
+        self.assertEqual(Backup(self.folder / "backup", PASSWORD).keychain_items()[0].secret, secret)
+
+    def test_the_description_of_a_backup_is_json(self):
+        self.write(description=json.loads((FIXTURES / "hostile-names.json").read_text(encoding="utf-8")))
+        described = json.loads(json.dumps(describe(Backup(self.folder / "backup", PASSWORD))))
+        self.assertEqual(len(described["items"]), 15)
+        self.assertTrue(all(entry["secret"]["text"].startswith("planted secret") for entry in described["items"]))
+
+    def test_a_wrong_password_and_a_missing_manifest_are_told_apart(self):
+        self.write()
+        with self.assertRaises(WrongPassword):
+            Backup(self.folder / "backup", b"wrong")
+        (self.folder / "backup" / "Manifest.plist").unlink()
+        with self.assertRaises(NotABackup):
+            Backup(self.folder / "backup", PASSWORD)
+
+    def test_each_fault_of_an_item_has_its_reason_and_stays_with_it(self):
+        writer = self.write()
+        good = Backup(self.folder / "backup", PASSWORD, bytes(range(16)))
+        root = plistlib.loads(good.keychain_file())
+        whole = root["genp"][0]["v_Data"]
+        blob = items.ItemBlob.parse(whole)
+        classes = good.classes
+        plain = blob.open_with(classes[blob.key_class].unwrap(blob.wrapped_key))
+
+        def resealed(plaintext, key_class=blob.key_class):
+            return items.seal(plaintext, key_class, writer.class_keys[key_class], bytes(32))
+
+        other_class = apple_der.encode(dict(apple_der.decode(plain), pdmn="dk"))
+        faults = {
+            "tag-mismatch": [
+                whole[:-1] + bytes([whole[-1] ^ 1]), whole[:60] + bytes([whole[60] ^ 1]) + whole[61:],
+                dataclasses.replace(blob, wrapped_key=bytes(40)).serialized(),
+                dataclasses.replace(blob, key_class=8).serialized(),
+            ],
+            "malformed": [
+                b"", whole[:11], whole[:67], resealed(plain + b"\x00"), resealed(plain[:-1]), resealed(other_class),
+                resealed(b"\x04\x00"), whole[:8] + struct.pack("<I", 41) + whole[12:],
+            ],
+            "unsupported-version": [
+                struct.pack("<I", version) + whole[4:] for version in (0, 1, 4, 5, 6, 7, 8, 9, 0x80000009)
+            ],
+            "no-class-key": [dataclasses.replace(blob, key_class=15).serialized()],
+        }
+        for reason, blobs in faults.items():
+            for number, damaged in enumerate(blobs):
+                item = items.read_item(0, "genp", {"v_Data": damaged}, classes)
+                self.assertEqual((item.readable, item.reason), (False, reason), f"{reason} {number}")
+        self.assertEqual(items.read_item(0, "genp", {}, classes).reason, "malformed")
+
+    def test_a_damaged_backup_is_refused(self):
+        self.write()
+        path = self.folder / "backup" / "Manifest.plist"
+        manifest = plistlib.loads(path.read_bytes())
+        for change in ({"ManifestKey": manifest["ManifestKey"][:-1]}, {"BackupKeyBag": manifest["BackupKeyBag"][:-1]}):
+            path.write_bytes(plistlib.dumps(dict(manifest, **change), fmt=plistlib.FMT_BINARY))
+            with self.assertRaises(FormatError):
+                Backup(self.folder / "backup", PASSWORD)
+        path.write_bytes(plistlib.dumps(manifest, fmt=plistlib.FMT_BINARY))
+        identifier = mbfile.file_id(KEYCHAIN_DOMAIN, KEYCHAIN_PATH)
+        (self.folder / "backup" / identifier[:2] / identifier).unlink()
+        with self.assertRaises(FormatError):
+            Backup(self.folder / "backup", PASSWORD).keychain_items()
+
+
+class HouseRules(unittest.TestCase):
+    """Each rule of check_sources finds what it is for, and nothing in a clean line."""
+
+    # Spelt in pieces, so that this file keeps the rules itself.
+    BROKEN = {
+        "Sources/keyhaul/A.swift": ["let a = tr" "y! b()", "let a = b a" "s! C", "import GR" "DB", "import CAr" "chive",
+                                    "internal import COpen" "SSL", "// TO" "DO: later", "// see /ho" "me/anna/x",
+                                    "// Issu" "e 12", "<" * 7 + " HEAD"],
+        "Sources/Migration/A.swift": ["import Found" "ation", "public import Found" "ation",
+                                      "@preconcurrency import Found" "ation"],
+        "docs/Format.md": ["as in spe" "c/02", "see sha" "red/DESIGN.md", "cd /wor" "k/main", "open /t" "mp/a"],
+    }
+    CLEAN = {
+        "Sources/Migration/A.swift": ["import FoundationEssentials", "let a = try b()", "let a = b as? C"],
+        "Sources/DataProtection/A.swift": ["internal import COpenSSL"],
+        "Sources/BackupArchive/A.swift": ["import CArchive", "import GRDB"],
+        "docs/Format.md": ["https://example.org/home/x", "/var/Keychains", "======"],
+    }
+
+    def test_every_breach_is_found(self):
+        hit = set()
+        for name, lines in self.BROKEN.items():
+            for line in lines:
+                found = [why for _, why in check_sources.findings(name, line)]
+                self.assertEqual(len(found), 1, line)
+                hit.update(found)
+        self.assertEqual(hit, {rule.why for rule in check_sources.RULES})
+        long = "\n" * check_sources.MAX_SWIFT_LINES
+        self.assertTrue(list(check_sources.findings("Sources/keyhaul/A.swift", long)))
+
+    def test_clean_lines_pass(self):
+        for name, lines in self.CLEAN.items():
+            self.assertEqual(list(check_sources.findings(name, "\n".join(lines))), [])
+
+
+class FixtureList(unittest.TestCase):
+    def test_the_program_carries_every_description(self):
+        source = (FIXTURES.parent / "BundledFixtures.swift").read_text(encoding="utf-8")
+        for path in FIXTURES.glob("*.json"):
+            self.assertIn(f'"{path.stem}"', source)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Check the Python reader and writer.")
+    parser.add_argument("--vectors", type=pathlib.Path, default=HERE.parent / "TestSupport" / "test-vectors.json")
+    parser.add_argument("--verbose", "-v", action="store_true")
+    arguments = parser.parse_args()
+    VECTORS.update(json.loads(arguments.vectors.read_text(encoding="utf-8")))
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__])
+    result = unittest.TextTestRunner(verbosity=2 if arguments.verbose else 1).run(suite)
+    failed = len({case.id().split(" ")[0] for case, _ in result.failures + result.errors})
+    print(f"{result.testsRun - failed} passed, {failed} failed")
+    return 0 if result.testsRun > 0 and failed == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
