@@ -36,7 +36,8 @@ public struct OpenedArchive: Sendable {
     do throws(BackupArchiveError) {
       payload = try archive.keychainFile(with: keys)
     } catch {
-      throw MigrationError(error)
+      // The password is right by now: a class key that a file needs and that is not there was there once.
+      throw MigrationError(error.code == .keyUnavailable ? BackupArchiveError(.damaged, error.reason) : error)
     }
     if let named = payload.file.keybagUUID, let own = archive.keybag.uuidText, named != own {
       throw .keybagMismatch(file: named, keybag: own)

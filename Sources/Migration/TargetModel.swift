@@ -112,7 +112,11 @@ struct TargetModel {
     guard case .item(let theirs?, let digest)? = before[incoming.primaryKey]?.existing.state, digest != incoming.digest,
       let ours = incoming.item.modificationDate
     else { return nil }
-    return "theirs \(Timestamp.day(of: theirs)), ours \(Timestamp.day(of: ours))"
+    let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))
+    // Two equal days would tell nothing.
+    return days.0 == days.1
+      ? "theirs \(Timestamp.text(of: theirs)), ours \(Timestamp.text(of: ours))"
+      : "theirs \(days.0), ours \(days.1)"
   }
 }
 

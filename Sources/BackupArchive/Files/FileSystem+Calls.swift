@@ -42,6 +42,11 @@ extension FileSystem {
       raw: try perform(.open) { _ in openat(raw, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) })
   }
 
+  /// Marks a file or a folder as being written, for as long as the descriptor is open.
+  ///
+  /// - Returns: Whether nobody else has; always `false` on a file system that knows no such marks.
+  func claim(_ file: borrowing Descriptor) -> Bool { flock(file.raw, LOCK_EX | LOCK_NB) == 0 }
+
   func makeDirectory(_ name: String, in parent: borrowing Descriptor) throws(SystemFailure) {
     let raw = parent.raw
     try perform(.makeDirectory) { _ in mkdirat(raw, name, 0o700) }

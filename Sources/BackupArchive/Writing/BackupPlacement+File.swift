@@ -9,6 +9,7 @@ extension BackupPlacement {
     do throws(WriteFailure) {
       let parent = try opening(place.parent)
       try refuseOccupied(place, in: parent, replace: replace)
+      sweepLeftovers(of: place, in: parent)
       let temporary = place.sibling("tmp")
       do throws(WriteFailure) {
         let count = try fill(temporary, in: parent, with: backup, format: format)
@@ -42,6 +43,7 @@ extension BackupPlacement {
     _ name: String, in parent: borrowing Descriptor, with backup: StoredBackup, format: ContainerFormat
   ) throws(WriteFailure) -> Int64 {
     let file = try systemCall { () throws(SystemFailure) in try system.createFile(name, in: parent) }
+    _ = system.claim(file)
     let count = try pack(backup, as: format, into: file.raw)
     do throws(SystemFailure) {
       try system.seal(file, byteCount: count)
@@ -70,6 +72,18 @@ extension BackupPlacement {
       return try body()
     } catch {
       throw .system(error)
+    }
+  }
+
+  /// Removes what runs that were killed left beside this target. What another run still writes is claimed and stays.
+  func sweepLeftovers(of place: PlacePath, in parent: borrowing Descriptor) {
+    guard let names = try? system.names(in: parent) else { return }
+    for bytes in names {
+      let name = String(decoding: bytes.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+      guard place.isTemporarySibling(name), let leftover = try? system.openForReading(name, in: parent),
+        system.claim(leftover)
+      else { continue }
+      try? system.removeTree(bytes, in: parent)
     }
   }
 

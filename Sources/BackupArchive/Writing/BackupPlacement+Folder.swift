@@ -18,10 +18,13 @@ extension BackupPlacement {
       case .file: throw .occupied("\(quoted(target.place.name)) is not a folder")
       default: break
       }
+      sweepLeftovers(of: target.place, in: parent)
       let temporary = target.place.sibling("tmp")
       do throws(WriteFailure) {
-        try systemCall { () throws(SystemFailure) in try fill(temporary, in: parent, with: backup) }
+        // Held until the folder has its name: a claim ends with its descriptor.
+        let folder = try systemCall { () throws(SystemFailure) in try fill(temporary, in: parent, with: backup) }
         let leftover = try install(temporary, as: target.place, in: parent, over: target.occupant)
+        _ = consume folder
         return Placed(
           path: target.path, byteCount: backup.byteCount, isDurable: keepsNames(of: parent),
           leftover: leftover.map { "\(target.place.parent)/\($0)" })
@@ -64,9 +67,10 @@ extension BackupPlacement {
 
   private func fill(
     _ name: String, in parent: borrowing Descriptor, with backup: StoredBackup
-  ) throws(SystemFailure) {
+  ) throws(SystemFailure) -> Descriptor {
     try system.makeDirectory(name, in: parent)
     let folder = try system.openDirectory(name.systemName, in: parent)
+    _ = system.claim(folder)
     var innerFolders: Set<String> = []
     for file in backup.files {
       let names = file.path.split(separator: "/").map(String.init)
@@ -80,6 +84,7 @@ extension BackupPlacement {
       try system.syncDirectory(inner)
     }
     try system.syncDirectory(folder)
+    return folder
   }
 
   private func write(

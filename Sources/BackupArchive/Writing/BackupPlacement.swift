@@ -97,7 +97,18 @@ struct PlacePath {
   /// A name beside the target that no one else uses: hidden, and random so that nothing can lie in wait there.
   func sibling(_ suffix: String) -> String {
     let random = String(UInt32.random(in: .min ... .max), radix: 16)
-    let stem = name.utf8.count > 200 ? String(name.unicodeScalars.prefix(50).map(Character.init)) : name
     return ".\(stem).\(random).\(suffix)"
+  }
+
+  private var stem: String {
+    name.utf8.count > 200 ? String(name.unicodeScalars.prefix(50).map(Character.init)) : name
+  }
+
+  /// Whether a name is one that `sibling` makes for what is being written. A replaced backup's name never is.
+  func isTemporarySibling(_ candidate: String) -> Bool {
+    let prefix = ".\(stem)."
+    guard candidate.hasPrefix(prefix), candidate.hasSuffix(".tmp") else { return false }
+    let digits = candidate.dropFirst(prefix.count).dropLast(4)
+    return (1...8).contains(digits.count) && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
   }
 }
