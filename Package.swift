@@ -9,8 +9,10 @@ let strict: [SwiftSetting] = [
 ]
 
 /// A part of the library, its tests beside it in `Tests/<part>Tests`.
-func part(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func part(
+  _ name: String, _ dependencies: [Target.Dependency], excluding excluded: [String] = [], sources: [String]? = nil
+) -> Target {
+  .target(name: name, dependencies: dependencies, exclude: excluded, sources: sources, swiftSettings: strict)
 }
 
 func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -25,6 +27,21 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 /// SQLite's own C interface, as GRDB imports it.
 let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 
+/// Apple's systems have the keychain calls themselves: there the module is nothing but `Security`.
+#if os(Linux)
+  let keychainServices = part(
+    "KeychainServices", ["VirtualDevice", "KeychainStore", "DataProtection", "KeychainFormats"],
+    excluding: ["Apple"])
+  let keychainServicesTests = [
+    tests(
+      of: "KeychainServices",
+      ["Migration", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"])
+  ]
+#else
+  let keychainServices = part("KeychainServices", [], sources: ["Apple"])
+  let keychainServicesTests: [Target] = []
+#endif
+
 let package = Package(
   name: "keyhaul",
   platforms: [.macOS(.v15)],
@@ -34,6 +51,7 @@ let package = Package(
       targets: [
         "KeychainFormats", "DataProtection", "KeychainStore", "VirtualDevice", "BackupArchive", "Migration",
       ]),
+    .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
   ],
   dependencies: [
@@ -52,9 +70,11 @@ let package = Package(
     part("VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
     part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", "CSQLite", grdb]),
     part("Migration", ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+    keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",
-      exclude: ["README.md", "make_fixtures.py", "device-fixture.schema.json"], sources: ["BundledFixtures.swift"],
+      exclude: ["README.md", "make_fixtures.py", "device-fixture.schema.json", "secitem-calls.csv"],
+      sources: ["BundledFixtures.swift"],
       resources: [.embedInCode("devices")], swiftSettings: strict),
     .executableTarget(
       name: "keyhaul",
@@ -65,7 +85,7 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "TestSupport", dependencies: ["KeychainFormats"], path: "Tests/TestSupport",
-      resources: [.embedInCode("test-vectors.json")], swiftSettings: strict),
+      resources: [.embedInCode("test-vectors.json"), .embedInCode("certificate-vectors.json")], swiftSettings: strict),
     tests(of: "KeychainFormats"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
     tests(of: "KeychainStore", ["DataProtection", "KeychainFormats", grdb]),
@@ -82,6 +102,6 @@ let package = Package(
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions"],
       swiftSettings: strict),
-  ],
+  ] + keychainServicesTests,
   swiftLanguageModes: [.v6]
 )

@@ -27,11 +27,15 @@ public struct ItemQuery: Sendable {
   public var limit: Int?
   /// Whether the found items carry their secrets.
   public var wantsSecret: Bool
+  /// What an opened item must meet besides, such as a pattern that no column can be searched for. A row that cannot be
+  /// opened meets nothing: an update or a deletion stops at one whose key is locked and passes over one that is damaged.
+  public var condition: (@Sendable (KeychainItem) -> Bool)?
 
   public init(
     kind: ItemKind? = nil, attributes: [AttributeCode: PropertyValue] = [:], accessGroups: AccessGroups = .all,
     synchronization: Synchronization = .any, tombstones: Tombstones = .excluded, row: RowReference? = nil,
-    persistentReference: [UInt8]? = nil, limit: Int? = nil, wantsSecret: Bool = false
+    persistentReference: [UInt8]? = nil, limit: Int? = nil, wantsSecret: Bool = false,
+    condition: (@Sendable (KeychainItem) -> Bool)? = nil
   ) {
     self.kind = kind
     self.attributes = attributes
@@ -42,6 +46,7 @@ public struct ItemQuery: Sendable {
     self.persistentReference = persistentReference
     self.limit = limit
     self.wantsSecret = wantsSecret
+    self.condition = condition
   }
 }
 
@@ -49,6 +54,12 @@ public struct ItemQuery: Sendable {
 public struct StoredItem: Sendable {
   public let summary: RowSummary
   public let item: KeychainItem
+
+  public init(summary: RowSummary, item: KeychainItem) {
+    self.summary = summary
+    self.item = item
+  }
+
   public var rowID: Int64 { summary.reference.rowID }
   public var persistentReference: [UInt8] { summary.persistentReference }
   /// Operation to constraint of the access control that guards the item, `nil` where nothing does.

@@ -20,13 +20,19 @@ enum KeychainSchema {
   static let objects: [Object] = ItemKind.allCases.flatMap(objects(of:)) + versionObjects + metadataKeyObjects
 
   /// The definitions with a column of their own, in column order.
-  static func columns(of kind: ItemKind) -> [AttributeDefinition] {
-    AttributeTable.definitions(of: kind).filter { $0.flags.contains(.column) }
-  }
+  static func columns(of kind: ItemKind) -> [AttributeDefinition] { columnsByKind[kind] ?? [] }
 
   /// The columns that together may occur only once in a table.
-  static func primaryKey(of kind: ItemKind) -> [AttributeDefinition] {
-    columns(of: kind).filter { $0.flags.contains(.primaryKey) }
+  static func primaryKey(of kind: ItemKind) -> [AttributeDefinition] { primaryKeyByKind[kind] ?? [] }
+
+  private static let columnsByKind = definitions(flagged: .column)
+  private static let primaryKeyByKind = definitions(flagged: [.column, .primaryKey])
+
+  private static func definitions(flagged flags: AttributeFlags) -> [ItemKind: [AttributeDefinition]] {
+    Dictionary(
+      uniqueKeysWithValues: ItemKind.allCases.map { kind in
+        (kind, AttributeTable.definitions(of: kind).filter { $0.flags.isSuperset(of: flags) })
+      })
   }
 
   private static func objects(of kind: ItemKind) -> [Object] {

@@ -13,14 +13,8 @@ extension KeychainStore {
     _ query: ItemQuery, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy = .forbid,
     random: any RandomSource
   ) throws(KeychainStoreError) -> Int {
-    var query = query
-    query.limit = nil
-    return try write { (transaction) throws(KeychainStoreError) in
-      var doomed: [KeychainRow] = []
-      try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
-        if let item = row.item, !query.admits(item) { return }
-        doomed.append(row)
-      }
+    try write { (transaction) throws(KeychainStoreError) in
+      let doomed = try transaction.rowsToDelete(query, keys: keys)
       guard !doomed.isEmpty else { throw KeychainStoreError(.itemNotFound, "nothing matches the search") }
       for row in doomed {
         try transaction.delete(row, keys: keys, now: now, tombstones: tombstones, random: random)

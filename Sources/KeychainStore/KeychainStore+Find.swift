@@ -26,12 +26,28 @@ extension KeychainStore {
       return FoundItems(items: items, undecodable: undecodable)
     }
   }
+
+  /// The rows that `delete` would delete, those among them that cannot be opened. The query's limit does not count.
+  ///
+  /// - Throws: `.interactionNotAllowed` where the query has a condition and the key of a row is locked.
+  public func rows(
+    matching query: ItemQuery, keys: borrowing ClassKeys
+  ) throws(KeychainStoreError) -> [KeychainRow] {
+    try read { (transaction) throws(KeychainStoreError) in
+      try transaction.rowsToDelete(query, keys: keys).map { row in
+        guard !query.wantsSecret, var item = row.item else { return row }
+        item.secrets = [:]
+        return KeychainRow(summary: row.summary, content: .item(item))
+      }
+    }
+  }
 }
 
 extension ItemQuery {
   /// The access group inside the seal decides; the column can be changed by anyone who can write the file.
   func admits(_ item: KeychainItem) -> Bool {
-    switch accessGroups {
+    if let condition, !condition(item) { return false }
+    return switch accessGroups {
     case .all: true
     case .only(let groups): item.accessGroup.map(groups.contains) ?? false
     }
@@ -39,6 +55,25 @@ extension ItemQuery {
 }
 
 extension KeychainTransaction {
+  func rowsToDelete(_ query: ItemQuery, keys: borrowing ClassKeys) throws(KeychainStoreError) -> [KeychainRow] {
+    var query = query
+    query.limit = nil
+    var rows: [KeychainRow] = []
+    try forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+      switch row.content {
+      case .item(let item):
+        if query.admits(item) { rows.append(row) }
+      case .fault(let fault):
+        if query.condition == nil {
+          rows.append(row)
+        } else if !fault.isPermanent {
+          throw KeychainStoreError(fault)
+        }
+      }
+    }
+    return rows
+  }
+
   /// Opens the rows that a query means, kind by kind.
   func forEachRow(
     matching query: ItemQuery, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void

@@ -71,7 +71,7 @@ extension KeychainStore {
         switch row.content {
         case .fault(let fault):
           guard fault.isPermanent else { throw KeychainStoreError(fault) }
-          try transaction.delete(row.summary.reference)
+          if query.condition == nil { try transaction.delete(row.summary.reference) }
         case .item(let item) where query.admits(item):
           let changed = try changes.applied(to: item, now: now)
           let step = UpdateStep(old: item, new: changed, rowID: row.summary.reference.rowID)

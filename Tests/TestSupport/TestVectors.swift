@@ -23,6 +23,12 @@ public struct TestVectors {
     return TestVectors(value: object, path: "")
   }
 
+  /// Keys and certificates in every form, made by `Tests/Support/make_certificate_vectors.py`.
+  public static func certificates() throws -> TestVectors {
+    let object = try JSONSerialization.jsonObject(with: Data(PackageResources.certificate_vectors_json))
+    return TestVectors(value: object, path: "")
+  }
+
   /// A section of the file by its name.
   public static func section(_ name: String) throws -> TestVectors { try load()[name] }
 
@@ -61,6 +67,14 @@ public struct TestVectors {
 
   /// The bytes of a string in hexadecimal.
   public var bytes: [UInt8] { get throws { try [UInt8](hex: string) } }
+
+  /// The bytes of a string in base64.
+  public var base64Bytes: [UInt8] {
+    get throws {
+      guard let data = Data(base64Encoded: try string) else { throw missing("base64") }
+      return Array(data)
+    }
+  }
 
   public var integer: Int {
     get throws {

@@ -11,6 +11,8 @@ public struct DeviceEnvironment: Sendable {
   public var random: any RandomSource
   public var passcodeRounds: UInt32
   package var files: FileDoor
+  /// Shared by all copies of this environment.
+  let surroundings = DeviceSurroundings()
 
   public init(
     clock: DeviceClock = .system, random: any RandomSource = SystemRandomSource(),

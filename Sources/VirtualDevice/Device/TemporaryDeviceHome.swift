@@ -4,9 +4,10 @@ import Foundation
 public final class TemporaryDeviceHome: Sendable {
   public let home: DeviceHome
 
+  /// - Parameter folder: Where to make it; the system's folder for temporary files unless another is named.
   /// - Throws: `.io`.
-  public init(environment: DeviceEnvironment = .system) throws(VirtualDeviceError) {
-    let path = FileManager.default.temporaryDirectory.path + "/keyhaul-" + UUID().uuidString
+  public init(environment: DeviceEnvironment = .system, inside folder: String? = nil) throws(VirtualDeviceError) {
+    let path = (folder ?? FileManager.default.temporaryDirectory.path) + "/keyhaul-" + UUID().uuidString
     home = DeviceHome(path: path, environment: environment)
     try environment.files.makeFolder(path)
   }

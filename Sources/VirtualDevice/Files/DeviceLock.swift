@@ -23,6 +23,9 @@ public enum DeviceAccess: Sendable, Hashable {
 struct DeviceLock: ~Copyable {
   /// How often a waiting process looks again.
   static let pollInterval = Duration.milliseconds(50)
+  /// How often, and how long each time, a lock is waited for that this very process seems to hold.
+  private static let ownPatience = 40
+  private static let ownPauseMicroseconds: UInt32 = 5_000
 
   private let file: CInt
 
@@ -38,10 +41,18 @@ struct DeviceLock: ~Copyable {
   ) throws(VirtualDeviceError) -> DeviceLock {
     let path = DeviceFile.lock.path(in: folder)
     var waited = Duration.zero
+    var patience = ownPatience
     while true {
       if let lock = try attempt(path, device: device, access: access) {
         lock.announce(verb: verb, since: clock.now())
         return lock
+      }
+      // A child that this process is just starting holds copies of its descriptors, and so a lock that was let go of,
+      // until it runs its program.
+      if patience > 0, holderProcess(path) == getpid() {
+        patience -= 1
+        usleep(ownPauseMicroseconds)
+        continue
       }
       guard waited < wait else {
         throw VirtualDeviceError(.busy, device, holder(path, now: clock.now()))
@@ -92,6 +103,13 @@ struct DeviceLock: ~Copyable {
     guard let bytes = try? JSONValue.object(object).encoded(for: verb) else { return }
     ftruncate(file, 0)
     _ = bytes.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, 0) }
+  }
+
+  private static func holderProcess(_ path: String) -> pid_t? {
+    guard let bytes = try? FileDoor().read(path, atMost: DeviceFile.lock.sizeLimit),
+      let number = (try? JSONValue(parsing: bytes))?.objectValue?["pid"]?.integerValue
+    else { return nil }
+    return pid_t(exactly: number)
   }
 
   /// Who holds the lock, as far as the file tells.

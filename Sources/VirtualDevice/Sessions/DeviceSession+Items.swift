@@ -43,6 +43,15 @@ extension DeviceSession {
     return try reporting { () throws(KeychainStoreError) in try store.find(query, keys: classKeys) }
   }
 
+  /// The rows that `delete` would delete, those among them that cannot be opened.
+  ///
+  /// - Throws: `.notEntitled`; `.keychain` with a `KeychainStoreError` below.
+  public func rows(matching query: ItemQuery, as app: String? = nil) throws(VirtualDeviceError) -> [KeychainRow] {
+    let query = try restricted(query, to: app)
+    let store = try keychain
+    return try reporting { () throws(KeychainStoreError) in try store.rows(matching: query, keys: classKeys) }
+  }
+
   /// Changes the items that a query means.
   ///
   /// - Returns: How many.

@@ -9,8 +9,8 @@ extension DeviceSession {
     .fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly,
   ]
 
-  /// Drops the keys that a lock drops, from the session and from the device's memory. Nothing happens on a device that
-  /// is locked or was not unlocked yet.
+  /// Drops the keys that a lock drops, from the session and from the device's memory, as soon as whoever listens was
+  /// told; `requestLock` leaves them ten seconds. Nothing happens on a device that is locked or was not unlocked yet.
   ///
   /// - Throws: `.noPasscode`: without a passcode nothing would keep anyone from unlocking it.
   public func lock() throws(VirtualDeviceError) {
@@ -19,8 +19,11 @@ extension DeviceSession {
       throw VirtualDeviceError(.noPasscode, name, "without a passcode its keys are never locked away")
     }
     guard state == .unlocked else { return }
+    if lockDeadline == nil { device.protectedData.tell(.willBecomeUnavailable(at: environment.clock.now())) }
+    lockDeadline = nil
     classKeys.drop(Self.droppedByLock)
     try storeMemory()
+    device.protectedData.tell(.didBecomeUnavailable)
   }
 
   /// Unlocks with the passcode: all keys come into memory, and failed attempts are forgotten.
@@ -45,13 +48,17 @@ extension DeviceSession {
     forgiven.failedAttempts = 0
     change.replace(.record, with: try forgiven.encoded())
     try carryOut(change)
+    let wasUnlocked = state == .unlocked
     record = forgiven
     classKeys = keys
+    lockDeadline = nil
+    if !wasUnlocked { device.protectedData.tell(.didBecomeAvailable) }
   }
 
   /// Turns the device off and on: its memory is gone. Without a passcode it comes up unlocked.
   public func restart() throws(VirtualDeviceError) {
     try requireWriting()
+    lockDeadline = nil
     if isPasscodeSet {
       let keys = try reporting { () throws(DataProtectionError) in
         try keybag.unlockBeforeFirstUnlock(hardware: hardware)

@@ -82,6 +82,7 @@ extension DeviceSession {
     record = changed
     self.keybag = keybag
     classKeys = unlocked.takeClassKeys()
+    lockDeadline = nil
     return count
   }
 }

@@ -13,10 +13,16 @@ public final class DeviceSession {
   public internal(set) var record: DeviceRecord
   /// The class keys that are in the device's memory. Lent, never copied.
   public internal(set) var classKeys: ClassKeys
+  /// When the keys go that a lock drops, where the device was locked a moment ago.
+  var lockDeadline: KeychainDate?
   var keybag: SystemKeybag
   let hardware: HardwareUID
   private var store: KeychainStore?
   private var hold: DeviceLock?
+  /// Whether a revision of this session is on disk.
+  private var hasRaisedRevision = false
+  /// Whether the record in memory has a later revision than the one on disk.
+  private var isRecordAhead = false
 
   init(
     _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
@@ -53,8 +59,10 @@ public final class DeviceSession {
 
   /// Closes the keychain, forgets the keys and lets go of the device.
   public func end() {
+    if isRecordAhead, hold != nil { try? store(record) }
     try? store?.close()
     store = nil
+    lockDeadline = nil
     classKeys.drop(classKeys.classes)
     hold = nil
   }
@@ -69,6 +77,7 @@ public final class DeviceSession {
   public var isPasscodeSet: Bool { keybag.isPasscodeSet }
 
   public var state: DeviceState {
+    settleLock()
     if classKeys.hasKey(of: .whenUnlocked) { return .unlocked }
     return classKeys.hasKey(of: .afterFirstUnlock) ? .locked : .beforeFirstUnlock
   }
@@ -89,6 +98,7 @@ public final class DeviceSession {
   public var keychain: KeychainStore {
     get throws(VirtualDeviceError) {
       guard hold != nil else { throw ended }
+      settleLock()
       if let store { return store }
       let opened = try DeviceKeychain(folder: folder, device: name, files: files).open()
       store = opened
@@ -114,11 +124,21 @@ public final class DeviceSession {
   /// that was not, never one fresh that is stale. Readers of a revision hold the device, so that none sees the time between.
   /// For the same reason it stays raised where the change then fails.
   ///
+  /// The first change of a session pays for that; further ones raise the counter in memory, and the session's end writes
+  /// it down. Nobody else has seen a revision meanwhile, so that a crash before the end leaves nothing fresh either.
+  ///
   /// - Throws: `.notWritable`, `.io`.
   public func willChangeItems() throws(VirtualDeviceError) -> KeychainStore {
     var raised = record
     raised.raiseRevision()
-    try store(raised)
+    if hasRaisedRevision {
+      try requireWriting()
+      record = raised
+      isRecordAhead = true
+    } else {
+      try store(raised)
+      hasRaisedRevision = true
+    }
     return try keychain
   }
 
@@ -155,6 +175,7 @@ public final class DeviceSession {
     try requireWriting()
     try files.replace(DeviceFile.record.path(in: folder), try changed.encoded(), in: folder)
     record = changed
+    isRecordAhead = false
   }
 
   /// Carries out a change of several files. Where it fails the session is over: the device is as before or as after,

@@ -1,0 +1,80 @@
+/// A name of a certificate, as a keychain compares and stores it.
+///
+/// The stored bytes are the contents of the Name, without the tag and length of its outer SEQUENCE, with every
+/// PrintableString in upper case, blanks around it removed and blanks inside it made one. Strings of other types stay
+/// as they are. Source: Apple `SecCertificate.c` (`createNormalizedX501Name`); RFC 5280, 4.1.2.4.
+struct DistinguishedName {
+  let normalizedContents: [UInt8]
+  /// What a person knows the name by: its common name, or else its unit, its organisation or whatever comes first.
+  let summary: String?
+
+  /// - Parameter name: The DER of a Name.
+  init(_ name: UnsafeRawBufferPointer) throws(MaterialError) {
+    var outer = ASN1Cursor(name)
+    var names = try outer.next(.sequence, "a name").cursor
+    try outer.checkEnd("a name")
+    var contents: [UInt8] = []
+    var texts: [(attribute: Attribute, text: String)] = []
+    while !names.isAtEnd {
+      var set = try names.next(.set, "a part of a name").cursor
+      guard !set.isAtEnd else { throw MaterialError(.malformed, "a part of a name is empty") }
+      var members: [UInt8] = []
+      while !set.isAtEnd {
+        var pair = try set.next(.sequence, "an attribute of a name").cursor
+        let type = try pair.next(.objectIdentifier, "the type of an attribute")
+        let value = try pair.next("the value of an attribute")
+        try pair.checkEnd("an attribute of a name")
+        members += ASN1Encoding.element(.sequence, Array(type.whole) + Self.normalized(value))
+        if let text = Self.text(of: value) { texts.append((Attribute(type.contents), text)) }
+      }
+      contents += ASN1Encoding.element(.set, members)
+    }
+    normalizedContents = contents
+    summary =
+      Self.preferred.lazy.compactMap { kind in texts.last { $0.attribute == kind }?.text }.first
+      ?? texts.first?.text
+  }
+
+  private enum Attribute {
+    case commonName, organizationalUnit, organization, other
+
+    init(_ identifier: UnsafeRawBufferPointer) {
+      // Arc 2.5.4 of X.520.
+      guard identifier.count == 3, identifier[0] == 0x55, identifier[1] == 0x04 else {
+        self = .other
+        return
+      }
+      self =
+        switch identifier[2] {
+        case 3: .commonName
+        case 11: .organizationalUnit
+        case 10: .organization
+        default: .other
+        }
+    }
+  }
+
+  private static let preferred: [Attribute] = [.commonName, .organizationalUnit, .organization]
+
+  private static func normalized(_ value: ASN1Cursor.Element) -> [UInt8] {
+    guard value.tag == .printableString else { return Array(value.whole) }
+    let words = value.contents.split { $0 == 0x20 || $0 == 0x09 }
+    let text = words.joined(separator: [0x20]).map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }
+    return ASN1Encoding.element(.printableString, text)
+  }
+
+  /// The types whose bytes are text without another encoding. Teletex is read as ASCII alone.
+  private static func text(of value: ASN1Cursor.Element) -> String? {
+    let types: [UInt8] = [0x0C, 0x12, 0x13, 0x14, 0x16, 0x1A]
+    if value.tag.rawValue == 0x1E { return bigEndianText(of: value.contents) }
+    guard types.contains(value.tag.rawValue), !value.contents.isEmpty else { return nil }
+    return String(validating: value.contents, as: UTF8.self)
+  }
+
+  /// BMPString: two bytes a character.
+  private static func bigEndianText(of bytes: UnsafeRawBufferPointer) -> String? {
+    guard !bytes.isEmpty, bytes.count.isMultiple(of: 2) else { return nil }
+    let units = stride(from: 0, to: bytes.count, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
+    return String(validating: units, as: UTF16.self)
+  }
+}

@@ -1,0 +1,67 @@
+public import KeychainFormats
+
+/// Why bytes are no certificate or key that a keychain takes. No case carries a byte of a key.
+public struct MaterialError: ExplainedError, Equatable {
+  public enum Code: String, Sendable {
+    /// Bytes that follow none of the forms, or end too early.
+    case malformed
+    /// A private key behind a password.
+    case encrypted
+    /// Something well-formed that is not what was asked for, such as a certificate instead of a key.
+    case unexpectedKind
+    /// An algorithm, a curve or a form that keychains do not store.
+    case unsupported
+    /// Larger or smaller than a named limit accepts.
+    case overLimit
+    /// The parts of a key do not belong together.
+    case mismatch
+    /// OpenSSL refused a call that cannot fail with sound arguments.
+    case failed
+  }
+
+  public let code: Code
+  public let reason: String
+
+  public init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  public var category: ErrorCategory {
+    switch code {
+    case .malformed, .mismatch: .damaged
+    case .encrypted, .unexpectedKind, .unsupported, .overLimit: .refused
+    case .failed: .failed
+    }
+  }
+
+  public var summary: String {
+    switch code {
+    case .malformed: "this is no certificate or key"
+    case .encrypted: "the private key is encrypted"
+    case .unexpectedKind: "this is something else than was asked for"
+    case .unsupported: "this kind of key is not supported"
+    case .overLimit: "the certificate or key is over a limit"
+    case .mismatch: "the parts of the key do not belong together"
+    case .failed: "a cryptographic operation failed"
+    }
+  }
+
+  public var advice: String {
+    switch code {
+    case .malformed: "a certificate or key in PEM or DER"
+    case .encrypted: "decrypt it first: openssl pkey -in FILE"
+    case .unexpectedKind: "the other kind of item"
+    case .unsupported: "an RSA key, or one on P-256, P-384 or P-521"
+    case .overLimit: "don't trust this file"
+    case .mismatch: "another copy of the key"
+    case .failed: "check the installation of OpenSSL's libcrypto"
+    }
+  }
+}
+
+extension MaterialError {
+  static func openSSL(_ call: String) -> MaterialError { MaterialError(.failed, "OpenSSL refused \(call)") }
+
+  init(_ error: DataProtectionError) { self.init(.failed, error.reason) }
+}

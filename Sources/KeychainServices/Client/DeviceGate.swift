@@ -1,0 +1,60 @@
+import Foundation
+import Synchronization
+import VirtualDevice
+
+/// Lets the threads of this process use a device one after another.
+///
+/// The device's own lock keeps other processes out, but whoever waits for it only looks again from time to time.
+final class DeviceGate: Sendable {
+  private struct Known {
+    weak var gate: DeviceGate?
+  }
+
+  private static let known = Mutex<[String: Known]>([:])
+  /// Whoever holds the device and asks for it again is to be told that it is busy, not to wait for itself.
+  private let lock = NSRecursiveLock()
+
+  /// The one gate of the device's folder.
+  static func of(_ device: VirtualDevice) -> DeviceGate {
+    known.withLock { known in
+      if let gate = known[device.folder]?.gate { return gate }
+      let gate = DeviceGate()
+      known = known.filter { $0.value.gate != nil }
+      known[device.folder] = Known(gate: gate)
+      return gate
+    }
+  }
+
+  /// The session of a device that was locked and has its keys for some seconds more. Only for who is inside.
+  private nonisolated(unsafe) var locking: DeviceSession?
+
+  func enter() { lock.lock() }
+  func leave() { lock.unlock() }
+
+  /// The session to use while the device is locking; `nil` where it isn't. Only for who is inside.
+  var lockingSession: DeviceSession? {
+    settle()
+    return locking
+  }
+
+  /// Locks the device through a session that is kept until its keys are gone. Only for who is inside.
+  func lock(through session: DeviceSession) throws(VirtualDeviceError) {
+    // Apps that hear of the lock may still read, and do so through this session.
+    locking = session
+    defer { settle() }
+    try session.requestLock()
+  }
+
+  /// Lets go of a session whose keys are gone, or were never going.
+  private func settle() {
+    guard let locking, !locking.isLocking else { return }
+    locking.end()
+    self.locking = nil
+  }
+
+  /// Waits for the keys to go. Only for who is inside.
+  func finishLock() {
+    locking?.finishLock()
+    settle()
+  }
+}

@@ -1,0 +1,59 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+public import Foundation
+
+/// What `CFGetTypeID` tells apart: here the numbers are our own.
+enum CoreFoundationType: CFTypeID {
+  case other = 0
+  case string
+  case data
+  case number
+  case boolean
+  case date
+  case array
+  case dictionary
+  case error
+  case null
+  case accessControl
+  case certificate
+  case key
+  case identity
+}
+
+/// Which kind of object a reference is to. The numbers are only good for comparing.
+public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID {
+  let type: CoreFoundationType =
+    switch object {
+    case is NSString: .string
+    case is NSData: .data
+    case let number as NSNumber: number.isBoolean ? .boolean : .number
+    case is NSDate: .date
+    case is NSArray: .array
+    case is NSDictionary: .dictionary
+    case is NSError: .error
+    case is NSNull: .null
+    case is SecAccessControl: .accessControl
+    case is SecCertificate: .certificate
+    case is SecKey: .key
+    case is SecIdentity: .identity
+    default: .other
+    }
+  return type.rawValue
+}
+
+public func CFStringGetTypeID() -> CFTypeID { CoreFoundationType.string.rawValue }
+public func CFDataGetTypeID() -> CFTypeID { CoreFoundationType.data.rawValue }
+public func CFNumberGetTypeID() -> CFTypeID { CoreFoundationType.number.rawValue }
+public func CFBooleanGetTypeID() -> CFTypeID { CoreFoundationType.boolean.rawValue }
+public func CFDateGetTypeID() -> CFTypeID { CoreFoundationType.date.rawValue }
+public func CFArrayGetTypeID() -> CFTypeID { CoreFoundationType.array.rawValue }
+public func CFDictionaryGetTypeID() -> CFTypeID { CoreFoundationType.dictionary.rawValue }
+
+public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
+public func CFErrorGetDomain(_ error: CFError) -> CFString { NSString(string: error.domain) }
+public func CFErrorCopyDescription(_ error: CFError) -> CFString { NSString(string: error.localizedDescription) }
+
+extension NSNumber {
+  /// Whether it is one of the two booleans; the numbers 0 and 1 are not.
+  var isBoolean: Bool { self === kCFBooleanTrue || self === kCFBooleanFalse }
+}

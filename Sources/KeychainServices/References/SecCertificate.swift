@@ -1,0 +1,48 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+import DataProtection
+public import Foundation
+import KeychainFormats
+import KeychainStore
+
+/// An X.509 certificate.
+public final class SecCertificate: Sendable {
+  let item: KeychainItem
+
+  init(_ item: KeychainItem) { self.item = item }
+
+  var reference: SecItemReference { .certificate(item) }
+  fileprivate var der: [UInt8] { item.secret?.withBytes { Array($0) } ?? [] }
+}
+
+extension SecCertificate: Hashable {
+  public static func == (left: SecCertificate, right: SecCertificate) -> Bool { left.der == right.der }
+  public func hash(into hasher: inout Hasher) { hasher.combine(der) }
+}
+
+/// Reads a certificate.
+///
+/// - Parameter data: DER.
+/// - Returns: `nil` where the data is no certificate.
+public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
+  guard let facts = try? CertificateFacts(der: Array(Data(referencing: data))) else { return nil }
+  return SecCertificate(KeychainItem(facts))
+}
+
+/// The certificate in DER.
+public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NSData(data: Data(certificate.der)) }
+
+/// What a person knows the certificate by: its common name, or what else comes first in its subject.
+public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {
+  guard let facts = try? CertificateFacts(der: certificate.der) else { return nil }
+  return facts.subjectSummary.map { NSString(string: $0) }
+}
+
+/// The serial number's bytes, as in the certificate.
+public func SecCertificateCopySerialNumberData(
+  _ certificate: SecCertificate, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> CFData? {
+  certificate.item[.serialNumber]?.dataValue.map { NSData(data: Data($0)) }
+}
+
+public func SecCertificateGetTypeID() -> CFTypeID { CoreFoundationType.certificate.rawValue }

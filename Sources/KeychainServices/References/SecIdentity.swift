@@ -1,0 +1,43 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+import KeychainFormats
+import KeychainStore
+
+/// A certificate and its private key.
+public final class SecIdentity: Sendable {
+  fileprivate let certificate: KeychainItem
+  fileprivate let key: KeychainItem
+
+  init(certificate: KeychainItem, key: KeychainItem) {
+    self.certificate = certificate
+    self.key = key
+  }
+
+  var reference: SecItemReference { .identity(certificate: certificate, key: key) }
+}
+
+extension SecIdentity: Hashable {
+  public static func == (left: SecIdentity, right: SecIdentity) -> Bool {
+    SecCertificate(left.certificate) == SecCertificate(right.certificate)
+  }
+
+  public func hash(into hasher: inout Hasher) { SecCertificate(certificate).hash(into: &hasher) }
+}
+
+@discardableResult
+public func SecIdentityCopyCertificate(
+  _ identity: SecIdentity, _ certificate: UnsafeMutablePointer<SecCertificate?>
+) -> OSStatus {
+  certificate.pointee = SecCertificate(identity.certificate)
+  return errSecSuccess
+}
+
+@discardableResult
+public func SecIdentityCopyPrivateKey(
+  _ identity: SecIdentity, _ privateKey: UnsafeMutablePointer<SecKey?>
+) -> OSStatus {
+  privateKey.pointee = SecKey(identity.key)
+  return errSecSuccess
+}
+
+public func SecIdentityGetTypeID() -> CFTypeID { CoreFoundationType.identity.rawValue }

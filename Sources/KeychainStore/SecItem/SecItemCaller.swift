@@ -1,0 +1,46 @@
+/// Who makes a keychain call: the access groups that an app's entitlements give it.
+public struct SecItemCaller: Sendable, Hashable {
+  /// The group that stands for every group.
+  public static let wildcard = "*"
+  /// The group of items on a token: every app may ask for it by name, none may write to it.
+  public static let tokenGroup = "com.apple.token"
+
+  /// In their order: the first is the one that new items get.
+  public let accessGroups: [String]
+  /// App Clips may not add synchronised items, and what they add is marked.
+  public let isAppClip: Bool
+
+  /// A caller with exactly these groups.
+  public init(accessGroups: [String], isAppClip: Bool = false) {
+    self.accessGroups = accessGroups
+    self.isAppClip = isAppClip
+  }
+
+  /// The groups of an app, in the order in which the system asks its entitlements, the group of tokens last. An app
+  /// without any entitlement has no group at all.
+  ///
+  /// Source: Apple `SecTask` entitlement code (`SecTaskCopyAccessGroups`).
+  public init(
+    keychainAccessGroups: [String] = [], associatedApplicationIdentifiers: [String] = [],
+    applicationIdentifier: String? = nil, applicationGroups: [String] = [], isAppClip: Bool = false
+  ) {
+    var groups = keychainAccessGroups + associatedApplicationIdentifiers
+    if let applicationIdentifier { groups.append(applicationIdentifier) }
+    groups += applicationGroups
+    if !groups.isEmpty {
+      groups.removeAll { $0 == Self.tokenGroup }
+      groups.append(Self.tokenGroup)
+    }
+    self.init(accessGroups: groups, isAppClip: isAppClip)
+  }
+
+  public var canUseWildcard: Bool { accessGroups.contains(Self.wildcard) }
+
+  /// Where the caller may add, change and delete.
+  var writableGroups: [String] { accessGroups.filter { $0 != Self.tokenGroup } }
+
+  /// Whether a group that the caller names may be used, for reading or for writing.
+  func mayUse(_ group: String, writing: Bool) -> Bool {
+    canUseWildcard || (writing ? writableGroups : accessGroups).contains(group)
+  }
+}

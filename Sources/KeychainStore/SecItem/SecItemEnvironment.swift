@@ -1,0 +1,27 @@
+public import DataProtection
+public import KeychainFormats
+
+/// What a keychain call takes from its device, beside the keys in memory.
+public struct SecItemEnvironment {
+  public var now: KeychainDate
+  public var random: any RandomSource
+  /// Whether iCloud keychain is on: only then does a deleted synchronised item leave a tombstone.
+  public var isSyncing: Bool
+  /// What an item without a class gets that is no certificate and not the push service's; iOS 4 had `always`.
+  public var defaultProtection: ProtectionClass
+  /// Asks the person at the device. Called after all reading is done and before anything is changed.
+  public var authenticate: (AuthenticationRequest) -> AuthenticationOutcome
+
+  /// - Parameter authenticate: By default nobody is there to ask.
+  public init(
+    now: KeychainDate, random: any RandomSource = SystemRandomSource(), isSyncing: Bool = false,
+    defaultProtection: ProtectionClass = .whenUnlocked,
+    authenticate: @escaping (AuthenticationRequest) -> AuthenticationOutcome = { _ in .unavailable }
+  ) {
+    self.now = now
+    self.random = random
+    self.isSyncing = isSyncing
+    self.defaultProtection = defaultProtection
+    self.authenticate = authenticate
+  }
+}

@@ -1,0 +1,45 @@
+import DataProtection
+import KeychainFormats
+
+/// What stands in `v_Data` of an item whose object a token holds: the token's name for the object, its access control,
+/// and the object's value where the token shows it.
+///
+/// Source: Apple `SecItem.m` (`SecTokenItemValueCreate`, `SecTokenItemValueCopy`).
+struct TokenValue {
+  private enum Key {
+    static let object = "oid"
+    static let accessControl = "ac"
+    static let value = "data"
+  }
+
+  let objectID: [UInt8]
+  let accessControl: PropertyDictionary?
+  let value: [UInt8]?
+
+  init(objectID: [UInt8], accessControl: PropertyDictionary?, value: [UInt8]?) {
+    self.objectID = objectID
+    self.accessControl = accessControl
+    self.value = value
+  }
+
+  /// - Returns: `nil` for an item on no token, and for one whose bytes are no such dictionary.
+  init?(of item: KeychainItem) {
+    guard !(item[.tokenID]?.stringValue ?? "").isEmpty, let secret = item.secret,
+      let decoded = try? secret.withBytes({ (bytes) throws(FormatError) in try DERPropertyList.decode(bytes) }),
+      let fields = decoded.dictionaryValue, let object = fields[Key.object]?.dataValue
+    else { return nil }
+    self.init(
+      objectID: object, accessControl: fields[Key.accessControl]?.dictionaryValue, value: fields[Key.value]?.dataValue)
+  }
+
+  func encoded() throws(SecItemError) -> SensitiveBytes {
+    var fields: PropertyDictionary = [Key.object: .data(objectID)]
+    if let accessControl { fields[Key.accessControl] = .dictionary(accessControl) }
+    if let value { fields[Key.value] = .data(value) }
+    do throws(FormatError) {
+      return SensitiveBytes(copying: try DERPropertyList.encode(.dictionary(fields)))
+    } catch {
+      throw SecItemError(.parameter, error.reason)
+    }
+  }
+}

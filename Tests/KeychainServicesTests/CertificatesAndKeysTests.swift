@@ -1,0 +1,141 @@
+import Foundation
+import KeychainServices
+import TestSupport
+import Testing
+
+/// A certificate or key of the vectors that OpenSSL made.
+private func vector(_ list: String, _ name: String) throws -> TestVectors {
+  let found = try TestVectors.certificates()[list].elements.first { (try? $0["name"].string) == name }
+  return try #require(found)
+}
+
+@Suite("Certificates, keys and identities", .onAPhone)
+struct CertificatesAndKeysTests {
+  let certificateData: Data
+  let keyData: Data
+  let label: Data
+
+  init() throws {
+    certificateData = Data(try vector("certificates", "P-256 of an RSA issuer")["der_hex"].bytes)
+    keyData = Data(try vector("keys", "P-256")["private_hex"].bytes)
+    label = Data(try vector("keys", "P-256")["label_hex"].bytes)
+  }
+
+  private func certificate() throws -> SecCertificate {
+    try #require(SecCertificateCreateWithData(nil, certificateData as CFData))
+  }
+
+  private func privateKey() throws -> SecKey {
+    let attributes: [CFString: Any] = [
+      kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecAttrKeyClass: kSecAttrKeyClassPrivate,
+    ]
+    return try #require(SecKeyCreateWithData(keyData as CFData, attributes as CFDictionary, nil))
+  }
+
+  @Test("a certificate gives back its bytes, its name and its serial number; other bytes are none")
+  func certificates() throws {
+    let certificate = try certificate()
+    #expect(SecCertificateCopyData(certificate) as Data == certificateData)
+    #expect(SecCertificateCopySubjectSummary(certificate) as String? == "Änna  von Beispiel")
+    #expect(SecCertificateCopySerialNumberData(certificate, nil) as Data? == Data([0x00, 0x80, 0xFF]))
+    #expect(SecCertificateCreateWithData(nil, Data("no certificate".utf8) as CFData) == nil)
+    #expect(SecCertificateCreateWithData(nil, certificateData.dropLast() as CFData) == nil)
+    #expect(CFGetTypeID(certificate) == SecCertificateGetTypeID())
+  }
+
+  @Test(
+    "keys of every kind give back their bytes, and their public halves those of the pair",
+    arguments: ["RSA 2048", "P-256", "P-384", "P-521"])
+  func keys(name: String) throws {
+    let vector = try vector("keys", name)
+    let type = try vector["type"].integer == 42 ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeEC
+    let size = try vector["size"].integer
+    for (half, bytes) in [(kSecAttrKeyClassPublic, "public_hex"), (kSecAttrKeyClassPrivate, "private_hex")] {
+      let data = Data(try vector[bytes].bytes)
+      let attributes: [CFString: Any] = [kSecAttrKeyType: type, kSecAttrKeyClass: half, kSecAttrKeySizeInBits: size]
+      let key = try #require(SecKeyCreateWithData(data as CFData, attributes as CFDictionary, nil))
+
+      #expect(SecKeyCopyExternalRepresentation(key, nil) as Data? == data)
+      let known = try #require(SecKeyCopyAttributes(key) as? [String: Any])
+      #expect(known[kSecAttrKeySizeInBits as String] as? Int == size)
+      #expect(known[kSecAttrApplicationLabel as String] as? Data == Data(try vector["label_hex"].bytes))
+      #expect(known[kSecValueData as String] == nil, "attributes are no secret")
+      #expect(SecKeyGetBlockSize(key) == (size + 7) / 8)
+      let publicKey = try #require(SecKeyCopyPublicKey(key))
+      #expect(SecKeyCopyExternalRepresentation(publicKey, nil) as Data? == Data(try vector["public_hex"].bytes))
+      #expect(CFGetTypeID(key) == SecKeyGetTypeID())
+    }
+  }
+
+  @Test("bytes that are no such key, or attributes that don't say which, are -50 in the error")
+  func badKeys() throws {
+    let cases: [(Data, [CFString: Any])] = [
+      (Data("no key".utf8), [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPrivate]),
+      (keyData, [kSecAttrKeyType: kSecAttrKeyTypeEC, kSecAttrKeyClass: kSecAttrKeyClassPublic]),
+      (keyData, [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPrivate]),
+      (keyData, [kSecAttrKeyClass: kSecAttrKeyClassPrivate]),
+      (keyData, [kSecAttrKeyType: kSecAttrKeyTypeEC]),
+      (keyData, [kSecAttrKeyType: "74", kSecAttrKeyClass: kSecAttrKeyClassPrivate]),
+    ]
+    for (data, attributes) in cases {
+      var error: Unmanaged<CFError>?
+      #expect(SecKeyCreateWithData(data as CFData, attributes as CFDictionary, &error) == nil)
+      let failure = try #require(error?.takeRetainedValue())
+      #expect(CFErrorGetCode(failure) == Int(errSecParam))
+      #expect(CFErrorGetDomain(failure) as String == NSOSStatusErrorDomain)
+    }
+  }
+
+  @Test("an identity is found when both halves are there, and gives both")
+  func identity() throws {
+    let identities: [CFString: Any] = [kSecClass: kSecClassIdentity, kSecReturnRef: true]
+    var result: CFTypeRef?
+    #expect(SecItemAdd([kSecValueRef: try certificate()] as [CFString: Any] as CFDictionary, nil) == errSecSuccess)
+    #expect(SecItemCopyMatching(identities as CFDictionary, &result) == errSecItemNotFound)
+    let key: [CFString: Any] = [kSecValueRef: try privateKey(), kSecAttrLabel: "mail"]
+    #expect(SecItemAdd(key as CFDictionary, nil) == errSecSuccess)
+
+    #expect(SecItemCopyMatching(identities as CFDictionary, &result) == errSecSuccess)
+    let identity = try #require(result as? SecIdentity)
+    #expect(CFGetTypeID(identity) == SecIdentityGetTypeID())
+    var foundCertificate: SecCertificate?
+    var foundKey: SecKey?
+    #expect(SecIdentityCopyCertificate(identity, &foundCertificate) == errSecSuccess)
+    #expect(SecIdentityCopyPrivateKey(identity, &foundKey) == errSecSuccess)
+    #expect(try #require(foundCertificate) == certificate())
+    #expect(try #require(foundKey) == privateKey())
+    #expect(try SecKeyCopyExternalRepresentation(#require(foundKey), nil) as Data? == keyData)
+  }
+
+  @Test("an identity survives backup and restore as one, by its reference and its key's label")
+  func identityMoves() throws {
+    let desk = try Desk.ofTheTest
+    for reference in [try certificate(), try privateKey()] as [AnyObject] {
+      #expect(SecItemAdd([kSecValueRef: reference] as [CFString: Any] as CFDictionary, nil) == errSecSuccess)
+    }
+    let backup = try desk.backUp(KeychainServices.client(), password: Desk.password)
+    let new = try desk.phone()
+    try desk.restore(backup, password: Desk.password, onto: new)
+
+    let query: [CFString: Any] = [kSecClass: kSecClassIdentity, kSecAttrApplicationLabel: label, kSecReturnRef: true]
+    var result: CFTypeRef?
+    let status = new.speak { SecItemCopyMatching(query as CFDictionary, &result) }
+    #expect(status == errSecSuccess)
+    #expect(result is SecIdentity)
+  }
+
+  @Test("adding a certificate or key twice is -25299; a key found by its label and type is the key")
+  func findKeys() throws {
+    let key: [CFString: Any] = [kSecValueRef: try privateKey(), kSecAttrApplicationTag: Data("tag".utf8)]
+    #expect(SecItemAdd(key as CFDictionary, nil) == errSecSuccess)
+    #expect(SecItemAdd(key as CFDictionary, nil) == errSecDuplicateItem)
+    let query: [CFString: Any] = [
+      kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("tag".utf8), kSecAttrApplicationLabel: label,
+      kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecReturnRef: true,
+    ]
+    var item: CFTypeRef?
+    #expect(SecItemCopyMatching(query as CFDictionary, &item) == errSecSuccess)
+    let found = item as! SecKey
+    #expect(try found == privateKey())
+  }
+}

@@ -1,0 +1,256 @@
+import Foundation
+import KeychainFormats
+import KeychainServices
+import Synchronization
+import Testing
+import VirtualDevice
+
+private var item: [CFString: Any] { [kSecClass: kSecClassGenericPassword, kSecAttrAccount: "anna"] }
+
+private func add() -> OSStatus { SecItemAdd(item as CFDictionary, nil) }
+private func find() -> OSStatus { SecItemCopyMatching(item as CFDictionary, nil) }
+
+/// The only tests that touch what the process speaks to.
+@Suite("Which device the process speaks to", .serialized)
+struct ProcessClientTests {
+  @Test("who chose nothing speaks to a new device that stays the same, until the process chooses")
+  func choosing() throws {
+    defer { KeychainServices.use(nil) }
+    KeychainServices.use(nil)
+    #expect(find() == errSecItemNotFound)
+    #expect(add() == errSecSuccess)
+    #expect(find() == errSecSuccess)
+    let first = try KeychainServices.client()
+    #expect(first.notificationCenter === NotificationCenter.default)
+
+    let chosen = try KeychainClient.onNewDevice(app: "mail")
+    KeychainServices.use(chosen.device, as: "mail")
+    #expect(find() == errSecItemNotFound)
+    #expect(add() == errSecSuccess)
+    #expect(find() == errSecSuccess)
+
+    KeychainServices.use(first)
+    #expect(find() == errSecSuccess)
+    KeychainServices.use(nil)
+    #expect(find() == errSecItemNotFound)
+  }
+
+  @Test("a thread of its own speaks to the process's device, a child task to its parent's")
+  func threads() async throws {
+    defer { KeychainServices.use(nil) }
+    let process = try KeychainClient.onNewDevice()
+    KeychainServices.use(process)
+    let own = try KeychainClient.onNewDevice()
+    await KeychainServices.using(own) {
+      #expect(add() == errSecSuccess)
+      async let child = find()
+      #expect(await child == errSecSuccess)
+      let detached = await Task.detached { find() }.value
+      #expect(detached == errSecItemNotFound)
+    }
+    #expect(find() == errSecItemNotFound)
+  }
+}
+
+@Suite("Which device and app is spoken to")
+struct ClientTests {
+  @Test("a hundred tasks side by side do not see each other's devices")
+  func tasks() async throws {
+    try await withThrowingTaskGroup(of: [OSStatus].self) { group in
+      for _ in 0..<100 {
+        group.addTask {
+          try await KeychainServices.using(KeychainClient.onNewDevice()) {
+            let before = find()
+            await Task.yield()
+            return [before, add(), add()]
+          }
+        }
+      }
+      for try await statuses in group {
+        #expect(statuses == [errSecItemNotFound, errSecSuccess, errSecDuplicateItem])
+      }
+    }
+  }
+
+  @Test("two apps on one device see the group that they share, and nothing else of each other")
+  func twoApps() throws {
+    let notes = try KeychainClient.onNewDevice(
+      app: "notes", accessGroups: ["notes", "shared"],
+      options: DeviceOptions(apps: [DeviceApp(name: "mail", accessGroups: ["mail", "shared"])]))
+    let mail = KeychainClient(notes.device, as: "mail")
+    #expect(notes.speak { add() } == errSecSuccess)
+    #expect(mail.speak { find() } == errSecItemNotFound)
+    let shared = item.merging([kSecAttrAccessGroup: "shared"]) { $1 }
+    #expect(notes.speak { SecItemAdd(shared as CFDictionary, nil) } == errSecSuccess)
+    #expect(mail.speak { find() } == errSecSuccess)
+    let foreign = item.merging([kSecAttrAccessGroup: "notes"]) { $1 }
+    #expect(mail.speak { SecItemCopyMatching(foreign as CFDictionary, nil) } == errSecMissingEntitlement)
+    #expect(KeychainClient(notes.device, as: "stranger").speak { add() } == errSecMissingEntitlement)
+  }
+
+  @Test("several threads on one device lose nothing")
+  func contention() throws {
+    let client = try KeychainClient.onNewDevice()
+    let failures = Mutex<[OSStatus]>([])
+    DispatchQueue.concurrentPerform(iterations: 8) { thread in
+      client.speak {
+        for number in 0..<25 {
+          let name = "\(thread)-\(number)"
+          let entry: [CFString: Any] = [
+            kSecClass: kSecClassGenericPassword, kSecAttrAccount: name, kSecValueData: Data(name.utf8),
+          ]
+          let query: [CFString: Any] = [
+            kSecClass: kSecClassGenericPassword, kSecAttrAccount: name, kSecReturnData: true,
+          ]
+          var result: CFTypeRef?
+          let statuses = [SecItemAdd(entry as CFDictionary, nil), SecItemCopyMatching(query as CFDictionary, &result)]
+          let wrong = statuses.filter { $0 != errSecSuccess } + (result as? Data == Data(name.utf8) ? [] : [1])
+          failures.withLock { $0 += wrong }
+        }
+      }
+    }
+    #expect(failures.withLock(\.self) == [])
+    #expect(try client.itemCount() == 200)
+  }
+
+  @Test("a device that somebody else holds is waited for, then the keychain isn't available: -25291")
+  func held() throws {
+    let desk = try Desk()
+    let phone = try desk.phone()
+    let session = try phone.device.openSession(.writing, verb: "test")
+    #expect(phone.speak { add() } == errSecNotAvailable)
+    #expect(desk.clock.slept.reduce(.zero, +) == KeychainClient.patience)
+    session.end()
+    #expect(phone.speak { add() } == errSecSuccess)
+  }
+
+  @Test("the device of a client is gone with the client")
+  func cleanUp() throws {
+    var client: KeychainClient? = try .onNewDevice()
+    let folder = try #require(client?.device.folder)
+    #expect(FileManager.default.fileExists(atPath: folder))
+    #expect(client?.speak { add() } == errSecSuccess)
+    client = nil
+    #expect(!FileManager.default.fileExists(atPath: folder))
+  }
+
+  @Test("a device whose folder went away has no keychain: -25291")
+  func gone() throws {
+    let client = try KeychainClient.onNewDevice()
+    try FileManager.default.removeItem(atPath: client.device.folder)
+    #expect(client.speak { [add(), find()] } == [errSecNotAvailable, errSecNotAvailable])
+  }
+}
+
+@Suite("A lock and its announcements")
+struct LockAnnouncementTests {
+  @Test("a device made for a test locks without anybody waiting, by a clock that has jumped ten seconds")
+  func jumpingClock() throws {
+    let phone = try KeychainClient.onNewDevice(passcode: "1234")
+    let clock = phone.device.environment.clock
+    let before = clock.now().secondsSinceReferenceDate
+    try phone.lock()
+    let after = clock.now().secondsSinceReferenceDate
+    #expect(after - before >= 10)
+    #expect(phone.speak { add() } == errSecInteractionNotAllowed)
+    try phone.unlock(passcode: "1234")
+    #expect(phone.speak { add() } == errSecSuccess)
+  }
+
+  private func heard(_ center: NotificationCenter, _ body: () throws -> Void) rethrows -> [String] {
+    let names = Mutex<[String]>([])
+    let tokens = [
+      Notification.Name.protectedDataWillBecomeUnavailable, .protectedDataDidBecomeAvailable,
+      .applicationDidEnterBackground,
+    ].map { name in
+      center.addObserver(forName: name, object: nil, queue: nil) { note in
+        names.withLock { $0.append(note.name.rawValue) }
+      }
+    }
+    defer { for token in tokens { center.removeObserver(token) } }
+    try body()
+    return names.withLock(\.self)
+  }
+
+  @Test("apps hear of the lock ten seconds before it, of the unlock, and of their way to the background")
+  func announcements() throws {
+    let desk = try Desk()
+    let phone = try desk.phone()
+    let other = try desk.phone()
+    var names: [String] = []
+    let elsewhere = try heard(other.notificationCenter) {
+      names = try heard(phone.notificationCenter) {
+        try phone.lock()
+        try phone.unlock()
+        phone.enterBackground()
+      }
+    }
+    #expect(
+      names == [
+        "UIApplicationProtectedDataWillBecomeUnavailable", "UIApplicationProtectedDataDidBecomeAvailable",
+        "UIApplicationDidEnterBackgroundNotification",
+      ])
+    #expect(elsewhere == [], "another phone is not heard")
+  }
+
+  @Test("in the ten seconds everything can be read; who unlocks in time keeps the keys")
+  func grace() throws {
+    let desk = try Desk()
+    let phone = try desk.phone()
+    #expect(phone.speak { add() } == errSecSuccess)
+    try phone.pressSideButton()
+    try phone.pressSideButton()
+    #expect(phone.isLocking)
+    desk.clock.advance(by: .seconds(9))
+    #expect(phone.speak { find() } == errSecSuccess)
+    try phone.unlock()
+    desk.clock.advance(by: .seconds(60))
+    #expect(phone.speak { find() } == errSecSuccess)
+
+    try phone.pressSideButton()
+    desk.clock.advance(by: .seconds(10))
+    #expect(phone.speak { find() } == errSecInteractionNotAllowed)
+    #expect(!phone.isLocking)
+    try phone.device.withSession(.reading, verb: "test") { session in #expect(session.state == .locked) }
+    try phone.lock()
+    #expect(desk.clock.slept == [], "a phone that is locked needs no waiting")
+  }
+
+  @Test("who unlocks in time is told that the data stays")
+  func unlockInTime() throws {
+    let phone = try Desk().phone()
+    let names = try heard(phone.notificationCenter) {
+      try phone.pressSideButton()
+      try phone.unlock()
+    }
+    #expect(names.last == Notification.Name.protectedDataDidBecomeAvailable.rawValue)
+    #expect(names.count == 2)
+  }
+
+  @Test("an app may read when it hears of the lock")
+  func lastRead() throws {
+    let phone = try Desk().phone()
+    #expect(phone.speak { add() } == errSecSuccess)
+    let statuses = Mutex<[OSStatus]>([])
+    let token = phone.notificationCenter.addObserver(
+      forName: .protectedDataWillBecomeUnavailable, object: nil, queue: nil
+    ) { [weak phone] _ in
+      let status = phone?.speak { find() } ?? errSecParam
+      statuses.withLock { $0.append(status) }
+    }
+    defer { phone.notificationCenter.removeObserver(token) }
+    try phone.lock()
+    #expect(statuses.withLock(\.self) == [errSecSuccess])
+    #expect(phone.speak { find() } == errSecInteractionNotAllowed)
+  }
+
+  @Test("a phone without a passcode can't be locked, and says nothing")
+  func noPasscode() throws {
+    let phone = try Desk().phone(passcode: "")
+    let names = heard(phone.notificationCenter) {
+      #expect(throws: VirtualDeviceError.self) { try phone.lock() }
+    }
+    #expect(names == [])
+    #expect(phone.speak { add() } == errSecSuccess, "it is not held either")
+  }
+}

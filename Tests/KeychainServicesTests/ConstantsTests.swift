@@ -1,0 +1,133 @@
+import Foundation
+import KeychainFormats
+import KeychainServices
+import Testing
+
+@Suite("Apple's constants")
+struct ConstantsTests {
+  @Test(
+    "the keys of a query are spelled as securityd reads them",
+    arguments: [
+      (kSecClass as String, "class"), (kSecMatchLimit as String, "m_Limit"),
+      (kSecMatchLimitOne as String, "m_LimitOne"),
+      (kSecMatchLimitAll as String, "m_LimitAll"), (kSecReturnData as String, "r_Data"),
+      (kSecReturnAttributes as String, "r_Attributes"), (kSecReturnRef as String, "r_Ref"),
+      (kSecReturnPersistentRef as String, "r_PersistentRef"), (kSecValueData as String, "v_Data"),
+      (kSecValueRef as String, "v_Ref"), (kSecValuePersistentRef as String, "v_PersistentRef"),
+      (kSecAttrSynchronizableAny as String, "syna"), (kSecUseAuthenticationUI as String, "u_AuthUI"),
+      (kSecUseAuthenticationUIAllow as String, "u_AuthUIA"), (kSecUseAuthenticationUIFail as String, "u_AuthUIF"),
+      (kSecUseAuthenticationUISkip as String, "u_AuthUIS"), (kSecUseAuthenticationContext as String, "u_AuthCtx"),
+      (kSecUseDataProtectionKeychain as String, "nleg"), (kSecUseOperationPrompt as String, "u_OpPrompt"),
+    ])
+  func queryKeys(constant: String, value: String) { #expect(constant == value) }
+
+  @Test("the five classes are the four tables of the database and their join")
+  func classes() {
+    let tables = [kSecClassGenericPassword, kSecClassInternetPassword, kSecClassCertificate, kSecClassKey]
+    #expect(tables.map { $0 as String } == ["genp", "inet", "cert", "keys"])
+    #expect(kSecClassIdentity as String == "idnt")
+  }
+
+  @Test("every accessible value is a protection class, and every protection class has one")
+  func accessible() {
+    let values = [
+      kSecAttrAccessibleWhenUnlocked, kSecAttrAccessibleAfterFirstUnlock, kSecAttrAccessibleAlways,
+      kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, kSecAttrAccessibleWhenUnlockedThisDeviceOnly,
+      kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly, kSecAttrAccessibleAlwaysThisDeviceOnly,
+    ]
+    #expect(Set(values.compactMap { ProtectionClass(rawValue: $0 as String) }) == Set(ProtectionClass.allCases))
+    #expect(kSecAttrAccessibleAlwaysPrivate == kSecAttrAccessibleAlways)
+    #expect(kSecAttrAccessibleAlwaysThisDeviceOnlyPrivate == kSecAttrAccessibleAlwaysThisDeviceOnly)
+  }
+
+  @Test("the names of attributes are codes that the kinds of items know")
+  func attributes() {
+    let common = [
+      kSecAttrAccessible, kSecAttrAccessControl, kSecAttrAccessGroup, kSecAttrSynchronizable, kSecAttrCreationDate,
+      kSecAttrModificationDate, kSecAttrLabel, kSecAttrAlias, kSecAttrTokenID, kSecAttrSyncViewHint,
+      kSecAttrPersistentReference,
+    ]
+    let passwords = [
+      kSecAttrDescription, kSecAttrComment, kSecAttrCreator, kSecAttrType, kSecAttrScriptCode, kSecAttrIsInvisible,
+      kSecAttrIsNegative, kSecAttrHasCustomIcon, kSecAttrAccount,
+    ]
+    let generic = [kSecAttrService, kSecAttrGeneric]
+    let internet = [
+      kSecAttrSecurityDomain, kSecAttrServer, kSecAttrProtocol, kSecAttrAuthenticationType, kSecAttrPort, kSecAttrPath,
+      kSecDataInetExtraNotes, kSecDataInetExtraHistory, kSecDataInetExtraClientDefined0,
+      kSecDataInetExtraClientDefined1, kSecDataInetExtraClientDefined2, kSecDataInetExtraClientDefined3,
+    ]
+    let certificates = [
+      kSecAttrSubject, kSecAttrIssuer, kSecAttrSerialNumber, kSecAttrSubjectKeyID, kSecAttrPublicKeyHash,
+      kSecAttrCertificateType, kSecAttrCertificateEncoding,
+    ]
+    let keys = [
+      kSecAttrKeyClass, kSecAttrApplicationLabel, kSecAttrApplicationTag, kSecAttrIsPermanent, kSecAttrIsPrivate,
+      kSecAttrIsModifiable, kSecAttrKeyCreator, kSecAttrKeyType, kSecAttrKeySizeInBits, kSecAttrEffectiveKeySize,
+      kSecAttrStartDate, kSecAttrEndDate, kSecAttrIsSensitive, kSecAttrWasAlwaysSensitive, kSecAttrIsExtractable,
+      kSecAttrWasNeverExtractable, kSecAttrCanEncrypt, kSecAttrCanDecrypt, kSecAttrCanDerive, kSecAttrCanSign,
+      kSecAttrCanVerify, kSecAttrCanSignRecover, kSecAttrCanVerifyRecover, kSecAttrCanWrap, kSecAttrCanUnwrap,
+    ]
+    let expected: [(ItemKind, [CFString])] = [
+      (.genericPassword, common + passwords + generic), (.internetPassword, common + passwords + internet),
+      (.certificate, common + certificates), (.key, common + keys),
+    ]
+    for (kind, constants) in expected {
+      let unknown = constants.map { $0 as String }.filter { code in
+        AttributeTable.definition(of: AttributeCode(rawValue: code), in: kind) == nil
+      }
+      #expect(unknown.isEmpty, "\(kind)")
+    }
+  }
+
+  @Test("protocols and authentication types are four characters each, all different")
+  func fourCharacters() {
+    let protocols = [
+      kSecAttrProtocolFTP, kSecAttrProtocolFTPAccount, kSecAttrProtocolHTTP, kSecAttrProtocolIRC, kSecAttrProtocolNNTP,
+      kSecAttrProtocolPOP3, kSecAttrProtocolSMTP, kSecAttrProtocolSOCKS, kSecAttrProtocolIMAP, kSecAttrProtocolLDAP,
+      kSecAttrProtocolAppleTalk, kSecAttrProtocolAFP, kSecAttrProtocolTelnet, kSecAttrProtocolSSH,
+      kSecAttrProtocolFTPS, kSecAttrProtocolHTTPS, kSecAttrProtocolHTTPProxy, kSecAttrProtocolHTTPSProxy,
+      kSecAttrProtocolFTPProxy, kSecAttrProtocolSMB, kSecAttrProtocolRTSP, kSecAttrProtocolRTSPProxy,
+      kSecAttrProtocolDAAP, kSecAttrProtocolEPPC, kSecAttrProtocolIPP, kSecAttrProtocolNNTPS, kSecAttrProtocolLDAPS,
+      kSecAttrProtocolTelnetS, kSecAttrProtocolIMAPS, kSecAttrProtocolIRCS, kSecAttrProtocolPOP3S,
+    ].map { $0 as String }
+    #expect(Set(protocols).count == 31)
+    #expect(protocols.allSatisfy { $0.utf8.count == 4 })
+    let short = [kSecAttrProtocolFTP, kSecAttrProtocolSSH, kSecAttrProtocolSMB, kSecAttrProtocolIPP]
+    #expect(short.map { $0 as String } == ["ftp ", "ssh ", "smb ", "ipp "])
+    #expect([kSecAttrProtocolHTTPS, kSecAttrProtocolSOCKS].map { $0 as String } == ["htps", "sox "])
+
+    let types = [
+      kSecAttrAuthenticationTypeNTLM, kSecAttrAuthenticationTypeMSN, kSecAttrAuthenticationTypeDPA,
+      kSecAttrAuthenticationTypeRPA, kSecAttrAuthenticationTypeHTTPBasic, kSecAttrAuthenticationTypeHTTPDigest,
+      kSecAttrAuthenticationTypeHTMLForm, kSecAttrAuthenticationTypeDefault,
+    ].map { $0 as String }
+    #expect(types == ["ntlm", "msna", "dpaa", "rpaa", "http", "httd", "form", "dflt"])
+  }
+
+  @Test("the classes and types of keys are CSSM's numbers as text")
+  func keys() {
+    let classes = [kSecAttrKeyClassPublic, kSecAttrKeyClassPrivate, kSecAttrKeyClassSymmetric]
+    #expect(classes.map { $0 as String } == ["0", "1", "2"])
+    let types = [kSecAttrKeyTypeRSA, kSecAttrKeyTypeEC, kSecAttrKeyTypeECSECPrimeRandom]
+    #expect(types.map { $0 as String } == ["42", "73", "73"])
+  }
+
+  @Test("every status has its number and a sentence of its own, and an unknown one is named")
+  func statuses() throws {
+    let numbers: [OSStatus: OSStatus] = [
+      errSecSuccess: 0, errSecUnimplemented: -4, errSecDiskFull: -34, errSecIO: -36, errSecParam: -50,
+      errSecAllocate: -108, errSecUserCanceled: -128, errSecBadReq: -909, errSecMissingEntitlement: -34018,
+      errSecUpgradePending: -34019, errSecRestrictedAPI: -34020, errSecNotAvailable: -25291, errSecReadOnly: -25292,
+      errSecAuthFailed: -25293, errSecDuplicateItem: -25299, errSecItemNotFound: -25300, errSecNoSuchAttr: -25303,
+      errSecInvalidItemRef: -25304, errSecNoSuchClass: -25306, errSecInteractionNotAllowed: -25308,
+      errSecAuthNeeded: -25330, errSecPolicyDenied: -26270, errSecDecode: -26275, errSecInternal: -26276,
+      errSecServiceNotAvailable: -67585, errSecVerifyFailed: -67808,
+    ]
+    #expect(numbers.allSatisfy { $0.key == $0.value })
+    let sentences = try numbers.keys.map { try #require(SecCopyErrorMessageString($0, nil)) as String }
+    #expect(Set(sentences).count == 26)
+    #expect(sentences.allSatisfy { $0.hasSuffix(".") && !$0.contains("-") || $0.contains("read-only") })
+    #expect(SecCopyErrorMessageString(-7, nil) == "The status -7 is none of the keychain's.")
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import KeychainServices
+import KeychainStore
+import Testing
+
+/// What the app's own tests say, on a device in memory.
+@Suite("Story 8: the app's test suite", .onAPhone)
+struct AppTestSuiteStory {
+  let desk: Desk
+  let phone: KeychainClient
+  let store = CredentialStore(service: "org.example.notes")
+  let anna = CredentialStore.Credentials(account: "anna", token: "t0ken")
+
+  init() throws {
+    desk = try Desk.ofTheTest
+    phone = try KeychainServices.client()
+  }
+
+  // MARK: The app's unit tests
+
+  @Test("a saved token is found, a second save replaces it, a removed one is gone")
+  func token() throws {
+    #expect(try store.credentials(for: "anna") == nil)
+    try store.save(anna)
+    #expect(try store.credentials(for: "anna") == anna)
+    try store.save(.init(account: "anna", token: "new"))
+    #expect(try store.credentials(for: "anna")?.token == "new")
+    try store.remove("anna")
+    try store.remove("anna")
+    #expect(try store.credentials(for: "anna") == nil)
+  }
+
+  @Test("all accounts are listed, and all go")
+  func accounts() throws {
+    #expect(try store.accounts() == [])
+    for account in ["carl", "anna", "bert"] { try store.save(.init(account: account, token: account)) }
+    #expect(try store.accounts() == ["anna", "bert", "carl"])
+    store.removeAll()
+    #expect(try store.accounts() == [])
+  }
+
+  @Test("the device's identifier is made once")
+  func deviceIdentifier() throws {
+    let identifier = try store.deviceIdentifier()
+    #expect(try store.deviceIdentifier() == identifier)
+  }
+
+  @Test("the seed comes to whoever the phone knows, and to nobody else")
+  func seed() throws {
+    phone.authenticationOutcome = .allow
+    try store.saveSeed(Data("seed".utf8))
+    #expect(try store.seed(reason: "Pay") == Data("seed".utf8))
+    for (outcome, status) in [
+      (.deny, errSecAuthFailed), (.cancel, errSecUserCanceled), (.unavailable, errSecInteractionNotAllowed),
+    ] as [(AuthenticationOutcome, OSStatus)] {
+      phone.authenticationOutcome = outcome
+      #expect(throws: CredentialStore.Failure.unhandled(status, sentence(status))) {
+        _ = try store.seed(reason: "Pay")
+      }
+    }
+    phone.authenticationOutcome = .allow
+    let silent = LAContext()
+    silent.interactionNotAllowed = true
+    #expect(throws: CredentialStore.Failure.unhandled(-25308, sentence(-25308))) {
+      _ = try store.seed(reason: "Pay", context: silent)
+    }
+  }
+
+  @Test("a login in the shared group is found by its persistent reference, and one in a foreign group is refused")
+  func login() throws {
+    let login = { store.saveLogin(server: "example.org", account: "anna", password: "s3cret", group: $0) }
+    #expect(login("team.shared") == errSecSuccess)
+    #expect(login("team.shared") == errSecDuplicateItem)
+    #expect(login("team.others") == errSecMissingEntitlement)
+    let reference = try #require(store.persistentReference(server: "example.org"))
+    #expect(store.password(reference: reference) == "s3cret")
+  }
+
+  // MARK: The same suite's device goes through a life
+
+  @Test("what is left on a locked phone, on the same phone after a restore, and on another")
+  func lockBackUpRestore() throws {
+    phone.authenticationOutcome = .allow
+    try store.save(anna)
+    try store.saveSeed(Data("seed".utf8))
+    #expect(store.saveLogin(server: "example.org", account: "anna", password: "s3cret", group: "team.shared") == 0)
+    let identifier = try store.deviceIdentifier()
+
+    try phone.lock()
+    #expect((try? store.credentials(for: "anna")) == anna, "after first unlock")
+    #expect(store.persistentReference(server: "example.org") == nil, "when unlocked")
+    #expect((try? store.seed(reason: "Pay")) == nil)
+    try phone.unlock()
+    let backup = try desk.backUp(phone, password: Desk.password)
+
+    let new = try desk.phone()
+    new.authenticationOutcome = .allow
+    try desk.restore(backup, password: Desk.password, onto: new)
+    #expect(try new.speak { try store.credentials(for: "anna") } == anna)
+    let password = new.speak { store.persistentReference(server: "example.org").flatMap(store.password(reference:)) }
+    #expect(password == "s3cret")
+    #expect(new.speak { try? store.seed(reason: "Pay") } == nil, "an item with access control is in no backup")
+    #expect(try new.speak { try store.deviceIdentifier() } != identifier, "another phone is another device")
+
+    try phone.erase()
+    try desk.restore(backup, password: Desk.password, onto: phone)
+    #expect(try store.credentials(for: "anna") == anna)
+    #expect(try store.deviceIdentifier() == identifier, "the same phone is the same device")
+    #expect((try? store.seed(reason: "Pay")) == nil)
+  }
+
+  private func sentence(_ status: OSStatus) -> String { SecCopyErrorMessageString(status, nil) as String? ?? "" }
+}

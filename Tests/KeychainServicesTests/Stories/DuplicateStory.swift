@@ -1,0 +1,87 @@
+import Foundation
+import KeychainServices
+import Testing
+
+@Suite("Story 2: the duplicate that wasn't", .onAPhone)
+struct DuplicateStory {
+  let phone: KeychainClient
+
+  init() throws { phone = try KeychainServices.client() }
+
+  private func genericPassword(_ attributes: [CFString: Any] = [:]) -> CFDictionary {
+    let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword]
+    return item.merging(attributes) { $1 } as CFDictionary
+  }
+
+  @Test("two generic passwords told apart by the generic attribute alone are one: -25299, and the second isn't found")
+  func genericAttribute() {
+    #expect(SecItemAdd(genericPassword([kSecAttrGeneric: Data("first".utf8)]), nil) == errSecSuccess)
+    #expect(SecItemAdd(genericPassword([kSecAttrGeneric: Data("second".utf8)]), nil) == -25299)
+
+    #expect(SecItemCopyMatching(genericPassword([kSecAttrGeneric: Data("first".utf8)]), nil) == errSecSuccess)
+    #expect(SecItemCopyMatching(genericPassword([kSecAttrGeneric: Data("second".utf8)]), nil) == -25300)
+  }
+
+  @Test("with accounts of their own both live")
+  func accounts() throws {
+    for name in ["first", "second"] {
+      let item = genericPassword([kSecAttrGeneric: Data(name.utf8), kSecAttrAccount: name])
+      #expect(SecItemAdd(item, nil) == errSecSuccess)
+    }
+    for name in ["first", "second"] {
+      #expect(SecItemCopyMatching(genericPassword([kSecAttrGeneric: Data(name.utf8)]), nil) == errSecSuccess)
+    }
+    #expect(try phone.itemCount() == 2)
+  }
+
+  /// What tells generic passwords apart, and what doesn't.
+  @Test(
+    "account, service and group tell generic passwords apart; nothing else does",
+    arguments: [
+      (kSecAttrAccount as String, true), (kSecAttrService as String, true), (kSecAttrGeneric as String, false),
+      (kSecAttrLabel as String, false), (kSecAttrDescription as String, false), (kSecAttrComment as String, false),
+      (kSecAttrAccessGroup as String, true), (kSecAttrAccessible as String, false), (kSecAttrCreator as String, false),
+      (kSecAttrType as String, false),
+    ])
+  func genericKey(attribute: String, tellsApart: Bool) {
+    let other: Any =
+      switch attribute {
+      case "agrp": "team.shared"
+      case "pdmn": kSecAttrAccessibleAlways
+      case "crtr", "type": 7
+      default: "other"
+      }
+    #expect(SecItemAdd(genericPassword(), nil) == errSecSuccess)
+    let status = SecItemAdd(genericPassword([attribute as NSString: other]), nil)
+    #expect(status == (tellsApart ? errSecSuccess : errSecDuplicateItem))
+  }
+
+  @Test(
+    "the key of an internet password: server, account, protocol, port, path, security domain, authentication type",
+    arguments: [
+      (kSecAttrServer as String, "other", true), (kSecAttrAccount as String, "other", true),
+      (kSecAttrProtocol as String, kSecAttrProtocolIMAPS as String, true), (kSecAttrPort as String, "993", true),
+      (kSecAttrPath as String, "/other", true), (kSecAttrSecurityDomain as String, "other", true),
+      (kSecAttrAuthenticationType as String, kSecAttrAuthenticationTypeHTTPDigest as String, true),
+      (kSecAttrLabel as String, "other", false), (kSecAttrComment as String, "other", false),
+      (kSecAttrDescription as String, "other", false),
+    ])
+  func internetKey(attribute: String, value: String, tellsApart: Bool) {
+    let login: [String: Any] = [
+      kSecClass as String: kSecClassInternetPassword, kSecAttrServer as String: "mail.example.org",
+      kSecAttrAccount as String: "anna", kSecAttrProtocol as String: kSecAttrProtocolHTTPS,
+      kSecAttrPort as String: 443, kSecAttrPath as String: "/", kSecAttrSecurityDomain as String: "example",
+      kSecAttrAuthenticationType as String: kSecAttrAuthenticationTypeHTTPBasic,
+    ]
+    #expect(SecItemAdd(login as CFDictionary, nil) == errSecSuccess)
+    #expect(SecItemAdd(login as CFDictionary, nil) == errSecDuplicateItem)
+    let status = SecItemAdd(login.merging([attribute: value]) { $1 } as CFDictionary, nil)
+    #expect(status == (tellsApart ? errSecSuccess : errSecDuplicateItem))
+  }
+
+  @Test("the generic attribute is none of an internet password's: -25303")
+  func foreignAttribute() {
+    let login: [CFString: Any] = [kSecClass: kSecClassInternetPassword, kSecAttrGeneric: Data("x".utf8)]
+    #expect(SecItemAdd(login as CFDictionary, nil) == errSecNoSuchAttr)
+  }
+}

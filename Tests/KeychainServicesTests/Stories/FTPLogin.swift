@@ -1,0 +1,66 @@
+import Foundation
+import KeychainServices
+
+/// An app that logs in to an FTP server, with the keychain in front of its dialog.
+struct FTPLogin {
+  struct Credentials: Equatable {
+    var account: String
+    var password: String
+  }
+
+  /// What the person enters; `save` is the dialog's switch.
+  struct Answer {
+    var credentials: Credentials
+    var save: Bool
+  }
+
+  enum Outcome: Equatable { case silently, afterAsking, notAtAll }
+
+  let server: String
+  /// Whether the server takes the credentials.
+  let signIn: (Credentials) -> Bool
+  /// The dialog, filled in with what is known; `nil` where the person cancels it.
+  let ask: (Credentials?) -> Answer?
+
+  func logIn() throws(KeychainFailure) -> Outcome {
+    let known = try find()
+    if let known, signIn(known) { return .silently }
+    guard let answer = ask(known), signIn(answer.credentials) else { return .notAtAll }
+    if answer.save { try save(answer.credentials, replacing: known) }
+    return .afterAsking
+  }
+
+  private var query: [String: Any] {
+    [
+      kSecClass as String: kSecClassInternetPassword,
+      kSecAttrServer as String: server,
+      kSecAttrProtocol as String: kSecAttrProtocolFTP,
+    ]
+  }
+
+  private func find() throws(KeychainFailure) -> Credentials? {
+    var search = query
+    search[kSecMatchLimit as String] = kSecMatchLimitOne
+    search[kSecReturnAttributes as String] = true
+    search[kSecReturnData as String] = true
+    var result: CFTypeRef?
+    let status = SecItemCopyMatching(search as CFDictionary, &result)
+    guard status != errSecItemNotFound else { return nil }
+    guard status == errSecSuccess else { throw KeychainFailure(status: status) }
+    guard let item = result as? [String: Any], let account = item[kSecAttrAccount as String] as? String,
+      let data = item[kSecValueData as String] as? Data
+    else { throw KeychainFailure(status: errSecDecode) }
+    return Credentials(account: account, password: String(decoding: data, as: UTF8.self))
+  }
+
+  private func save(_ new: Credentials, replacing old: Credentials?) throws(KeychainFailure) {
+    let values: [String: Any] = [
+      kSecAttrAccount as String: new.account, kSecValueData as String: Data(new.password.utf8),
+    ]
+    let status =
+      old == nil
+      ? SecItemAdd(query.merging(values) { $1 } as CFDictionary, nil)
+      : SecItemUpdate(query as CFDictionary, values as CFDictionary)
+    guard status == errSecSuccess else { throw KeychainFailure(status: status) }
+  }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import KeychainServices
+import TestSupport
+import Testing
+import VirtualDevice
+
+@Suite("Story 7: the four-digit passcode")
+struct FourDigitStory {
+  /// A device for which guesses are cheap: one round instead of what takes a chip 80 milliseconds.
+  private func phone(_ passcode: String, eraseAfterFailures: Int? = nil, rounds: UInt32 = 1) throws -> KeychainClient {
+    try .onNewDevice(
+      passcode: passcode, options: DeviceOptions(eraseAfterFailures: eraseAfterFailures),
+      environment: DeviceEnvironment(passcodeRounds: rounds))
+  }
+
+  @Test("trying all 10,000 finds the passcode, and the report says what more digits and letters cost")
+  func everyPasscode() throws {
+    let phone = try phone("9999")
+    #expect(phone.speak { keys.addKey(Data("secret".utf8), named: "key") } == errSecSuccess)
+    try phone.restart()
+    #expect(phone.speak { keys.readKey(named: "key") }.status == errSecInteractionNotAllowed)
+
+    let report = try PasscodeGuesser.open(phone.device, with: PasscodeGuesser.fourDigits)
+
+    #expect(report.found == "9999")
+    #expect(report.guesses == 10_000)
+    #expect(report.guessesPerSecond > 0)
+    let (four, six) = (report.worstCase(symbols: 10, length: 4), report.worstCase(symbols: 10, length: 6))
+    let letters = report.worstCase(symbols: 26, length: 8)
+    #expect(abs(four / report.time - 1) < 1e-9, "these were all of them")
+    #expect(abs(six / four - 100) < 1e-6)
+    #expect(abs(letters / six - 208_827.064576) < 1e-3)
+    #expect(phone.speak { keys.readKey(named: "key") }.key == Data("secret".utf8))
+  }
+
+  @Test("the report in words")
+  func words() {
+    #expect(
+      PasscodeGuesser.Report(found: "0042", guesses: 43, time: 0.0172).text == """
+        the passcode is 0042 after 43 guesses
+        2500 guesses per second; at most
+          4 digits   4 seconds
+          6 digits   6 minutes
+          8 letters  966 days
+        """)
+    #expect(
+      PasscodeGuesser.Report(found: nil, guesses: 1000, time: 80).text == """
+        no passcode found after 1000 guesses
+        12 guesses per second; at most
+          4 digits   13 minutes
+          6 digits   22 hours
+          8 letters  193358 days
+        """)
+  }
+
+  @Test("with erase-after-ten the tenth failure takes the keys: the right passcode no longer opens anything")
+  func erase() throws {
+    let phone = try phone("9999", eraseAfterFailures: 10)
+    #expect(phone.speak { keys.addKey(Data("secret".utf8), named: "key") } == errSecSuccess)
+    try phone.lock()
+
+    for guess in PasscodeGuesser.fourDigits.prefix(9) {
+      #expect(try code { try phone.unlock(passcode: guess) } == .wrongPasscode)
+    }
+    #expect(try code { _ = try PasscodeGuesser.open(phone.device, with: PasscodeGuesser.fourDigits) } == .erased)
+
+    #expect(try code { try phone.unlock(passcode: "9999") } == .noPasscode)
+    #expect(phone.speak { keys.readKey(named: "key") }.status == errSecItemNotFound)
+  }
+
+  @Test("a copied device folder without its hardware key, or with another's, opens with no passcode at all")
+  func copiedFolder() throws {
+    let phone = try phone("0007")
+    let other = try self.phone("1234")
+    try phone.restart()
+    let folder = try TemporaryFolder()
+    for (name, hardware) in [("bare", nil), ("other", other.device.folder + "/hardware.uid")] {
+      let copy = folder.path(name)
+      try FileManager.default.copyItem(atPath: phone.device.folder, toPath: copy)
+      try FileManager.default.removeItem(atPath: copy + "/hardware.uid")
+      if let hardware { try FileManager.default.copyItem(atPath: hardware, toPath: copy + "/hardware.uid") }
+      let copied = try DeviceHome(path: folder.path, environment: phone.device.environment).device(DeviceName(name))
+      for guess in ["0007", "1234", ""] {
+        #expect(try code { _ = try PasscodeGuesser.open(copied, with: [guess]) } == .damaged, "\(name)")
+      }
+    }
+    #expect(try PasscodeGuesser.open(phone.device, with: PasscodeGuesser.fourDigits).guesses == 8)
+  }
+
+  private var keys: ProtectedKeys { ProtectedKeys(service: "game", accessible: kSecAttrAccessibleWhenUnlocked) }
+
+  private func code(_ body: () throws -> Void) throws -> VirtualDeviceError.Code? {
+    do {
+      try body()
+      return nil
+    } catch let error as VirtualDeviceError {
+      return error.code
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import Foundation
+import KeychainServices
+import Testing
+import VirtualDevice
+
+@Suite("Story 3: the keychain wrapper sample", .onAPhone)
+struct KeychainWrapperStory {
+  let phone: KeychainClient
+
+  init() throws { phone = try KeychainServices.client() }
+
+  @Test("on first use it shows the defaults and has written nothing")
+  func firstUse() throws {
+    let wrapper = try KeychainWrapper(identifier: "Password")
+    #expect(wrapper[kSecAttrLabel] == "Item label")
+    #expect(wrapper[kSecAttrDescription] == "Item description")
+    #expect(wrapper[kSecAttrAccount] == "Account")
+    #expect(wrapper[kSecAttrService] == "Service")
+    #expect(wrapper[kSecAttrComment] == "Your comment here.")
+    #expect(wrapper[kSecValueData] == "password")
+    #expect(!wrapper.isStored)
+    #expect(try phone.itemCount() == 0)
+  }
+
+  @Test("the first value set adds the item with all values, the next one updates it")
+  func set() throws {
+    let wrapper = try KeychainWrapper(identifier: "Password")
+    try wrapper.set("anna", for: kSecAttrAccount)
+    #expect(try phone.itemCount() == 1)
+    try wrapper.set("s3cret", for: kSecValueData)
+    #expect(try phone.itemCount() == 1)
+
+    let again = try KeychainWrapper(identifier: "Password")
+    #expect(again.isStored)
+    #expect(again[kSecAttrAccount] == "anna")
+    #expect(again[kSecValueData] == "s3cret")
+    #expect(again[kSecAttrLabel] == "Item label")
+  }
+
+  @Test("a value that is the same is not written")
+  func unchanged() throws {
+    let wrapper = try KeychainWrapper(identifier: "Password")
+    try wrapper.set("Account", for: kSecAttrAccount)
+    #expect(try phone.itemCount() == 0)
+    try wrapper.set("anna", for: kSecAttrAccount)
+    let before = try revision()
+    try wrapper.set("anna", for: kSecAttrAccount)
+    #expect(try revision() == before)
+    try wrapper.set("bert", for: kSecAttrAccount)
+    #expect(try revision() != before)
+  }
+
+  @Test("reset deletes the item and shows the defaults again, also where there is none")
+  func reset() throws {
+    let wrapper = try KeychainWrapper(identifier: "Password")
+    try wrapper.set("s3cret", for: kSecValueData)
+    try wrapper.reset()
+    #expect(wrapper[kSecValueData] == "password")
+    #expect(!wrapper.isStored)
+    #expect(try phone.itemCount() == 0)
+    try wrapper.reset()
+    try wrapper.set("anna", for: kSecAttrAccount)
+    #expect(try phone.itemCount() == 1)
+  }
+
+  @Test("two wrappers with the default account and service are one item to the keychain: the second is -25299")
+  func twoWrappers() throws {
+    let password = try KeychainWrapper(identifier: "Password")
+    let number = try KeychainWrapper(identifier: "Account Number")
+    try password.set("s3cret", for: kSecValueData)
+    #expect(throws: KeychainFailure(status: errSecDuplicateItem)) { try number.set("42", for: kSecValueData) }
+    #expect(number[kSecValueData] == "password", "as before")
+  }
+
+  @Test("wrappers of different groups do not see each other")
+  func groups() throws {
+    let own = try KeychainWrapper(identifier: "Password", accessGroup: "team.notes")
+    let shared = try KeychainWrapper(identifier: "Password", accessGroup: "team.shared")
+    try own.set("own", for: kSecValueData)
+    try shared.set("shared", for: kSecValueData)
+    try own.reset()
+    #expect(try KeychainWrapper(identifier: "Password", accessGroup: "team.shared")[kSecValueData] == "shared")
+    #expect(throws: KeychainFailure(status: errSecMissingEntitlement)) {
+      _ = try KeychainWrapper(identifier: "Password", accessGroup: "team.others")
+    }
+  }
+
+  @Test("an attribute that is none of the wrapper's is refused, and a locked phone says so")
+  func refusals() throws {
+    let wrapper = try KeychainWrapper(identifier: "Password")
+    #expect(wrapper[kSecAttrServer] == nil)
+    #expect(throws: KeychainFailure.badArguments) { try wrapper.set("x", for: kSecAttrServer) }
+    try wrapper.set("s3cret", for: kSecValueData)
+    try phone.lock()
+    #expect(throws: KeychainFailure(status: errSecInteractionNotAllowed)) {
+      _ = try KeychainWrapper(identifier: "Password")
+    }
+    #expect(throws: KeychainFailure(status: errSecInteractionNotAllowed)) {
+      try wrapper.set("new", for: kSecValueData)
+    }
+    #expect(wrapper[kSecValueData] == "s3cret")
+  }
+
+  private func revision() throws -> String {
+    try phone.withSession(.reading) { (session) throws(VirtualDeviceError) in session.record.revision }
+  }
+}
+
+@Suite("Story 3: logging in to an FTP server", .onAPhone)
+struct FTPLoginStory {
+  let phone: KeychainClient
+  let anna = FTPLogin.Credentials(account: "anna", password: "s3cret")
+
+  init() throws { phone = try KeychainServices.client() }
+
+  /// Logs in to a server that takes one pair of credentials; counts the questions.
+  private func logIn(
+    accepting right: FTPLogin.Credentials, answering answer: FTPLogin.Answer?
+  ) throws -> (outcome: FTPLogin.Outcome, questions: Int) {
+    var questions = 0
+    let login = FTPLogin(
+      server: "ftp.example.org", signIn: { $0 == right },
+      ask: { _ in
+        questions += 1
+        return answer
+      })
+    return (try login.logIn(), questions)
+  }
+
+  private func expect(
+    _ result: (outcome: FTPLogin.Outcome, questions: Int), _ outcome: FTPLogin.Outcome, questions: Int,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    #expect(result.outcome == outcome, sourceLocation: sourceLocation)
+    #expect(result.questions == questions, sourceLocation: sourceLocation)
+  }
+
+  @Test("not found: it asks, logs in and saves; the next time it logs in silently")
+  func saved() throws {
+    expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: true)), .afterAsking, questions: 1)
+    #expect(try phone.itemCount() == 1)
+    expect(try logIn(accepting: anna, answering: nil), .silently, questions: 0)
+  }
+
+  @Test("a declined save leaves the keychain untouched")
+  func declined() throws {
+    expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: false)), .afterAsking, questions: 1)
+    #expect(try phone.itemCount() == 0)
+    expect(try logIn(accepting: anna, answering: nil), .notAtAll, questions: 1)
+  }
+
+  @Test("found but refused by the server: it asks again and updates what is there")
+  func refused() throws {
+    expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: true)), .afterAsking, questions: 1)
+    let new = FTPLogin.Credentials(account: "anna", password: "changed")
+    expect(try logIn(accepting: new, answering: .init(credentials: new, save: true)), .afterAsking, questions: 1)
+    #expect(try phone.itemCount() == 1)
+    expect(try logIn(accepting: new, answering: nil), .silently, questions: 0)
+  }
+
+  @Test("refused and declined: what was saved stays")
+  func refusedAndDeclined() throws {
+    expect(try logIn(accepting: anna, answering: .init(credentials: anna, save: true)), .afterAsking, questions: 1)
+    let new = FTPLogin.Credentials(account: "bert", password: "changed")
+    expect(try logIn(accepting: new, answering: .init(credentials: new, save: false)), .afterAsking, questions: 1)
+    expect(try logIn(accepting: anna, answering: nil), .silently, questions: 0)
+  }
+
+  @Test("credentials that the server refuses are never saved")
+  func wrong() throws {
+    let wrong = FTPLogin.Credentials(account: "anna", password: "wrong")
+    expect(try logIn(accepting: anna, answering: .init(credentials: wrong, save: true)), .notAtAll, questions: 1)
+    #expect(try phone.itemCount() == 0)
+  }
+}

@@ -1,0 +1,75 @@
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainServices
+import Migration
+import Testing
+
+@Suite("Story 4: the on/off game (the passcode class)", .onAPhone(passcode: ""))
+struct OnOffStory {
+  let desk: Desk
+  let phone: KeychainClient
+
+  init() throws {
+    desk = try Desk.ofTheTest
+    phone = try KeychainServices.client()
+  }
+
+  @Test(
+    "passcode on, off and on again",
+    arguments: [
+      (kSecAttrAccessibleWhenUnlocked as String, [0, 0, 0, -25299, 0]),
+      (kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly as String, [0, 0, -25300, -25293, -25300]),
+    ] as [(String, [OSStatus])])
+  func game(accessible: String, expected: [OSStatus]) throws {
+    let keys = ProtectedKeys(service: "game", accessible: accessible as NSString)
+    let secret = Data("secret".utf8)
+    var statuses: [OSStatus] = []
+
+    try phone.setPasscode()
+    statuses.append(keys.addKey(secret, named: "key"))
+    statuses.append(keys.readKey(named: "key").status)
+    try phone.removePasscode()
+    statuses.append(keys.readKey(named: "key").status)
+    statuses.append(keys.addKey(secret, named: "key"))
+    try phone.setPasscode()
+    statuses.append(keys.readKey(named: "key").status)
+
+    #expect(statuses == expected)
+  }
+
+  @Test("keys are added once, updated when there, and all of the service go with a reset")
+  func wrapper() {
+    let keys = ProtectedKeys(service: "game", accessible: kSecAttrAccessibleAfterFirstUnlock)
+    #expect(keys.updateKey(Data("1".utf8), named: "key") == errSecItemNotFound)
+    #expect(keys.addKey(Data("1".utf8), named: "key") == errSecSuccess)
+    #expect(keys.addKey(Data("2".utf8), named: "key") == errSecDuplicateItem)
+    #expect(keys.updateKey(Data("2".utf8), named: "key") == errSecSuccess)
+    #expect(keys.readKey(named: "key").key == Data("2".utf8))
+    #expect(keys.addKey(Data("3".utf8), named: "other") == errSecSuccess)
+    let elsewhere = ProtectedKeys(service: "elsewhere", accessible: kSecAttrAccessibleAlways)
+    #expect(elsewhere.addKey(Data("4".utf8), named: "key") == errSecSuccess)
+
+    #expect(keys.resetAll() == errSecSuccess)
+    #expect(keys.readKey(named: "key").status == errSecItemNotFound)
+    #expect(keys.readKey(named: "other").key == nil)
+    #expect(elsewhere.readKey(named: "key").key == Data("4".utf8))
+    #expect(keys.resetAll() == errSecItemNotFound)
+  }
+
+  @Test("an item of the passcode class is in no backup, not even for its own device", arguments: [nil, Desk.password])
+  func neverInABackup(password: String?) throws {
+    try phone.setPasscode()
+    let keys = ProtectedKeys(service: "game", accessible: kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly)
+    let companion = ProtectedKeys(service: "companion", accessible: kSecAttrAccessibleWhenUnlockedThisDeviceOnly)
+    #expect(keys.addKey(Data("secret".utf8), named: "key") == errSecSuccess)
+    #expect(companion.addKey(Data("secret".utf8), named: "key") == errSecSuccess)
+    let backup = try desk.backUp(phone, password: password)
+
+    let plan = try desk.restore(backup, password: password, onto: phone)
+
+    #expect(plan.decisions.count == 1, "only the companion is in it")
+    #expect(companion.readKey(named: "key").status == errSecSuccess)
+    #expect(keys.readKey(named: "key").status == errSecItemNotFound)
+  }
+}

@@ -1,0 +1,66 @@
+import DataProtection
+import Foundation
+import VirtualDevice
+
+/// Tries passcodes on a device, one after another, as somebody would who holds it.
+struct PasscodeGuesser {
+  struct Report {
+    let found: String?
+    let guesses: Int
+    /// Seconds.
+    let time: Double
+
+    var guessesPerSecond: Double { Double(guesses) / time }
+
+    /// How long all passcodes of this kind take, in seconds.
+    func worstCase(symbols: Int, length: Int) -> Double { pow(Double(symbols), Double(length)) / guessesPerSecond }
+
+    var text: String {
+      """
+      \(found.map { "the passcode is \($0)" } ?? "no passcode found") after \(guesses) guesses
+      \(Int(guessesPerSecond)) guesses per second; at most
+        4 digits   \(Self.words(worstCase(symbols: 10, length: 4)))
+        6 digits   \(Self.words(worstCase(symbols: 10, length: 6)))
+        8 letters  \(Self.words(worstCase(symbols: 26, length: 8)))
+      """
+    }
+
+    private static func words(_ seconds: Double) -> String {
+      switch seconds {
+      case ..<120: "\(Int(seconds.rounded(.up))) seconds"
+      case ..<7200: "\(Int(seconds / 60)) minutes"
+      case ..<172_800: "\(Int(seconds / 3600)) hours"
+      default: "\(Int(seconds / 86400)) days"
+      }
+    }
+  }
+
+  /// All texts of four digits, in order.
+  static let fourDigits = (0..<10_000).map { number in
+    let digits = String(number)
+    return String(repeating: "0", count: 4 - digits.count) + digits
+  }
+
+  /// Guesses until the device opens.
+  ///
+  /// - Throws: `.erased` where the device had enough; everything else that is not a wrong passcode.
+  static func open(_ device: VirtualDevice, with guesses: some Sequence<String>) throws(VirtualDeviceError) -> Report {
+    let start = ContinuousClock.now
+    var count = 0
+    var found: String?
+    try device.withSession(.writing, verb: "guess") { (session) throws(VirtualDeviceError) in
+      for guess in guesses {
+        count += 1
+        do throws(VirtualDeviceError) {
+          try session.unlock(passcode: Secret(utf8: guess))
+          found = guess
+          return
+        } catch {
+          guard error.code == .wrongPasscode else { throw error }
+        }
+      }
+    }
+    let (seconds, attoseconds) = (ContinuousClock.now - start).components
+    return Report(found: found, guesses: count, time: Double(seconds) + Double(attoseconds) / 1e18)
+  }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import KeychainServices
+import Testing
+
+@Suite("Story 5: the plain functions", .onAPhone)
+struct PlainPasswordsStory {
+  let phone: KeychainClient
+
+  init() throws { phone = try KeychainServices.client() }
+
+  /// The failure of the closure as what an app gets: an error with a domain and a number.
+  private func failure(_ body: () throws -> Void) throws -> Int? {
+    do {
+      try body()
+      return nil
+    } catch {
+      let error = error as NSError
+      #expect(error.domain == KeychainFailure.errorDomain)
+      #expect(!error.localizedDescription.isEmpty)
+      return error.code
+    }
+  }
+
+  @Test("a password is set, read, set anew and deleted")
+  func life() throws {
+    try PlainPasswords.setPassword("first", service: "mail", account: "anna")
+    #expect(try PlainPasswords.password(service: "mail", account: "anna") == "first")
+    try PlainPasswords.setPassword("sécond 🔑", service: "mail", account: "anna")
+    #expect(try PlainPasswords.password(service: "mail", account: "anna") == "sécond 🔑")
+    try PlainPasswords.deletePassword(service: "mail", account: "anna")
+    #expect(try failure { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25300)
+    #expect(try failure { try PlainPasswords.deletePassword(service: "mail", account: "anna") } == -25300)
+  }
+
+  @Test("an empty service or account is -1001, for all three", arguments: [("", "anna"), ("mail", ""), ("", "")])
+  func badArguments(service: String, account: String) throws {
+    #expect(try failure { try PlainPasswords.setPassword("x", service: service, account: account) } == -1001)
+    #expect(try failure { _ = try PlainPasswords.password(service: service, account: account) } == -1001)
+    #expect(try failure { _ = try PlainPasswords.requiredPassword(service: service, account: account) } == -1001)
+    #expect(try failure { try PlainPasswords.deletePassword(service: service, account: account) } == -1001)
+    #expect(try phone.itemCount() == 0)
+  }
+
+  @Test("an empty password removes what is there and reports -1001")
+  func emptyPassword() throws {
+    try PlainPasswords.setPassword("first", service: "mail", account: "anna")
+    #expect(try failure { try PlainPasswords.setPassword("", service: "mail", account: "anna") } == -1001)
+    #expect(try failure { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25300)
+  }
+
+  @Test("an entry with an empty secret reads as no value, and who needs a password gets -1002")
+  func emptySecret() throws {
+    let entry: [CFString: Any] = [
+      kSecClass: kSecClassGenericPassword, kSecAttrService: "mail", kSecAttrAccount: "anna", kSecValueData: Data(),
+    ]
+    #expect(SecItemAdd(entry as CFDictionary, nil) == errSecSuccess)
+    #expect(try PlainPasswords.password(service: "mail", account: "anna") == nil)
+    #expect(try failure { _ = try PlainPasswords.requiredPassword(service: "mail", account: "anna") } == -1002)
+    #expect(try failure { _ = try PlainPasswords.requiredPassword(service: "mail", account: "bert") } == -1002)
+  }
+
+  @Test("everything else is the keychain's own status: -25308 on a locked phone")
+  func locked() throws {
+    try PlainPasswords.setPassword("first", service: "mail", account: "anna")
+    try phone.lock()
+    #expect(try failure { _ = try PlainPasswords.password(service: "mail", account: "anna") } == -25308)
+    #expect(try failure { _ = try PlainPasswords.requiredPassword(service: "mail", account: "anna") } == -25308)
+    #expect(try failure { try PlainPasswords.setPassword("x", service: "mail", account: "bert") } == -25308)
+  }
+
+  @Test("an app without access groups gets -34018")
+  func noEntitlement() throws {
+    let stranger = KeychainClient(phone.device, as: "stranger")
+    let code = try stranger.speak {
+      try failure { try PlainPasswords.setPassword("x", service: "mail", account: "anna") }
+    }
+    #expect(code == -34018)
+  }
+}

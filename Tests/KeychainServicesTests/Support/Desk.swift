@@ -1,0 +1,97 @@
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainServices
+import Migration
+import TestSupport
+import Testing
+import VirtualDevice
+
+/// Phones with one app each, and room for their backups: cheap derivations, a clock that only waiting moves.
+struct Desk {
+  static let app = "notes"
+  static let passcode = "1234"
+  static let password = "correct horse battery staple"
+
+  let clock = TestClock()
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @TaskLocal fileprivate static var current: Desk?
+
+  /// The desk that the test's phone lies on.
+  static var ofTheTest: Desk {
+    get throws { try #require(current) }
+  }
+
+  /// An app on a phone of its own.
+  func phone(passcode: String = Self.passcode, groups: [String] = ["team.notes", "team.shared"]) throws
+    -> KeychainClient
+  {
+    let environment = DeviceEnvironment(clock: clock.deviceClock, passcodeRounds: 2)
+    return try .onNewDevice(
+      app: Self.app, accessGroups: groups, passcode: passcode, environment: environment)
+  }
+
+  /// Backs a phone up and gives the path of the backup.
+  func backUp(_ phone: KeychainClient, password: String?) throws -> String {
+    let session = try phone.device.openSession(.writing, verb: "backup")
+    defer { session.end() }
+    let prepared = try BackupExporter.prepare(session, password: secret(password), rounds: 1)
+    let path = folder.path("\(UUID().uuidString).tar")
+    _ = try prepared.write(to: .file(path, .tar))
+    return path
+  }
+
+  /// Restores a backup onto a phone, in the place of what is there.
+  @discardableResult
+  func restore(_ path: String, password: String?, onto phone: KeychainClient) throws -> MigrationPlan {
+    let session = try phone.device.openSession(.writing, verb: "restore")
+    defer { session.end() }
+    let archive = try OpenedArchive(
+      BackupArchive.open(.path(path)), password: secret(password), deviceKey: try session.deviceKey())
+    let plan = try Restorer.plan(archive, onto: session, policy: .replace)
+    try Restorer.restore(plan, onto: session)
+    return plan
+  }
+
+  private func secret(_ text: String?) -> Secret? {
+    if let text { Secret(utf8: text) } else { nil }
+  }
+}
+
+extension KeychainClient {
+  func unlock() throws { try unlock(passcode: Desk.passcode) }
+  func setPasscode() throws { try setPasscode(Desk.passcode) }
+  func removePasscode() throws { try removePasscode(Desk.passcode) }
+
+  /// What the closure does, it does as this client's app.
+  func speak<Result>(_ body: () throws -> Result) rethrows -> Result { try KeychainServices.using(self, body) }
+
+  /// How many items the device has, whoever's they are.
+  func itemCount() throws -> Int {
+    try withSession(.reading) { (session) throws(VirtualDeviceError) in try session.itemCount }
+  }
+}
+
+/// Runs each test as an app on a phone of its own.
+struct OnAPhone: SuiteTrait, TestTrait, TestScoping {
+  let passcode: String
+  var isRecursive: Bool { true }
+
+  func provideScope(
+    for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
+  ) async throws {
+    let desk = try Desk()
+    let phone = try desk.phone(passcode: passcode)
+    try await Desk.$current.withValue(desk) {
+      try await KeychainServices.using(phone) { try await function() }
+    }
+  }
+}
+
+extension Trait where Self == OnAPhone {
+  static var onAPhone: Self { onAPhone(passcode: Desk.passcode) }
+  static func onAPhone(passcode: String) -> Self { OnAPhone(passcode: passcode) }
+}

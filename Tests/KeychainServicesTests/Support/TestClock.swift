@@ -1,0 +1,38 @@
+import KeychainFormats
+import Synchronization
+import VirtualDevice
+
+/// A clock that moves only when somebody waits for it, or is told to.
+final class TestClock: Sendable {
+  private struct State {
+    var seconds = 785_412_345.25
+    var slept: [Duration] = []
+    var whileSleeping: (@Sendable () -> Void)?
+  }
+
+  private let state = Mutex(State())
+
+  /// The waits so far.
+  var slept: [Duration] { state.withLock { $0.slept } }
+
+  /// What happens before the next wait ends.
+  func duringNextSleep(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.whileSleeping = action } }
+
+  func advance(by duration: Duration) {
+    state.withLock { $0.seconds += Double(duration.components.seconds) }
+  }
+
+  var deviceClock: DeviceClock {
+    DeviceClock(
+      now: { KeychainDate(secondsSinceReferenceDate: self.state.withLock { $0.seconds }) },
+      sleep: { duration in
+        let action = self.state.withLock { state in
+          state.slept.append(duration)
+          defer { state.whileSleeping = nil }
+          return state.whileSleeping
+        }
+        action?()
+        self.advance(by: duration)
+      })
+  }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import Testing
+
+@Suite("The tutorials")
+struct TutorialTests {
+  private static let root = URL(filePath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+  private static let pages = [
+    "1-password-manager": "PasswordManagerTutorial", "2-duplicates": "DuplicateTutorial",
+    "3-keychain-wrapper": "KeychainWrapperTutorial", "4-on-off-game": "OnOffTutorial",
+    "5-plain-functions": "PlainPasswordsTutorial", "7-four-digits": "FourDigitTutorial",
+    "8-app-test-suite": "AppTestSuiteTutorial",
+  ]
+
+  private static func names(in folder: String, _ type: String) throws -> Set<String> {
+    let files = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)
+    return Set(files.filter { $0.hasSuffix(type) }.map { String($0.dropLast(type.count)) })
+  }
+
+  @Test("every page has its test and every test its page")
+  func complete() throws {
+    #expect(try Self.names(in: "docs/Tutorials", ".md") == Set(Self.pages.keys))
+    #expect(
+      try Self.names(in: "Tests/KeychainServicesTests/Tutorials", ".swift") == Set(Self.pages.values))
+  }
+
+  @Test("a page's code is the code that was just tested", arguments: pages.sorted { $0.key < $1.key }.map { [$0, $1] })
+  func code(names: [String]) throws {
+    let page = try String(contentsOf: Self.root.appending(path: "docs/Tutorials/\(names[0]).md"), encoding: .utf8)
+    let blocks = page.components(separatedBy: "```swift\n").dropFirst().compactMap { block in
+      block.components(separatedBy: "```\n").first
+    }
+    let tested = try String(
+      contentsOf: Self.root.appending(path: "Tests/KeychainServicesTests/Tutorials/\(names[1]).swift"),
+      encoding: .utf8)
+    #expect(blocks.joined(separator: "\n") == tested)
+  }
+}

@@ -1,0 +1,23 @@
+import KeychainServices
+import Testing
+
+@Test func aDictionaryInFrontOfOneItem() throws {
+  let phone = try KeychainClient.onNewDevice()
+  func wrapper() throws -> KeychainWrapper { try KeychainWrapper(identifier: "Password") }
+
+  // Nothing is stored yet: the defaults show.
+  let first = try KeychainServices.using(phone) { try wrapper() }
+  #expect(first[kSecAttrAccount] == "Account")
+  #expect(!first.isStored)
+
+  // The first value adds the item, the next ones update it.
+  try KeychainServices.using(phone) {
+    try first.set("anna", for: kSecAttrAccount)
+    try first.set("s3cret", for: kSecValueData)
+  }
+  let second = try KeychainServices.using(phone) { try wrapper() }
+  #expect(second[kSecValueData] == "s3cret")
+
+  try KeychainServices.using(phone) { try second.reset() }
+  #expect(second[kSecValueData] == "password")
+}

@@ -1,0 +1,145 @@
+import DataProtection
+import KeychainFormats
+import Testing
+
+@testable import KeychainStore
+
+/// Apple `SecBase.h`, `SecBasePriv.h`: which call ends with which result, one test each.
+@Suite("SecItem: every status has its cause")
+struct SecItemStatusTests {
+  private let item: SecItemQuery = ["class": "genp", "acct": "anna", "v_Data": .bytes("secret")]
+
+  @Test("0 errSecSuccess: a call that did what it was asked")
+  func success() throws {
+    let phone = try SecItemPhone()
+    #expect(phone.statusOfAdding(item) == 0)
+    #expect(phone.statusOfFinding(["class": "genp"]) == 0)
+    #expect(phone.statusOfUpdating(["class": "genp"], ["labl": "l"]) == 0)
+    #expect(phone.statusOfDeleting(["class": "genp"]) == 0)
+  }
+
+  @Test("-4 errSecUnimplemented: a match key of another class")
+  func unimplemented() throws {
+    #expect(try SecItemPhone().statusOfFinding(["class": "genp", "m_Policy": .null]) == -4)
+  }
+
+  @Test("-34 errSecDiskFull and -36 errSecIO come from the database's file")
+  func files() {
+    #expect(SecItemError(KeychainStoreError(.diskFull, "")).status.rawValue == -34)
+    #expect(SecItemError(KeychainStoreError(.io, "")).status.rawValue == -36)
+  }
+
+  @Test("-50 errSecParam: a query without a class")
+  func parameter() throws {
+    #expect(try SecItemPhone().statusOfFinding(["acct": "anna"]) == -50)
+  }
+
+  @Test("-128 errSecUserCanceled: the dialog was dismissed")
+  func userCanceled() throws {
+    let phone = try guarded(.cancel)
+    #expect(phone.statusOfFinding(["class": "genp", "r_Data": true]) == -128)
+    #expect(phone.requests.map(\.operation) == [.decrypt])
+    #expect(phone.requests.map(\.requirement.factors) == [[.userPresence]])
+  }
+
+  @Test("-34018 errSecMissingEntitlement: no access group, another app's, or a special keychain")
+  func missingEntitlement() throws {
+    let phone = try SecItemPhone()
+    #expect(phone.statusOfAdding(item, as: "none") == -34018)
+    #expect(phone.statusOfAdding(item.replacing("agrp", with: "TEAM.shop")) == -34018)
+    #expect(phone.statusOfFinding(["class": "genp", "u_SystemKeychain": true]) == -34018)
+  }
+
+  @Test("-34020 errSecRestrictedAPI: an App Clip's synchronised item")
+  func restricted() throws {
+    #expect(try SecItemPhone().statusOfAdding(item.replacing("sync", with: true), as: "clip") == -34020)
+  }
+
+  @Test("-25291 errSecNotAvailable: there is no database, it is in use, or it is none")
+  func notAvailable() throws {
+    let error = #expect(throws: KeychainStoreError.self) { try KeychainStore.open(at: "/nowhere/keychain-2.db") }
+    #expect(error.map { SecItemError($0).status.rawValue } == -25291)
+    #expect(SecItemError(KeychainStoreError(.busy, "")).status.rawValue == -25291)
+    #expect(SecItemError(KeychainStoreError(.damaged, "")).status.rawValue == -25291)
+  }
+
+  @Test("-25293 errSecAuthFailed: a failed finger, or the passcode class without a passcode")
+  func authFailed() throws {
+    #expect(try guarded(.deny).statusOfFinding(["class": "genp", "r_Data": true]) == -25293)
+    let open = try SecItemPhone(passcode: "")
+    #expect(open.statusOfAdding(item.replacing("pdmn", with: "akpu")) == -25293)
+  }
+
+  @Test("-25299 errSecDuplicateItem: the same primary key twice")
+  func duplicate() throws {
+    let phone = try SecItemPhone()
+    try phone.add(item)
+    #expect(phone.statusOfAdding(item) == -25299)
+  }
+
+  @Test("-25300 errSecItemNotFound: nothing matches")
+  func notFound() throws {
+    let phone = try SecItemPhone()
+    #expect(phone.statusOfFinding(["class": "genp"]) == -25300)
+    #expect(phone.statusOfUpdating(["class": "genp"], ["labl": "l"]) == -25300)
+    #expect(phone.statusOfDeleting(["class": "genp"]) == -25300)
+  }
+
+  @Test("-25303 errSecNoSuchAttr: an attribute of another class")
+  func noSuchAttribute() throws {
+    #expect(try SecItemPhone().statusOfAdding(["class": "genp", "srvr": "h"]) == -25303)
+  }
+
+  @Test("-25306 errSecNoSuchClass: a class that there is not")
+  func noSuchClass() throws {
+    #expect(try SecItemPhone().statusOfAdding(["class": "note"]) == -25306)
+  }
+
+  @Test("-25308 errSecInteractionNotAllowed: a locked class, or a dialog that may not be shown")
+  func interactionNotAllowed() throws {
+    let phone = try SecItemPhone()
+    phone.lock()
+    #expect(phone.statusOfAdding(item) == -25308)
+    #expect(
+      try guarded(.allow).statusOfFinding(["class": "genp", "r_Data": true, "u_AuthUI": "u_AuthUIF"]) == -25308)
+  }
+
+  @Test("-26275 errSecDecode: what no key opens is passed over by a search, and gone after it")
+  func decode() throws {
+    let phone = try SecItemPhone()
+    try phone.add(item)
+    try phone.add(item.replacing("acct", with: "berta"))
+    try phone.store.write { (transaction) throws(KeychainStoreError) in
+      try transaction.database.run("UPDATE genp SET data=x'03000000' WHERE rowid=1")
+    }
+    let rows = try phone.store.rows(includingTombstones: true, keys: phone.keys)
+    #expect(rows[0].fault.map { KeychainStoreError($0).status } == -26275)
+    #expect(phone.statusOfFinding(["class": "genp"]) == -25300, "the limit of one was used up by the row that is gone")
+    #expect(phone.statusOfFinding(["class": "genp"]) == 0)
+    #expect(try phone.store.rowSummaries(includingTombstones: true).count == 1)
+    #expect(SecItemError(KeychainStoreError(.decode, "")).status.rawValue == -26275)
+  }
+
+  @Test("a name, a number and a sentence each, no two alike")
+  func names() {
+    let all = SecItemStatus.allCases
+    #expect(all.count == 26)
+    #expect(Set(all.map(\.constantName)).count == all.count)
+    #expect(all.allSatisfy { $0.constantName.hasPrefix("errSec") })
+    #expect(Set(all.map(\.sentence)).count == all.count)
+    #expect(all.allSatisfy { $0.sentence.hasSuffix(".") })
+    #expect(SecItemStatus(rawValue: -25300)?.constantName == "errSecItemNotFound")
+    for status in all {
+      let error = SecItemError(status, "because")
+      #expect(error.summary.contains("\(status.rawValue)") && !error.advice.isEmpty)
+    }
+  }
+
+  private func guarded(_ answer: AuthenticationOutcome) throws -> SecItemPhone {
+    let phone = try SecItemPhone()
+    try phone.add(
+      item.replacing("accc", with: .accessControl(try AccessControl(protection: .whenUnlocked, flags: .userPresence))))
+    phone.answer = answer
+    return phone
+  }
+}

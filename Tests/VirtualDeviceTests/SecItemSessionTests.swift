@@ -1,0 +1,188 @@
+import DataProtection
+import KeychainFormats
+import KeychainStore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import VirtualDevice
+
+/// A clock that tests move.
+private final class HandClock: Sendable {
+  private let seconds = Mutex(785_412_345.0)
+
+  func advance(_ duration: Double) { seconds.withLock { $0 += duration } }
+
+  var clock: DeviceClock {
+    DeviceClock(
+      now: { KeychainDate(secondsSinceReferenceDate: self.seconds.withLock { $0 }) },
+      sleep: { self.advance(Double($0.components.seconds)) })
+  }
+}
+
+/// Apple, "Encrypting Your App's Files" and Apple Platform Security: what an app hears of a lock, and when the keys go.
+@Suite("SecItem: an app's calls on a device, and its lock")
+struct SecItemSessionTests {
+  private let folder: TemporaryFolder
+  private let clock = HandClock()
+  private let device: VirtualDevice
+  private let mail: SecItemQuery = ["class": "genp", "acct": "anna", "v_Data": .data([1])]
+
+  init() throws {
+    folder = try TemporaryFolder()
+    let environment = DeviceEnvironment(
+      clock: clock.clock, random: SeededRandomSource(seed: "session"), passcodeRounds: 3)
+    let home = DeviceHome(path: folder.path("devices"), environment: environment)
+    var options = DeviceOptions()
+    options.apps = [
+      DeviceApp(name: "mail", accessGroups: ["TEAM.mail"]), DeviceApp(name: "shop", accessGroups: ["TEAM.shop"]),
+    ]
+    device = try home.create(DeviceName("phone"), options, passcode: Secret(utf8: "1234"))
+  }
+
+  private func status(_ body: () throws(SecItemError) -> Void) -> Int32 {
+    do throws(SecItemError) {
+      try body()
+      return 0
+    } catch {
+      return error.status.rawValue
+    }
+  }
+
+  private func statusOfReading(_ session: DeviceSession, as app: String = "mail") -> Int32 {
+    status { () throws(SecItemError) in _ = try session.secItemCopyMatching(["class": "genp"], as: app) }
+  }
+
+  @Test("apps see their own items; one that is not installed has no group (-34018)")
+  func apps() throws {
+    let session = try device.held()
+    let revision = session.record.revision
+    try session.secItemAdd(mail, as: "mail")
+    #expect(session.record.revision != revision)
+    #expect(statusOfReading(session) == 0)
+    #expect(statusOfReading(session, as: "shop") == -25300)
+    #expect(statusOfReading(session, as: "nobody") == -34018)
+    try session.secItemUpdate(["class": "genp"], changes: ["labl": "l"], as: "mail")
+    try session.secItemDelete(["class": "genp"], as: "mail")
+    #expect(statusOfReading(session) == -25300)
+  }
+
+  @Test("a session for reading answers searches and refuses changes (-25291)")
+  func reading() throws {
+    try device.held().secItemAdd(mail, as: "mail")
+    let session = try device.held(.reading)
+    #expect(statusOfReading(session) == 0)
+    #expect(status { () throws(SecItemError) in try session.secItemAdd(mail, as: "mail") } == -25291)
+  }
+
+  @Test("the lock is announced at once, and the keys go ten seconds later")
+  func grace() throws {
+    let session = try device.held()
+    try session.secItemAdd(mail, as: "mail")
+    let events = Mutex<[ProtectedDataEvent]>([])
+    device.protectedData.observe { event in events.withLock { $0.append(event) } }
+    let end = KeychainDate(secondsSinceReferenceDate: 785_412_355)
+
+    try session.requestLock()
+    #expect(events.withLock { $0 } == [.willBecomeUnavailable(at: end)])
+    #expect(statusOfReading(session) == 0)
+    clock.advance(9.5)
+    #expect(statusOfReading(session) == 0 && session.isLocking && session.state == .unlocked)
+    clock.advance(0.5)
+    #expect(statusOfReading(session) == -25308)
+    #expect(session.state == .locked && !session.isLocking)
+    #expect(events.withLock { $0 } == [.willBecomeUnavailable(at: end), .didBecomeUnavailable])
+    let hasKey = session.classKeys.hasKey(of: .whenUnlocked)
+    #expect(!hasKey)
+  }
+
+  @Test("a process that ends within the ten seconds leaves a locked device")
+  func died() throws {
+    let session = try device.held()
+    try session.secItemAdd(mail, as: "mail")
+    try session.requestLock()
+    session.end()
+    #expect(try device.held(.reading).state == .locked)
+  }
+
+  @Test("waiting for the lock takes the rest of the ten seconds")
+  func waiting() throws {
+    let session = try device.held()
+    try session.requestLock()
+    clock.advance(4)
+    session.finishLock()
+    #expect(session.state == .locked)
+    #expect(device.environment.clock.now().secondsSinceReferenceDate == 785_412_355)
+  }
+
+  @Test("unlocking within the ten seconds keeps the keys, and nobody hears of an end")
+  func unlockedAgain() throws {
+    let session = try device.held()
+    let events = Mutex<[ProtectedDataEvent]>([])
+    try session.requestLock()
+    device.protectedData.observe { event in events.withLock { $0.append(event) } }
+    try session.unlock("1234")
+    clock.advance(60)
+    #expect(session.state == .unlocked)
+    #expect(events.withLock { $0 } == [])
+  }
+
+  @Test("the program's lock drops the keys at once, and tells of it before and after; so does an unlock")
+  func atOnce() throws {
+    let session = try device.held()
+    let events = Mutex<[ProtectedDataEvent]>([])
+    let observation = device.protectedData.observe { event in events.withLock { $0.append(event) } }
+    try session.lock()
+    #expect(session.state == .locked)
+    try session.unlock("1234")
+    let now = device.environment.clock.now()
+    let expected: [ProtectedDataEvent] = [
+      .willBecomeUnavailable(at: now), .didBecomeUnavailable, .didBecomeAvailable,
+    ]
+    #expect(events.withLock { $0 } == expected)
+    device.protectedData.remove(observation)
+    try session.lock()
+    #expect(events.withLock { $0 } == expected)
+  }
+
+  @Test("without a passcode there is nothing to lock")
+  func noPasscode() throws {
+    let session = try device.held()
+    try session.removePasscode(Secret(utf8: "1234"))
+    #expect(try code { try session.requestLock() } == .noPasscode)
+  }
+
+  @Test("the device's person answers for every session of it, and nobody is there at first")
+  func person() throws {
+    let session = try device.held()
+    let control = try AccessControl(protection: .whenUnlocked, flags: .userPresence)
+    var query = mail
+    query["accc"] = .accessControl(control)
+    try session.secItemAdd(query, as: "mail")
+    func read() -> Int32 {
+      status { () throws(SecItemError) in
+        _ = try session.secItemCopyMatching(["class": "genp", "r_Data": true], as: "mail")
+      }
+    }
+    #expect(read() == -25308)
+    for (answer, expected) in [(.allow, 0), (.deny, -25293), (.cancel, -128)] as [(AuthenticationOutcome, Int32)] {
+      device.person.answer = answer
+      #expect(read() == expected)
+    }
+    #expect(device.person.requests.count == 4)
+  }
+
+  @Test("the passcode class ends with the passcode (the on/off game)")
+  func passcodeClass() throws {
+    let session = try device.held()
+    var query = mail
+    query["pdmn"] = "akpu"
+    try session.secItemAdd(query, as: "mail")
+    #expect(statusOfReading(session) == 0)
+    try session.removePasscode(Secret(utf8: "1234"))
+    #expect(statusOfReading(session) == -25300)
+    #expect(status { () throws(SecItemError) in try session.secItemAdd(query, as: "mail") } == -25293)
+    try session.setPasscode(Secret(utf8: "5678"))
+    #expect(statusOfReading(session) == -25300)
+  }
+}
