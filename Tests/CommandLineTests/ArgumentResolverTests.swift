@@ -41,7 +41,8 @@ struct ArgumentResolverTests {
     #expect(try resolver.archive("family.backup") == .archive(path: "family.backup"))
     #expect(try resolver.archive("photos") == .archive(path: "photos"))
     #expect(try resolver.archive("-") == .standardInput)
-    #expect(status { _ = try resolver.archive("old-phone") } == .notFound)
+    #expect(status { _ = try resolver.archive("nothing") } == .notFound)
+    #expect(try resolver.archive("old-phone") == .device(name: "old-phone", folder: "/home/old-phone"))
     #expect(status { _ = try resolver.archive("") } == .usage)
   }
 

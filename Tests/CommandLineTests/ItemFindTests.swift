@@ -125,7 +125,10 @@ struct ItemFindTests {
     for (flags, beginning) in [
       ("--service wallet --reveal", "4929-0000-0000-0004"), ("--service wallet", "KIND"), ("--json --reveal", "{"),
     ] {
-      let outcome = try world.run("umask 0; keyhaul item find old-phone \(flags) -o out")
+      let unasked = try world.run("keyhaul item find old-phone \(flags) -o out")
+      #expect(unasked.status == 64)
+      #expect(unasked.errors.contains("replacing out needs to be confirmed"))
+      let outcome = try world.run("umask 0; keyhaul item find old-phone \(flags) -o out --yes")
       #expect(outcome.output == "")
       #expect(outcome.status == 0)
       let written = try String(contentsOf: world.home.appending(path: "out"), encoding: .utf8)

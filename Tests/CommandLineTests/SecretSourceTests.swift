@@ -68,6 +68,7 @@ struct SecretSourceTests {
       case .passcode: try PasscodeFlags.parse(flags).source(environment: [:])
       case .newPasscode: try NewPasscodeFlags.parse(flags).source(environment: [:])
       case .secret: try ItemSecretFlags.parse(flags).source(environment: [:])
+      case .newSecret: try NewItemSecretFlags.parse(flags).source(environment: [:])
       case .deviceKey: try #require(try OpeningOptions.parse(flags).deviceKeySource())
       }
     #expect(source == .file("x"))

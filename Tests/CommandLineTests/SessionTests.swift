@@ -18,7 +18,7 @@ struct SessionTests {
     #expect(try world.told == "note\ndetail\n")
   }
 
-  @Test("quiet leaves results, warnings and errors")
+  @Test("quiet leaves results and errors")
   func quiet() throws {
     let world = try TestSession(["-q"])
     try world.session.say("result")
@@ -27,7 +27,7 @@ struct SessionTests {
     let status = world.session.fail(CommandFailure(.locked, "locked"))
     #expect(status == .locked)
     #expect(try world.said == "result\n")
-    #expect(try world.told == "warning: careful\n  why: a reason\n  try: an action\nerror: locked\n")
+    #expect(try world.told == "error: locked\n")
   }
 
   @Test("under --json there is one document, and lines of JSON beside it")

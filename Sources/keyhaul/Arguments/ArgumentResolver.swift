@@ -52,12 +52,20 @@ struct ArgumentResolver {
     return .device(name: name, folder: folder)
   }
 
-  /// An archive to read. That it exists is checked, what it is is for its reader to say.
+  /// An archive to read. That it exists and is no device is checked, what it is is for its reader to say.
   func archive(_ argument: String) throws(CommandFailure) -> ResolvedArgument {
     guard !argument.isEmpty else { throw .usage("the archive's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }
-    guard content(argument) != .absent else { throw notFound("\(argument) does not exist", nil) }
-    return .archive(path: argument)
+    switch content(argument) {
+    case .file, .folder: return .archive(path: argument)
+    case .device: return .device(name: lastComponent(argument), folder: argument)
+    case .absent:
+      let folder = "\(home)/\(argument)"
+      if Self.isDeviceName(argument), content(folder) == .device { return .device(name: argument, folder: folder) }
+      throw CommandFailure(
+        .notFound, "\(argument) does not exist", why: "there is neither a file nor a folder of this name",
+        try: "check the path")
+    }
   }
 
   /// A device or an archive, where a verb takes either.

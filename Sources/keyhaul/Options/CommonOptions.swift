@@ -4,6 +4,7 @@ import ArgumentParser
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case text
   case json
+  case csv
 }
 
 extension ColourChoice: ExpressibleByArgument {}
@@ -38,11 +39,16 @@ struct CommonOptions: ParsableArguments {
   var yes = false
 
   var isJSON: Bool { json || format == .json }
+  var isCSV: Bool { format == .csv }
 
-  /// What cannot be meant together.
-  func check() throws(CommandFailure) {
-    if json, format == .text {
-      throw .usage("--json and --format text cannot go together", try: "one of them")
+  /// What cannot be meant together, and a form that the verb's result does not have.
+  func check(formats: [OutputFormat] = OutputFormat.allCases) throws(CommandFailure) {
+    if let format, !formats.contains(format) {
+      let known = Amounts.list(formats.map(\.rawValue), conjunction: "or")
+      throw .usage("the result is not made as \(format.rawValue)", why: "it is \(known)", try: "--format text")
+    }
+    if json, let format, format != .json {
+      throw .usage("--json and --format \(format.rawValue) cannot go together", try: "one of them")
     }
     if quiet, verbose > 0 {
       throw .usage("--quiet and --verbose cannot go together", try: "one of them")

@@ -17,22 +17,6 @@ struct ItemKindArgument: Equatable, Sendable, ExpressibleByArgument {
   static var allValueStrings: [String] { words.map(\.0) }
 }
 
-/// A kind of item that can be made from attributes and a secret alone.
-struct PasswordKindArgument: Equatable, Sendable, ExpressibleByArgument {
-  let kind: ItemKind
-
-  private static let words = ItemKindArgument.words.filter {
-    $0.1 == .genericPassword || $0.1 == .internetPassword
-  }
-
-  init?(argument: String) {
-    guard let match = Self.words.first(where: { $0.0 == argument }) else { return nil }
-    kind = match.1
-  }
-
-  static var allValueStrings: [String] { words.map(\.0) }
-}
-
 /// A protection class in a user's words, or by its code.
 struct ProtectionArgument: Equatable, Sendable, ExpressibleByArgument {
   let protection: ProtectionClass
@@ -90,6 +74,9 @@ struct ItemAttributeOptions: ParsableArguments {
 
   @Option(help: ArgumentHelp("The label.", valueName: "text"))
   var label: String?
+
+  @Option(help: ArgumentHelp("The application tag of a key.", valueName: "text"))
+  var applicationTag: String?
 
   @Option(help: ArgumentHelp("The access group.", valueName: "group"))
   var accessGroup: String?

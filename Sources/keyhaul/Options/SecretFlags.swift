@@ -8,12 +8,14 @@ enum NewPasswordName: SecretFamilyName { static let family = SecretFamily.newPas
 enum PasscodeName: SecretFamilyName { static let family = SecretFamily.passcode }
 enum NewPasscodeName: SecretFamilyName { static let family = SecretFamily.newPasscode }
 enum ItemSecretName: SecretFamilyName { static let family = SecretFamily.secret }
+enum NewItemSecretName: SecretFamilyName { static let family = SecretFamily.newSecret }
 
 typealias PasswordFlags = SecretFlags<PasswordName>
 typealias NewPasswordFlags = SecretFlags<NewPasswordName>
 typealias PasscodeFlags = SecretFlags<PasscodeName>
 typealias NewPasscodeFlags = SecretFlags<NewPasscodeName>
 typealias ItemSecretFlags = SecretFlags<ItemSecretName>
+typealias NewItemSecretFlags = SecretFlags<NewItemSecretName>
 
 /// Where a secret comes from: a file, a descriptor or a command, never an argument.
 struct SecretFlags<Name: SecretFamilyName>: ParsableArguments {

@@ -8,15 +8,17 @@ extension CommandFailure {
   func lines(style: TextStyle, showsCode: Bool) -> [String] {
     let columns = max(40, min(style.width, Self.widestText))
     var lines: [String] = []
-    func add(_ label: String, _ text: String, _ colour: Colour?) {
-      let wrapped = WordWrap.lines(of: style.adapted(HostileText.shown(text)), columns: columns - label.count)
+    func add(_ label: String, _ text: String, _ colour: Colour?, keepingEscapes: Bool = false) {
+      let shown = HostileText.shown(text, keepingEscapes: keepingEscapes)
+      let wrapped = WordWrap.lines(of: style.adapted(shown), columns: columns - label.count)
       for (index, line) in wrapped.enumerated() {
         let head = index == 0 ? label : String(repeating: " ", count: label.count)
         lines.append((index == 0 ? style.painted(head, colour) : head) + line)
       }
     }
     add("error: ", showsCode ? "\(message) (exit code \(status.code), \(status.id))" : message, .red)
-    if let why { add("  why: ", why, .faint) }
+    // The library's reasons have the names in them escaped already.
+    if let why { add("  why: ", why, .faint, keepingEscapes: true) }
     if let advice { add("  try: ", advice, .faint) }
     return lines
   }

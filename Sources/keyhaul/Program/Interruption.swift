@@ -14,15 +14,18 @@ import Synchronization
 /// steps; system calls that wait come back with `EINTR`.
 enum Interruption {
   private static let received = Atomic<Int32>(0)
+  private static let mayLeaveAtOnce = Atomic<Bool>(false)
   /// The terminal's settings while a prompt has switched its echo off; the handler may read it at any moment.
   private static let savedTerminal = SavedTerminal()
 
   /// Takes over SIGINT, SIGTERM and SIGHUP, except where the parent wants them ignored (`nohup`, jobs in the background),
-  /// and turns a closed pipe into an error of the write.
+  /// and turns a closed pipe and a file over the shell's size limit into errors of the write.
   static func install() {
     _ = received.load(ordering: .relaxed)
+    _ = mayLeaveAtOnce.load(ordering: .relaxed)
     _ = savedTerminal
     signal(SIGPIPE, SIG_IGN)
+    signal(SIGXFSZ, SIG_IGN)
     for number in [SIGINT, SIGTERM, SIGHUP] {
       var current = sigaction()
       guard sigaction(number, nil, &current) == 0 else { continue }
@@ -50,6 +53,15 @@ enum Interruption {
     CommandFailure(.signal(number), "stopped by \(number == SIGINT ? "Ctrl-C" : "signal \(number)")", why: state)
   }
 
+  /// Work that only waits for somebody else's bytes and has changed nothing: there the first signal leaves at once.
+  static func leavingAtOnce<Value: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    mayLeaveAtOnce.store(true, ordering: .releasing)
+    defer { mayLeaveAtOnce.store(false, ordering: .releasing) }
+    return try body()
+  }
+
   /// Remembers how a terminal was, so that leaving in haste puts it back.
   static func willChangeTerminal(_ descriptor: Int32, from settings: termios) {
     savedTerminal.save(settings, of: descriptor)
@@ -60,7 +72,7 @@ enum Interruption {
   private static func handle(_ number: Int32) {
     // Nothing but calls that POSIX allows in a signal handler.
     let isFirst = received.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing).exchanged
-    if isFirst { return }
+    if isFirst, !mayLeaveAtOnce.load(ordering: .acquiring) { return }
     savedTerminal.restore()
     _exit(128 &+ number)
   }

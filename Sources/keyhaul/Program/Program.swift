@@ -83,7 +83,7 @@ struct Program {
   private func run(_ verb: any RunnableVerb) -> CommandStatus {
     let session = Session(common: verb.common, environment: environment)
     do {
-      try verb.common.check()
+      try verb.common.check(formats: type(of: verb).formats)
       let status = try verb.perform(in: session)
       try session.flush()
       return status

@@ -15,7 +15,9 @@ extension Session {
     switch try resolver().archive(argument) {
     case .standardInput:
       try claimStandardInput(for: "the archive")
-      return try openArchive(.stream(descriptor: 0), name: "standard input")
+      return try Interruption.leavingAtOnce { () throws(CommandFailure) in
+        try openArchive(.stream(descriptor: 0), name: "standard input")
+      }
     case .archive(let path): return try openArchive(.path(path), name: argument)
     case .device(let name, _):
       throw .usage("\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(name) -o ARCHIVE")
@@ -37,6 +39,19 @@ extension Session {
     _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
     accepting options: RoundLimitOptions
   ) throws(CommandFailure) -> OpenedArchive {
+    let opened = try unlockIfPresent(named, flags, deviceKey: deviceKey, accepting: options)
+    guard let opened else {
+      let error = BackupArchiveError(.noKeychain, "the manifest database lists no keychain file")
+      throw CommandFailure(archive: error, name: named.name)
+    }
+    return opened
+  }
+
+  /// The same, but `nil` for a backup in which no keychain was stored.
+  func unlockIfPresent(
+    _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
+    accepting options: RoundLimitOptions
+  ) throws(CommandFailure) -> OpenedArchive? {
     let limit = options.maxRounds?.value ?? RoundLimit.standard
     do throws(MigrationError) {
       try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
@@ -57,17 +72,34 @@ extension Session {
 
   private func unlock(
     _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
-  ) throws(CommandFailure) -> OpenedArchive {
+  ) throws(CommandFailure) -> OpenedArchive? {
+    let start = ContinuousClock.now
     do throws(MigrationError) {
       let opened = try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(MigrationError) in
         try OpenedArchive(
           named.archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
       }
-      for note in opened.notes { detail("\(named.name): \(note)") }
+      tellDetails(of: opened, name: named.name, since: start)
       return opened
     } catch {
+      if (error.underlying as? BackupArchiveError)?.code == .noKeychain { return nil }
       try Interruption.check()
       throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
+  /// What `-v` and `-vv` say of an archive that was unlocked.
+  private func tellDetails(of opened: OpenedArchive, name: String, since start: ContinuousClock.Instant) {
+    for note in opened.notes { detail("\(HostileText.shown(name)): \(note)") }
+    let readable = opened.items.count { $0.item != nil }
+    let seconds = start.duration(to: .now) / .seconds(1)
+    detail("\(HostileText.shown(name)): \(readable) of \(Amounts.count(opened.items.count, "item")) open here")
+    detail("  \(opened.archive.digest)", level: 2)
+    detail("  unlocked and tried in \(Int(seconds * 1000)) ms", level: 2)
+    for item in opened.items {
+      guard let blob = item.blob else { continue }
+      let place = "\(Amounts.bytes(blob.byteCount)) at \(Amounts.grouped(blob.offset))"
+      detail("  item \(item.index): \(place), \(ItemText.protection(item.protection))", level: 2)
     }
   }
 

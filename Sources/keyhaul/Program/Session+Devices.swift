@@ -4,7 +4,9 @@ import VirtualDevice
 
 extension Session {
   /// The home folder's devices, made for this program's clock, randomness and file system.
-  func deviceHome() throws(CommandFailure) -> DeviceHome { DeviceHome(path: try homeFolder()) }
+  func deviceHome() throws(CommandFailure) -> DeviceHome {
+    DeviceHome(path: try homeFolder(), environment: .interruptible)
+  }
 
   /// A device that must exist.
   ///
@@ -16,7 +18,8 @@ extension Session {
     }
     do throws(VirtualDeviceError) {
       let isPath = argument.contains("/") && !argument.hasPrefix("device:")
-      let (home, deviceName) = try DeviceHome.locate(isPath ? folder : name, home: DeviceHome(path: home))
+      let (home, deviceName) = try DeviceHome.locate(
+        isPath ? folder : name, home: DeviceHome(path: home, environment: .interruptible))
       return try home.device(deviceName)
     } catch {
       throw CommandFailure(error, device: name)
@@ -35,14 +38,26 @@ extension Session {
     do throws(VirtualDeviceError) {
       session = try device.openSession(access, verb: verb, wait: wait.duration)
     } catch {
+      try Interruption.check()
       throw CommandFailure(error, device: device.name.text)
     }
     defer { session.end() }
+    try Interruption.check()
     do {
       return try body(session)
     } catch let error as VirtualDeviceError {
       throw CommandFailure(error, device: device.name.text)
     }
+  }
+}
+
+extension DeviceEnvironment {
+  /// The system's, but that Ctrl-C ends a wait for a device in use.
+  static var interruptible: DeviceEnvironment {
+    DeviceEnvironment(
+      clock: DeviceClock(
+        now: DeviceClock.system.now,
+        sleep: { duration in if Interruption.pending == nil { DeviceClock.system.sleep(duration) } }))
   }
 }
 

@@ -4,6 +4,12 @@ import ArgumentParser
 protocol Verb: ParsableCommand {
   static var screen: HelpScreen { get }
   var common: CommonOptions { get }
+  /// The forms that its result has.
+  static var formats: [OutputFormat] { get }
+}
+
+extension Verb {
+  static var formats: [OutputFormat] { [.text, .json] }
 }
 
 /// A verb that can be run, and so can stand in the root command's list.

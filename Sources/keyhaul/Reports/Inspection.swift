@@ -32,22 +32,24 @@ struct Inspection {
   }
 
   /// Some items neither open nor stay closed by a rule.
-  var isPartlyUnreadable: Bool {
-    opened?.items.contains { item in
+  var isPartlyUnreadable: Bool { unreadableCount > 0 || (missing ?? 0) > 0 }
+
+  private var unreadableCount: Int {
+    opened?.items.count { item in
       switch item.opening {
       case .opened, .failed(.hardwareMissing): false
       case .failed: true
       }
-    } ?? false
+    } ?? 0
   }
 
   // MARK: Text
 
-  func lines(_ part: Inspect.Part?, width: Int) -> [String] {
+  func lines(_ part: Inspect.Part?, style: TextStyle) -> [String] {
     switch part {
-    case .keybag?: keybagLines
-    case .list?: itemLines
-    case nil: overview(width: width)
+    case .keybag?: keybagLines(style)
+    case .list?: itemLines(style)
+    case nil: overview(width: style.width)
     }
   }
 
@@ -64,7 +66,7 @@ struct Inspection {
       (HostileText.shown(name), "\(made)\(maker) · \(state) · \(size)"),
       (
         "keybag",
-        "version \(archive.keybag.version.map(String.init) ?? "?"), \(Amounts.count(classes, "class key")) · \(roundsText)"
+        "version \(archive.keybag.version.map(String.init) ?? "?"), backup, \(Amounts.count(classes, "class key")) · \(roundsText)"
       ),
       ("keychain", keychainText),
     ]
@@ -75,6 +77,11 @@ struct Inspection {
     var lines = rows.flatMap { row in
       WordWrap.labelled(
         DisplayWidth.padded(row.0, columns: label) + " ", HostileText.shown(row.1), columns: max(width, label + 40))
+    }
+    let unreadable = unreadableCount
+    if unreadable > 0 {
+      lines.append(
+        "\(Amounts.count(unreadable, "item")) cannot be read in this copy; --list shows which.")
     }
     if archive.isEncrypted, opened == nil, archive.hasKeychain {
       lines.append("Add --password-file to see what is in it.")
@@ -93,10 +100,10 @@ struct Inspection {
     guard archive.hasKeychain else { return "none in this backup" }
     let maker = archive.device.name ?? "the device that made it"
     guard archive.isEncrypted else {
-      return "present. Without a password it goes back to \(maker) alone, to no other device."
+      return "present. The backup has no password, so all of it goes back to \(maker) and to no other device."
     }
-    let seal = opened == nil ? "present, sealed. With" : "present. With"
-    return "\(seal) the password it can go to any device; items of this device only, just back to \(maker)."
+    let seal = opened == nil ? "present, sealed" : "present"
+    return "\(seal). With the password its items can go to any device, those of \"this device\" only back to \(maker)."
   }
 
   private func itemsText(_ contents: ArchiveContents) -> String {
@@ -107,7 +114,7 @@ struct Inspection {
       + "\(Amounts.grouped(contents.migratable)) any device, \(Amounts.grouped(contents.thisDeviceOnly)) this device only"
   }
 
-  private var keybagLines: [String] {
+  private func keybagLines(_ style: TextStyle) -> [String] {
     let keybag = archive.keybag
     let head = [
       "uuid      \(keybag.uuidText ?? "none")", "version   \(keybag.version.map(String.init) ?? "none")",
@@ -122,7 +129,7 @@ struct Inspection {
         record.keyType == .curve25519 ? "Curve25519" : "AES",
       ])
     }
-    return head + table.lines(style: TextStyle.plain)
+    return head + table.lines(style: style)
   }
 
   private static func protects(_ keyClass: KeyClass?) -> String {
@@ -138,7 +145,7 @@ struct Inspection {
     return known.isEmpty ? "nothing" : known.joined(separator: " and ")
   }
 
-  private var itemLines: [String] {
+  private func itemLines(_ style: TextStyle) -> [String] {
     guard let opened else { return ["The archive holds no keychain."] }
     var table = Table([
       .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true), .init("PROTECTION"),
@@ -148,10 +155,10 @@ struct Inspection {
       let name = item.item.map { ItemText.name(ItemIdentity($0)) } ?? "(sealed)"
       table.add([
         String(item.index), ItemText.kind(item.kind), name, ItemText.protection(item.protection),
-        item.item == nil ? item.stateText : "readable",
+        item.item == nil ? item.stateText(isEncrypted: archive.isEncrypted) : "readable",
       ])
     }
-    return table.lines(style: TextStyle.plain)
+    return table.lines(style: style)
   }
 
   // MARK: JSON
@@ -201,9 +208,11 @@ struct Inspection {
 
 extension ArchivedItem {
   /// In a word why an item does not open here.
-  fileprivate var stateText: String {
+  fileprivate func stateText(isEncrypted: Bool) -> String {
     switch opening {
     case .opened: "readable"
+    case .failed(.hardwareMissing) where !isEncrypted && protection?.isThisDeviceOnly == false:
+      Reason.backupNotEncrypted.rawValue
     case .failed(.hardwareMissing): Reason.deviceBound.rawValue
     case .failed(.noClassKey), .failed(.classKeyDamaged): Reason.noClassKey.rawValue
     case .failed(.keyUnwrapFailed), .failed(.tagMismatch): Reason.tagMismatch.rawValue

@@ -11,12 +11,12 @@ enum ItemFailure {
     let protection = item.protection ?? .whenUnlocked
     switch code(of: error) {
     case .duplicateItem:
-      let same = item.kind == .internetPassword ? "server, account, protocol, port, path" : "service, account"
+      let same = identifyingWords(of: item.kind)
       return CommandFailure(
         .failed, "\(device) has this item already",
         why:
           "\(ItemText.nounWithArticle(item.kind)) with the same \(same) and access group is there (errSecDuplicateItem, -25299)",
-        try: "another --account, or look at it with \"keyhaul item find \(device)\"")
+        try: "\(otherName(of: item.kind)), or look at it with \"keyhaul item find \(device)\"")
     case .interactionNotAllowed:
       return CommandFailure(
         .locked, "\(device) is locked, so the item cannot be sealed",
@@ -29,6 +29,52 @@ enum ItemFailure {
         try: "keyhaul device passcode set \(device), or another --protection")
     default:
       return other(error, "cannot add the item to \(device)", device: device)
+    }
+  }
+
+  /// Why items could not be changed or deleted.
+  ///
+  /// - Parameter verb: "change" or "delete".
+  static func changing(_ error: VirtualDeviceError, _ verb: String, on held: DeviceSession) -> CommandFailure {
+    let device = held.name
+    switch code(of: error) {
+    case .duplicateItem:
+      return CommandFailure(
+        .failed, "an item would become one that \(device) has already",
+        why: "\(error.reason) (errSecDuplicateItem, -25299); nothing was changed", try: "fewer items, or another value")
+    case .interactionNotAllowed: return locked(verb, on: held)
+    case .authFailed:
+      return CommandFailure(
+        .failed, "\(device) has no passcode, and the items would need one",
+        why:
+          "the key for \"\(ProtectionClass.whenPasscodeSetThisDeviceOnly.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
+        try: "keyhaul device passcode set \(device), or another --new-protection")
+    default:
+      return other(error, "cannot \(verb) items of \(device)", device: device)
+    }
+  }
+
+  static func locked(_ verb: String, on held: DeviceSession) -> CommandFailure {
+    CommandFailure(
+      .locked, "\(held.name) is locked, so not all that matches can be \(verb)d", why: lockedItems(of: held),
+      try: "keyhaul device unlock \(held.name)")
+  }
+
+  /// What, besides the access group, makes an item the one it is. Source: Apple `SecItemSchema.c` (flag P).
+  private static func identifyingWords(of kind: ItemKind) -> String {
+    switch kind {
+    case .genericPassword: "service, account"
+    case .internetPassword: "server, account, protocol, port, path"
+    case .certificate: "issuer, serial number"
+    case .key: "public key, half, application tag"
+    }
+  }
+
+  private static func otherName(of kind: ItemKind) -> String {
+    switch kind {
+    case .genericPassword, .internetPassword: "another --account"
+    case .certificate: "another --access-group"
+    case .key: "another --application-tag"
     }
   }
 

@@ -7,6 +7,13 @@ enum ItemRow {
   case item(StoredItem)
   case unreadable(KeychainRow)
 
+  init(_ row: KeychainRow) {
+    switch row.content {
+    case .item(let item): self = .item(StoredItem(summary: row.summary, item: item))
+    case .fault: self = .unreadable(row)
+    }
+  }
+
   /// In the order of the kinds, then of the rows: as a backup numbers them.
   static func all(of found: FoundItems) -> [ItemRow] {
     let rows = found.items.map(ItemRow.item) + found.undecodable.map(ItemRow.unreadable)
@@ -26,6 +33,12 @@ enum ItemRow {
   }
 
   var stored: StoredItem? { if case .item(let stored) = self { stored } else { nil } }
+
+  /// Whether a key that is not in memory now keeps it from being read.
+  var isLocked: Bool {
+    guard case .unreadable(let row) = self, let fault = row.fault else { return false }
+    return !fault.isPermanent
+  }
 
   /// What a person knows it by. Hostile.
   var identity: ItemIdentity {

@@ -29,12 +29,13 @@ enum ItemTable {
   }
 
   private static func name(of row: ItemRow) -> String {
-    guard row.stored != nil else { return "(cannot be read)" }
+    guard let stored = row.stored else { return "(cannot be read)" }
     let identity = row.identity
     return switch row.summary.kind {
     case .genericPassword: identity.service ?? ""
     case .internetPassword: identity.server ?? ""
-    case .certificate, .key: identity.label ?? ""
+    case .certificate: identity.label ?? ""
+    case .key: ItemMaterial.name(of: stored.item)
     }
   }
 }

@@ -1,4 +1,5 @@
 import KeychainFormats
+import KeychainStore
 import Migration
 
 /// How an item is named in a line of text: its kind in a word, and what a person knows it by.
@@ -34,6 +35,11 @@ enum ItemText {
     if !known.isEmpty { return known.joined(separator: " · ") }
     if let label = identity.label, !label.isEmpty { return label }
     return identity.accessGroup.map { "(unnamed, \($0))" } ?? "(sealed)"
+  }
+
+  /// "generic password "chat.example · anna"", in one line that is safe to show.
+  static func line(of row: ItemRow) -> String {
+    "\(noun(row.summary.kind)) \"\(HostileText.shown(name(row.identity), columns: 80))\""
   }
 
   /// The protection class in words, or a dash where it is not known.

@@ -73,7 +73,8 @@ struct PlanReport {
       "  \(made)\(sourceDevice) · \(backup.isEncrypted ? "encrypted" : "no password") · "
         + Amounts.count(plan.decisions.count, "item"),
       "  \(target.name): \(state), passcode \(target.isPasscodeSet ? "set" : "not set"), "
-        + "\(Amounts.count(target.itemCount, "item")) · existing items: \(policy)",
+        + Amounts.count(target.itemCount, "item"),
+      "  existing items: \(policy)",
     ]
   }
 

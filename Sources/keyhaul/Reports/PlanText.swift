@@ -29,14 +29,33 @@ struct PlanText {
     var lines = removedLines(style)
     lines += migratingLines(style)
     for reason in Reason.allCases where !reason.isDamage { lines += stayingLines(reason, style) }
+    if plan.decisions.contains(where: Self.isSealed) {
+      lines += WordWrap.lines(
+        of: "A sealed item's name is sealed too; its number is its place in the backup.", columns: style.width)
+      lines.append("")
+    }
     for reason in Reason.allCases where reason.isDamage { lines += unreadableLines(reason, style) }
-    lines.append(summaryLine)
-    return lines
+    return lines + WordWrap.lines(of: summaryLine, columns: style.width)
   }
 
   /// What the symbols mean, as far as they occur.
   var legend: String {
-    "  + new    ~ replaces an older one    = already there    < stays behind    ! cannot be read"
+    let summary = plan.summary
+    let there = summary.byChange[.identical, default: 0] + summary.byChange[.keepsExisting, default: 0]
+    let meanings = [
+      ("- removed", summary.removed), ("+ new", summary.byChange[.new, default: 0]),
+      ("~ replaces", summary.byChange[.replaces, default: 0]), ("= already there", there),
+      ("< stays behind", summary.staysBehind), ("! cannot be read", summary.unreadable),
+    ]
+    return "  " + meanings.filter { $0.1 > 0 }.map(\.0).joined(separator: "    ")
+  }
+
+  private static func isSealed(_ decision: MigrationPlan.Decision) -> Bool {
+    if case .staysBehind = decision.outcome {
+      decision.identity == ItemIdentity(sealed: decision.identity.kind)
+    } else {
+      false
+    }
   }
 
   /// "12 will migrate (10 new, 1 replaces, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
@@ -78,16 +97,16 @@ struct PlanText {
     guard !rows.isEmpty else { return [] }
     let (fact, advice) = sentences(for: reason)
     return group(
-      "Stays behind (\(Amounts.grouped(rows.count)))  \(reason.rawValue): \(fact)", rows, style, colour: .yellow,
-      advice: advice)
+      "Stays behind (\(Amounts.grouped(rows.count)))", because: "\(reason.rawValue): \(fact)", rows, style,
+      colour: .yellow, advice: advice)
   }
 
   private func unreadableLines(_ reason: Reason, _ style: TextStyle) -> [String] {
     let rows = plan.decisions.filter { $0.outcome == .unreadable(reason) }.map { row($0, symbol: "!") }
     guard !rows.isEmpty else { return [] }
     return group(
-      "Cannot be read (\(Amounts.grouped(rows.count)))  \(reason.rawValue): \(reason.explanation.headline)", rows,
-      style, colour: .red, advice: reason.explanation.action)
+      "Cannot be read (\(Amounts.grouped(rows.count)))", because: "\(reason.rawValue): \(reason.explanation.headline)",
+      rows, style, colour: .red, advice: reason.explanation.action)
   }
 
   /// The fact behind a group and what to do about it, with the devices' names where they say more.
@@ -108,7 +127,6 @@ struct PlanText {
   }
 
   private func row(_ decision: MigrationPlan.Decision, symbol: String) -> Row {
-    let isLost = if case .unreadable = decision.outcome { true } else { false }
     var remark = ""
     if let detail = decision.detail {
       switch decision.outcome {
@@ -117,10 +135,16 @@ struct PlanText {
       case .staysBehind: remark = ""
       }
     }
-    let isSealed = isLost || decision.identity == ItemIdentity(sealed: decision.identity.kind)
-    let name = isSealed ? "(sealed, item \(decision.index))" : ItemText.name(decision.identity)
+    let name =
+      if case .unreadable = decision.outcome {
+        "(sealed)"
+      } else if Self.isSealed(decision) {
+        "(sealed, item \(decision.index))"
+      } else {
+        ItemText.name(decision.identity)
+      }
     return Row(
-      symbol: symbol, kind: decision.identity.kind, name: isLost ? "(sealed)" : name,
+      symbol: symbol, kind: decision.identity.kind, name: name,
       protection: ItemText.protection(decision.protection), remark: remark)
   }
 
@@ -133,11 +157,15 @@ struct PlanText {
   }
 
   private func group(
-    _ title: String, _ rows: [Row], _ style: TextStyle, colour: Colour, advice: String?
+    _ title: String, because reason: String? = nil, _ rows: [Row], _ style: TextStyle, colour: Colour, advice: String?
   ) -> [String] {
     let shown = showsAll ? rows[...] : rows.prefix(Self.shortGroup)
-    var lines = WordWrap.lines(of: style.adapted(HostileText.shown(title)), columns: style.width)
-    lines = lines.enumerated().map { $0.offset == 0 ? style.painted($0.element, colour) : "  " + $0.element }
+    let head = style.adapted(HostileText.shown(title))
+    var lines = [head]
+    if let reason {
+      lines = WordWrap.labelled(head + "  ", style.adapted(HostileText.shown(reason)), columns: style.width)
+    }
+    if let first = lines.first { lines[0] = style.painted(first, colour) }
     let protectionWidth = shown.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
     let fixed = 4 + 11 + 2 + 2 + protectionWidth
     let widest = shown.map { DisplayWidth.columns(of: HostileText.shown($0.name)) }.max() ?? 0

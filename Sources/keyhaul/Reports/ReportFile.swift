@@ -10,6 +10,7 @@
 enum ReportFile {
   /// Writes beside the target, syncs, and renames. The file is readable by its owner alone: it names accounts.
   static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
+    try requireRegularFile(path)
     let temporary = "\(path).\(getpid()).tmp"
     let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw failure(path, .last) }
@@ -25,6 +26,15 @@ enum ReportFile {
     guard let written else { return }
     unlink(temporary)
     throw failure(path, written)
+  }
+
+  /// Refuses a pipe or a device: renaming over it would take its place instead of writing to it.
+  static func requireRegularFile(_ path: String) throws(CommandFailure) {
+    var standing = stat()
+    guard stat(path, &standing) == 0, standing.st_mode & S_IFMT != S_IFREG else { return }
+    throw CommandFailure(
+      .failed, "could not write \(path)", why: "it is not a regular file",
+      try: "another name after -o, or -o - for standard output")
   }
 
   /// Refuses an output that is one of the inputs, by whatever name.
@@ -55,6 +65,15 @@ extension Session {
     let text = document.text() + "\n"
     guard let path, path != "-" else { return try writeRaw(Array(text.utf8)) }
     try ReportFile.write(Array(text.utf8), to: path)
+  }
+
+  /// Before a report is written: it must not take the place of what is read, and a file that stands there only goes
+  /// after a yes.
+  func prepareOutput(_ output: String, inputs: [String?]) throws(CommandFailure) {
+    try ReportFile.check(output, differsFrom: inputs.compactMap(\.self))
+    try ReportFile.requireRegularFile(output)
+    guard access(output, F_OK) == 0 else { return }
+    try confirm("Replace \(output)?", refusal: "replacing \(output)")
   }
 
   /// Refuses to show bytes on a terminal that are not meant for eyes.

@@ -65,10 +65,10 @@ enum SecretCommand {
     posix_spawn_file_actions_adddup2(&actions, output, 1)
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // We ignore SIGPIPE; the command expects what every program expects.
+    // We ignore these two; the command expects what every program expects.
     var defaults = sigset_t()
     sigemptyset(&defaults)
-    sigaddset(&defaults, SIGPIPE)
+    for number in [SIGPIPE, SIGXFSZ] { sigaddset(&defaults, number) }
     posix_spawnattr_setsigdefault(&attributes, &defaults)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
 
@@ -84,6 +84,7 @@ enum SecretCommand {
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0 {
       guard errno == EINTR else { return 0xFF00 }
+      if Interruption.pending != nil { kill(child, SIGTERM) }
     }
     return status
   }

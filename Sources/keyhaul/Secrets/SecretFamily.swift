@@ -6,6 +6,7 @@ enum SecretFamily: String, CaseIterable, Sendable {
   case passcode
   case newPasscode = "new-passcode"
   case secret
+  case newSecret = "new-secret"
   case deviceKey = "device-key"
 
   /// What flags start with, after the two hyphens.
@@ -18,7 +19,7 @@ enum SecretFamily: String, CaseIterable, Sendable {
   var hasEnvironment: Bool { self == .password }
 
   /// Bytes of an item are kept as they are; what a person types or saves ends in a newline that is not meant.
-  var isTakenAsItIs: Bool { self == .secret || self == .deviceKey }
+  var isTakenAsItIs: Bool { self == .secret || self == .newSecret || self == .deviceKey }
 
   /// "--password-file, --password-fd or --password-command"
   var flags: String {

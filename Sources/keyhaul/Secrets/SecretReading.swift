@@ -33,10 +33,14 @@ extension Session {
   }
 
   /// Gets the secret of an item, bytes as they are; a line that is typed comes without its newline.
-  func itemSecret(_ flags: ItemSecretFlags, of subject: String) throws(CommandFailure) -> SensitiveBytes {
+  ///
+  /// - Parameter isPublic: Whether everybody may read it, as a certificate.
+  func itemSecret<Name>(
+    _ flags: SecretFlags<Name>, of subject: String, isPublic: Bool = false
+  ) throws(CommandFailure) -> SensitiveBytes {
     let source = try flags.source(environment: environment)
     guard source == .prompt else {
-      return try read(source, family: flags.family, subject: subject).sensitiveBytes()
+      return try read(source, family: flags.family, subject: subject, isPublic: isPublic).sensitiveBytes()
     }
     let typed = try terminal(for: flags.family, of: subject).secret(promptText("Secret of \(subject)"))
     return typed.withBytes { SensitiveBytes(copying: $0) }
@@ -109,7 +113,7 @@ extension Session {
   // MARK: Files, descriptors, commands
 
   private func read(
-    _ source: SecretSource, family: SecretFamily, subject: String
+    _ source: SecretSource, family: SecretFamily, subject: String, isPublic: Bool = false
   ) throws(CommandFailure) -> WipedBuffer {
     switch source {
     case .descriptor(let number):
@@ -118,7 +122,7 @@ extension Session {
       try claimStandardInput(for: "the \(family.noun)")
       return try drain(0, name: "standard input", family: family, of: subject)
     case .file(let path):
-      return try readFile(path, family: family, subject: subject)
+      return try readFile(path, family: family, subject: subject, isPublic: isPublic)
     case .command(let command):
       return try SecretCommand.output(of: command, family: family, subject: subject)
     case .prompt:
@@ -126,13 +130,16 @@ extension Session {
     }
   }
 
-  private func readFile(_ path: String, family: SecretFamily, subject: String) throws(CommandFailure) -> WipedBuffer {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+  private func readFile(
+    _ path: String, family: SecretFamily, subject: String, isPublic: Bool
+  ) throws(CommandFailure) -> WipedBuffer {
+    // A pipe with a name waits here for whoever fills it.
+    let descriptor = Interruption.leavingAtOnce { open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) }
     guard descriptor >= 0 else { throw Self.unreadable(path, .last, family: family, of: subject) }
     defer { close(descriptor) }
     var status = stat()
     // S_IFMT, S_IFREG and the read bits of group and others, as POSIX numbers them.
-    if fstat(descriptor, &status) == 0, status.st_mode & 0o170000 == 0o100000, status.st_mode & 0o044 != 0 {
+    if !isPublic, fstat(descriptor, &status) == 0, status.st_mode & 0o170000 == 0o100000, status.st_mode & 0o044 != 0 {
       warn("\(path) can be read by others", why: "it holds the \(family.noun) of \(subject)", try: "chmod 600 \(path)")
     }
     return try drain(descriptor, name: path, family: family, of: subject)

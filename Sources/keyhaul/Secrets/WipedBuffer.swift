@@ -43,7 +43,9 @@ final class WipedBuffer {
   func readOnce(from descriptor: Int32) throws(SystemError) -> Outcome {
     var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     // A descriptor that cannot be waited for answers at once, and the read says why.
-    if poll(&ready, 1, Self.patience) == 0 { return .nothingYet }
+    let waited = poll(&ready, 1, Self.patience)
+    // After a signal nothing may be read: the read would wait for what the caller no longer wants.
+    if waited == 0 || (waited < 0 && errno == EINTR) { return .nothingYet }
     if count == storage.count { grow() }
     let room = UnsafeMutableRawBufferPointer(rebasing: storage[count...])
     let received = read(descriptor, room.baseAddress, room.count)

@@ -4,14 +4,17 @@
 /// Everything that is not plainly visible is spelled `\u{202E}`; machine-readable output keeps names whole.
 enum HostileText {
   /// The name with everything escaped that a terminal would act on or not show.
-  static func shown(_ text: String) -> String {
+  ///
+  /// - Parameter keepingEscapes: Leaves what is spelled `\u{202E}` already as it is: for a sentence in which names were
+  ///   escaped before, where escaping the escapes would only make them unreadable.
+  static func shown(_ text: String, keepingEscapes: Bool = false) -> String {
     guard !text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else { return text }
     var result = ""
     var previous: Unicode.Scalar?
     let scalars = text.unicodeScalars
     for index in scalars.indices {
       let scalar = scalars[index]
-      if scalar == "\\", scalars[scalars.index(after: index)...].starts(with: "u{".unicodeScalars) {
+      if !keepingEscapes, scalar == "\\", scalars[scalars.index(after: index)...].starts(with: "u{".unicodeScalars) {
         result += escape(scalar)
       } else if isHarmless(scalar, after: previous) {
         result.unicodeScalars.append(scalar)

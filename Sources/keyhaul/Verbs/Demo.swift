@@ -125,6 +125,8 @@ private final class DemoFolder {
   }
 
   var farewell: String {
-    isKept ? "Everything is in \(path); --home \(path)/devices finds the devices." : "Nothing was left behind."
+    isKept
+      ? "Everything is in \(path); --home \(path)/devices finds the devices."
+      : "The demo's files are gone; nothing of it is left on this machine."
   }
 }

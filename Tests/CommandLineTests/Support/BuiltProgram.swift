@@ -93,7 +93,14 @@ struct BuiltProgram {
     if terminal != nil { posix_spawn_file_actions_addclose(&actions, 3) }
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    posix_spawnattr_setflags(&attributes, Self.startsSession)
+    // The threads that tests run on have signals blocked; a program from a shell has not.
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    sigaddset(&signals, SIGINT)
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    posix_spawnattr_setflags(
+      &attributes, Self.startsSession | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
 
     // Changing the folder is not a thing that every system can do while it starts a program.
     let shell = ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, home.path, command]

@@ -1,4 +1,5 @@
 import ArgumentParser
+import DataProtection
 import KeychainFormats
 import KeychainStore
 import Migration
@@ -12,18 +13,21 @@ struct ItemAdd: RunnableVerb {
     examples: [
       "keyhaul item add old-phone --service chat.example --account anna",
       "keyhaul item add old-phone --kind internet --server imap.example.org --account anna --secret-file -",
+      "keyhaul item add old-phone --kind certificate --secret-file mail.pem",
+      "keyhaul item add old-phone --kind key --label mail --secret-file mail.key",
     ],
     flags: [
-      ("--kind KIND", "generic or internet (default generic)"),
+      ("--kind KIND", "generic, internet, certificate or key (default generic)"),
       ("--account, --service, --server", "what the item is for"),
       ("--protection CLASS", "when-unlocked, after-first-unlock, always; with -this-device; passcode-only"),
-      ("--secret-file PATH", "read the secret, bytes as they are; - is standard input"), HelpScreen.dryRunFlag,
+      ("--secret-file PATH", "read the secret, or a certificate or key in PEM or DER; - is standard input"),
+      HelpScreen.dryRunFlag,
     ])
   static let configuration = described(as: "add")
 
   @Argument(help: "The device.") var device: String
-  @Option(help: ArgumentHelp("generic or internet (default generic).", valueName: "kind"))
-  var kind: PasswordKindArgument?
+  @Option(help: ArgumentHelp("generic, internet, certificate or key (default generic).", valueName: "kind"))
+  var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup(title: "The secret") var secret: ItemSecretFlags
   @OptionGroup var dryRun: DryRunOptions
@@ -31,10 +35,10 @@ struct ItemAdd: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    var item = try described()
-    let name = ItemText.name(ItemIdentity(item))
+    let described = try described()
     let deviceName = try session.virtualDevice(device).name.text
-    item.secret = try session.itemSecret(secret, of: name)
+    let item = try complete(described, in: session)
+    let name = ItemMaterial.name(of: item)
     let (stored, document) = try session.withDevice(device, .writing, verb: "keyhaul item add", wait: wait.wait) {
       held in
       let stored = try add(item, on: held)
@@ -52,11 +56,12 @@ struct ItemAdd: RunnableVerb {
 
   /// The item without its secret.
   private func described() throws(CommandFailure) -> KeychainItem {
-    guard attributes.hasName else {
+    let kind = kind?.kind ?? .genericPassword
+    let isPassword = kind == .genericPassword || kind == .internetPassword
+    guard attributes.hasName || !isPassword else {
       throw .usage(
         "the item has no name", why: "nobody could tell it from another", try: "--service NAME --account NAME")
     }
-    let kind = kind?.kind ?? .genericPassword
     var item = KeychainItem(kind: kind, attributes: try attributes.attributes(of: kind))
     if let group = attributes.accessGroup { item[.accessGroup] = .string(group) }
     if attributes.sync { item[.synchronizable] = .integer(1) }
@@ -69,6 +74,20 @@ struct ItemAdd: RunnableVerb {
       }
       item[.accessControl] = .dictionary(AccessConstraint.operations(constraints))
     }
+    return item
+  }
+
+  /// The item with its secret, and with what a certificate or key says of itself; the user's own attributes count more.
+  private func complete(_ described: KeychainItem, in session: Session) throws(CommandFailure) -> KeychainItem {
+    var item: KeychainItem
+    switch described.kind {
+    case .genericPassword, .internetPassword:
+      item = described
+      item.secret = try session.itemSecret(secret, of: ItemText.name(ItemIdentity(described)))
+    case .certificate: item = KeychainItem(try ItemMaterial.certificate(secret, in: session))
+    case .key: item = KeychainItem(try ItemMaterial.key(secret, in: session))
+    }
+    item.attributes.merge(described.attributes) { _, given in given }
     return item
   }
 

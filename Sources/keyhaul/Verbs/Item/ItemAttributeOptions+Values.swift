@@ -25,6 +25,15 @@ extension ItemAttributeOptions {
   /// Whether anything names the item.
   var hasName: Bool { [account, service, server, label].contains { $0 != nil } }
 
+  /// The attributes that are compared as texts, and so may be patterns, as they were typed.
+  var texts: [AttributeCode: String] {
+    let all: [(AttributeCode, String?)] = [
+      (.account, account), (.service, service), (.server, server), (.path, path), (.label, label),
+      (.applicationTag, applicationTag),
+    ]
+    return all.reduce(into: [:]) { texts, pair in texts[pair.0] = pair.1 }
+  }
+
   /// What a person must do before the item opens.
   var constraints: [AccessConstraint] {
     (userPresence ? [.userPresence] : []) + (biometry ? [.biometryAny] : [])
@@ -38,6 +47,8 @@ extension ItemAttributeOptions {
       ("server", .server, server.map { .string($0) }), ("protocol", .protocolType, networkProtocol.map { .string($0) }),
       ("port", .port, port.map { .integer(Int64($0)) }), ("path", .path, path.map { .string($0) }),
       ("label", .label, label.map { .string($0) }),
+      // Apps make tags of the UTF-8 of a text, so data it is.
+      ("application-tag", .applicationTag, applicationTag.map { .data(Array($0.utf8)) }),
       ("protection", .protection, protection.map { .string($0.protection.rawValue) }),
     ]
     return all.compactMap { flag, code, value in value.map { (flag, code, $0) } }
@@ -55,14 +66,14 @@ enum ProtocolCode {
   ]
 
   /// - Throws: `.usage` for what is neither a known name nor a code of four characters.
-  static func code(of text: String) throws(CommandFailure) -> String {
+  static func code(of text: String, flag: String = "--protocol") throws(CommandFailure) -> String {
     if let code = named[text.lowercased()] { return code }
     guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
       let near = EditDistance.nearest(to: text, among: named.keys.sorted())
       throw .usage(
-        "--protocol cannot be \"\(text)\"",
+        "\(flag) cannot be \"\(text)\"",
         why: "it is a name such as https, imap or ssh, or a code of four characters",
-        try: "--protocol \(near ?? "https")")
+        try: "\(flag) \(near ?? "https")")
     }
     return text
   }

@@ -13,14 +13,18 @@ struct ItemFind: RunnableVerb {
     examples: [
       "keyhaul item find old-phone --service chat.example",
       "keyhaul item find old-phone --service chat.example --account anna --reveal",
+      "keyhaul item find old-phone --server '*.example.org' --sort changed --reverse --limit 5",
     ],
     flags: [
-      ("--account, --service, --server", "what the item is for"),
+      ("--account, --service, --server", "what the item is for; * stands for any text"),
       ("--kind KIND", "generic, internet, certificate or key"),
       ("--reveal", "print the bare secret; exactly one item must match"), ("--limit N", "print at most this many"),
+      ("--sort BY", "kind, name, account, label, group, protection, created or changed"),
+      ("--format csv", "a table for spreadsheets and other programs"),
       ("-o, --output FILE", "write the result to a file; - also shows a secret on a terminal"), HelpScreen.jsonFlag,
     ])
   static let configuration = described(as: "find")
+  static let formats: [OutputFormat] = [.text, .json, .csv]
 
   @Argument(help: "The device.") var device: String
   @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
@@ -29,6 +33,11 @@ struct ItemFind: RunnableVerb {
   @Flag(help: "Print the secret: bare in text, where exactly one item must match, and in every item of --json.")
   var reveal = false
   @Option(help: ArgumentHelp("Print at most this many items.", valueName: "n")) var limit: UInt32?
+  @Option(
+    help: ArgumentHelp(
+      "What to sort by: kind, name, account, label, group, protection, created or changed.", valueName: "by"))
+  var sort: ItemOrder?
+  @Flag(help: "Sort from the last to the first.") var reverse = false
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
@@ -40,17 +49,23 @@ struct ItemFind: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     if limit == 0 { throw CommandFailure.usage("--limit cannot be 0", try: "--limit 1") }
+    if reverse, sort == nil {
+      throw CommandFailure.usage("--reverse needs --sort", why: "nothing says what to sort by", try: "--sort changed")
+    }
     if reveal { try refuseTerminal(in: session) }
     if let output, output != "-" { try protectDevice(from: output, in: session) }
-    let query = try wanted(isJSON: session.isJSON)
+    let selection = try ItemSelection(attributes, kind: kind?.kind)
     let (rows, document) = try session.withDevice(device, .reading, verb: "keyhaul item find", wait: wait.wait) {
       held in
-      let rows = try search(for: query, on: held)
+      let rows = try search(for: selection, on: held)
       let indexes = session.isJSON ? try held.keychain.itemIndexes() : [:]
       return (rows, ItemDocument(source: ("device", held.name), indexes: indexes, revealsSecrets: reveal))
     }
     if session.isJSON {
       try session.write(document.document(of: rows), to: output)
+      if reveal { warnOfGuarded(rows, in: session) }
+    } else if common.isCSV {
+      try write(ItemCSV.text(of: rows, revealsSecrets: reveal), in: session)
       if reveal { warnOfGuarded(rows, in: session) }
     } else if reveal, !rows.isEmpty {
       try writeSecret(of: rows, in: session)
@@ -63,34 +78,24 @@ struct ItemFind: RunnableVerb {
 
   // MARK: The search
 
-  private func wanted(isJSON: Bool) throws(CommandFailure) -> ItemQuery {
-    // Whether exactly one item matches can only be told from all that do; who asks for its owner, only from the item.
-    let stopsEarly = attributes.constraints.isEmpty && (isJSON || !reveal)
-    return ItemQuery(
-      kind: kind?.kind, attributes: try attributes.attributes(of: kind?.kind),
-      accessGroups: attributes.accessGroup.map { .only([$0]) } ?? .all,
-      synchronization: attributes.sync ? .synchronizedOnly : .any,
-      limit: stopsEarly ? limit.map { Int($0) } : nil, wantsSecret: reveal)
-  }
+  /// Whether the result is one secret and nothing else: then all that matches has to be known, whatever the limit.
+  private var isBareSecret: Bool { reveal && !common.isJSON && !common.isCSV }
 
-  private func search(for query: ItemQuery, on held: DeviceSession) throws(CommandFailure) -> [ItemRow] {
-    let found: FoundItems
+  private func search(for selection: ItemSelection, on held: DeviceSession) throws(CommandFailure) -> [ItemRow] {
+    var query = selection.query
+    query.wantsSecret = reveal
+    // The database counts before a condition is looked at, and in its own order.
+    let limit = isBareSecret ? nil : limit.map { Int($0) }
+    if query.condition == nil, sort == nil { query.limit = limit }
+    let rows: [ItemRow]
     do throws(VirtualDeviceError) {
-      if let app = attributes.app, let group = attributes.accessGroup,
-        try !held.accessGroups(of: app).contains(group)
-      {
-        throw VirtualDeviceError(.notEntitled, held.name, "\(app) has no access group \(group)")
-      }
-      found = try held.find(query, as: attributes.app)
+      try selection.check(on: held)
+      rows = ItemRow.all(of: try held.find(query, as: selection.app))
     } catch {
       throw ItemFailure.finding(error, on: held)
     }
-    let constraints = attributes.constraints
-    guard !constraints.isEmpty else { return ItemRow.all(of: found) }
-    let guarded = ItemRow.all(of: found).filter { row in
-      row.stored.map { item in constraints.allSatisfy(item.asks) } ?? true
-    }
-    return Array(guarded.prefix(limit.map { Int($0) } ?? guarded.count))
+    let sorted = sort?.sorted(rows, descending: reverse) ?? rows
+    return Array(sorted.prefix(limit ?? sorted.count))
   }
 
   // MARK: The result
@@ -125,11 +130,20 @@ struct ItemFind: RunnableVerb {
     try ReportFile.write(Array(text.utf8), to: output)
   }
 
+  private func write(_ csv: String, in session: Session) throws(CommandFailure) {
+    if let output, output != "-" { return try ReportFile.write(Array(csv.utf8), to: output) }
+    // On a terminal, what would act on it is shown as text.
+    let text =
+      session.resultIsOnTerminal
+      ? csv.split(separator: "\r\n").map { HostileText.shown(String($0)) + "\n" }.joined() : csv
+    try session.writeRaw(Array(text.utf8))
+  }
+
   /// Refuses to write over a file of the device that is searched.
   private func protectDevice(from output: String, in session: Session) throws(CommandFailure) {
     let folder = try session.virtualDevice(device).folder
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    try ReportFile.check(output, differsFrom: names.map { folder + "/" + $0 })
+    try session.prepareOutput(output, inputs: names.map { folder + "/" + $0 })
   }
 
   // MARK: Secrets
@@ -178,16 +192,5 @@ struct ItemFind: RunnableVerb {
       .failed, "\(subject) \(isPlural ? "ask for their" : "asks for its") owner",
       why: "an access control guards the secret, and a virtual device has neither face nor finger",
       try: "find the item without --reveal")
-  }
-}
-
-extension StoredItem {
-  /// Whether the item's access control has this constraint, whatever else it has.
-  fileprivate func asks(for constraint: AccessConstraint) -> Bool {
-    func requirements(_ control: PropertyDictionary?) -> [PropertyValue] {
-      (control?["od"]?.dictionaryValue?.entries ?? []).map(\.key)
-    }
-    let wanted = requirements(AccessConstraint.operations([constraint]))
-    return !wanted.isEmpty && wanted.allSatisfy(requirements(accessControl).contains)
   }
 }

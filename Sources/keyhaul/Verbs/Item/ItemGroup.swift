@@ -3,8 +3,8 @@ import ArgumentParser
 /// `keyhaul item …`
 struct ItemGroup: VerbGroup {
   static let configuration = CommandConfiguration(
-    commandName: "item", abstract: "Add and find the items of a device",
+    commandName: "item", abstract: "Add, find, change and delete the items of a device",
     usage: "keyhaul item <verb> DEVICE [attributes]",
-    subcommands: [ItemAdd.self, ItemFind.self],
+    subcommands: [ItemAdd.self, ItemFind.self, ItemUpdate.self, ItemDelete.self],
     helpNames: .long)
 }

@@ -45,7 +45,7 @@ struct Backup: RunnableVerb {
       } catch {
         throw CommandFailure(error, device: device.name)
       }
-      let destination = try destination(in: session)
+      let (destination, replaces) = try destination(of: device, in: session)
       let backup = try prepare(device, in: session)
       guard !dryRun.dryRun else {
         try report(backup.report, device, outcome: nil, in: session)
@@ -55,10 +55,9 @@ struct Backup: RunnableVerb {
       try Interruption.check()
       let outcome: BackupWriter.Outcome
       do throws(MigrationError) {
-        // What stands there was agreed to in `destination`, or is not a backup and then refuses by itself.
-        outcome = try backup.write(to: destination, replace: true)
+        outcome = try backup.write(to: destination, replace: replaces)
       } catch {
-        throw CommandFailure(archive: error, name: output)
+        throw failure(error)
       }
       try device.recordBackup(at: backup.contents.date)
       if let leftover = outcome.leftover {
@@ -91,18 +90,42 @@ struct Backup: RunnableVerb {
     }
   }
 
-  /// Where the backup goes; asks before a file or a backup that is there is replaced.
-  private func destination(in session: Session) throws(CommandFailure) -> ArchiveDestination {
-    guard output != "-" else { return .stream(descriptor: 1) }
+  /// Where the backup goes, and whether it replaces what is there, which is asked for first.
+  private func destination(
+    of device: DeviceSession, in session: Session
+  ) throws(CommandFailure) -> (ArchiveDestination, replaces: Bool) {
+    guard output != "-" else { return (.stream(descriptor: 1), false) }
     let destination = ArchiveDestination(path: output)
-    let standing =
-      switch destination {
-      case .folder(let path): FileManager.default.fileExists(atPath: path + "/Manifest.plist")
-      case .file(let path, _): FileManager.default.fileExists(atPath: path)
-      case .stream: false
-      }
-    if standing, !dryRun.dryRun { try session.confirm("Replace \(output)?", refusal: "replacing \(output)") }
-    return destination
+    guard let standing = standing(at: destination, of: device) else { return (destination, false) }
+    if !dryRun.dryRun { try session.confirm("Replace \(standing)?", refusal: "replacing \(standing)") }
+    return (destination, true)
+  }
+
+  /// The file or the backup that stands where the new one goes.
+  private func standing(at destination: ArchiveDestination, of device: DeviceSession) -> String? {
+    let files = FileManager.default
+    switch destination {
+    case .file(let path, _): return files.fileExists(atPath: path) ? path : nil
+    case .folder(let path):
+      // A folder that holds other things gets one for this device in it.
+      let inner = (path.hasSuffix("/") ? path : path + "/") + device.record.udid
+      return [path, inner].first { files.fileExists(atPath: $0 + "/Manifest.plist") }
+    case .stream: return nil
+    }
+  }
+
+  private func failure(_ error: MigrationError) -> CommandFailure {
+    let name = output == "-" ? "standard output" : output
+    var failure = CommandFailure(archive: error, name: name)
+    switch (error.underlying as? BackupArchiveError)?.code {
+    case .notFound:
+      failure.status = .failed
+      failure.message = "could not write \(name)"
+      failure.advice = "a folder that is there"
+    case .occupied: failure.advice = "another name after -o"
+    default: break
+    }
+    return failure
   }
 
   private func prepare(_ device: DeviceSession, in session: Session) throws -> PreparedBackup {
@@ -148,19 +171,28 @@ struct Backup: RunnableVerb {
       "\(did) \(Amounts.grouped(report.exported.count)) of \(Amounts.count(report.total, "item")) from \(device.name) to "
         + "\(place) (\(size))."
     ]
+    if session.common.verbose > 0 { lines += exportedLines(report, style: session.resultStyle) }
     lines += leftOutLines(report, style: session.resultStyle)
-    for item in report.exported where session.common.verbose > 0 {
-      lines.append(
-        "  + \(ItemText.kind(item.identity.kind))  \(HostileText.shown(ItemText.name(item.identity)))  "
-          + ItemText.protection(item.protection))
-    }
     // The archive itself is on standard output then.
     for line in lines { if output == "-" { session.note(line) } else { try session.say(line) } }
+  }
+
+  /// Each item that goes along, in columns.
+  private func exportedLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    let protections = report.exported.map { ItemText.protection($0.protection) }
+    let widest = protections.map(DisplayWidth.columns).max() ?? 0
+    let nameWidth = max(Table.narrowestColumn, style.width - 4 - 11 - 4 - widest)
+    return zip(report.exported, protections).map { item, protection in
+      let name = HostileText.shown(ItemText.name(item.identity), columns: nameWidth, ellipsis: style.ellipsis)
+      return "  + " + DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11) + "  "
+        + DisplayWidth.padded(name, columns: nameWidth) + "  " + protection
+    }
   }
 
   private func leftOutLines(_ report: ExportReport, style: TextStyle) -> [String] {
     var lines: [String] = []
     var shown: [Reason] = []
+    let countWidth = Amounts.grouped(report.leftOut.count).count
     for reason in Reason.allCases {
       // A tombstone is no item to miss.
       if reason == .deleted, common.verbose == 0 { continue }
@@ -169,7 +201,8 @@ struct Backup: RunnableVerb {
       let names = common.verbose > 0 ? items[...] : items.prefix(1)
       let label = shown.isEmpty ? "  left out  " : "            "
       for (index, item) in names.enumerated() {
-        let count = index == 0 ? Amounts.grouped(items.count) : String(repeating: " ", count: 1)
+        let count = DisplayWidth.padded(
+          index == 0 ? Amounts.grouped(items.count) : "", columns: countWidth, rightAligned: true)
         let name = "\"\(HostileText.shown(ItemText.name(item.item.identity), columns: 32))\""
         let more = items.count > names.count ? " and \(items.count - names.count) more" : ""
         let head = index == 0 ? label : "            "

@@ -41,7 +41,7 @@ struct Inspect: RunnableVerb {
     if session.isJSON {
       try session.answer(inspection.json)
     } else {
-      for line in inspection.lines(part, width: session.resultStyle.width) { try session.say(line) }
+      for line in inspection.lines(part, style: session.resultStyle) { try session.say(line) }
     }
     if let damage = inspection.opened?.keybagDamage {
       throw CommandFailure.damagedKeybag(of: named.name, report: damage)
@@ -51,12 +51,11 @@ struct Inspect: RunnableVerb {
 
   /// The archive with its items tried, where the password is at hand or nothing but a password is missing for `--list`.
   private func opened(_ named: Session.NamedArchive, in session: Session) throws(CommandFailure) -> OpenedArchive? {
-    guard named.archive.hasKeychain else { return nil }
     let hasSource = try password.source(environment: session.environment) != .prompt
     let hasKey = try opening.deviceKeySource() != nil
     let wantsItems = part == .list || hasSource || hasKey
     guard !named.archive.isEncrypted || wantsItems else { return nil }
     let key = try session.deviceKey(opening, of: named.name)
-    return try session.unlock(named, password, deviceKey: key, accepting: opening.limit)
+    return try session.unlockIfPresent(named, password, deviceKey: key, accepting: opening.limit)
   }
 }

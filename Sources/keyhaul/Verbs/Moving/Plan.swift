@@ -34,7 +34,7 @@ struct Plan: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    if let output, output != "-" { try ReportFile.check(output, differsFrom: [archive]) }
+    if let output, output != "-" { try session.prepareOutput(output, inputs: [archive, password.file]) }
     let named = try session.openArchive(archive)
     return try session.withDevice(move.to, .reading, verb: "keyhaul plan", wait: wait.wait) { device in
       let opened = try session.unlock(named, password, onto: device, opening: opening)
@@ -56,9 +56,19 @@ struct Plan: RunnableVerb {
     guard let output else { return }
     try session.say()
     let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
+    try session.say("Saved to \(HostileText.shown(output)). To do exactly this:")
     try session.say(
-      "Saved to \(HostileText.shown(output)). To do exactly this:  keyhaul restore \(HostileText.shown(archive)) --to "
-        + "\(HostileText.shown(move.to)) --plan \(HostileText.shown(output))\(policy)")
+      "  keyhaul restore \(Self.word(archive)) --to \(Self.word(move.to)) --plan \(Self.word(output))\(policy)")
+  }
+
+  /// A name as a shell takes it for one word.
+  private static func word(_ name: String) -> String {
+    let shown = HostileText.shown(name)
+    let isPlain = shown.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+        || "._/-:+,@%".utf8.contains(byte)
+    }
+    return isPlain ? shown : "'" + shown.replacing("'", with: #"'\''"#) + "'"
   }
 
   private func status(of report: PlanReport, damage: String?, name: String) throws(CommandFailure) -> CommandStatus {
@@ -85,8 +95,10 @@ extension PlanReport {
     for line in heading { try session.say(HostileText.shown(line)) }
     try session.say()
     let text = text(showsAll: session.common.verbose > 0)
-    try session.say(text.legend)
-    try session.say()
+    if !plan.decisions.isEmpty || !plan.removed.isEmpty {
+      try session.say(text.legend)
+      try session.say()
+    }
     for line in text.lines(style: session.resultStyle) { try session.say(line) }
   }
 }

@@ -1,0 +1,86 @@
+import ArgumentParser
+import KeychainFormats
+import KeychainStore
+import Migration
+import VirtualDevice
+
+/// `keyhaul item delete`: the items of a device that have these attributes go.
+struct ItemDelete: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Delete items from a device's keychain",
+    usage: "keyhaul item delete DEVICE [attributes] [--yes]",
+    examples: [
+      "keyhaul item delete old-phone --service chat.example --account anna",
+      "keyhaul item delete old-phone --access-group '*.example.chat' -n",
+    ],
+    flags: [
+      ("--account, --service, --server", "what the items are for; * stands for any text"),
+      ("--kind KIND", "generic, internet, certificate or key"), HelpScreen.yesFlag, HelpScreen.dryRunFlag,
+      HelpScreen.jsonFlag,
+    ])
+  static let configuration = described(as: "delete")
+
+  @Argument(help: "The device.") var device: String
+  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
+  var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let selection = try ItemSelection(attributes, kind: kind?.kind).required(to: "delete")
+    let agreed = try session.withDevice(device, .reading, verb: Self.holder, wait: wait.wait) { held in
+      try AgreedItems(try selection.rows(on: held, to: "delete"), on: held)
+    }
+    guard let items = agreed.count else {
+      session.note("Nothing on \(HostileText.shown(device)) matches.")
+      if session.isJSON { try session.answer(agreed.document.document(of: [], outcome(0))) }
+      return .noMatch
+    }
+    if dryRun.dryRun {
+      try session.announce("Would delete \(items) from \(agreed.device):")
+      try session.say(ItemTable.table(of: agreed.rows))
+    } else {
+      try session.confirm(
+        "Delete \(items) from \(agreed.device)?", refusal: "deleting \(items) from \(agreed.device)")
+      try session.withDevice(device, .writing, verb: Self.holder, wait: wait.wait) { held in
+        try held.requireUnchanged(since: agreed.revision)
+        do throws(VirtualDeviceError) { try held.delete(selection.query, as: selection.app) } catch {
+          throw ItemFailure.changing(error, "delete", on: held)
+        }
+      }
+      for row in agreed.rows { session.detail("deleted \(ItemText.line(of: row))") }
+      try session.announce("Deleted \(items) from \(agreed.device).")
+    }
+    if session.isJSON {
+      try session.answer(agreed.document.document(of: agreed.rows, outcome(dryRun.dryRun ? 0 : agreed.rows.count)))
+    }
+    return .ok
+  }
+
+  private func outcome(_ count: Int) -> [(String, JSONValue)] {
+    [("deleted", .count(count))] + (dryRun.dryRun ? [("dry_run", true)] : [])
+  }
+
+  private static let holder = "keyhaul item delete"
+}
+
+/// What a person is asked about: the items as they were when the question was put.
+struct AgreedItems {
+  let device: String
+  let rows: [ItemRow]
+  let revision: String
+  let document: ItemDocument
+
+  init(_ rows: [ItemRow], on held: DeviceSession) throws {
+    device = held.name
+    self.rows = rows
+    revision = held.record.revision
+    document = ItemDocument(
+      source: ("device", held.name), indexes: try held.keychain.itemIndexes(), revealsSecrets: false)
+  }
+
+  /// "2 items", or `nil` for none.
+  var count: String? { rows.isEmpty ? nil : Amounts.count(rows.count, "item") }
+}

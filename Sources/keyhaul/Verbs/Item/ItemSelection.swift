@@ -1,0 +1,95 @@
+import KeychainFormats
+import KeychainStore
+import VirtualDevice
+
+/// Which items of a device a verb means, from the attributes that the user gave.
+///
+/// A value without a star has to be equal and is looked up; one with stars is compared with each item that the rest of
+/// the selection leaves.
+struct ItemSelection {
+  let query: ItemQuery
+  let app: String?
+  /// Whether anything was asked for: a verb that changes items does not take silence for "all".
+  let isRestricted: Bool
+
+  init(_ attributes: ItemAttributeOptions, kind: ItemKind?) throws(CommandFailure) {
+    var exact = try attributes.attributes(of: kind)
+    var patterns: [AttributeCode: ItemPattern] = [:]
+    for (code, text) in attributes.texts {
+      let pattern = ItemPattern(text)
+      if let text = pattern.text {
+        // The bytes are compared, whichever type the value has.
+        exact[code] = .string(text)
+      } else {
+        exact[code] = nil
+        patterns[code] = pattern
+      }
+    }
+    var groups = ItemQuery.AccessGroups.all
+    if let group = attributes.accessGroup.map(ItemPattern.init) {
+      if let text = group.text { groups = .only([text]) } else { patterns[.accessGroup] = group }
+    }
+    let constraints = attributes.constraints
+    query = ItemQuery(
+      kind: kind, attributes: exact, accessGroups: groups,
+      synchronization: attributes.sync ? .synchronizedOnly : .any,
+      condition: Self.condition(patterns, constraints))
+    app = attributes.app
+    isRestricted =
+      kind != nil || !exact.isEmpty || query.condition != nil || attributes.accessGroup != nil || attributes.app != nil
+      || attributes.sync
+  }
+
+  private static func condition(
+    _ patterns: [AttributeCode: ItemPattern], _ constraints: [AccessConstraint]
+  ) -> (@Sendable (KeychainItem) -> Bool)? {
+    guard !patterns.isEmpty || !constraints.isEmpty else { return nil }
+    return { item in
+      patterns.allSatisfy { code, pattern in
+        AttributeTable.definition(of: code, in: item.kind) != nil && pattern.matches(item[code])
+      } && constraints.allSatisfy(item.asks)
+    }
+  }
+
+  /// The selection, for a verb that changes items.
+  ///
+  /// - Throws: `.usage` where nothing was asked for.
+  func required(to verb: String) throws(CommandFailure) -> ItemSelection {
+    guard isRestricted else {
+      throw .usage(
+        "no attribute says which items to \(verb)", why: "without one it would be all of them",
+        try: "--service NAME, --kind KIND, or --label '*' for all that have one")
+    }
+    return self
+  }
+
+  /// - Throws: `.notEntitled` where an app is to act with a group that it does not have.
+  func check(on held: DeviceSession) throws(VirtualDeviceError) {
+    guard let app, case .only(let groups) = query.accessGroups else { return }
+    let own = try held.accessGroups(of: app)
+    for group in groups where !own.contains(group) {
+      throw VirtualDeviceError(.notEntitled, held.name, "\(app) has no access group \(group)")
+    }
+  }
+
+  /// What a deletion would delete, in the order of the kinds, then of the rows.
+  func rows(on held: DeviceSession, to verb: String) throws(CommandFailure) -> [ItemRow] {
+    do throws(VirtualDeviceError) {
+      try check(on: held)
+      return try held.rows(matching: query, as: app).map(ItemRow.init)
+    } catch {
+      throw ItemFailure.changing(error, verb, on: held)
+    }
+  }
+}
+
+extension KeychainItem {
+  /// Whether the item's access control has this constraint, whatever else it has.
+  fileprivate func asks(for constraint: AccessConstraint) -> Bool {
+    func requirements(_ control: PropertyDictionary?) -> [PropertyValue] {
+      (control?["od"]?.dictionaryValue?.entries ?? []).map(\.key)
+    }
+    let wanted = requirements(AccessConstraint.operations([constraint]))
+    return !wanted.isEmpty && wanted.allSatisfy(requirements(self[.accessControl]?.dictionaryValue).contains)
+  }
+}

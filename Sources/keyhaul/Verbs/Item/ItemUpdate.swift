@@ -1,0 +1,123 @@
+import ArgumentParser
+import KeychainFormats
+import KeychainStore
+import Migration
+import VirtualDevice
+
+/// `keyhaul item update`: gives the items of a device that have these attributes other ones, or another secret.
+struct ItemUpdate: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Change items in a device's keychain",
+    usage: "keyhaul item update DEVICE [attributes] [changes] [--yes]",
+    examples: [
+      "keyhaul item update old-phone --service chat.example --account anna --new-secret-file -",
+      "keyhaul item update old-phone --service '*.example' --new-protection when-unlocked-this-device",
+    ],
+    flags: [
+      ("--account, --service, --server", "which items; * stands for any text"),
+      ("--kind KIND", "generic, internet, certificate or key"),
+      ("--new-account, --new-label, ...", "what they get; the same for every attribute"),
+      ("--new-protection CLASS", "when they can be read from now on, and how far they may go"),
+      ("--new-secret-file PATH", "read the new secret of a password; - is standard input"), HelpScreen.yesFlag,
+      HelpScreen.dryRunFlag, HelpScreen.jsonFlag,
+    ])
+  static let configuration = described(as: "update")
+
+  @Argument(help: "The device.") var device: String
+  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
+  var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @OptionGroup(title: "What changes") var changes: ItemChangeOptions
+  @OptionGroup(title: "The new secret") var newSecret: NewItemSecretFlags
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let selection = try ItemSelection(attributes, kind: kind?.kind).required(to: "update")
+    var wanted = ItemChanges(attributes: try changes.attributes())
+    guard !wanted.attributes.isEmpty || newSecret.isGiven else {
+      throw CommandFailure.usage("nothing says what to change", try: "--new-label TEXT, or --new-secret-file PATH")
+    }
+    let agreed = try session.withDevice(device, .reading, verb: Self.holder, wait: wait.wait) { held in
+      let rows = try selection.rows(on: held, to: "change")
+      if rows.contains(where: \.isLocked) { throw ItemFailure.locked("change", on: held) }
+      return try AgreedItems(rows, on: held)
+    }
+    let readable = agreed.rows.filter { $0.stored != nil }
+    guard !readable.isEmpty else { return try end(agreed, changed: [], in: session) }
+    try checkKinds(of: readable)
+    if newSecret.isGiven {
+      wanted.secrets[.valueData] = try session.itemSecret(newSecret, of: Self.subject(of: readable))
+    }
+    let items = Amounts.count(readable.count, "item")
+    guard !dryRun.dryRun else {
+      try session.announce("Would change \(items) on \(agreed.device):")
+      try session.say(ItemTable.table(of: readable))
+      return try end(agreed, changed: readable, in: session)
+    }
+    try session.confirm("Change \(items) on \(agreed.device)?", refusal: "changing \(items) on \(agreed.device)")
+    let changed = try session.withDevice(device, .writing, verb: Self.holder, wait: wait.wait) { held in
+      try held.requireUnchanged(since: agreed.revision)
+      return try update(readable, with: wanted, selection, on: held)
+    }
+    for row in changed { session.detail("changed \(ItemText.line(of: row))") }
+    try session.announce("Changed \(items) on \(agreed.device).")
+    return try end(agreed, changed: changed, in: session)
+  }
+
+  /// What an item of one of these kinds cannot have, or cannot have changed alone.
+  private func checkKinds(of rows: [ItemRow]) throws(CommandFailure) {
+    for kind in ItemKind.allCases where rows.contains(where: { $0.summary.kind == kind }) {
+      try changes.check(for: kind)
+      guard newSecret.isGiven, kind == .certificate || kind == .key else { continue }
+      throw .usage(
+        "the bytes of \(ItemText.nounWithArticle(kind)) are not changed", why: "its attributes follow from them",
+        try: "delete it, and add the other one")
+    }
+  }
+
+  /// - Returns: The items as they are now.
+  private func update(
+    _ rows: [ItemRow], with changes: ItemChanges, _ selection: ItemSelection, on held: DeviceSession
+  ) throws(CommandFailure) -> [ItemRow] {
+    // A row that nothing opens is left as it is: an update without a condition would delete it, as a device does.
+    var query = selection.query
+    let condition = query.condition
+    query.condition = { condition?($0) ?? true }
+    do throws(VirtualDeviceError) {
+      try held.update(query, with: changes, as: selection.app)
+      var changed: [ItemRow] = []
+      for row in rows { changed += ItemRow.all(of: try held.find(ItemQuery(row: row.summary.reference))) }
+      return changed
+    } catch {
+      throw ItemFailure.changing(error, "change", on: held)
+    }
+  }
+
+  private func end(_ agreed: AgreedItems, changed: [ItemRow], in session: Session) throws -> CommandStatus {
+    if session.isJSON {
+      let count = dryRun.dryRun ? 0 : changed.count
+      try session.answer(
+        agreed.document.document(
+          of: changed, [("changed", .count(count))] + (dryRun.dryRun ? [("dry_run", true)] : [])))
+    }
+    let unreadable = agreed.rows.count { $0.stored == nil }
+    if unreadable > 0 {
+      session.warn(
+        "\(Amounts.count(unreadable, "item")) of \(agreed.device) cannot be read and \(unreadable == 1 ? "was" : "were") not changed",
+        try: "restore \(unreadable == 1 ? "it" : "them") from a backup")
+      return .partial
+    }
+    guard changed.isEmpty else { return .ok }
+    session.note("Nothing on \(HostileText.shown(device)) matches.")
+    return .noMatch
+  }
+
+  private static func subject(of rows: [ItemRow]) -> String {
+    guard let row = rows.first, rows.count == 1 else { return Amounts.count(rows.count, "item") }
+    return ItemText.name(row.identity)
+  }
+
+  private static let holder = "keyhaul item update"
+}

@@ -1,0 +1,145 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import keyhaul
+
+@Suite("Changing, deleting and listing items")
+struct ItemChangeTests {
+  let world: DeviceWorld
+
+  init() throws {
+    world = try DeviceWorld()
+    try world.run("keyhaul device create d --from old-phone")
+  }
+
+  private func count(_ line: String) throws -> Int {
+    ItemFindTests.items(of: try world.document("keyhaul item find \(line) --json")).count
+  }
+
+  @Test("changes every attribute that has a flag")
+  func everyAttribute() throws {
+    try world.run("keyhaul item add d --kind internet --server s --account a --secret-command true")
+    let document = try world.document(
+      "keyhaul item update d --server s --yes --json --new-server t --new-account b --new-protocol https"
+        + " --new-port 8443 --new-path /p --new-label l --new-access-group g --new-protection cku")
+    #expect(document["changed"] == 1)
+    let expected: [(String, JSONValue)] = [
+      ("srvr", "t"), ("acct", "b"), ("ptcl", "htps"), ("port", 8443), ("path", "/p"), ("labl", "l"), ("agrp", "g"),
+      ("pdmn", "cku"),
+    ]
+    for (code, value) in expected {
+      #expect(ItemFindTests.items(of: document).first?["attributes"]?[code] == value, "\(code)")
+    }
+    #expect(try count("d --server t --protection cku") == 1)
+    #expect(try count("d --server s") == 0)
+  }
+
+  @Test("keeps a new secret byte for byte, and the old attributes")
+  func newSecret() throws {
+    try world.run("printf 'a\\0b\\n' > secret; chmod 600 secret")
+    try world.run("keyhaul item add d --service s --account a --label l --secret-command 'echo old'")
+    try world.run("keyhaul item update d --service s --new-secret-file secret --yes")
+    #expect(try world.run("keyhaul item find d --service s --label l --reveal | cmp - secret").status == 0)
+  }
+
+  @Test("changes and deletes with an app's groups alone")
+  func apps() throws {
+    let all = try count("d")
+    let own = try count("d --app chat")
+    #expect(own > 0 && own < all)
+    #expect(try world.document("keyhaul item delete d --app chat --yes --json")["deleted"] == .count(own))
+    #expect(try count("d") == all - own)
+    let foreign = try world.run("keyhaul item delete d --app chat --access-group other --yes")
+    #expect(foreign.status == 1)
+    let away = try world.run("keyhaul item update d --app bank --label '*' --new-access-group other --yes")
+    #expect(away.status == 1 || away.status == 4)
+  }
+
+  @Test("does not count a device as changed after a dry run, a no, or where nothing matches")
+  func untouched() throws {
+    let before = try world.files(of: "d")
+    for line in [
+      "delete d --service '*' -n", "delete d --service nobody --yes", "delete d --service '*'",
+      "update d --service '*' --new-label x -n", "update d --service '*' --new-label x",
+    ] { try world.run("keyhaul item \(line)") }
+    #expect(try world.run("keyhaul item delete d --kind generic", typed: ["no"]).status == 1)
+    #expect(try world.files(of: "d") == before)
+  }
+
+  @Test("leaves a damaged item alone that may not be meant, and deletes one that is")
+  func damaged() throws {
+    let path = world.devices.appending(path: "d/keychain-2.db").path
+    try DatabaseQueue(path: path).write { database in
+      try database.execute(sql: "UPDATE genp SET data = substr(data, 1, length(data) - 1) || x'00' WHERE rowid = 3")
+    }
+    let all = try count("d")
+    let update = try world.run("keyhaul item update d --kind generic --new-label x --yes")
+    #expect(update.status == 3)
+    #expect(update.errors.contains("1 item of d cannot be read and was not changed"))
+    #expect(try count("d") == all)
+    #expect(try world.run("keyhaul item delete d --kind generic --service '*' --yes").status == 0)
+    #expect(try count("d --kind generic") == 1)
+    #expect(try world.document("keyhaul item delete d --kind generic --yes --json")["deleted"] == 1)
+  }
+
+  @Test("finds by patterns what is there, in groups too")
+  func patterns() throws {
+    let all = ItemFindTests.items(of: try world.document("keyhaul item find d --json"))
+    func expected(_ code: String, _ condition: (String) -> Bool) -> Int {
+      all.count { item in
+        let value = item["attributes"]?[code]
+        let data = value?["base64"]?.stringValue.flatMap { Data(base64Encoded: $0) }
+        return (value?.stringValue ?? data.map { String(decoding: $0, as: UTF8.self) }).map(condition) ?? false
+      }
+    }
+    #expect(try count("d --service '*.example'") == expected("svce") { $0.hasSuffix(".example") })
+    #expect(try count("d --access-group 'ABCDE*'") == expected("agrp") { $0.hasPrefix("ABCDE") })
+    #expect(try count("d --account '*a*'") == expected("acct") { $0.contains("a") })
+    #expect(try count("d --kind generic --account '*a*' --limit 1") == 1)
+  }
+
+  @Test("sorts, and takes the first of what is sorted")
+  func sorting() throws {
+    func names(_ flags: String, _ code: String) throws -> [String] {
+      ItemFindTests.items(of: try world.document("keyhaul item find d --kind generic \(flags) --json"))
+        .compactMap { $0["attributes"]?[code]?.stringValue }
+    }
+    let accounts = try names("", "acct")
+    #expect(try names("--sort account", "acct") == accounts.sorted())
+    #expect(try names("--sort account --reverse", "acct") == accounts.sorted().reversed())
+    func indexes(_ flags: String) throws -> [JSONValue?] {
+      ItemFindTests.items(of: try world.document("keyhaul item find d \(flags) --json")).map { $0["index"] }
+    }
+    #expect(try indexes("--sort account --limit 2") == Array(indexes("--sort account").prefix(2)))
+    let dates = try names("--sort changed", "mdat")
+    #expect(dates == dates.sorted())
+    for word in ["kind", "name", "label", "group", "protection", "created"] {
+      #expect(try names("--sort \(word)", "acct").sorted() == accounts.sorted(), "\(word)")
+    }
+  }
+
+  @Test("gives programs a table with one line an item, without secrets unless they are asked for")
+  func csv() throws {
+    for (account, secret) in [("=cmd", "plain"), ("b,c", "=formula"), ("c", "nul\\0")] {
+      try world.run("keyhaul item add d --service csv --account '\(account)' --secret-command \"printf '\(secret)'\"")
+    }
+    let plain = try world.run("keyhaul item find d --service csv --format csv").output
+    let lines = plain.components(separatedBy: "\r\n")
+    #expect(lines[0].hasPrefix("kind,service,server,account,label,access_group,protection,"))
+    #expect(lines.count == 5 && lines[4].isEmpty)
+    #expect(lines[1].hasPrefix("generic-password,csv,,'=cmd,,keyhaul,ak,"))
+    #expect(lines[2].hasPrefix("generic-password,csv,,\"b,c\",,keyhaul,ak,"))
+    #expect(!plain.contains("plain,") && !plain.contains("secret"))
+    let revealed = try world.run("keyhaul item find d --service csv --format csv --reveal").output
+      .components(separatedBy: "\r\n")
+    #expect(revealed[0].hasSuffix(",secret,secret_base64"))
+    #expect(revealed[1].hasSuffix(",1,plain,"))
+    #expect(revealed[2].hasSuffix(",1,,\(Data("=formula".utf8).base64EncodedString())"))
+    #expect(revealed[3].hasSuffix(",1,nul\0,") || revealed[3].hasSuffix(Data("nul\0".utf8).base64EncodedString()))
+    try world.run("keyhaul item find d --service csv --format csv --reveal -o out.csv")
+    #expect(try world.permissions(of: "out.csv") == 0o600)
+    let terminal = try world.runOnTerminal(["item", "find", "d", "--format", "csv", "--reveal"])
+    #expect(terminal.status == 64)
+  }
+}

@@ -1,0 +1,166 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("A damaged backup")
+struct MoveDamageTests {
+  /// Wrong password (or the same symptom), damaged, refused.
+  static let refusals: Set<Int32> = [12, 13, 14]
+
+  @Test("as a tar that is cut anywhere is refused, and the device stays as it was", arguments: 0..<4)
+  func cutTar(part: Int) throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "whole.tar")
+    let whole = try world.read("whole.tar")
+    // What follows is padding: without it nothing is missing.
+    let end = try #require(whole.lastIndex { $0 != 0 })
+    let before = try world.contents(of: "new-phone")
+    var numbers = SeededNumbers(UInt64(part) + 1)
+    for _ in 0..<30 {
+      let count = Int.random(in: 0..<end, using: &numbers)
+      try world.write(Array(whole.prefix(count)), to: "cut.tar")
+      let outcome = try world.keyhaul("restore cut.tar --to new-phone --password-file .bp --yes")
+      #expect(Self.refusals.contains(outcome.status), "\(count) of \(whole.count) bytes: \(outcome)")
+      #expect(outcome.errors.hasPrefix("error: ") && outcome.output.isEmpty)
+    }
+    #expect(try world.contents(of: "new-phone") == before)
+  }
+
+  @Test("as a folder with a file that is cut anywhere is refused, and the device stays as it was")
+  func cutFolder() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    let before = try world.contents(of: "new-phone")
+    var numbers = SeededNumbers(7)
+    let files = try world.files(in: "b")
+    #expect(files.count == 5)
+    for file in files where file != "Info.plist" {
+      let whole = try world.read("b/\(file)")
+      for count in [0, whole.count - 1] + (0..<18).map({ _ in Int.random(in: 1..<whole.count - 1, using: &numbers) }) {
+        try world.write(Array(whole.prefix(count)), to: "b/\(file)")
+        let outcome = try world.keyhaul("restore b/ --to new-phone --password-file .bp --yes")
+        #expect(Self.refusals.contains(outcome.status), "\(file), \(count) of \(whole.count) bytes: \(outcome)")
+      }
+      try world.write(whole, to: "b/\(file)")
+    }
+    #expect(try world.contents(of: "new-phone") == before)
+    // Nothing is read from Info.plist, which a computer writes for people and other programs.
+    let intact = PlannedItems(try world.plan("b/"))
+    try world.write(Array(try world.read("b/Info.plist").prefix(100)), to: "b/Info.plist")
+    #expect(PlannedItems(try world.plan("b/")) == intact)
+  }
+
+  @Test("with a changed bit in a field of the keybag ends as that field deserves, and moves nothing more")
+  func keybagFields() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    let intact = PlannedItems(try world.plan("b/"))
+    let manifest = try world.read("b/Manifest.plist")
+    let fields = KeybagFields.inside(manifest)
+    #expect(fields.count == 10 + 11 * 5)
+    var numbers = SeededNumbers(3)
+    for (index, field) in fields.enumerated() {
+      // Low bits of small numbers, any bit of keys, salts and identifiers.
+      let isNumber = field.range.count == 4
+      let offset = isNumber ? field.range.upperBound - 1 : Int.random(in: field.range, using: &numbers)
+      var bytes = manifest
+      bytes[offset] ^= isNumber ? 1 : 1 << UInt8.random(in: 0..<8, using: &numbers)
+      try world.write(bytes, to: "b/Manifest.plist")
+      let outcome = try world.keyhaul("plan b/ --to new-phone --password-file .bp --json")
+      let place: Comment = "record \(index), \(field.tag): \(outcome)"
+      let isHeader = index < 10
+      switch (field.tag, isHeader) {
+      case ("SALT", _), ("DPSL", _), ("ITER", _), ("DPIC", _): #expect(outcome.status == 12, place)
+      case ("UUID", true), ("WPKY", _): #expect(outcome.status == 13, place)
+      case ("CLAS", _), ("WRAP", _), ("KTYP", _): #expect([0, 3, 12, 13, 14].contains(outcome.status), place)
+      default: #expect(outcome.status == 0, place)
+      }
+      let isHarmless = !["CLAS", "WRAP", "KTYP"].contains(field.tag) && outcome.status == 0
+      guard let plan = try? world.object(outcome.output) else { continue }
+      let now = PlannedItems(plan)
+      #expect(now.migrating.isSubset(of: intact.migrating), place)
+      if isHarmless { #expect(now.migrating == intact.migrating, place) }
+    }
+  }
+
+  @Test("that asks for four thousand million rounds is refused before a password is asked for")
+  func rounds() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    var manifest = try world.read("b/Manifest.plist")
+    let field = try #require(KeybagFields.inside(manifest).first { $0.tag == "DPIC" })
+    for offset in field.range { manifest[offset] = 0xFF }
+    try world.write(manifest, to: "b/Manifest.plist")
+    for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone", "inspect b/ --list"] {
+      let outcome = try world.keyhaul(verb)
+      #expect(outcome.status == 14 && outcome.output.isEmpty)
+      #expect(
+        outcome.errors == """
+          error: refused to open b/
+            why: it asks for 4,294,977,295 rounds, over the limit of 20,000,000; a real
+                 one asks for 10,010,000
+            try: don't trust this file; --max-rounds raises the limit
+
+          """)
+    }
+    // What can be said without any work is said.
+    #expect(try world.keyhaul("inspect b/").output.contains("4,294,967,295 + 10,000 rounds"))
+  }
+
+  @Test("with a changed bit anywhere else loses single items or is refused, and moves nothing more", arguments: 0..<2)
+  func flippedBits(part: Int) throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    let intact = PlannedItems(try world.plan("b/"))
+    var numbers = SeededNumbers(UInt64(part) + 11)
+    for file in try world.files(in: "b") {
+      let whole = try world.read("b/\(file)")
+      for _ in 0..<15 {
+        var bytes = whole
+        let offset = Int.random(in: whole.indices, using: &numbers)
+        bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
+        try world.write(bytes, to: "b/\(file)")
+        let outcome = try world.keyhaul("plan b/ --to new-phone --password-file .bp --json")
+        let place: Comment = "\(file), byte \(offset): \(outcome.status) \(outcome.errors)"
+        #expect([0, 3, 12, 13, 14].contains(outcome.status), place)
+        guard let plan = try? world.object(outcome.output) else { continue }
+        let now = PlannedItems(plan)
+        #expect(now.migrating.isSubset(of: intact.migrating), place)
+        if outcome.status == 0 { #expect(now == intact, place) }
+        if outcome.status == 3, file.contains("/") {
+          // The others are as before.
+          let lost = now.decisions.filter { $0.value.hasPrefix("unreadable") }
+          #expect(lost.count <= 2, place)
+          for (index, decision) in now.decisions where lost[index] == nil {
+            #expect(decision == intact.decisions[index], place)
+          }
+        }
+      }
+      try world.write(whole, to: "b/\(file)")
+    }
+  }
+}
+
+/// The fields of a keybag by their places in the file around it: tag, length and value, one after another.
+enum KeybagFields {
+  struct Field {
+    let tag: String
+    /// Of the value.
+    let range: Range<Int>
+  }
+
+  static func inside(_ bytes: [UInt8]) -> [Field] {
+    let head = Array("VERS".utf8) + [0, 0, 0, 4]
+    guard var offset = bytes.indices.first(where: { bytes[$0...].starts(with: head) }) else { return [] }
+    var fields: [Field] = []
+    while offset + 8 <= bytes.count {
+      let tag = String(decoding: bytes[offset..<offset + 4], as: UTF8.self)
+      let length = bytes[offset + 4..<offset + 8].reduce(0) { $0 << 8 | Int($1) }
+      guard tag.allSatisfy({ $0.isASCII && $0.isUppercase }), offset + 8 + length <= bytes.count else { break }
+      fields.append(Field(tag: tag, range: offset + 8..<offset + 8 + length))
+      offset += 8 + length
+    }
+    return fields
+  }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("What moving a keychain looks like")
+struct MoveLayoutTests {
+  /// Every page that backup, inspect, plan and restore show.
+  private static let pages = [
+    "backup phone -o c.tar --password-file .bp --rounds 1 --yes -v", "inspect b.tar",
+    "inspect b.tar --password-file .bp",
+    "inspect b.tar --list --password-file .bp", "inspect b.tar --keybag",
+    "plan b.tar --to new-phone --password-file .bp -v",
+    "plan b.tar --to new-phone --password-file .bp -v --existing merge", "inspect p.tar --list",
+    "plan p.tar --to new-phone -v",
+    "restore b.tar --to new-phone --password-file .bp -n -v",
+  ]
+
+  private func world(fixture: String) throws -> MoveWorld {
+    let world = try MoveWorld()
+    try world.succeed("device create phone --from \(fixture) -q")
+    try world.backUp("phone", to: "b.tar")
+    try world.succeed("backup phone -o p.tar --no-password -q")
+    return world
+  }
+
+  @Test("fits a terminal of 80 columns and one of 120", arguments: ["80", "120"], ["old-phone", "hostile-names"])
+  func width(columns: String, fixture: String) throws {
+    let world = try world(fixture: fixture)
+    var widest = 0
+    for page in Self.pages {
+      let outcome = try world.devices.run("COLUMNS=\(columns) keyhaul \(page)")
+      for line in (outcome.output + outcome.errors).split(separator: "\n") {
+        let width = DisplayWidth.columns(of: String(line))
+        widest = max(widest, width)
+        // Tables of fixed words have a least width of their own; names never make a line longer.
+        #expect(width <= 92 || width <= Int(columns) ?? 0, "\(page):\n\(line)")
+        #expect(!line.hasSuffix(" "), "\(page): a space at the end of \"\(line)\"")
+      }
+    }
+    #expect(widest > 70)
+  }
+
+  @Test("acts on no terminal, whatever the names are")
+  func hostile() throws {
+    let world = try world(fixture: "hostile-names")
+    for page in Self.pages {
+      let outcome = try world.keyhaul(page)
+      for scalar in (outcome.output + outcome.errors).unicodeScalars where scalar != "\n" {
+        let isSafe =
+          switch scalar.properties.generalCategory {
+          case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: false
+          default: true
+          }
+        #expect(isSafe, "\(page): U+\(String(scalar.value, radix: 16))")
+      }
+    }
+    // A document has the names whole.
+    let plan = try world.plan("b.tar")
+    let services = (plan["items"] as? [[String: Any]] ?? []).compactMap { $0["service"] as? String }
+    #expect(services.contains { $0.contains("\u{1B}[31mred") } && services.contains { $0.contains("\u{202E}") })
+    #expect(services.contains { $0.utf8.count > 1000 })
+    #expect(try PlanSchema.problems(in: world.succeed("plan b.tar --to new-phone --password-file .bp --json")) == [])
+  }
+
+  @Test("is ASCII where the locale is, colourless where NO_COLOR is set, and coloured where that is wanted")
+  func surroundings() throws {
+    let world = try world(fixture: "old-phone")
+    for page in Self.pages {
+      let plain = try world.devices.run("LC_ALL=C keyhaul \(page)")
+      #expect((plain.output + plain.errors).utf8.allSatisfy { $0 < 0x80 }, "\(page)")
+      let coloured = try world.devices.run("keyhaul \(page) --color always")
+      let never = try world.devices.run("keyhaul \(page)")
+      #expect(!never.output.contains("\u{1B}"))
+      let stripped = coloured.output.replacing(/\u{1B}\[[0-9;]*m/, with: "")
+      #expect(stripped.count == never.output.count, "colour adds nothing but colour: \(page)")
+    }
+    let arguments = ["plan", "b.tar", "--to", "new-phone", "--password-file", ".bp"]
+    #expect(try world.devices.runOnTerminal(arguments).terminal.contains("\u{1B}["))
+    let quiet = try world.program(arguments, environment: ["NO_COLOR": "1"])
+    #expect(!quiet.terminal.contains("\u{1B}[3") && quiet.terminal.contains("Will migrate (14)"))
+    let dumb = try world.program(arguments, environment: ["TERM": "dumb"])
+    #expect(!dumb.terminal.contains("\u{1B}[3"))
+  }
+
+  @Test("says once that the names of sealed items are not known, and only where there are some")
+  func sealed() throws {
+    let world = try world(fixture: "old-phone")
+    let sentence = "A sealed item's name is sealed too; its number is its place in the backup."
+    func times(_ line: String) throws -> Int { try world.succeed(line).components(separatedBy: sentence).count - 1 }
+    #expect(try times("plan p.tar --to new-phone") == 1)
+    #expect(try times("plan b.tar --to new-phone --password-file .bp") == 1)
+    #expect(try times("plan b.tar --to phone --password-file .bp") == 0)
+  }
+}
+
+extension MoveWorld {
+  /// Runs the program with all of its streams on a terminal.
+  func program(_ arguments: [String], environment: [String: String]) throws -> BuiltProgram.Outcome {
+    try devices.program.run(
+      command: BuiltProgram.folder.appending(path: "keyhaul").path, arguments, environment: environment, typed: [],
+      showsOutputOnTerminal: true)
+  }
+}

@@ -1,0 +1,225 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Asked on a terminal")
+struct MovePromptTests {
+  @Test("a backup asks for its new password twice, and takes no two different ones")
+  func newPassword() throws {
+    let world = try MoveWorld()
+    let different = try world.keyhaul("backup old-phone -o b.tar --rounds 1", typed: ["one", "two"])
+    #expect(different.status == 1 && different.errors.contains("differ\n  why: they were typed for b.tar\n"))
+    #expect(try !world.names().contains("b.tar"))
+    let same = try world.keyhaul("backup old-phone -o b.tar --rounds 1 -q", typed: ["s3cret", "s3cret"])
+    #expect(same.status == 0 && !same.terminal.contains("s3cret"))
+    #expect(same.terminal.contains("New password for b.tar: ") && same.terminal.lowercased().contains("again: "))
+    let plan = try world.keyhaul("plan b.tar --to new-phone", typed: ["s3cret"])
+    #expect(plan.status == 0 && plan.terminal == "Password of b.tar: \n")
+    #expect(try world.keyhaul("plan b.tar --to new-phone", typed: ["secret"]).status == 12)
+    #expect(try world.keyhaul("plan b.tar --to new-phone --no-input", typed: []).status == 12)
+  }
+
+  @Test("a restore that removes something asks with the counts, and only a yes is a yes")
+  func removal() throws {
+    let world = try MoveWorld()
+    try world.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
+    try world.backUp(to: "b.tar")
+    let before = try world.contents(of: "new-phone")
+    let question = "Remove 1 item from new-phone and add 14? [y/N] "
+    for answer in ["", "n", "no", "yess", "Y e s"] {
+      let outcome = try world.keyhaul("restore b.tar --to new-phone --password-file .bp", typed: [answer])
+      #expect(outcome.status == 1 && outcome.terminal == "\(question)\(answer)\n")
+      #expect(outcome.errors == "error: stopped: the answer was not yes\n  why: nothing was changed\n")
+    }
+    let unasked = try world.keyhaul("restore b.tar --to new-phone --password-file .bp --no-input", typed: [])
+    #expect(unasked.status == 64 && unasked.errors.contains("--no-input forbids to ask"))
+    #expect(try world.contents(of: "new-phone") == before)
+    let merged = try world.keyhaul("restore b.tar --to new-phone --existing merge -n --password-file .bp", typed: [])
+    #expect(merged.status == 0 && merged.terminal == "")
+    let done = try world.keyhaul("restore b.tar --to new-phone --password-file .bp", typed: ["y"])
+    #expect(done.status == 0 && done.terminal == "\(question)y\n")
+    #expect(done.output == "Restored 14 items to new-phone in one step; 4 stayed behind, 1 removed.\n")
+  }
+
+  @Test("a backup without a password that moves nothing asks whether to remove and add none")
+  func removalForNothing() throws {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o b.tar --no-password")
+    let outcome = try world.keyhaul("restore b.tar --to new-phone", typed: ["n"])
+    #expect(outcome.status == 1 && outcome.terminal == "Remove 2 items from new-phone and add none? [y/N] n\n")
+  }
+
+  @Test("a backup in the place of another asks first, before its password", arguments: ["b.tar", "b/", "all/"])
+  func replacement(name: String) throws {
+    let world = try MoveWorld()
+    try world.devices.run("mkdir all && echo mine > all/note")
+    try world.backUp(to: name)
+    let path = name == "all/" ? "all/" + (try world.names(in: "all").first { $0 != "note" } ?? "") : name
+    let before = try world.plan(path)["source"] as? NSDictionary
+    let no = try world.keyhaul("backup new-phone -o \(path) --rounds 1", typed: ["n"])
+    #expect(no.status == 1 && no.terminal == "Replace \(path)? [y/N] n\n")
+    #expect(try world.plan(path)["source"] as? NSDictionary == before)
+    let yes = try world.keyhaul("backup new-phone -o \(path) --rounds 1 --password-file .bp -q", typed: ["yes"])
+    #expect(yes.status == 0 && yes.terminal == "Replace \(path)? [y/N] yes\n")
+    #expect((try world.plan(path)["source"] as? [String: Any])?["device_name"] as? String == "new-phone")
+    #expect(try world.names().filter { $0.hasSuffix(".tmp") || $0.hasSuffix(".old") } == [])
+  }
+
+  @Test("a tar is not shown on a terminal, unless it goes through a pipe")
+  func tarOnTerminal() throws {
+    let world = try MoveWorld()
+    let outcome = try world.devices.runOnTerminal(["backup", "old-phone", "-o", "-", "--no-password"])
+    #expect(outcome.status == 64 && outcome.terminal.contains("a tar is not shown on a terminal"))
+  }
+}
+
+@Suite("The password of a backup")
+struct MovePasswordTests {
+  @Test("comes from a file, a descriptor, standard input, a command or the environment, always the same")
+  func sources() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    let plan = "keyhaul plan b.tar --to new-phone --json"
+    let expected = PlannedItems(try world.plan("b.tar"))
+    for line in [
+      "\(plan) --password-file .bp", "\(plan) --password-fd 7 7< .bp", "\(plan) --password-file - < .bp",
+      "\(plan) --password-fd 0 < .bp", "\(plan) --password-command 'cat .bp'",
+      "KEYHAUL_PASSWORD_FILE=.bp \(plan)", "KEYHAUL_PASSWORD_COMMAND='cat .bp' \(plan)",
+      "KEYHAUL_PASSWORD_FILE=wrong KEYHAUL_PASSWORD_COMMAND=false \(plan) --password-fd 3 3< .bp",
+      "printf 'correct horse\\r\\n' | \(plan) --password-file -", "printf 'correct horse' | \(plan) --password-file -",
+    ] {
+      let outcome = try world.devices.run(line)
+      #expect(outcome.status == 0, "\(line): \(outcome.errors)")
+      #expect(try PlannedItems(world.object(outcome.output)) == expected)
+    }
+  }
+
+  @Test("has one source, and must be the right one")
+  func refusals() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    let plan = "keyhaul plan b.tar --to new-phone"
+    for (line, status) in [
+      ("\(plan) --password-file .bp --password-fd 3 3< .bp", Int32(64)),
+      ("\(plan) --password-command 'cat .bp' --password-fd 3 3< .bp", 64),
+      ("printf 'correct horse \\n' | \(plan) --password-file -", 12),
+      ("printf 'Correct horse' | \(plan) --password-file -", 12),
+      ("printf 'correct horse\\n\\n' | \(plan) --password-file -", 12), (plan, 12),
+      ("KEYHAUL_PASSWORD='correct horse' \(plan)", 12), ("printf '' | \(plan) --password-file -", 12),
+      ("\(plan) --password-command false", 1), ("\(plan) --password-file nothing", 1), ("\(plan) --password-fd 987", 1),
+      ("\(plan) --password 'correct horse'", 64), ("\(plan) --password='correct horse'", 64),
+    ] {
+      let outcome = try world.devices.run(line)
+      #expect(outcome.status == status, "\(line): \(outcome)")
+      #expect(outcome.output == "" && outcome.errors.hasPrefix("error: "))
+      #expect(!outcome.errors.contains("correct horse"), "\(outcome.errors)")
+    }
+  }
+
+  @Test("is never in the arguments or the environment of the program or of a program it starts")
+  func nowhereElse() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.write(
+      Array(
+        "env > seen; ps -o args= -p $PPID $$ >> seen; cat /proc/$PPID/environ /proc/$PPID/cmdline >> seen; cat .bp".utf8
+      ),
+      to: "ask")
+    let outcome = try world.devices.run(
+      "keyhaul restore b.tar --to new-phone --password-command '. ./ask 2> /dev/null' 3< .bp")
+    #expect(outcome.status == 0, "\(outcome)")
+    let seen = String(decoding: try world.read("seen"), as: UTF8.self)
+    #expect(seen.contains("KEYHAUL_HOME") && !seen.contains("correct horse"))
+  }
+
+  @Test("in a file that others can read earns a warning")
+  func warning() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.devices.run("chmod 640 .bp")
+    let outcome = try world.keyhaul("plan b.tar --to new-phone --password-file .bp")
+    #expect(outcome.status == 0)
+    #expect(
+      outcome.errors
+        == "warning: .bp can be read by others\n  why: it holds the password of b.tar\n  try: chmod 600 .bp\n")
+  }
+}
+
+@Suite("A device or a disk that is not ready")
+struct MoveWorldTests {
+  @Test("is busy while another command holds it, and is waited for if that is wanted")
+  func busy() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    let outcome = try world.devices.run(
+      """
+      mkfifo go
+      keyhaul restore b.tar --to new-phone --password-command 'touch held; cat go' > first 2>&1 & 
+      while [ ! -e held ]; do sleep 0.02; done
+      keyhaul restore b.tar --to new-phone --password-file .bp; echo "= $?"
+      keyhaul plan b.tar --to new-phone --password-file .bp > /dev/null 2>&1; echo "= $?"
+      keyhaul restore b.tar --to new-phone --password-file .bp --wait 60s & second=$!
+      sleep 0.2; cat .bp > go
+      wait $second; echo "= $?"
+      wait; cat first
+      """)
+    #expect(
+      SessionScript.matches(
+        outcome.errors,
+        [
+          "error: new-phone is in use", "  why: process [..] (keyhaul restore) has held it for [..] s",
+          "  try: wait, or add --wait 30s",
+        ]), "\(outcome.errors)")
+    #expect(outcome.output.hasPrefix("= 11\n= 11\n"), "\(outcome.output)")
+    #expect(outcome.output.contains("= 0\n"))
+    #expect(outcome.output.components(separatedBy: "Restored 14 items to new-phone").count == 3, "\(outcome.output)")
+  }
+
+  @Test("that is full leaves no part of a backup, and the old one where there was one")
+  func full() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "old.tar")
+    try world.backUp(to: "old/")
+    let before = (
+      try world.plan("old.tar")["source"] as? NSDictionary, try world.plan("old/")["source"] as? NSDictionary
+    )
+    for name in ["new.tar", "new.tar.gz", "new.zip", "new/", "old.tar", "old/"] {
+      let outcome = try world.devices.run(
+        "ulimit -f 64; keyhaul backup old-phone -o \(name) --password-file .bp --rounds 1 --yes")
+      #expect(outcome.status == 1 && outcome.output == "", "\(name): \(outcome)")
+      #expect(
+        outcome.errors.hasPrefix("error: could not write \(name)\n  why: \(name): file too large\n"),
+        "\(outcome.errors)")
+    }
+    #expect(try world.names() == [".bp", "devices", "old", "old.tar"])
+    #expect(try world.plan("old.tar")["source"] as? NSDictionary == before.0)
+    #expect(try world.plan("old/")["source"] as? NSDictionary == before.1)
+  }
+
+  @Test("that is full during a restore leaves the keychain as it was")
+  func fullRestore() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    let before = try world.contents(of: "new-phone")
+    let outcome = try world.devices.run(
+      "ulimit -f 32; keyhaul restore b.tar --to new-phone --password-file .bp --yes")
+    #expect(outcome.status == 1 && outcome.output == "" && outcome.errors.hasPrefix("error: "), "\(outcome)")
+    #expect(try world.contents(of: "new-phone") == before)
+    try world.succeed("restore b.tar --to new-phone --password-file .bp --yes")
+  }
+
+  @Test("takes no plan where there is no folder or no file, and says so")
+  func plan() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.devices.run("mkfifo pipe; mkdir folder")
+    for name in ["nowhere/p", "b.tar/p", "folder", "pipe", "/proc/p"] {
+      let outcome = try world.keyhaul("plan b.tar --to new-phone --password-file .bp -o \(name)")
+      #expect(outcome.status == 1 && outcome.errors.hasPrefix("error: could not write \(name)\n"), "\(outcome)")
+    }
+    #expect(try world.names() == [".bp", "b.tar", "devices", "folder", "pipe"])
+    let pipe = try world.devices.run("keyhaul plan b.tar --to new-phone --password-file .bp > /dev/full")
+    #expect(pipe.status == 1 && pipe.errors.contains("error: could not write the result"), "\(pipe)")
+  }
+}

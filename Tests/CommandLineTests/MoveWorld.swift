@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+/// Two phones as the bundled fixtures describe them, and the password of their backups in `.bp`.
+final class MoveWorld {
+  static let password = "correct horse"
+
+  let devices: DeviceWorld
+
+  init() throws {
+    devices = try DeviceWorld()
+    try write(Array("\(Self.password)\n".utf8), to: ".bp")
+    for name in ["old-phone", "new-phone"] { try succeed("device create \(name) --from \(name) -q") }
+  }
+
+  var home: URL { devices.home }
+
+  /// Runs `keyhaul` with a line of arguments as a shell reads it.
+  func keyhaul(_ line: String, typed: [String]? = nil) throws -> BuiltProgram.Outcome {
+    try devices.run("keyhaul \(line)", typed: typed)
+  }
+
+  @discardableResult
+  func succeed(_ line: String) throws -> String {
+    let outcome = try keyhaul(line)
+    #expect(outcome.status == 0, "keyhaul \(line): \(outcome.errors)")
+    return outcome.output
+  }
+
+  /// A backup of old-phone with a password and next to no rounds.
+  func backUp(_ device: String = "old-phone", to name: String) throws {
+    try succeed("backup \(device) -o \(name) --password-file .bp --rounds 1 -q --yes")
+  }
+
+  func write(_ bytes: [UInt8], to name: String) throws {
+    let url = home.appending(path: name)
+    try Data(bytes).write(to: url)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
+  }
+
+  func read(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: home.appending(path: name))) }
+
+  func names(in folder: String = ".") throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: home.appending(path: folder).path).sorted()
+  }
+
+  /// The files of a backup's folder, by their paths in it.
+  func files(in folder: String) throws -> [String] {
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: home.appending(path: folder).path)
+    return paths.filter { path in
+      var isFolder: ObjCBool = false
+      return FileManager.default.fileExists(
+        atPath: home.appending(path: "\(folder)/\(path)").path, isDirectory: &isFolder) && !isFolder.boolValue
+    }.sorted()
+  }
+
+  /// Everything on a device, secrets included, as one text.
+  func contents(of device: String) throws -> String {
+    try succeed("item find \(device) --json --reveal") + succeed("device show \(device) --json")
+  }
+
+  /// The document of `plan --json`.
+  func plan(_ archive: String, to device: String = "new-phone", _ flags: String = "") throws -> [String: Any] {
+    try object(keyhaul("plan \(archive) --to \(device) --password-file .bp --json \(flags)").output)
+  }
+
+  func object(_ text: String) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+  }
+}
+
+/// What a plan decides for each item, without dates and names of archives.
+struct PlannedItems: Equatable {
+  /// Outcome, change and reason by index.
+  let decisions: [Int: String]
+  let migrating: Set<Int>
+
+  init(_ plan: [String: Any]) {
+    var decisions: [Int: String] = [:]
+    var migrating: Set<Int> = []
+    for item in plan["items"] as? [[String: Any]] ?? [] {
+      guard let index = item["index"] as? Int else { continue }
+      let fields = ["outcome", "change", "reason", "account", "service", "server", "label", "protection"]
+      decisions[index] = fields.map { item[$0] as? String ?? "-" }.joined(separator: "|")
+      if item["outcome"] as? String == "migrates" { migrating.insert(index) }
+    }
+    (self.decisions, self.migrating) = (decisions, migrating)
+  }
+}
+
+/// Numbers that are the same in every run (xorshift64*, Marsaglia 2003 and Vigna 2016).
+struct SeededNumbers: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(_ seed: UInt64) { state = seed == 0 ? 1 : seed }
+
+  mutating func next() -> UInt64 {
+    state ^= state >> 12
+    state ^= state << 25
+    state ^= state >> 27
+    return state &* 0x2545_F491_4F6C_DD1D
+  }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("A saved plan")
+struct RestorePlanFileTests {
+  @Test("is what the plan printed, readable by its owner alone, and is done exactly", arguments: ["replace", "merge"])
+  func same(policy: String) throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.zip")
+    let printed = try world.succeed("plan b.zip --to new-phone --existing \(policy) --password-file .bp --json -o p")
+    #expect(Array(printed.utf8) == (try world.read("p")))
+    #expect(try world.devices.permissions(of: "p") == 0o600)
+    #expect(try world.names().filter { $0.hasPrefix("p") } == ["p"])
+    let piped = try world.succeed("plan b.zip --to new-phone --existing \(policy) --password-file .bp -o -")
+    #expect(try PlannedItems(world.object(piped)) == PlannedItems(world.object(printed)))
+    // Looking changes nothing, and locking and unlocking neither.
+    try world.succeed("restore b.zip --to new-phone --plan p --password-file .bp -n")
+    #expect(try world.keyhaul("restore b.zip --to new-phone --plan p --password-file .bp").status == 0)
+    #expect(try world.object(world.succeed("item find new-phone --json"))["items"].map { ($0 as? [Any])?.count } == 14)
+  }
+
+  @Test("fits the same backup in another container")
+  func otherContainer() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    try world.succeed("plan b/ --to new-phone --password-file .bp -o p")
+    try world.devices.run("tar -cf c.tar b")
+    #expect(try world.keyhaul("restore c.tar --to new-phone --plan p --password-file .bp").status == 0)
+  }
+
+  @Test("is refused once an item was added, before a password is asked for")
+  func itemAdded() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
+    try world.devices.run("printf x | keyhaul item add new-phone --service later --account me --secret-file -")
+    let before = try world.contents(of: "new-phone")
+    let outcome = try world.keyhaul("restore b.tar --to new-phone --plan p --yes")
+    #expect(outcome.status == 16)
+    #expect(
+      outcome.errors == """
+        error: p no longer fits new-phone
+          why: it was made for revision r2, new-phone is at r3
+          try: plan again
+
+        """)
+    #expect(try world.contents(of: "new-phone") == before)
+  }
+
+  @Test("is refused for another backup of the same device")
+  func archiveChanged() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
+    try world.backUp(to: "b.tar")
+    let outcome = try world.keyhaul("restore b.tar --to new-phone --plan p")
+    #expect(outcome.status == 16)
+    #expect(outcome.errors.contains("why: b.tar is another archive, or has changed since\n"))
+  }
+
+  static let edits = [
+    (#""policy" : "replace""#, #""policy" : "merge""#), (#""outcome" : "stays-behind""#, #""outcome" : "unreadable""#),
+    (#""change" : "new""#, #""change" : "identical""#), (#""reason" : "device-bound""#, #""reason" : "malformed""#),
+    (#""protection" : "ck""#, #""protection" : "ak""#), (#""account" : "anna""#, #""account" : "eve""#),
+    (#""label" : "Chat""#, #""label" : "Chats""#), (#""service" : "chat.example""#, #""service" : "evil.example""#),
+    (#""server" : "imap.example.org""#, #""server" : "evil.example""#), (#""index" : 3"#, #""index" : 4"#),
+    (#""kind" : "certificate""#, #""kind" : "key""#), (#""access_group" : "apple""#, #""access_group" : "pear""#),
+    (#""same_device" : false"#, #""same_device" : true"#), (#""migrates" : 14"#, #""migrates" : 15"#),
+    (#""stays_behind" : 4"#, #""stays_behind" : 3"#), (#""unreadable" : 0"#, #""unreadable" : 1"#),
+    (#""removed" : 1"#, #""removed" : 0"#), (#""total" : 18"#, #""total" : 19"#),
+    (#""device-bound" : 4"#, #""device-bound" : 5"#), (#""name" : "new-phone""#, #""name" : "old-phone""#),
+    (#""digest" : "sha256:"#, #""digest" : "sha256:0"#), (#""revision" : "r3""#, #""revision" : "r2""#),
+    (#""detail" : "its key"#, #""detail" : "no key"#),
+  ]
+
+  @Test("that was edited is refused, whatever was edited in it")
+  func edited() throws {
+    let world = try MoveWorld()
+    try world.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
+    try world.backUp(to: "b.tar")
+    try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
+    let before = try world.contents(of: "new-phone")
+    let plan = String(decoding: try world.read("p"), as: UTF8.self)
+    for (good, bad) in Self.edits {
+      #expect(plan.contains(good), "\(good)")
+      try world.write(Array(plan.replacing(good, with: bad, maxReplacements: 1).utf8), to: "edited")
+      let outcome = try world.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes")
+      #expect(outcome.status == 16, "\(bad): \(outcome)")
+      #expect(outcome.errors.hasPrefix("error: edited no longer fits new-phone\n  why: "), "\(outcome.errors)")
+    }
+    // An item more, and one less to be removed.
+    for wrong in [
+      plan.replacing(#"      "index" : 17,"#, with: #"      "index" : 18,"#),
+      plan.replacing(#""removed" : ["#, with: #""removed" : [ { "kind" : "key" }, "#, maxReplacements: 1),
+    ] {
+      try world.write(Array(wrong.utf8), to: "edited")
+      #expect(try world.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes").status == 16)
+    }
+    #expect(try world.contents(of: "new-phone") == before)
+    for other in ["{}", "[]", "", #"{"format":"migration-plan/1"}"#, String(repeating: "[", count: 100_000)] {
+      try world.write(Array(other.utf8), to: "edited")
+      let outcome = try world.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes")
+      #expect(outcome.status == 14, "\(other.prefix(40)): \(outcome)")
+    }
+  }
+}
