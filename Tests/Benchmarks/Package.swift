@@ -12,6 +12,7 @@ let package = Package(
     .executableTarget(
       name: "Benchmarks",
       dependencies: ["COpenSSLForComparison", .product(name: "KeyhaulKit", package: "keyhaul")]),
+    .executableTarget(name: "Contention", dependencies: [.product(name: "KeyhaulKit", package: "keyhaul")]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -13,6 +13,8 @@ struct Benchmarks {
     var figures = [try DerivationBenchmark.figure()]
     figures += try StartBenchmark(program: program).figures()
     figures += try TenThousandItemsBenchmark(program: program).figures()
+    // Last: what a child starts with counts in its peak memory.
+    figures += try KeychainBenchmark.figures()
     for figure in figures { print(figure.line) }
     let missed = figures.count { !$0.isReached }
     print("\(figures.count - missed) passed, \(missed) failed")

@@ -13,7 +13,10 @@ struct TenThousandItemsBenchmark {
     defer { try? FileManager.default.removeItem(at: folder) }
     let path = { (name: String) in folder.appending(path: name).path(percentEncoded: false) }
     try Data(Self.fixture.utf8).write(to: folder.appending(path: "many.json"))
-    try Data("correct horse\n".utf8).write(to: folder.appending(path: "password"))
+    guard
+      FileManager.default.createFile(
+        atPath: path("password"), contents: Data("correct horse\n".utf8), attributes: [.posixPermissions: 0o600])
+    else { throw Run.Failure(description: "cannot write in \(folder.path)") }
     func run(_ arguments: String...) throws -> Run {
       try Run(program, arguments + ["--home", path("home"), "--no-input", "-q"])
     }

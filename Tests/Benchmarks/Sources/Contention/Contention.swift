@@ -1,0 +1,71 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import KeychainStore
+import VirtualDevice
+
+/// Eight processes that add and read on one device, each for 1,000 rounds: nothing may be lost, nothing may hang.
+///
+///     swift run -c release --package-path Tests/Benchmarks Contention [PROCESSES ROUNDS]
+@main
+struct Contention {
+  static func main() throws {
+    var arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.first == "worker", arguments.count == 4 {
+      try work(home: arguments[1], worker: arguments[2], rounds: Int(arguments[3]) ?? 0)
+      return
+    }
+    if arguments.count != 2 { arguments = ["8", "1000"] }
+    let processes = Int(arguments[0]) ?? 8
+    let rounds = Int(arguments[1]) ?? 1000
+    let home = try TemporaryDeviceHome()
+    try home.home.create(DeviceName("shared"), passcode: Secret(utf8: "1234"))
+    let start = ContinuousClock.now
+    let workers = try (0..<processes).map { number in
+      let process = Process()
+      process.executableURL = URL(filePath: CommandLine.arguments[0])
+      process.arguments = ["worker", home.home.path, String(number), String(rounds)]
+      try process.run()
+      return process
+    }
+    for worker in workers { worker.waitUntilExit() }
+    let failed = workers.count { $0.terminationStatus != 0 }
+    let device = try home.home.device(DeviceName("shared"))
+    let count = try device.withSession(.reading, verb: "contention") { (session) throws(VirtualDeviceError) in
+      try session.itemCount
+    }
+    let seconds = start.duration(to: .now) / .seconds(1)
+    print(
+      "\(count) of \(processes * rounds) items there after \(String(format: "%.1f", seconds)) s, \(failed) workers failed"
+    )
+    let isWhole = count == processes * rounds && failed == 0
+    print(isWhole ? "1 passed, 0 failed" : "0 passed, 1 failed")
+    exit(isWhole ? 0 : 1)
+  }
+
+  /// Adds an item, lets go of the device, and finds the item again; so on.
+  private static func work(home: String, worker: String, rounds: Int) throws {
+    let device = try DeviceHome(path: home).device(DeviceName("shared"))
+    for round in 0..<rounds {
+      var item = KeychainItem(kind: .genericPassword)
+      item[.service] = .string("worker \(worker)")
+      item[.account] = .string("round \(round)")
+      item.protection = .afterFirstUnlock
+      item.secret = SensitiveBytes(copying: Array("\(worker)/\(round)".utf8))
+      let added = item
+      try device.withSession(.writing, verb: "contention", wait: .seconds(120)) {
+        (session) throws(VirtualDeviceError) in _ = try session.add(added)
+      }
+      let query = ItemQuery(
+        kind: .genericPassword,
+        attributes: [.service: .string("worker \(worker)"), .account: .string("round \(round)")])
+      let found = try device.withSession(.reading, verb: "contention", wait: .seconds(120)) {
+        (session) throws(VirtualDeviceError) in try session.find(query).items.count
+      }
+      guard found == 1 else {
+        FileHandle.standardError.write(Data("worker \(worker): item \(round) was found \(found) times\n".utf8))
+        exit(1)
+      }
+    }
+  }
+}
