@@ -68,6 +68,7 @@ extension CommandFailure {
       switch error.code {
       case .notFound: "there is no device named \(device)"
       case .exists: "there is a device named \(device) already"
+      case .occupied: "cannot make \(device): something else is in its place"
       case .busy: "\(device) is in use"
       case .wrongPasscode: "cannot unlock \(device): the passcode is wrong"
       case .locked: "\(device) is locked"

@@ -10,7 +10,7 @@ struct DeviceErase: RunnableVerb {
     flags: [HelpScreen.yesFlag, HelpScreen.dryRunFlag])
   static let configuration = described(as: "erase")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions

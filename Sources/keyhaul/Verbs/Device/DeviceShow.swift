@@ -10,7 +10,7 @@ struct DeviceShow: RunnableVerb {
     flags: [HelpScreen.jsonFlag])
   static let configuration = described(as: "show")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 

@@ -26,7 +26,7 @@ struct ItemAdd: RunnableVerb {
     ])
   static let configuration = described(as: "add")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @Option(help: ArgumentHelp("generic, internet, certificate or key (default generic).", valueName: "kind"))
   var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions

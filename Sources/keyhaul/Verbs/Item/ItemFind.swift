@@ -26,7 +26,7 @@ struct ItemFind: RunnableVerb {
   static let configuration = described(as: "find")
   static let formats: [OutputFormat] = [.text, .json, .csv]
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
   var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions

@@ -23,7 +23,7 @@ struct Backup: RunnableVerb {
     ])
   static let configuration = described(as: "backup")
 
-  @Argument(help: "The device to back up.") var device: String
+  @Argument(help: "The device to back up.", completion: .deviceNames) var device: String
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp("The archive to write; - is a tar on standard output.", valueName: "archive"),
