@@ -50,6 +50,7 @@ let package = Package(
       name: "KeyhaulKit",
       targets: [
         "KeychainFormats", "DataProtection", "KeychainStore", "VirtualDevice", "BackupArchive", "Migration",
+        "MigrationReports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
@@ -70,6 +71,7 @@ let package = Package(
     part("VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
     part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", "CSQLite", grdb]),
     part("Migration", ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+    part("MigrationReports", ["Migration", "DataProtection", "KeychainFormats"]),
     keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",
@@ -79,8 +81,8 @@ let package = Package(
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "Migration", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
-        "BundledFixtures", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "MigrationReports", "Migration", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection",
+        "KeychainFormats", "BundledFixtures", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .target(
@@ -94,6 +96,7 @@ let package = Package(
     tests(
       of: "Migration",
       ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats", grdb]),
+    tests(of: "MigrationReports", ["Migration", "DataProtection", "KeychainFormats"]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
