@@ -36,7 +36,7 @@ enum PageStyle {
 
   /// On paper: everything open, in ink, and cards in one piece.
   static let print = """
-    @media print{@page{margin:15mm}html{background:none;font-size:10.5pt}body{max-width:none;padding:0}\
+    @media print{@page{margin:14mm}html{background:none;font-size:9.5pt;line-height:1.45}body{max-width:none;padding:0}\
     .verdict{font-size:1.5rem}h2{break-after:avoid;margin:1.4rem 0 .6rem}\
     details::details-content{content-visibility:visible;display:block}summary{list-style:none}\
     article,figure,tr,pre,li{break-inside:avoid}.filter{display:none!important}footer{margin-top:1.2rem}}

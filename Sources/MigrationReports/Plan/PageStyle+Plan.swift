@@ -53,12 +53,16 @@ extension PageStyle {
     .items:has(#show-k:checked) tbody tr:not(.k){display:none}
     table{border-collapse:collapse;margin-top:1rem;table-layout:fixed;width:100%}
     th{color:var(--soft);font-size:.85rem;font-weight:600}
-    th,td{border-bottom:1px solid var(--line);padding:.5rem .75rem .5rem 0;text-align:left;vertical-align:top}
+    th,td{border-bottom:1px solid var(--line);min-width:0;padding:.5rem .75rem .5rem 0;text-align:left;vertical-align:top}
     th:first-child{width:1.6rem}th:nth-child(2){width:33%}th:nth-child(3){width:27%}th:nth-child(4){width:20%}
+    @media screen{table,thead,tbody{display:block}tbody{content-visibility:auto;contain-intrinsic-size:auto 175rem}\
+    tr{border-bottom:1px solid var(--line);display:grid;grid-template-columns:1.6rem 33fr 27fr 21fr 19fr}\
+    th,td{border:0}}
     td{font-size:.93rem;overflow:hidden}
     td:first-child{font-family:ui-monospace,"SF Mono",Menlo,Consolas,monospace;font-weight:600}
     td i{font-style:normal}
     td i::before{content:" · "}
+    td:empty::after{color:var(--soft);content:"–"}
     td small{display:block}
     td small{color:var(--soft);font-size:.85em}
     .m td:first-child{color:var(--moves)}.s td:first-child{color:var(--stays)}.u td:first-child{color:var(--lost)}
@@ -71,13 +75,14 @@ extension PageStyle {
     .next pre{background:var(--code);border-radius:.5rem;margin-top:.5rem;padding:.6rem .9rem;white-space:pre-wrap}
     .next pre code{background:none;display:block;padding:0 0 0 1.5em;text-indent:-1.5em}
     .next pre span{display:inline-block;max-width:100%;text-indent:0}
-    @media (max-width:36rem){.tiles{grid-template-columns:1fr 1fr}.flow .wide{display:none}.flow .narrow{display:block}\
-    .card{padding:.9rem 1rem}thead{display:none}tr{border-bottom:1px solid var(--line);display:grid;\
-    grid-template-columns:1.4rem 1fr;padding:.6rem 0}td{border:0;grid-column:2;padding:0}\
-    td:first-child{grid-column:1;grid-row:1}td:nth-child(3),td:nth-child(4){color:var(--soft)}}
-    @media print{.flow .wide{display:block}.flow .narrow{display:none}.tiles{gap:.5rem;grid-template-columns:repeat(4,1fr)}\
-    .tiles li{padding:.5rem .75rem}.tiles b{font-size:1.4rem}.flow svg{max-width:15cm}.card{padding:.6rem .9rem}\
-    .items{margin-top:1.4rem}th,td{padding:.25rem .5rem .25rem 0}.next li+li{margin-top:.6rem}}
+    @media screen and (max-width:36rem){.tiles{grid-template-columns:1fr 1fr}.flow .wide{display:none}.flow .narrow{display:block}\
+    .card{padding:.9rem 1rem}thead{display:none}tr{display:block;padding:.6rem 0 .6rem 1.5rem;position:relative}td{border:0;display:block;padding:0}\
+    td:first-child{left:0;position:absolute}td:nth-child(3),td:nth-child(4){color:var(--soft);display:inline;\
+    font-size:.85rem}td:nth-child(3):not(:empty)::after{content:" · "}td:empty::after{content:none}\
+    td:last-child small{display:inline}td:last-child small::before{content:" · "}}
+    @media print{.tiles{gap:.5rem}\
+    .tiles li{padding:.5rem .75rem}.tiles b{font-size:1.4rem}.flow{margin-top:1.2rem}.flow svg{max-width:13.5cm}.card{padding:.6rem .9rem}\
+    .items{margin-top:1.4rem}th,td{padding:.2rem .5rem .2rem 0}.next li+li{margin-top:.6rem}}
 
     """
 }

@@ -7,6 +7,9 @@ struct PlanTable {
 
   init(_ plan: PlanPage) { self.plan = plan }
 
+  /// Rows that a browser lays out together, when they come into sight: of ten thousand it lays out few.
+  static let rowsInPart = 50
+
   func write(to page: inout Markup) {
     guard !plan.decisions.isEmpty else { return }
     page.newLine()
@@ -24,8 +27,10 @@ struct PlanTable {
             }
           }
         }
-        page.element("tbody") { page in
-          for decision in plan.decisions { row(decision, to: &page) }
+        for start in stride(from: 0, to: plan.decisions.count, by: Self.rowsInPart) {
+          page.element("tbody") { page in
+            for decision in plan.decisions[start...].prefix(Self.rowsInPart) { row(decision, to: &page) }
+          }
         }
       }
     }
@@ -52,7 +57,7 @@ struct PlanTable {
   }
 
   private func app(of identity: ItemIdentity) -> String {
-    guard let group = identity.accessGroup else { return "–" }
+    guard let group = identity.accessGroup else { return "" }
     return Markup.shortened(plan.appNames[group] ?? AppWords.name(of: group))
   }
 
