@@ -53,7 +53,7 @@ let package = Package(
       name: "KeyhaulKit",
       targets: [
         "KeychainFormats", "DataProtection", "KeychainStore", "VirtualDevice", "BackupArchive", "ArchivedKeychain",
-        "Migration",
+        "Migration", "MigrationReports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
@@ -77,6 +77,7 @@ let package = Package(
     part(
       "Migration",
       ["VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+    part("MigrationReports", ["Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats"]),
     keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",
@@ -86,7 +87,8 @@ let package = Package(
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection",
+        "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore",
+        "DataProtection",
         "KeychainFormats", "BundledFixtures", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -104,6 +106,7 @@ let package = Package(
         "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
         grdb,
       ]),
+    tests(of: "MigrationReports", ["Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats"]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [

@@ -1,10 +1,13 @@
 import ArgumentParser
+import KeychainFormats
 
 /// The forms that every verb's result has.
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case text
   case json
   case csv
+  /// One self-contained page.
+  case html
 }
 
 extension ColourChoice: ExpressibleByArgument {}
@@ -40,6 +43,7 @@ struct CommonOptions: ParsableArguments {
 
   var isJSON: Bool { json || format == .json }
   var isCSV: Bool { format == .csv }
+  var isHTML: Bool { format == .html }
 
   /// What cannot be meant together, and a form that the verb's result does not have.
   func check(formats: [OutputFormat] = OutputFormat.allCases) throws(CommandFailure) {

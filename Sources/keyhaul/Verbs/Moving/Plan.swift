@@ -3,6 +3,7 @@ import ArgumentParser
 import BackupArchive
 import KeychainFormats
 import Migration
+import MigrationReports
 import VirtualDevice
 
 /// `keyhaul plan`: what a restore would do, decided without changing anything.
@@ -17,15 +18,19 @@ struct Plan: RunnableVerb {
     flags: [
       ("--to DEVICE", "the device to restore to"), ("--existing POLICY", "items already there: replace, or merge"),
       ("-o, --output FILE", "save the plan for restore --plan"),
+      ("--format html", "one page for people, with -o FILE"),
       ("--exit-code", "end with 2 if any item does not migrate"), HelpScreen.passwordFlag, HelpScreen.jsonFlag,
     ])
   static let configuration = described(as: "plan")
+  static let formats: [OutputFormat] = [.text, .json, .html]
 
   @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file())
   var archive: String
   @OptionGroup var move: MoveOptions
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("Save the plan in a file, for restore --plan.", valueName: "file"),
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "Save the plan in a file, for restore --plan; or its page, with --format html.", valueName: "file"),
     completion: .file())
   var output: String?
   @Flag(help: "End with exit code 2 if any item does not migrate.") var exitCode = false
@@ -47,6 +52,7 @@ struct Plan: RunnableVerb {
   }
 
   private func say(_ report: PlanReport, in session: Session) throws {
+    guard !common.isHTML else { return try session.deliver(page: report.page(), to: output) }
     let bytes = try report.encoded()
     if let output, output != "-" { try ReportFile.write(bytes, to: output) }
     if session.isJSON || output == "-" {
@@ -59,17 +65,8 @@ struct Plan: RunnableVerb {
     let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
     try session.say("Saved to \(HostileText.shown(output)). To do exactly this:")
     try session.say(
-      "  keyhaul restore \(Self.word(archive)) --to \(Self.word(move.to)) --plan \(Self.word(output))\(policy)")
-  }
-
-  /// A name as a shell takes it for one word.
-  private static func word(_ name: String) -> String {
-    let shown = HostileText.shown(name)
-    let isPlain = shown.utf8.allSatisfy { byte in
-      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-        || "._/-:+,@%".utf8.contains(byte)
-    }
-    return isPlain ? shown : "'" + shown.replacing("'", with: #"'\''"#) + "'"
+      "  keyhaul restore \(ShellWord.quoted(archive)) --to \(ShellWord.quoted(move.to)) --plan \(ShellWord.quoted(output))\(policy)"
+    )
   }
 
   private func status(of report: PlanReport, damage: String?, name: String) throws(CommandFailure) -> CommandStatus {
