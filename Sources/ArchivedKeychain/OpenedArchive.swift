@@ -63,9 +63,12 @@ public struct OpenedArchive: Sendable {
     }
   }
 
-  private static func unlock(
+  /// Unlocks a backup's keybag with its password, or with the empty one where it has none.
+  ///
+  /// - Throws: As the initialiser does, but for what is found in the keychain.
+  public static func unlock(
     _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
-    acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
+    acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) -> ClassKeys {
     do throws(DataProtectionError) {
       guard archive.isEncrypted else {

@@ -112,6 +112,14 @@ public struct BackupArchive: Sendable {
     return BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
   }
 
+  /// Whether payloads can still be read: of a stream only what was kept of it is there.
+  public var canReadPayloads: Bool {
+    switch source {
+    case .folder, .container: true
+    case .stream: false
+    }
+  }
+
   /// The payloads that the backup stores, of all apps and domains.
   ///
   /// Known at once for one file; a folder's payloads are listed now, which takes a moment for hundreds of thousands.

@@ -44,6 +44,13 @@ public struct StoredPayloads: Sendable, Equatable {
       self.init(values)
     }
 
+    /// Forty digits.
+    var text: String {
+      hexadecimal(
+        withUnsafeBytes(of: third.bigEndian, Array.init) + withUnsafeBytes(of: second.bigEndian, Array.init)
+          + withUnsafeBytes(of: first.bigEndian, Array.init))
+    }
+
     private init(_ values: (UInt64, UInt64, UInt64)) {
       (third, second, first) = (UInt32(truncatingIfNeeded: values.0), values.1, values.2)
     }
@@ -60,6 +67,11 @@ public struct StoredPayloads: Sendable, Equatable {
   /// The stored size of a payload; `nil` where it isn't there.
   public func byteCount(of fileIdentifier: some StringProtocol) -> Int64? {
     Name(fileIdentifier).flatMap { byteCounts[$0] }
+  }
+
+  /// The names of payloads that are stored with such a size, in order.
+  public func fileIdentifiers(whereByteCount matches: (Int64) -> Bool) -> [String] {
+    byteCounts.filter { matches($0.value) }.map { $0.key.text }.sorted()
   }
 
   func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
