@@ -1,4 +1,5 @@
 import Foundation
+import KeychainFormats
 
 /// What an argument of the command line refers to.
 enum ResolvedArgument: Equatable, Sendable {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainFormats
 
 /// The forms that every verb's result has.
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument {

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Turns what the argument parser says into our own form of error.
 ///
 /// Its errors have no public type, only a text; a text that is not known here is passed on as it is, in our case and

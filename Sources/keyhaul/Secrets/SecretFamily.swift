@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// The kinds of secret that a verb may ask for. A device's passcode is not a backup's password, so each has its own
 /// flags, and every prompt says which it wants and whose.
 enum SecretFamily: String, CaseIterable, Sendable {

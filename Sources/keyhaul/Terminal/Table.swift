@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Rows under a heading, as wide as they need to be and no wider than the terminal.
 ///
 /// Cells are names and may be hostile: they are escaped here. Where the table is too wide, the widest flexible column

@@ -1,4 +1,5 @@
 import DataProtection
+import KeychainFormats
 
 #if canImport(Glibc)
   import Glibc

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// How text for people looks on one stream: its width, its colours and the characters it may use.
 struct TextStyle: Equatable, Sendable {
   /// In columns.

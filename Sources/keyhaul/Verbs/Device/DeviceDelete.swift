@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainFormats
 import VirtualDevice
 
 /// `keyhaul device delete`: the device and its hardware key are gone.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainFormats
 import VirtualDevice
 
 /// `keyhaul device erase`: empty, with the same hardware.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainFormats
 import VirtualDevice
 
 /// `keyhaul device show`: what a device is and what state it is in.

@@ -1,5 +1,6 @@
 import BundledFixtures
 import Foundation
+import KeychainFormats
 import VirtualDevice
 
 /// Where `--from` finds the description of a device.

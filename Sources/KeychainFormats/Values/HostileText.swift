@@ -2,12 +2,12 @@
 ///
 /// Such a name may try to move the cursor, recolour the terminal, reverse the text behind it or hide a part of itself.
 /// Everything that is not plainly visible is spelled `\u{202E}`; machine-readable output keeps names whole.
-enum HostileText {
+package enum HostileText {
   /// The name with everything escaped that a terminal would act on or not show.
   ///
   /// - Parameter keepingEscapes: Leaves what is spelled `\u{202E}` already as it is: for a sentence in which names were
   ///   escaped before, where escaping the escapes would only make them unreadable.
-  static func shown(_ text: String, keepingEscapes: Bool = false) -> String {
+  package static func shown(_ text: String, keepingEscapes: Bool = false) -> String {
     guard !text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else { return text }
     var result = ""
     var previous: Unicode.Scalar?
@@ -26,19 +26,7 @@ enum HostileText {
     return result
   }
 
-  /// The start of a name for an error's text, which is escaped where it is shown.
-  static func shortened(_ text: String, columns: Int) -> String {
-    DisplayWidth.cut(String(text.unicodeScalars.prefix(columns * 8)), columns: columns, ellipsis: "…")
-  }
-
-  /// The name, safe to show and at most this many columns wide.
-  static func shown(_ text: String, columns: Int, ellipsis: String = "…") -> String {
-    // A name may be a megabyte long: no more of it is looked at than could be shown.
-    let start = String(text.unicodeScalars.prefix(columns * 8 + 8))
-    return DisplayWidth.cut(shown(start), columns: columns, ellipsis: ellipsis)
-  }
-
-  static func escape(_ scalar: Unicode.Scalar) -> String {
+  package static func escape(_ scalar: Unicode.Scalar) -> String {
     "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
   }
 

@@ -1,7 +1,7 @@
 /// Numbers as people read them.
-enum Amounts {
+package enum Amounts {
   /// "41,208"
-  static func grouped(_ number: some BinaryInteger) -> String {
+  package static func grouped(_ number: some BinaryInteger) -> String {
     let digits = String(number.magnitude)
     var result = ""
     for (index, digit) in digits.enumerated() {
@@ -12,17 +12,17 @@ enum Amounts {
   }
 
   /// "1 item", "2 items", "1,204 items"
-  static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
+  package static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
     "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
   }
 
   /// "41,208 bytes"
-  static func bytes(_ number: some BinaryInteger) -> String {
+  package static func bytes(_ number: some BinaryInteger) -> String {
     "\(grouped(number)) \(number == 1 ? "byte" : "bytes")"
   }
 
   /// "a", "a and b", "a, b and c"
-  static func list(_ names: [String], conjunction: String = "and") -> String {
+  package static func list(_ names: [String], conjunction: String = "and") -> String {
     guard let last = names.last, names.count > 1 else { return names.first ?? "" }
     return names.dropLast().joined(separator: ", ") + " \(conjunction) \(last)"
   }
