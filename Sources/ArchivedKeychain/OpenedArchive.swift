@@ -32,6 +32,13 @@ public struct OpenedArchive: Sendable {
   ) throws(ArchivedKeychainError) {
     let keys = try Self.unlock(
       archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+    try self.init(archive, keys: keys)
+  }
+
+  /// Tries every item of an archive whose keybag is unlocked.
+  ///
+  /// - Throws: As the other initialiser does, but for what a password can cause.
+  public init(_ archive: BackupArchive, keys: borrowing ClassKeys) throws(ArchivedKeychainError) {
     let payload: KeychainPayload
     do throws(BackupArchiveError) {
       payload = try archive.keychainFile(with: keys)

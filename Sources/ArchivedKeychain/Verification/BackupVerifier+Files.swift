@@ -6,7 +6,9 @@ extension BackupVerifier {
   /// What the pass over the payloads has seen.
   private struct Tally {
     var listed = 0
+    /// Those that are stored, or empty and need no payload.
     var present = 0
+    var stored = 0
     var digests = 0
     var otherSizes = 0
     /// Files whose class key needs hardware that is not at hand.
@@ -45,7 +47,7 @@ extension BackupVerifier {
     if isCancelled {
       throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was told to stop before the last file"))
     }
-    noteUnlisted(stored.count - tally.present)
+    noteUnlisted(stored.count - tally.stored)
     findings.conclude(.files, detail(of: tally, withoutKeys: keys == nil))
   }
 
@@ -54,7 +56,10 @@ extension BackupVerifier {
   ) {
     let name = Self.name(of: file)
     let isStored = stored.byteCount(of: file.fileIdentifier) != nil
-    if isStored { tally.present += 1 }
+    if isStored {
+      tally.present += 1
+      tally.stored += 1
+    }
     // The keychain's file has a check of its own.
     let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
     do throws(BackupArchiveError) {
@@ -147,23 +152,24 @@ extension BackupVerifier {
 
   private func detail(of tally: Tally, withoutKeys: Bool) -> String {
     let missing = findings.missingCount
-    var parts = ["\(tally.listed - missing) of \(tally.listed) present"]
+    var parts = ["\(Amounts.grouped(tally.present)) of \(Amounts.grouped(tally.listed)) present"]
     let isRight = findings.faultCount[.files, default: 0] == missing
     if isRight, archive.isEncrypted, !withoutKeys {
       parts.append(tally.otherSizes == 0 ? "size and padding right" : "padding right")
     } else if isRight, tally.digests > 0 {
       parts.append(tally.digests == 1 ? "its digest right" : "digests right")
     }
-    if tally.otherSizes > 0 { parts.append("\(tally.otherSizes) of another size than recorded") }
-    if tally.sealed > 0 { parts.append("\(tally.sealed) under a key that needs the device") }
+    if tally.otherSizes > 0 { parts.append("\(Amounts.grouped(tally.otherSizes)) of another size than recorded") }
+    if tally.sealed > 0 { parts.append("\(Amounts.grouped(tally.sealed)) under a key that needs the device") }
     let damaged = findings.faultCount[.files, default: 0] - missing
-    if damaged > 0 { parts.append("\(damaged) damaged") }
+    if damaged > 0 { parts.append("\(Amounts.grouped(damaged)) damaged") }
     return parts.joined(separator: ", ")
   }
 
   private mutating func noteUnlisted(_ count: Int) {
     guard count > 0 else { return }
-    findings.notes.append("\(counted(count, "stored file")) \(count == 1 ? "is" : "are") not in the list of files")
+    findings.notes.append(
+      "\(Amounts.count(count, "stored file")) \(count == 1 ? "is" : "are") not in the list of files")
   }
 
   /// Domain and path as people know them; what has none goes by the name under which it is stored.
@@ -185,7 +191,7 @@ extension BackupVerifier {
       findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason))
     }
     if findings.missingCount > 0 {
-      findings.conclude(.files, "\(counted(findings.missingCount, "listed file")) not stored")
+      findings.conclude(.files, "\(Amounts.count(findings.missingCount, "listed file")) not stored")
     }
     findings.leaveOut(.files, "a stream can be read only once: verify a file or a folder to check every payload")
   }
@@ -204,8 +210,9 @@ extension BackupVerifier {
             "its size is not one that an encrypted file has"))
       }
       let faults = findings.faultCount[.files, default: 0]
-      let sum = "\(counted(stored.count, "file")) stored"
-      findings.conclude(.files, faults == 0 ? "\(sum), each of whole blocks" : "\(sum), \(faults) cut short")
+      let sum = "\(Amounts.count(stored.count, "file")) stored"
+      findings.conclude(
+        .files, faults == 0 ? "\(sum), each of whole blocks" : "\(sum), \(Amounts.grouped(faults)) cut short")
     } catch {
       throw ArchivedKeychainError(error)
     }

@@ -15,7 +15,8 @@ extension BackupVerifier {
       }
       checkUUID(of: payload.file)
       findings.conclude(
-        .keychain, "\(counted(payload.file.entries.count, "item")) in \(counted(payload.bytes.count, "byte"))")
+        .keychain,
+        "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte"))")
       return payload.file
     } catch {
       if error.code == .noKeychain, !archive.hasKeychain {
@@ -77,26 +78,28 @@ extension BackupVerifier {
 
   /// "12 of 16 open, 3 need the hardware of old-phone, 1 does not open: item 15, tag-mismatch (…)"
   private func detail(of counts: BackupVerification.ItemCounts, first: BackupVerification.Fault?) -> String {
-    var parts = ["\(counts.readable) of \(counts.total) open"]
+    var parts = ["\(Amounts.grouped(counts.readable)) of \(Amounts.grouped(counts.total)) open"]
     if counts.deviceBound > 0 {
       let maker = archive.device.name ?? "the device that made it"
-      parts.append("\(counts.deviceBound) \(counts.deviceBound == 1 ? "needs" : "need") the hardware of \(maker)")
+      parts.append(
+        "\(Amounts.grouped(counts.deviceBound)) \(counts.deviceBound == 1 ? "needs" : "need") the hardware of \(maker)")
     }
     guard counts.damaged > 0 else { return parts.joined(separator: ", ") }
-    var last = "\(counts.damaged) \(counts.damaged == 1 ? "does" : "do") not open"
+    var last = "\(Amounts.grouped(counts.damaged)) \(counts.damaged == 1 ? "does" : "do") not open"
     if counts.damaged == 1, let first { last += ": \(first.placeText)" }
     return (parts + [last]).joined(separator: ", ")
   }
 }
 
 extension BackupVerification.Fault {
-  /// "item 15, tag-mismatch (blob of 312 bytes at byte 7994 of the keychain file)"; for a file its name and the reason.
+  /// "item 15, tag-mismatch (blob of 312 bytes at byte 7,994 of the keychain file)"; for a file its name and the reason.
   public var placeText: String {
     guard let item else {
-      let place = offset.map { " at byte \($0)" } ?? ""
+      let place = offset.map { " at byte \(Amounts.grouped($0))" } ?? ""
       return file.map { "\($0)\(place): \(reason)" } ?? reason
     }
     guard let offset, let byteCount else { return "item \(item), \(reason)" }
-    return "item \(item), \(reason) (blob of \(counted(byteCount, "byte")) at byte \(offset) of the keychain file)"
+    return
+      "item \(item), \(reason) (blob of \(Amounts.count(byteCount, "byte")) at byte \(Amounts.grouped(offset)) of the keychain file)"
   }
 }

@@ -66,7 +66,7 @@ struct BackupVerifier {
         findings.add(
           .init(
             .database, .recordMalformed, file: archive.layout.listName,
-            "\(counted(listing.unreadableRowCount, "row")) whose identifier is not the hash of domain and path"))
+            "\(Amounts.count(listing.unreadableRowCount, "row")) whose identifier is not the hash of domain and path"))
       }
       findings.conclude(.database, archive.layout.checkName)
     } catch {
@@ -117,7 +117,7 @@ struct BackupVerifier {
     }
     do throws(FormatError) {
       try archive.keybag.validate()
-      findings.conclude(.keybag, "\(counted(archive.keybag.classKeys.count, "class key")), none of them tried")
+      findings.conclude(.keybag, "\(Amounts.count(archive.keybag.classKeys.count, "class key")), none of them tried")
     } catch {
       findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", offset: error.offset, error.reason))
       findings.conclude(.keybag, error.reason)
@@ -142,6 +142,3 @@ extension BackupLayout {
     }
   }
 }
-
-/// "1 row", "2 rows"
-func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }

@@ -61,15 +61,32 @@ extension Session {
     try checkRounds(of: named, accepting: options)
     let limit = options.rounds
     guard named.archive.isEncrypted else {
-      if flags.isGiven {
-        warn(
-          "\(named.name) has no password", why: "it is not encrypted; the given password was not used",
-          try: "leave the password out")
-      }
+      if flags.isGiven { warnOfUnusedPassword(named.name) }
       return try unlock(named, password: nil, deviceKey: deviceKey, limit: limit)
     }
     let password = try password(flags, of: named.name)
     return try unlock(named, password: password, deviceKey: deviceKey, limit: limit)
+  }
+
+  func warnOfUnusedPassword(_ name: String) {
+    warn(
+      "\(name) has no password", why: "it is not encrypted; the given password was not used",
+      try: "leave the password out")
+  }
+
+  /// Unlocks an archive's keybag, and shows that a key is being derived.
+  func classKeys(
+    of named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
+  ) throws(CommandFailure) -> ClassKeys {
+    do throws(ArchivedKeychainError) {
+      return try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
+        try OpenedArchive.unlock(
+          named.archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: named.name)
+    }
   }
 
   /// Refuses a keybag that asks for too much work, before anybody is asked for a password.

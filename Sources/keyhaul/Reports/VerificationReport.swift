@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import KeychainFormats
 
 /// What checking a backup found out, for people and as `backup-verification/1`.
 struct VerificationReport {

@@ -3,16 +3,16 @@ import ArgumentParser
 import BackupArchive
 import DataProtection
 import KeychainFormats
-import Migration
 
 /// `keyhaul inspect`: what is in an archive.
 struct Inspect: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Show what is in a backup",
-    usage: "keyhaul inspect ARCHIVE [--list | --keybag]",
+    usage: "keyhaul inspect ARCHIVE [--list | --keybag | --tree]",
     examples: ["keyhaul inspect family.backup", "keyhaul inspect family.backup --list --password-file ~/.bp"],
     flags: [
-      ("--list", "the keychain's items"), ("--keybag", "the keybag's classes and rounds"), HelpScreen.passwordFlag,
+      ("--list", "the keychain's items"), ("--keybag", "the keybag's classes and rounds"),
+      ("--tree", "the files by domain and folder; -v shows all folders"), HelpScreen.passwordFlag,
       HelpScreen.jsonFlag,
     ])
   static let configuration = described(as: "inspect")
@@ -21,11 +21,13 @@ struct Inspect: RunnableVerb {
   enum Part: String, EnumerableFlag {
     case list
     case keybag
+    case tree
 
     static func help(for value: Part) -> ArgumentHelp? {
       switch value {
       case .list: "List the keychain's items."
       case .keybag: "Show the keybag: its header, classes and rounds."
+      case .tree: "Show the files by domain and folder, with their counts and sizes."
       }
     }
   }
@@ -38,25 +40,62 @@ struct Inspect: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let named = try session.openArchive(archive)
-    let inspection = try Inspection(named, opened: opened(named, in: session))
+    let keys = try keys(of: named, in: session)
+    let inspection = try Inspection(named, keys: keys, part: part, showsAll: common.verbose > 0)
+    inspection.tellDetails(in: session)
     if session.isJSON {
       try session.answer(inspection.json)
     } else {
-      for line in inspection.lines(part, style: session.resultStyle) { try session.say(line) }
+      for line in inspection.lines(style: session.resultStyle) { try session.say(line) }
     }
-    if let damage = inspection.opened?.keybagDamage {
-      throw CommandFailure.damagedKeybag(of: named.name, report: damage)
-    }
+    if let failure = inspection.failure { throw failure }
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
 
-  /// The archive with its items tried, where the password is at hand or nothing but a password is missing for `--list`.
-  private func opened(_ named: Session.NamedArchive, in session: Session) throws(CommandFailure) -> OpenedArchive? {
-    let hasSource = try password.source(environment: session.environment) != .prompt
-    let hasKey = try opening.deviceKeySource() != nil
-    let wantsItems = part == .list || hasSource || hasKey
-    guard !named.archive.isEncrypted || wantsItems else { return nil }
-    let key = try session.deviceKey(opening, of: named.name)
-    return try session.unlockIfPresent(named, password, deviceKey: key, accepting: opening.limit)
+  // MARK: The password
+
+  /// The keys of an archive whose password is at hand, or whose password is all that a wanted part lacks.
+  private func keys(of named: Session.NamedArchive, in session: Session) throws(CommandFailure) -> ClassKeys? {
+    guard named.archive.isEncrypted else {
+      if password.isGiven { session.warnOfUnusedPassword(named.name) }
+      try session.checkRounds(of: named, accepting: opening.limit)
+      let key = try session.deviceKey(opening, of: named.name)
+      return try session.classKeys(of: named, password: nil, deviceKey: key, limit: opening.limit.rounds)
+    }
+    let hasDeviceKey = try opening.deviceKeySource() != nil
+    if password.isGiven || hasDeviceKey || needsKeys(named) {
+      try session.checkRounds(of: named, accepting: opening.limit)
+      let key = try session.deviceKey(opening, of: named.name)
+      let secret = try session.password(password, of: named.name)
+      return try session.classKeys(of: named, password: secret, deviceKey: key, limit: opening.limit.rounds)
+    }
+    guard try password.source(environment: session.environment) != .prompt else { return nil }
+    return try keysByEnvironment(of: named, in: session)
+  }
+
+  private func needsKeys(_ named: Session.NamedArchive) -> Bool {
+    switch part {
+    case .list?: true
+    // Old backups have their list in clear.
+    case .tree?: named.archive.layout != .mbdb
+    case .keybag?, nil: false
+    }
+  }
+
+  /// What the environment names is used where it fits. An overview needs no password, so that nothing is lost where it
+  /// doesn't.
+  private func keysByEnvironment(
+    of named: Session.NamedArchive, in session: Session
+  ) throws(CommandFailure) -> ClassKeys? {
+    do throws(CommandFailure) {
+      try session.checkRounds(of: named, accepting: opening.limit)
+      let secret = try session.password(password, of: named.name)
+      return try session.classKeys(of: named, password: secret, deviceKey: nil, limit: opening.limit.rounds)
+    } catch {
+      try Interruption.check()
+      guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
+      session.warn(error.message, why: error.why, try: "the rest is shown without it")
+      return nil
+    }
   }
 }
