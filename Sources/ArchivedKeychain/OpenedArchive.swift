@@ -10,7 +10,7 @@ public struct OpenedArchive: Sendable {
   /// Its items counted by what their blobs say.
   public let contents: ArchiveContents
   /// Its list of files.
-  public let database: ManifestDatabase
+  public let fileList: FileList
   /// What is wrong with single class keys: "10 of 11 class keys unwrap, class 7 does not". The others are usable.
   public let keybagDamage: String?
   /// What was unusual about the archive, and tolerated.
@@ -32,6 +32,13 @@ public struct OpenedArchive: Sendable {
   ) throws(ArchivedKeychainError) {
     let keys = try Self.unlock(
       archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+    try self.init(archive, keys: keys)
+  }
+
+  /// Tries every item of an archive whose keybag is unlocked.
+  ///
+  /// - Throws: As the other initialiser does, but for what a password can cause.
+  public init(_ archive: BackupArchive, keys: borrowing ClassKeys) throws(ArchivedKeychainError) {
     let payload: KeychainPayload
     do throws(BackupArchiveError) {
       payload = try archive.keychainFile(with: keys)
@@ -44,7 +51,7 @@ public struct OpenedArchive: Sendable {
     }
     self.archive = archive
     items = try ArchivedItem.openAll(in: payload.file, with: keys)
-    database = payload.database
+    fileList = payload.fileList
     contents = ArchiveContents(payload.file)
     keybagDamage = keys.damageReport
     notes = payload.notes
@@ -63,9 +70,12 @@ public struct OpenedArchive: Sendable {
     }
   }
 
-  private static func unlock(
+  /// Unlocks a backup's keybag with its password, or with the empty one where it has none.
+  ///
+  /// - Throws: As the initialiser does, but for what is found in the keychain.
+  public static func unlock(
     _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
-    acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
+    acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) -> ClassKeys {
     do throws(DataProtectionError) {
       guard archive.isEncrypted else {

@@ -14,8 +14,7 @@ public enum MigrationPlanner {
     _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
     surroundings: RestoreSurroundings = RestoreSurroundings()
   ) -> MigrationPlan {
-    let proofs = allItems.compactMap(\.provesHardware)
-    let isSameDevice: Bool? = proofs.isEmpty ? nil : proofs.contains(true)
+    let isSameDevice = allItems.provesSameDevice
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
     var target = TargetModel(rows, policy: policy)
@@ -72,8 +71,10 @@ public enum MigrationPlanner {
   ) -> Admission {
     switch archived.opening {
     case .failed(let failure):
+      let reason = archived.reason(
+        of: failure, isSameDevice: isSameDevice, backupHasPassword: surroundings.backupHasPassword)
       return .refused(
-        outcome(of: failure, archived, isSameDevice: isSameDevice, surroundings),
+        reason.isDamage ? .unreadable(reason) : .staysBehind(reason),
         detail: detail(of: failure, archived, isSameDevice: isSameDevice))
     case .opened(let item):
       if let reason = RestoreRules.reasonToLeaveOut(item, surroundings) {
@@ -89,36 +90,6 @@ public enum MigrationPlanner {
     }
   }
 
-  private static func outcome(
-    of failure: ArchivedItem.Failure, _ archived: ArchivedItem, isSameDevice: Bool?,
-    _ surroundings: RestoreSurroundings
-  ) -> MigrationPlan.Outcome {
-    switch failure {
-    case .noClassKey, .classKeyDamaged: return .unreadable(.noClassKey)
-    case .hardwareMissing: return needsHardware(archived, surroundings)
-    case .keyUnwrapFailed:
-      guard mayNeedOtherHardware(archived, isSameDevice: isSameDevice) else { return .unreadable(.tagMismatch) }
-      return needsHardware(archived, surroundings)
-    case .tagMismatch: return .unreadable(.tagMismatch)
-    case .malformed, .missingData: return .unreadable(.malformed)
-    case .unsupportedVersion: return .unreadable(.unsupportedVersion)
-    }
-  }
-
-  /// The hardware layer has no check value, so until some item has proved the device nothing tells another device from
-  /// changed bytes.
-  private static func mayNeedOtherHardware(_ archived: ArchivedItem, isSameDevice: Bool?) -> Bool {
-    archived.classKey == .availableThroughDevice && isSameDevice != true
-  }
-
-  /// A migratable item behind a hardware key: the backup has no password, or its keybag was changed.
-  private static func needsHardware(
-    _ archived: ArchivedItem, _ surroundings: RestoreSurroundings
-  ) -> MigrationPlan.Outcome {
-    let isMigratable = archived.protection?.isThisDeviceOnly == false
-    return .staysBehind(isMigratable && !surroundings.backupHasPassword ? .backupNotEncrypted : .deviceBound)
-  }
-
   private static func detail(
     of failure: ArchivedItem.Failure, _ archived: ArchivedItem, isSameDevice: Bool?
   ) -> String? {
@@ -128,7 +99,7 @@ public enum MigrationPlanner {
     case .classKeyDamaged(let keyClass):
       joined("the keybag's key of class \(keyClass.rawValue) does not unwrap", place(of: archived))
     case .hardwareMissing: "its key also needs the hardware of the device that made the backup"
-    case .keyUnwrapFailed where mayNeedOtherHardware(archived, isSameDevice: isSameDevice):
+    case .keyUnwrapFailed where archived.needsOtherHardware(isSameDevice: isSameDevice):
       "its key also needs the hardware of the device that made the backup"
     case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", place(of: archived))
     case .malformed(let reason): joined(reason, place(of: archived))

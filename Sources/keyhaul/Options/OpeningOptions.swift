@@ -1,4 +1,5 @@
 import ArgumentParser
+import DataProtection
 
 /// What opens a backup besides its password.
 struct OpeningOptions: ParsableArguments {
@@ -26,6 +27,8 @@ struct OpeningOptions: ParsableArguments {
 struct RoundLimitOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The most rounds of key derivation to accept (default 20,000,000).", valueName: "n"))
   var maxRounds: RoundCount?
+
+  var rounds: Int { maxRounds?.value ?? RoundLimit.standard }
 }
 
 /// A number of rounds of key derivation.

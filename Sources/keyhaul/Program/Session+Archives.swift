@@ -13,24 +13,29 @@ extension Session {
 
   /// Opens what can be opened without a password.
   func openArchive(_ argument: String) throws(CommandFailure) -> NamedArchive {
+    let (location, name) = try locate(argument)
+    do throws(BackupArchiveError) {
+      return NamedArchive(name: name, archive: try readArchive(at: location))
+    } catch {
+      throw CommandFailure(archive: error, name: name)
+    }
+  }
+
+  /// Where an archive is to be read, and what messages call it.
+  func locate(_ argument: String) throws(CommandFailure) -> (ArchiveLocation, name: String) {
     switch try resolver().archive(argument) {
     case .standardInput:
       try claimStandardInput(for: "the archive")
-      return try Interruption.leavingAtOnce { () throws(CommandFailure) in
-        try openArchive(.stream(descriptor: 0), name: "standard input")
-      }
-    case .archive(let path): return try openArchive(.path(path), name: argument)
+      return (.stream(descriptor: 0), "standard input")
+    case .archive(let path): return (.path(path), argument)
     case .device(let name, _):
       throw .usage("\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(name) -o ARCHIVE")
     }
   }
 
-  private func openArchive(_ location: ArchiveLocation, name: String) throws(CommandFailure) -> NamedArchive {
-    do throws(BackupArchiveError) {
-      return NamedArchive(name: name, archive: try BackupArchive.open(location))
-    } catch {
-      throw CommandFailure(archive: error, name: name)
-    }
+  func readArchive(at location: ArchiveLocation) throws(BackupArchiveError) -> BackupArchive {
+    guard case .stream = location else { return try BackupArchive.open(location) }
+    return try Interruption.leavingAtOnce { () throws(BackupArchiveError) in try BackupArchive.open(location) }
   }
 
   /// Asks for the password where the archive has one, unlocks it and tries every item.
@@ -49,29 +54,52 @@ extension Session {
   }
 
   /// The same, but `nil` for a backup in which no keychain was stored.
-  func unlockIfPresent(
-    _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
+  func unlockIfPresent<Name>(
+    _ named: NamedArchive, _ flags: SecretFlags<Name>, deviceKey: consuming DeviceKey?,
     accepting options: RoundLimitOptions
   ) throws(CommandFailure) -> OpenedArchive? {
-    let limit = options.maxRounds?.value ?? RoundLimit.standard
-    do throws(ArchivedKeychainError) {
-      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
-    } catch {
-      throw CommandFailure(archive: error, name: named.name)
-    }
+    try checkRounds(of: named, accepting: options)
+    let limit = options.rounds
     guard named.archive.isEncrypted else {
-      if flags.isGiven {
-        warn(
-          "\(named.name) has no password", why: "it is not encrypted; the given password was not used",
-          try: "leave the password out")
-      }
+      if flags.isGiven { warnOfUnusedPassword(named.name) }
       return try unlock(named, password: nil, deviceKey: deviceKey, limit: limit)
     }
     let password = try password(flags, of: named.name)
     return try unlock(named, password: password, deviceKey: deviceKey, limit: limit)
   }
 
-  private func unlock(
+  func warnOfUnusedPassword(_ name: String) {
+    warn(
+      "\(name) has no password", why: "it is not encrypted; the given password was not used",
+      try: "leave the password out")
+  }
+
+  /// Unlocks an archive's keybag, and shows that a key is being derived.
+  func classKeys(
+    of named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
+  ) throws(CommandFailure) -> ClassKeys {
+    do throws(ArchivedKeychainError) {
+      return try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
+        try OpenedArchive.unlock(
+          named.archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
+  /// Refuses a keybag that asks for too much work, before anybody is asked for a password.
+  func checkRounds(of named: NamedArchive, accepting options: RoundLimitOptions) throws(CommandFailure) {
+    do throws(ArchivedKeychainError) {
+      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: options.rounds)
+    } catch {
+      throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
+  /// Unlocks an archive with a password that is at hand; `nil` for a backup in which no keychain was stored.
+  func unlock(
     _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
   ) throws(CommandFailure) -> OpenedArchive? {
     let start = ContinuousClock.now
@@ -157,7 +185,7 @@ extension CommandFailure {
       case .payloadMissing: "\(name) is not whole"
       case .noKeychain: "\(name) holds no keychain"
       case .keyUnavailable: "cannot open \(name): \(error.summary)"
-      case .unreadable: "could not read \(name)"
+      case .unreadable, .noTemporarySpace: "could not read \(name)"
       case .unwritable, .noSpace, .occupied: "could not write \(name)"
       }
     case let error as DataProtectionError:

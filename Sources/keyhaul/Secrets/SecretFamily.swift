@@ -4,6 +4,8 @@ import KeychainFormats
 /// flags, and every prompt says which it wants and whose.
 enum SecretFamily: String, CaseIterable, Sendable {
   case password
+  /// Of the second of two backups.
+  case otherPassword = "other-password"
   case newPassword = "new-password"
   case passcode
   case newPasscode = "new-passcode"
@@ -15,7 +17,7 @@ enum SecretFamily: String, CaseIterable, Sendable {
   var flagPrefix: String { rawValue }
 
   /// How prompts and errors call it: "new password".
-  var noun: String { rawValue.replacing("-", with: " ") }
+  var noun: String { self == .otherPassword ? "password" : rawValue.replacing("-", with: " ") }
 
   /// The environment may name a source for the password of a backup alone.
   var hasEnvironment: Bool { self == .password }
