@@ -10,7 +10,7 @@ public struct OpenedArchive: Sendable {
   /// Its items counted by what their blobs say.
   public let contents: ArchiveContents
   /// Its list of files.
-  public let database: ManifestDatabase
+  public let fileList: FileList
   /// What is wrong with single class keys: "10 of 11 class keys unwrap, class 7 does not". The others are usable.
   public let keybagDamage: String?
   /// What was unusual about the archive, and tolerated.
@@ -44,7 +44,7 @@ public struct OpenedArchive: Sendable {
     }
     self.archive = archive
     items = try ArchivedItem.openAll(in: payload.file, with: keys)
-    database = payload.database
+    fileList = payload.fileList
     contents = ArchiveContents(payload.file)
     keybagDamage = keys.damageReport
     notes = payload.notes

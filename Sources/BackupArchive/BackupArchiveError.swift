@@ -31,6 +31,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case unwritable
     /// The target's file system is full.
     case noSpace = "no-space"
+    /// The file system that temporary files lie on is full.
+    case noTemporarySpace = "no-temporary-space"
     /// Something stands where the backup should go.
     case occupied
   }
@@ -49,7 +51,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .notABackup, .unsupported, .hostile, .overLimit, .noKeychain: .refused
     case .truncated, .damaged, .unfinished, .payloadMissing: .damaged
     case .keyUnavailable: .wrongPassword
-    case .unreadable, .unwritable, .noSpace: .failed
+    case .unreadable, .unwritable, .noSpace, .noTemporarySpace: .failed
     case .occupied: .usage
     }
   }
@@ -68,6 +70,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .noKeychain: "the backup holds no keychain"
     case .keyUnavailable: "a part of the backup stays closed"
     case .unreadable: "could not read the backup"
+    case .noTemporarySpace: "could not read the backup"
     case .unwritable: "could not write the backup"
     case .noSpace: "could not write the backup"
     case .occupied: "could not write the backup"
@@ -90,6 +93,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .unreadable: "check the permissions and the disk"
     case .unwritable: "check the permissions and the disk; no partial file was left"
     case .noSpace: "free space and run it again; no partial file was left"
+    case .noTemporarySpace: "free space there, or keep the list of files in memory (--memory)"
     case .occupied: "another name, or say that it may be replaced"
     }
   }

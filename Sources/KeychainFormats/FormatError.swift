@@ -12,6 +12,7 @@ public struct FormatError: ExplainedError, Equatable {
     case keychainFile = "keychain file"
     case wrappedKey = "wrapped key field"
     case xmlPlist = "XML property list"
+    case oldManifest = "list of files"
   }
 
   public enum Code: String, Sendable {

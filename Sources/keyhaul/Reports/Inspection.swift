@@ -11,7 +11,7 @@ struct Inspection {
   /// `nil` without the password of an encrypted archive.
   let opened: OpenedArchive?
   private let files: StoredPayloads
-  private let listing: ManifestDatabase.Listing?
+  private let listing: FileList.Listing?
   /// Files that the list names and that are not stored; `nil` where the list stays closed.
   private let missing: Int?
   private let contents: ArchiveContents?
@@ -22,10 +22,11 @@ struct Inspection {
     self.opened = opened
     do throws(BackupArchiveError) {
       files = try archive.storedFiles()
-      var database = opened?.database
-      if database == nil, !archive.isEncrypted { database = try archive.manifestDatabase() }
-      listing = try database?.listing()
-      missing = try database?.missingPayloads(in: files).count
+      var list = opened?.fileList
+      // Old backups have theirs in clear, also where they have a password.
+      if list == nil, !archive.isEncrypted || archive.layout == .mbdb { list = try archive.fileList() }
+      listing = try list?.listing()
+      missing = try list?.missingPayloads(in: files).count
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
@@ -174,7 +175,7 @@ struct Inspection {
         "product_type": .text(archive.device.productType), "product_version": .text(archive.device.productVersion),
       ],
       "encrypted": .boolean(archive.isEncrypted), "made": .text(archive.date.map { Timestamp.text(of: $0) }),
-      "layout": "manifest-db", "files": .count(files.count),
+      "layout": .string(archive.layout.rawValue), "files": .count(files.count),
       "domains": listing.map { .count($0.rowCountByDomain.count) } ?? .null,
       "missing": missing.map { .count($0) } ?? .null,
       "keybag": [
