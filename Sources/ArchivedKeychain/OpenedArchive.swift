@@ -30,8 +30,8 @@ public struct OpenedArchive: Sendable {
     _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
     acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
-    let keys = try Self.unlock(
-      archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+    let keys = try Self.classKeys(
+      of: archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
     let payload: KeychainPayload
     do throws(BackupArchiveError) {
       payload = try archive.keychainFile(with: keys)
@@ -63,9 +63,12 @@ public struct OpenedArchive: Sendable {
     }
   }
 
-  private static func unlock(
-    _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
-    acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
+  /// The class keys of a backup, for what is not its keychain.
+  ///
+  /// - Parameters and errors: As of `init`.
+  public static func classKeys(
+    of archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
+    acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) -> ClassKeys {
     do throws(DataProtectionError) {
       guard archive.isEncrypted else {

@@ -71,6 +71,31 @@ extension Session {
     return try unlock(named, password: password, deviceKey: deviceKey, limit: limit)
   }
 
+  /// The class keys of an archive, for its files; none of a backup without a password are needed for those.
+  func classKeys(
+    of named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
+    accepting options: RoundLimitOptions
+  ) throws(CommandFailure) -> ClassKeys {
+    let limit = options.maxRounds?.value ?? RoundLimit.standard
+    do throws(ArchivedKeychainError) {
+      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
+    } catch {
+      throw CommandFailure(archive: error, name: named.name)
+    }
+    let password = named.archive.isEncrypted ? try password(flags, of: named.name) : Secret.empty
+    do throws(ArchivedKeychainError) {
+      return try deriving(rounds: named.archive.keybag.totalRounds) {
+        (progress) throws(ArchivedKeychainError) -> ClassKeys in
+        try OpenedArchive.classKeys(
+          of: named.archive, password: password.copy(), deviceKey: deviceKey, acceptingAtMost: limit,
+          progress: progress)
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
   private func unlock(
     _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
   ) throws(CommandFailure) -> OpenedArchive? {
@@ -126,8 +151,7 @@ extension Keybag {
 extension CommandFailure {
   /// An error about an archive, in the words of what the user named.
   init(archive error: any ExplainedError, name: String) {
-    let underlying = (error as? MigrationError)?.underlying ?? (error as? ArchivedKeychainError)?.underlying
-    if let underlying {
+    if let underlying = Self.carried(by: error) {
       self.init(archive: underlying, name: name)
       return
     }
@@ -136,6 +160,15 @@ extension CommandFailure {
     if (error as? DataProtectionError)?.code == .roundsOverLimit {
       advice = "don't trust this file; --max-rounds raises the limit"
     }
+  }
+
+  private static func carried(by error: any ExplainedError) -> (any ExplainedError)? {
+    (error as? MigrationError)?.underlying ?? (error as? ArchivedKeychainError)?.underlying
+  }
+
+  /// The error of the lowest part that knows it.
+  static func underlying(of error: any ExplainedError) -> any ExplainedError {
+    carried(by: error).map(underlying) ?? error
   }
 
   /// What keeps a device from being backed up or restored to. Where its summary names the device, it stands alone.
@@ -159,6 +192,7 @@ extension CommandFailure {
       case .keyUnavailable: "cannot open \(name): \(error.summary)"
       case .unreadable, .noTemporarySpace: "could not read \(name)"
       case .unwritable, .noSpace, .occupied: "could not write \(name)"
+      case .interrupted: "stopped"
       }
     case let error as DataProtectionError:
       switch error.code {
