@@ -26,7 +26,7 @@ public struct ItemIdentity: Sendable, Hashable {
   }
 
   /// Strings as they are, data as text where it is UTF-8 and else in hexadecimal, numbers in decimal.
-  private static func text(_ value: PropertyValue?) -> String? {
+  static func text(_ value: PropertyValue?) -> String? {
     switch value {
     case .string(let text): text
     case .integer(let number): String(number)

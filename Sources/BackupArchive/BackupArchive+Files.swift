@@ -8,9 +8,15 @@ extension BackupArchive {
   /// - Throws: `.keyUnavailable` where the list's class key is not at hand, `.damaged` and `.truncated` for a list whose
   ///   bytes are not what was written, `.hostile` for one that no device makes.
   public func fileList(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> FileList {
-    guard isEncrypted, layout == .manifestDB, let field = manifest.manifestKey else { return try plainList() }
+    guard isEncrypted, layout == .manifestDB, manifest.manifestKey != nil else { return try plainList() }
+    return FileList(try ManifestDatabase(try databaseBytes(with: keys)))
+  }
+
+  /// The manifest database's plain bytes, read from the private copy.
+  func databaseBytes(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> DatabaseBytes {
+    guard isEncrypted, let field = manifest.manifestKey else { return try DatabaseBytes(try storedDatabase()) }
     let key = try fileKey(field, of: "the manifest database", keys: keys)
-    return FileList(try ManifestDatabase(try DatabaseBytes(try storedDatabase(), key: key)))
+    return try DatabaseBytes(try storedDatabase(), key: key)
   }
 
   /// The list of files of a backup whose list is in clear: of every one without a password, and of iOS 4 to 9 also of

@@ -148,7 +148,7 @@ extension BackupArchive {
 }
 
 /// A decryption under way that closures can share.
-private final class FileDecryption {
+final class FileDecryption {
   private var decryptor: FileDecryptor
   private let part: String
 

@@ -151,7 +151,8 @@ final class FolderHandle: Sendable {
 final class ContainerHandle: Sendable {
   let payloads: StoredPayloads
   private let source: ContainerSource
-  private let folder: String
+  /// The folder around the backup's files, `""` for none.
+  let folder: String
   private let descriptor: Mutex<Descriptor>
 
   init(_ descriptor: consuming Descriptor, _ source: ContainerSource, _ found: EntryLedger.Found) {
@@ -177,7 +178,7 @@ final class ContainerHandle: Sendable {
   }
 }
 
-private func opened<Value: ~Copyable>(
+func opened<Value: ~Copyable>(
   _ path: String, _ body: () throws(SystemFailure) -> Value
 ) throws(BackupArchiveError) -> Value {
   do throws(SystemFailure) {

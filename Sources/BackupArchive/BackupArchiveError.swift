@@ -35,6 +35,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case noTemporarySpace = "no-temporary-space"
     /// Something stands where the backup should go.
     case occupied
+    /// Whoever asked for it has stopped it.
+    case interrupted
   }
 
   public let code: Code
@@ -51,7 +53,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .notABackup, .unsupported, .hostile, .overLimit, .noKeychain: .refused
     case .truncated, .damaged, .unfinished, .payloadMissing: .damaged
     case .keyUnavailable: .wrongPassword
-    case .unreadable, .unwritable, .noSpace, .noTemporarySpace: .failed
+    case .unreadable, .unwritable, .noSpace, .noTemporarySpace, .interrupted: .failed
     case .occupied: .usage
     }
   }
@@ -74,6 +76,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .unwritable: "could not write the backup"
     case .noSpace: "could not write the backup"
     case .occupied: "could not write the backup"
+    case .interrupted: "stopped"
     }
   }
 
@@ -95,6 +98,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .noSpace: "free space and run it again; no partial file was left"
     case .noTemporarySpace: "free space there, or keep the list of files in memory (--memory)"
     case .occupied: "another name, or say that it may be replaced"
+    case .interrupted: "run it again; nothing was changed"
     }
   }
 }

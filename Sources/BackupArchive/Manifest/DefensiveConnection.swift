@@ -13,13 +13,18 @@ final class DefensiveConnection {
       throw BackupArchiveError(.damaged, "the manifest database cannot be opened")
     }
     handle = connection
+    try Self.shutDoors(of: connection)
+    for setting in Self.settings { try forEachRow(setting) { _ in } }
+  }
+
+  /// Takes away every way in which a foreign database could have something computed or loaded.
+  static func shutDoors(of connection: OpaquePointer) throws(BackupArchiveError) {
     for (option, value) in Self.switches {
       guard keyhaul_sqlite3_switch(connection, option, value) == SQLITE_OK else {
         throw BackupArchiveError(.unreadable, "this SQLite is too old to read a foreign database safely")
       }
     }
     for (limit, value) in Self.limits { sqlite3_limit(connection, limit, value) }
-    for setting in Self.settings { try forEachRow(setting) { _ in } }
   }
 
   deinit { sqlite3_close_v2(handle) }

@@ -8,6 +8,12 @@ enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case csv
   /// One self-contained page.
   case html
+  /// Secrets of one-time passwords, an address on each line.
+  case otpauth
+  /// Certificates and keys.
+  case pem
+  /// Wi-Fi networks and their passwords.
+  case wifi
 }
 
 extension ColourChoice: ExpressibleByArgument {}
@@ -49,7 +55,8 @@ struct CommonOptions: ParsableArguments {
   func check(formats: [OutputFormat] = OutputFormat.allCases) throws(CommandFailure) {
     if let format, !formats.contains(format) {
       let known = Amounts.list(formats.map(\.rawValue), conjunction: "or")
-      throw .usage("the result is not made as \(format.rawValue)", why: "it is \(known)", try: "--format text")
+      throw .usage("the result is not made as \(format.rawValue)", why: "it is \(known)",
+        try: "--format \(formats.first?.rawValue ?? "text")")
     }
     if json, let format, format != .json {
       throw .usage("--json and --format \(format.rawValue) cannot go together", try: "one of them")

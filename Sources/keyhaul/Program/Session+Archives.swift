@@ -68,6 +68,16 @@ extension Session {
     return try unlock(named, password: password, deviceKey: deviceKey, limit: limit)
   }
 
+  /// The class keys of an archive, for its files; none of a backup without a password are needed for those.
+  func classKeys(
+    of named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
+    accepting options: RoundLimitOptions
+  ) throws(CommandFailure) -> ClassKeys {
+    try checkRounds(of: named, accepting: options)
+    let password = named.archive.isEncrypted ? try password(flags, of: named.name) : Secret.empty
+    return try classKeys(of: named, password: password, deviceKey: deviceKey, limit: options.rounds)
+  }
+
   func warnOfUnusedPassword(_ name: String) {
     warn(
       "\(name) has no password", why: "it is not encrypted; the given password was not used",
@@ -154,8 +164,7 @@ extension Keybag {
 extension CommandFailure {
   /// An error about an archive, in the words of what the user named.
   init(archive error: any ExplainedError, name: String) {
-    let underlying = (error as? MigrationError)?.underlying ?? (error as? ArchivedKeychainError)?.underlying
-    if let underlying {
+    if let underlying = Self.carried(by: error) {
       self.init(archive: underlying, name: name)
       return
     }
@@ -164,6 +173,15 @@ extension CommandFailure {
     if (error as? DataProtectionError)?.code == .roundsOverLimit {
       advice = "don't trust this file; --max-rounds raises the limit"
     }
+  }
+
+  private static func carried(by error: any ExplainedError) -> (any ExplainedError)? {
+    (error as? MigrationError)?.underlying ?? (error as? ArchivedKeychainError)?.underlying
+  }
+
+  /// The error of the lowest part that knows it.
+  static func underlying(of error: any ExplainedError) -> any ExplainedError {
+    carried(by: error).map(underlying) ?? error
   }
 
   /// What keeps a device from being backed up or restored to. Where its summary names the device, it stands alone.
@@ -187,6 +205,7 @@ extension CommandFailure {
       case .keyUnavailable: "cannot open \(name): \(error.summary)"
       case .unreadable, .noTemporarySpace: "could not read \(name)"
       case .unwritable, .noSpace, .occupied: "could not write \(name)"
+      case .interrupted: "stopped"
       }
     case let error as DataProtectionError:
       switch error.code {

@@ -1,3 +1,5 @@
+import Foundation
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -10,22 +12,34 @@
 enum ReportFile {
   /// Writes beside the target, syncs, and renames. The file is readable by its owner alone: it names accounts.
   static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
+    try write(to: path) { (portion) throws(CommandFailure) in try portion(bytes) }
+  }
+
+  /// The same for bytes that come in portions; where `body` throws, no file is left.
+  static func write(
+    to path: String, _ body: (_ portion: ([UInt8]) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
     try requireRegularFile(path)
     let temporary = "\(path).\(getpid()).tmp"
     let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw failure(path, .last) }
-    var written: SystemError?
-    do {
-      try ByteStream.writeAll(bytes, to: descriptor)
-      if fsync(descriptor) != 0 { written = .last }
+    var isOpen = true
+    do throws(CommandFailure) {
+      try body { (bytes) throws(CommandFailure) in
+        do throws(SystemError) {
+          try ByteStream.writeAll(bytes, to: descriptor)
+        } catch {
+          throw failure(path, error)
+        }
+      }
+      guard fsync(descriptor) == 0 else { throw failure(path, .last) }
+      isOpen = false
+      guard close(descriptor) == 0, rename(temporary, path) == 0 else { throw failure(path, .last) }
     } catch {
-      written = error
+      if isOpen { close(descriptor) }
+      unlink(temporary)
+      throw error
     }
-    if close(descriptor) != 0, written == nil { written = .last }
-    if written == nil, rename(temporary, path) != 0 { written = .last }
-    guard let written else { return }
-    unlink(temporary)
-    throw failure(path, written)
   }
 
   /// Refuses a pipe or a device: renaming over it would take its place instead of writing to it.
@@ -69,11 +83,22 @@ extension Session {
 
   /// Before a report is written: it must not take the place of what is read, and a file that stands there only goes
   /// after a yes.
-  func prepareOutput(_ output: String, inputs: [String?]) throws(CommandFailure) {
+  ///
+  /// - Parameter asks: Whether it will be written; a dry run looks and does not ask.
+  func prepareOutput(_ output: String, inputs: [String?], asks: Bool = true) throws(CommandFailure) {
     try ReportFile.check(output, differsFrom: inputs.compactMap(\.self))
     try ReportFile.requireRegularFile(output)
-    guard access(output, F_OK) == 0 else { return }
+    guard asks, access(output, F_OK) == 0 else { return }
     try confirm("Replace \(output)?", refusal: "replacing \(output)")
+  }
+
+  /// What an export must not take the place of: the files of an archive, which may be a folder.
+  func filesOfArchive(_ path: String) -> [String] { path == "-" ? [] : [path] + filesOfDevice(path) }
+
+  /// The files in a device's folder.
+  func filesOfDevice(_ folder: String) -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return names.map { folder + "/" + $0 }
   }
 
   /// Refuses to show bytes on a terminal that are not meant for eyes.

@@ -57,19 +57,11 @@ extension ItemAttributeOptions {
 
 /// The protocols of internet passwords, by the names people use.
 enum ProtocolCode {
-  /// The values of Apple's `kSecAttrProtocol…` constants, four letters each. Source: Apple `SecItemConstants.c`.
-  private static let named = [
-    "afp": "afp ", "ftp": "ftp ", "ftps": "ftps", "http": "http", "https": "htps", "imap": "imap", "imaps": "imps",
-    "ipp": "ipp ", "irc": "irc ", "ircs": "ircs", "ldap": "ldap", "ldaps": "ldps", "nntp": "nntp", "nntps": "ntps",
-    "pop3": "pop3", "pop3s": "pops", "rtsp": "rtsp", "smb": "smb ", "smtp": "smtp", "socks": "sox ", "ssh": "ssh ",
-    "telnet": "teln", "telnets": "tels",
-  ]
-
   /// - Throws: `.usage` for what is neither a known name nor a code of four characters.
   static func code(of text: String, flag: String = "--protocol") throws(CommandFailure) -> String {
-    if let code = named[text.lowercased()] { return code }
+    if let known = InternetProtocol(name: text) { return known.rawValue }
     guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      let near = EditDistance.nearest(to: text, among: named.keys.sorted())
+      let near = EditDistance.nearest(to: text, among: InternetProtocol.names)
       throw .usage(
         "\(flag) cannot be \"\(text)\"",
         why: "it is a name such as https, imap or ssh, or a code of four characters",

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import KeychainFormats
 import KeychainStore
 import Migration
@@ -142,8 +141,7 @@ struct ItemFind: RunnableVerb {
   /// Refuses to write over a file of the device that is searched.
   private func protectDevice(from output: String, in session: Session) throws(CommandFailure) {
     let folder = try session.virtualDevice(device).folder
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    try session.prepareOutput(output, inputs: names.map { folder + "/" + $0 })
+    try session.prepareOutput(output, inputs: session.filesOfDevice(folder))
   }
 
   // MARK: Secrets

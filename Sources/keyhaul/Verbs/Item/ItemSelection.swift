@@ -40,6 +40,43 @@ struct ItemSelection {
       || attributes.sync
   }
 
+  /// Whether an item that no database holds, as one of an archive, is meant.
+  func admits(_ item: KeychainItem) -> Bool {
+    if let kind = query.kind, kind != item.kind { return false }
+    if query.synchronization == .synchronizedOnly, !item.isSynchronizable { return false }
+    if case .only(let groups) = query.accessGroups, !groups.contains(where: { $0 == item.accessGroup }) { return false }
+    if let condition = query.condition, !condition(item) { return false }
+    return query.attributes.allSatisfy { code, value in
+      AttributeTable.definition(of: code, in: item.kind) != nil && Self.isSame(value, item[code])
+    }
+  }
+
+  /// Whether an item is meant of which nothing is known but kind and class.
+  func admits(sealed kind: ItemKind, _ protection: ProtectionClass?) -> Bool {
+    guard query.condition == nil, query.accessGroups == .all, query.synchronization == .any else { return false }
+    if let wanted = query.kind, wanted != kind { return false }
+    return query.attributes.allSatisfy { code, value in
+      code == .protection && value == protection.map { .string($0.rawValue) }
+    }
+  }
+
+  /// Text and data are the same where their bytes are.
+  private static func isSame(_ wanted: PropertyValue, _ value: PropertyValue?) -> Bool {
+    guard let value else { return false }
+    return switch (bytes(of: wanted), bytes(of: value)) {
+    case (let wanted?, let found?): wanted == found
+    default: wanted == value
+    }
+  }
+
+  private static func bytes(of value: PropertyValue) -> [UInt8]? {
+    switch value {
+    case .string(let text): Array(text.utf8)
+    case .data(let bytes): bytes
+    default: nil
+    }
+  }
+
   private static func condition(
     _ patterns: [AttributeCode: ItemPattern], _ constraints: [AccessConstraint]
   ) -> (@Sendable (KeychainItem) -> Bool)? {

@@ -1,0 +1,136 @@
+import ArchivedKeychain
+import ArgumentParser
+import BackupArchive
+import KeychainFormats
+import VirtualDevice
+
+/// `keyhaul export`: items of an archive or a device, or one file of an archive, for other programs.
+struct Export: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Export items for other programs, or one file of a backup",
+    usage: "keyhaul export ARCHIVE|DEVICE -o PATH [attributes] [--reveal] | --domain D --path P",
+    examples: [
+      "keyhaul export family.backup -o keychain.json",
+      "keyhaul export family.backup -o passwords.csv --reveal --kind internet",
+      "keyhaul export family.backup --domain HomeDomain --path Library/SMS/sms.db -o sms.db",
+    ],
+    flags: [
+      ("--format F", "json, csv (passwords), otpauth, pem (certificates, keys) or wifi"),
+      ("--reveal", "with the secrets; names only without it"),
+      ("--kind, --service, --server", "export these items alone; * stands for any text"),
+      ("--domain D --path P", "one file out of the backup instead, decrypted"), HelpScreen.passwordFlag,
+      HelpScreen.dryRunFlag, HelpScreen.yesFlag,
+    ])
+  static let configuration = described(as: "export")
+  static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi]
+
+  @Argument(help: "The backup, or the device.", completion: .file()) var source: String
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "The file to write, of mode 0600; - is standard output. Without --format its ending says the kind.",
+      valueName: "path"),
+    completion: .file())
+  var output: String
+  @Flag(help: "Write secrets in plain text.") var reveal = false
+  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
+  var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @Option(
+    help: ArgumentHelp("Export the file that --path names in this domain of the backup instead.", valueName: "domain"))
+  var domain: String?
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    guard !output.isEmpty else { throw CommandFailure.usage("--output is empty", try: "-o PATH") }
+    if let domain { return try FileExport(self, domain: domain).perform(in: session) }
+    let selection = try ItemSelection(attributes, kind: kind?.kind)
+    let form = ExportForm(common, output: output)
+    var items = try readItems(selection, form, in: session)
+    items.name = source == "-" ? "standard input" : source
+    try items.requireSomething(selection, form)
+    guard reveal || items.secretCount(form) == 0 else {
+      throw ExportedItems.unsaid(Self.shown(output), form, count: items.secretCount(form))
+    }
+    if !dryRun.dryRun { try write(items, form, in: session) }
+    try say(items, form, in: session)
+    return items.damagedCount > 0 ? .partial : .ok
+  }
+
+  static func shown(_ output: String) -> String { output == "-" ? "standard output" : output }
+
+  // MARK: The items
+
+  private func readItems(
+    _ selection: ItemSelection, _ form: ExportForm, in session: Session
+  ) throws -> ExportedItems {
+    switch try session.resolver().deviceOrArchive(source) {
+    case .device(let name, let folder):
+      try prepareOutput(inputs: session.filesOfDevice(folder), in: session)
+      return try session.withDevice(source, .reading, verb: "keyhaul export", wait: wait.wait) { held in
+        try ExportedItems(of: held, named: name, selection, wantsSecrets: reveal || form.format != .json)
+      }
+    case .archive, .standardInput:
+      if let app = attributes.app {
+        throw CommandFailure.usage(
+          "--app \(app) cannot be asked of an archive", why: "it does not say which apps have which access groups",
+          try: "--access-group GROUP")
+      }
+      try prepareOutput(inputs: session.filesOfArchive(source) + [password.file], in: session)
+      return try ExportedItems(of: openArchive(form, in: session), selection)
+    }
+  }
+
+  private func prepareOutput(inputs: [String?], in session: Session) throws(CommandFailure) {
+    guard output != "-" else { return }
+    try session.prepareOutput(output, inputs: inputs, asks: !dryRun.dryRun)
+  }
+
+  private func openArchive(_ form: ExportForm, in session: Session) throws -> OpenedArchive {
+    let named = try session.openArchive(source)
+    // Nobody types a password to be refused afterwards; where none is typed, the refusal can say how many there are.
+    let source = try password.source(environment: session.environment)
+    let isAsked = named.archive.isEncrypted && source == .prompt
+    if isAsked, !reveal, form.isSecret {
+      throw ExportedItems.unsaid(Self.shown(output), form, count: nil)
+    }
+    let key = try session.deviceKey(opening, of: named.name)
+    let opened = try session.unlock(named, password, deviceKey: key, accepting: opening.limit)
+    if let damage = opened.keybagDamage {
+      session.warn("\(named.name)'s keybag is damaged", why: damage, try: "another copy")
+    }
+    return opened
+  }
+
+  // MARK: The result
+
+  private func write(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
+    guard form.format != .json else {
+      return try session.write(items.document(revealsSecrets: reveal), to: output)
+    }
+    let export = items.export(form)
+    var bytes = export.contents.withBytes { Array($0) }
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    if output == "-" { return try session.writeRaw(bytes) }
+    try ReportFile.write(bytes, to: output)
+  }
+
+  private func say(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
+    let did = dryRun.dryRun ? "Would export" : "Exported"
+    let note =
+      switch form.format {
+      case .json: reveal ? " (with secrets in plain text)" : " (names only)"
+      default: items.secretCount(form) > 0 ? " (in plain text)" : ""
+      }
+    let sentence =
+      "\(did) \(Amounts.count(items.count(form), form.noun)) from \(HostileText.shown(items.name)) to "
+      + "\(HostileText.shown(Self.shown(output)))\(note)."
+    // The export itself is on standard output then.
+    if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+    items.warn(form, in: session)
+  }
+}
