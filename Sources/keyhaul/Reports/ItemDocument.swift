@@ -83,11 +83,3 @@ struct ItemDocument {
     return .object(fields)
   }
 }
-
-extension KeychainStore {
-  /// The place of each row among all items, in the order in which a backup numbers them. Needs no key.
-  func itemIndexes() throws(KeychainStoreError) -> [RowReference: Int] {
-    let summaries = try rowSummaries(includingTombstones: false)
-    return Dictionary(uniqueKeysWithValues: summaries.enumerated().map { ($1.reference, $0) })
-  }
-}
