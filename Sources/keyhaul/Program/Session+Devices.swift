@@ -44,7 +44,9 @@ extension Session {
     defer { session.end() }
     try Interruption.check()
     do {
-      return try body(session)
+      let value = try body(session)
+      try session.finish()
+      return value
     } catch let error as VirtualDeviceError {
       throw CommandFailure(error, device: device.name.text)
     }

@@ -118,11 +118,3 @@ extension KeychainItem {
   /// Whether an access control guards the secret: a virtual device has nobody to ask.
   var asksForOwner: Bool { self[.accessControl]?.dictionaryValue != nil }
 }
-
-extension KeychainStore {
-  /// The place of each row among all items, in the order in which a backup numbers them. Needs no key.
-  func itemIndexes() throws(KeychainStoreError) -> [RowReference: Int] {
-    let summaries = try rowSummaries(includingTombstones: false)
-    return Dictionary(uniqueKeysWithValues: summaries.enumerated().map { ($1.reference, $0) })
-  }
-}

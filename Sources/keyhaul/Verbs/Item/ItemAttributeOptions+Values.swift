@@ -22,8 +22,18 @@ extension ItemAttributeOptions {
     return values
   }
 
-  /// Whether anything names the item.
-  var hasName: Bool { [account, service, server, label].contains { $0 != nil } }
+  /// Refuses a password that nothing names: without any, and with names that are empty, as they come from a variable
+  /// that a script has not set.
+  func checkName() throws(CommandFailure) {
+    let names = [("--service", service), ("--account", account), ("--server", server), ("--label", label)]
+    guard names.allSatisfy({ ($0.1 ?? "").isEmpty }) else { return }
+    let empty = names.filter { $0.1 != nil }.map(\.0)
+    throw .usage(
+      "the item has no name",
+      why: empty.isEmpty
+        ? "nobody could tell it from another" : "\(Amounts.list(empty)) \(empty.count == 1 ? "is" : "are") empty",
+      try: "--service NAME --account NAME")
+  }
 
   /// The attributes that are compared as texts, and so may be patterns, as they were typed.
   var texts: [AttributeCode: String] {
@@ -52,6 +62,25 @@ extension ItemAttributeOptions {
       ("protection", .protection, protection.map { .string($0.protection.rawValue) }),
     ]
     return all.compactMap { flag, code, value in value.map { (flag, code, $0) } }
+  }
+}
+
+extension AccessConstraint {
+  /// Refuses constraints that no access control can have together.
+  ///
+  /// Source: Apple `SecAccessControl.c` (`SecAccessControlCreateWithFlags`).
+  /// - Parameter prefix: What the names of the flags begin with after their hyphens.
+  static func check(_ constraints: [AccessConstraint], sync: Bool, prefix: String = "") throws(CommandFailure) {
+    if constraints.count > 1 {
+      throw .usage(
+        "--\(prefix)user-presence and --\(prefix)biometry cannot go together",
+        why: "a user is present who shows a face or finger, or enters the passcode", try: "one of them")
+    }
+    if sync, !constraints.isEmpty {
+      throw .usage(
+        "--\(prefix)sync cannot go with --\(prefix)user-presence or --\(prefix)biometry",
+        why: "what asks for its owner never leaves its device", try: "one of them")
+    }
   }
 }
 

@@ -78,7 +78,8 @@ struct AgreedItems {
     self.rows = rows
     revision = held.record.revision
     document = ItemDocument(
-      source: ("device", held.name), indexes: try held.keychain.itemIndexes(), revealsSecrets: false)
+      source: ("device", held.name), indexes: try held.keychain.places(of: Set(rows.map(\.summary.reference))),
+      revealsSecrets: false)
   }
 
   /// "2 items", or `nil` for none.

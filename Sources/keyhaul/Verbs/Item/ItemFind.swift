@@ -57,7 +57,7 @@ struct ItemFind: RunnableVerb {
     let (rows, document) = try session.withDevice(device, .reading, verb: "keyhaul item find", wait: wait.wait) {
       held in
       let rows = try search(for: selection, on: held)
-      let indexes = session.isJSON ? try held.keychain.itemIndexes() : [:]
+      let indexes = session.isJSON ? try held.keychain.places(of: Set(rows.map(\.summary.reference))) : [:]
       return (rows, ItemDocument(source: ("device", held.name), indexes: indexes, revealsSecrets: reveal))
     }
     if session.isJSON {
@@ -86,9 +86,9 @@ struct ItemFind: RunnableVerb {
     // The database counts before a condition is looked at, and in its own order.
     let limit = isBareSecret ? nil : limit.map { Int($0) }
     if query.condition == nil, sort == nil { query.limit = limit }
+    try selection.check(on: held)
     let rows: [ItemRow]
     do throws(VirtualDeviceError) {
-      try selection.check(on: held)
       rows = ItemRow.all(of: try held.find(query, as: selection.app))
     } catch {
       throw ItemFailure.finding(error, on: held)

@@ -100,19 +100,18 @@ struct ItemSelection {
     return self
   }
 
-  /// - Throws: `.notEntitled` where an app is to act with a group that it does not have.
-  func check(on held: DeviceSession) throws(VirtualDeviceError) {
-    guard let app, case .only(let groups) = query.accessGroups else { return }
-    let own = try held.accessGroups(of: app)
-    for group in groups where !own.contains(group) {
-      throw VirtualDeviceError(.notEntitled, held.name, "\(app) has no access group \(group)")
+  /// Refuses an app that the device does not have, and a group that is not one of the app's.
+  func check(on held: DeviceSession) throws(CommandFailure) {
+    guard case .only(let groups) = query.accessGroups else {
+      return try ItemFailure.checkGroups([], of: app, on: held)
     }
+    try ItemFailure.checkGroups(groups, of: app, on: held)
   }
 
   /// What a deletion would delete, in the order of the kinds, then of the rows.
   func rows(on held: DeviceSession, to verb: String) throws(CommandFailure) -> [ItemRow] {
+    try check(on: held)
     do throws(VirtualDeviceError) {
-      try check(on: held)
       return try held.rows(matching: query, as: app).map(ItemRow.init)
     } catch {
       throw ItemFailure.changing(error, verb, on: held)
