@@ -10,7 +10,7 @@ endif
 PROGRAM := .build/release/keyhaul
 PYTHON := .venv/bin/python
 
-.PHONY: help deps build demo test lint interop fixtures check-fixtures bench contention clean
+.PHONY: help deps build demo test lint interop schemas screenshots fixtures check-fixtures bench contention clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore, in half a minute"
@@ -18,6 +18,8 @@ help:
 	@echo "make test      the tests"
 	@echo "make lint      formatting and house rules"
 	@echo "make interop   other readers of iPhone backups and ours open the same files"
+	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
+	@echo "make screenshots  the HTML reports, looked at in Chromium, and their pictures in docs/images"
 	@echo "make fixtures  the device descriptions, anew from their recipe"
 	@echo "make bench     the figures of speed and memory"
 	@echo "make contention  eight processes on one device, 1,000 rounds each"
@@ -44,6 +46,13 @@ interop: build .venv/.installed
 	$(PYTHON) Tests/Support/test_support.py
 	$(PYTHON) Tests/Support/interop.py --keyhaul $(PROGRAM)
 
+schemas: build .venv/.installed
+	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)
+
+# Needs a browser, which is why no other target asks for it.
+screenshots: build .venv/.browser
+	$(PYTHON) Tests/Support/screenshots.py --keyhaul $(PROGRAM) --out docs/images
+
 fixtures: .venv/.installed
 	$(PYTHON) Fixtures/make_fixtures.py
 
@@ -54,6 +63,11 @@ check-fixtures: .venv/.installed
 	@.ci/dependencies --python
 	python3 -m venv --clear .venv
 	.venv/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements.txt
+	@touch $@
+
+.venv/.browser: .venv/.installed Tests/Support/requirements-browser.txt
+	@.ci/dependencies --chromium
+	.venv/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements-browser.txt
 	@touch $@
 
 bench: build

@@ -81,7 +81,7 @@ let package = Package(
     keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",
-      exclude: ["README.md", "make_fixtures.py", "device-fixture.schema.json", "secitem-calls.csv"],
+      exclude: ["README.md", "make_fixtures.py", "secitem-calls.csv"],
       sources: ["BundledFixtures.swift"],
       resources: [.embedInCode("devices")], swiftSettings: strict),
     .executableTarget(

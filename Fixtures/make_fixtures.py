@@ -261,7 +261,7 @@ def validate(described):
         import jsonschema
     except ImportError:
         return False
-    schema = json.loads((FOLDER / "device-fixture.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((FOLDER.parent / "docs" / "schemas" / "device-fixture-1.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(described, schema)
     return True
 

@@ -53,7 +53,7 @@ struct NextSteps {
     let closed = counts.byReason[.backupNotEncrypted, default: 0]
     var steps: [Step] = []
     if closed > 0 {
-      let device = ShellWord.quoted(plan.source.deviceName ?? "DEVICE")
+      let device = ShellWord.quoted(Markup.shortened(plan.source.deviceName ?? "DEVICE"))
       steps.append(
         Step(
           words: "Make a new backup with a password. It carries "
