@@ -67,6 +67,7 @@ struct Verify: RunnableVerb {
     } catch {
       return try withoutKeys(named, error, in: session)
     }
+    if !named.archive.isEncrypted, password.isGiven { session.warnOfUnusedPassword(named.name) }
     let secret = named.archive.isEncrypted ? try session.password(password, of: named.name) : nil
     let deviceKey = try session.deviceKey(opening, of: named.name)
     let keys: ClassKeys?

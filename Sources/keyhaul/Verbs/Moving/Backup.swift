@@ -98,7 +98,10 @@ struct Backup: RunnableVerb {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
     let destination = ArchiveDestination(path: output)
     guard let standing = standing(at: destination, of: device) else { return (destination, false) }
-    if !dryRun.dryRun { try session.confirm("Replace \(standing)?", refusal: "replacing \(standing)") }
+    if !dryRun.dryRun {
+      let what = standing + owner(of: standing, unless: device)
+      try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
+    }
     return (destination, true)
   }
 
@@ -113,6 +116,14 @@ struct Backup: RunnableVerb {
       return [path, inner].first { files.fileExists(atPath: $0 + "/Manifest.plist") }
     case .stream: return nil
     }
+  }
+
+  /// Whose backup it is, where it is another device's: that one may have no other.
+  private func owner(of standing: String, unless device: DeviceSession) -> String {
+    guard let archive = try? BackupArchive.open(.path(standing)),
+      let identifier = archive.device.identifier, identifier != device.record.udid
+    else { return "" }
+    return ", a backup of \(archive.device.name ?? identifier)"
   }
 
   private func failure(_ error: MigrationError) -> CommandFailure {
