@@ -35,7 +35,10 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
   let keychainServicesTests = [
     tests(
       of: "KeychainServices",
-      ["Migration", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"])
+      [
+        "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection",
+        "KeychainFormats",
+      ])
   ]
 #else
   let keychainServices = part("KeychainServices", [], sources: ["Apple"])
@@ -49,7 +52,8 @@ let package = Package(
     .library(
       name: "KeyhaulKit",
       targets: [
-        "KeychainFormats", "DataProtection", "KeychainStore", "VirtualDevice", "BackupArchive", "Migration",
+        "KeychainFormats", "DataProtection", "KeychainStore", "VirtualDevice", "BackupArchive", "ArchivedKeychain",
+        "Migration",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
@@ -69,7 +73,10 @@ let package = Package(
     part("KeychainStore", ["DataProtection", "KeychainFormats", grdb, sqlite]),
     part("VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
     part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", "CSQLite", grdb]),
-    part("Migration", ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+    part("ArchivedKeychain", ["BackupArchive", "DataProtection", "KeychainFormats"]),
+    part(
+      "Migration",
+      ["VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
     keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",
@@ -79,8 +86,8 @@ let package = Package(
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "Migration", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
-        "BundledFixtures", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection",
+        "KeychainFormats", "BundledFixtures", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .target(
@@ -93,7 +100,10 @@ let package = Package(
     tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "CSQLite"]),
     tests(
       of: "Migration",
-      ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats", grdb]),
+      [
+        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
+        grdb,
+      ]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [

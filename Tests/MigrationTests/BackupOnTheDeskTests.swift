@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import DataProtection
 import Foundation
 import KeychainFormats
@@ -171,7 +172,7 @@ struct BackupOnTheDesk {
     #expect(after.parts.database?.sha256 == before.archive.parts.database?.sha256)
 
     #expect(
-      try migrationError { _ = try desk.open(path, password: Desk.password, on: nil) }?.category == .wrongPassword)
+      try openingError { _ = try desk.open(path, password: Desk.password, on: nil) }?.category == .wrongPassword)
     let target = try phone.held()
     let reopened = try desk.open(path, password: "new", on: target)
     #expect(reopened.items.map { $0.item?.contents } == before.items.map { $0.item?.contents })
