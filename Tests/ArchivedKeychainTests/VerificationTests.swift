@@ -39,7 +39,7 @@ struct VerificationTests {
     case .some(let hardware): deviceKey = try hardware.deviceKey()
     case .none: break
     }
-    let keys: ClassKeys? = try OpenedArchive.unlock(archive, password: password, deviceKey: deviceKey)
+    let keys: ClassKeys? = try OpenedArchive.classKeys(of: archive, password: password, deviceKey: deviceKey)
     return try BackupVerification(archive, keys: keys)
   }
 
@@ -291,7 +291,8 @@ struct VerificationTests {
     let archive = try shelf().open()
     var steps: [Int64] = []
     var total: Int64 = 0
-    let keys: ClassKeys? = try OpenedArchive.unlock(archive, password: Secret(utf8: Shelf.password), deviceKey: nil)
+    let keys: ClassKeys? = try OpenedArchive.classKeys(
+      of: archive, password: Secret(utf8: Shelf.password), deviceKey: nil)
     _ = try BackupVerification(archive, keys: keys) { done, all in
       steps.append(done)
       total = all

@@ -78,7 +78,8 @@ extension BackupVerifier {
           findings.add(
             .init(
               isKeychain && keys != nil ? .keychain : .files, .digestMismatch, file: name,
-              byteCount: Int(exactly: reading.storedByteCount), "its bytes do not have the digest that the list records"))
+              byteCount: Int(exactly: reading.storedByteCount), "its bytes do not have the digest that the list records"
+            ))
           return
         }
       }
