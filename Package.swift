@@ -100,6 +100,7 @@ let package = Package(
     tests(of: "KeychainStore", ["DataProtection", "KeychainFormats", grdb]),
     tests(of: "VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
     tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "CSQLite"]),
+    tests(of: "ArchivedKeychain", ["BackupArchive", "DataProtection", "KeychainFormats"]),
     tests(
       of: "Migration",
       [

@@ -9,14 +9,18 @@ public struct ItemIdentity: Sendable, Hashable {
   public var service: String?
   public var server: String?
   public var accessGroup: String?
+  /// Whether the item does not open, so that its names are not known; an item without any name is not sealed.
+  public let isSealed: Bool
 
   /// What is known of an item that does not open.
   public init(sealed kind: ItemKind, accessGroup: String? = nil) {
+    isSealed = true
     self.kind = kind
     self.accessGroup = accessGroup
   }
 
   public init(_ item: KeychainItem) {
+    isSealed = false
     kind = item.kind
     label = Self.text(item[.label])
     account = Self.text(item[.account])

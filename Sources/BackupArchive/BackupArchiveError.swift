@@ -9,6 +9,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case notABackup = "not-a-backup"
     /// A backup, or a container, of a kind that this version doesn't read.
     case unsupported
+    /// Needs a file to be read from, and came as a stream.
+    case notStreamable = "not-streamable"
     /// An entry, a link or a table that no real backup has.
     case hostile
     /// More or larger than a named limit accepts.
@@ -50,7 +52,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
   public var category: ErrorCategory {
     switch code {
     case .notFound: .notFound
-    case .notABackup, .unsupported, .hostile, .overLimit, .noKeychain: .refused
+    case .notABackup, .unsupported, .notStreamable, .hostile, .overLimit, .noKeychain: .refused
     case .truncated, .damaged, .unfinished, .payloadMissing: .damaged
     case .keyUnavailable: .wrongPassword
     case .unreadable, .unwritable, .noSpace, .noTemporarySpace, .interrupted: .failed
@@ -63,6 +65,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .notFound: "there is no such backup"
     case .notABackup: "this is not a backup"
     case .unsupported: "this kind of backup is not supported"
+    case .notStreamable: "this kind of backup cannot be read from a stream"
     case .hostile: "refused to read the backup"
     case .overLimit: "refused to read the backup"
     case .truncated: "the backup is cut short"
@@ -84,6 +87,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     switch code {
     case .notFound: "check the path"
     case .notABackup: "the folder named after the device's identifier"
+    case .notStreamable: "save it in a file, and name the file"
     case .unsupported: "make a new backup with a current Finder, iTunes or idevicebackup2"
     case .hostile: "don't trust this file; nothing was written"
     case .overLimit: "don't trust this file"

@@ -60,7 +60,7 @@ extension BackupVerifier {
       tally.present += 1
       tally.stored += 1
     }
-    // The keychain's file has a check of its own.
+    // With keys at hand the keychain's file has a check of its own.
     let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
     do throws(BackupArchiveError) {
       let record = try file.record()
@@ -70,18 +70,20 @@ extension BackupVerifier {
       }
       let (reading, plainDigest) = try read(file, with: keys, record: record)
       tally.readByteCount += reading.storedByteCount
-      guard !isKeychain || keys == nil else { return }
       if let digest = record?.digest {
         tally.digests += 1
         guard digest == reading.storedSHA1 || digest == plainDigest else {
+          // The keychain's own check finds this too where nothing is encrypted.
+          if isKeychain, keys != nil, !archive.isEncrypted { return }
           findings.add(
             .init(
-              .files, .digestMismatch, file: name, byteCount: Int(exactly: reading.storedByteCount),
-              "its bytes do not have the digest that the list records"))
+              isKeychain && keys != nil ? .keychain : .files, .digestMismatch, file: name,
+              byteCount: Int(exactly: reading.storedByteCount), "its bytes do not have the digest that the list records"
+            ))
           return
         }
       }
-      guard keys != nil, archive.isEncrypted else { return }
+      guard keys != nil, archive.isEncrypted, !isKeychain else { return }
       guard reading.hasValidPadding else {
         findings.add(
           .init(
@@ -153,7 +155,7 @@ extension BackupVerifier {
   private func detail(of tally: Tally, withoutKeys: Bool) -> String {
     let missing = findings.missingCount
     var parts = ["\(Amounts.grouped(tally.present)) of \(Amounts.grouped(tally.listed)) present"]
-    let isRight = findings.faultCount[.files, default: 0] == missing
+    let isRight = tally.present > 0 && findings.faultCount[.files, default: 0] == missing
     if isRight, archive.isEncrypted, !withoutKeys {
       parts.append(tally.otherSizes == 0 ? "size and padding right" : "padding right")
     } else if isRight, tally.digests > 0 {

@@ -54,7 +54,7 @@ struct BackupVerifier {
   }
 
   private mutating func checkDatabase(_ list: FileList?) {
-    guard let list else {
+    guard let list, findings.faultCount[.database] == nil else {
       findings.conclude(.database, "\(archive.layout.listName) cannot be read")
       return
     }

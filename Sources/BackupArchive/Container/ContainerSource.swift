@@ -92,7 +92,7 @@ struct ContainerSource {
 
   private func readZip(_ feed: DescriptorFeed) throws(BackupArchiveError) -> EntryLedger.Found {
     guard let fileByteCount = feed.fileByteCount else {
-      throw BackupArchiveError(.unsupported, "a zip has its directory at its end and cannot be read from a stream")
+      throw BackupArchiveError(.notStreamable, "a zip has its directory at its end and cannot be read from a stream")
     }
     let count = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
     var ledger = EntryLedger(limits: limits)

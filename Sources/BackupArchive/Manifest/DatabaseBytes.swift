@@ -83,7 +83,8 @@ final class DatabaseBytes: Sendable {
   }
 
   private static func read(
-    _ stored: StoredBytes, _ decryptor: FileSectionDecryptor?, at offset: Int, into buffer: UnsafeMutableRawBufferPointer
+    _ stored: StoredBytes, _ decryptor: FileSectionDecryptor?, at offset: Int,
+    into buffer: UnsafeMutableRawBufferPointer
   ) throws(BackupArchiveError) {
     guard let decryptor else { return try stored.read(at: offset, into: buffer) }
     let end = offset + buffer.count
@@ -94,7 +95,8 @@ final class DatabaseBytes: Sendable {
     let blocks = offset / blockSize * blockSize..<(end + blockSize - 1) / blockSize * blockSize
     let plain = try plain(of: stored, decryptor: decryptor, blocks: blocks)
     plain.withUnsafeBytes { all in
-      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: all[(offset - blocks.lowerBound)...].prefix(buffer.count)))
+      buffer.copyMemory(
+        from: UnsafeRawBufferPointer(rebasing: all[(offset - blocks.lowerBound)...].prefix(buffer.count)))
     }
   }
 

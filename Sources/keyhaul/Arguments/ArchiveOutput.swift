@@ -42,8 +42,19 @@ enum ArchiveOutput {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
     let destination = ArchiveDestination(path: output)
     guard let standing = standing(at: destination, identifier) else { return (destination, false) }
-    if asks { try session.confirm("Replace \(standing)?", refusal: "replacing \(standing)") }
+    if asks {
+      let what = standing + owner(of: standing, unless: identifier)
+      try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
+    }
     return (destination, true)
+  }
+
+  /// Whose backup it is, where it is another device's: that one may have no other.
+  private static func owner(of standing: String, unless own: String?) -> String {
+    guard let archive = try? BackupArchive.open(.path(standing)), let identifier = archive.device.identifier,
+      identifier != own
+    else { return "" }
+    return ", a backup of \(archive.device.name ?? identifier)"
   }
 
   /// The file or the backup that stands where the new one goes.

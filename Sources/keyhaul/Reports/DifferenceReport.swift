@@ -132,7 +132,12 @@ struct DifferenceReport {
     if sealed.onlyInSecond > 0 { parts.append("\(Amounts.grouped(sealed.onlyInSecond)) in \(second.name)") }
     let bound = sealed.total - sealed.damaged
     var reasons: [String] = []
-    if bound > 0 { reasons.append("\(Amounts.grouped(bound)) open only on the device that made them") }
+    if bound > 0 {
+      reasons.append(
+        bound == 1
+          ? "1 opens only on the device that made it"
+          : "\(Amounts.grouped(bound)) open only on the device that made them")
+    }
     if sealed.damaged > 0 { reasons.append("\(Amounts.grouped(sealed.damaged)) cannot be read in this copy") }
     return "\(Amounts.count(sealed.total, "sealed item")) could not be compared (\(parts.joined(separator: ", "))): "
       + "\(reasons.joined(separator: ", "))."

@@ -139,7 +139,7 @@ extension Inspection {
   // MARK: The items
 
   private func itemLines(_ style: TextStyle) -> [String] {
-    guard let opened else { return ["The archive holds no keychain."] }
+    guard let opened, archive.hasKeychain else { return ["The archive holds no keychain."] }
     var table = Table([
       .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true), .init("PROTECTION"),
       .init("STATE"),

@@ -10,9 +10,7 @@ struct Inspection {
   let part: Inspect.Part?
   /// Shows long lists whole.
   let showsAll: Bool
-  /// Whether the password was at hand, or none is needed.
-  let isUnlocked: Bool
-  /// The keychain with its items tried; `nil` without the password, and where there is none or it cannot be read.
+  /// With its keychain's items tried; `nil` without the password.
   let opened: OpenedArchive?
   let files: StoredPayloads
   /// `nil` where the list of files stays closed.
@@ -27,16 +25,19 @@ struct Inspection {
   let failure: CommandFailure?
 
   init(
-    _ named: Session.NamedArchive, keys: borrowing ClassKeys?, part: Inspect.Part?, showsAll: Bool,
+    _ named: Session.NamedArchive, opened: OpenedArchive?, part: Inspect.Part?, showsAll: Bool,
     clock: some Clock<Duration> = ContinuousClock()
   ) throws(CommandFailure) {
     name = named.name
     archive = named.archive
     self.part = part
     self.showsAll = showsAll
+    self.opened = opened
     do throws(BackupArchiveError) {
       files = try archive.storedFiles()
-      let list = try Self.list(of: archive, keys: keys)
+      var list = opened?.fileList
+      // Old backups have theirs in clear, also where they have a password.
+      if list == nil, !archive.isEncrypted || archive.layout == .mbdb { list = try archive.fileList() }
       listing = try list?.listing()
       missing = try list?.missingPayloads(in: files).count
       if part == .tree, let list {
@@ -48,33 +49,12 @@ struct Inspection {
       throw CommandFailure(archive: error, name: named.name)
     }
     unlockTime = try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
-    switch keys {
-    case .none: (isUnlocked, opened, failure) = (false, nil, nil)
-    case .some(let keys):
-      isUnlocked = true
-      do throws(ArchivedKeychainError) {
-        let opened = try OpenedArchive(archive, keys: keys)
-        self.opened = opened
-        failure = opened.keybagDamage.map { .damagedKeybag(of: named.name, report: $0) }
-      } catch {
-        opened = nil
-        let hasNone = (error.underlying as? BackupArchiveError)?.code == .noKeychain
-        failure = hasNone ? nil : CommandFailure(archive: error, name: named.name)
-      }
-    }
+    failure = opened?.keybagDamage.map { .damagedKeybag(of: named.name, report: $0) }
   }
 
-  private static func list(
-    of archive: BackupArchive, keys: borrowing ClassKeys?
-  ) throws(BackupArchiveError) -> FileList? {
-    switch keys {
-    case .some(let keys): return try archive.fileList(with: keys)
-    // Old backups have theirs in clear, also where they have a password.
-    case .none: return archive.isEncrypted && archive.layout != .mbdb ? nil : try archive.fileList()
-    }
-  }
-
-  var contents: ArchiveContents? { opened?.contents }
+  var isUnlocked: Bool { opened != nil }
+  /// `nil` where there is no keychain to count.
+  var contents: ArchiveContents? { archive.hasKeychain ? opened?.contents : nil }
 
   /// Some items neither open nor stay closed by a rule.
   var isPartlyUnreadable: Bool { unreadableCount > 0 || (missing ?? 0) > 0 }
@@ -84,20 +64,5 @@ struct Inspection {
   /// Why an item does not open here.
   func reason(of item: ArchivedItem) -> Reason? {
     item.reason(isSameDevice: opened?.items.provesSameDevice, backupHasPassword: archive.isEncrypted)
-  }
-
-  /// What `-v` and `-vv` say besides.
-  func tellDetails(in session: Session) {
-    let name = HostileText.shown(name)
-    for note in opened?.notes ?? archive.notes { session.detail("\(name): \(note)") }
-    session.detail("  \(archive.digest)", level: 2)
-    guard let opened else { return }
-    let readable = opened.items.count { $0.item != nil }
-    session.detail("\(name): \(readable) of \(Amounts.count(opened.items.count, "item")) open here")
-    for item in opened.items {
-      guard let blob = item.blob else { continue }
-      let place = "\(Amounts.bytes(blob.byteCount)) at \(Amounts.grouped(blob.offset))"
-      session.detail("  item \(item.index): \(place), \(ItemText.protection(item.protection))", level: 2)
-    }
   }
 }

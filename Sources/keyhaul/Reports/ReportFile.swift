@@ -42,13 +42,21 @@ enum ReportFile {
     }
   }
 
-  /// Refuses a pipe or a device: renaming over it would take its place instead of writing to it.
+  /// Refuses what is no regular file: renaming over a link, a pipe or a device would take its place instead of writing to
+  /// it.
   static func requireRegularFile(_ path: String) throws(CommandFailure) {
     var standing = stat()
-    guard stat(path, &standing) == 0, standing.st_mode & S_IFMT != S_IFREG else { return }
-    throw CommandFailure(
-      .failed, "could not write \(path)", why: "it is not a regular file",
-      try: "another name after -o, or -o - for standard output")
+    guard lstat(path, &standing) == 0 else { return }
+    let (fact, advice): (String, String)
+    switch standing.st_mode & S_IFMT {
+    case S_IFREG: return
+    case S_IFLNK:
+      (fact, advice) = ("it is a link, and the file would take its place", "the name of the file that it points to")
+    case S_IFDIR: (fact, advice) = ("it is a folder", "a name in it after -o")
+    case S_IFIFO: (fact, advice) = ("it is a pipe", "-o - for standard output, and > \(path)")
+    default: (fact, advice) = ("it is a device", "-o - for standard output")
+    }
+    throw CommandFailure(.failed, "could not write \(path)", why: fact, try: advice)
   }
 
   /// Refuses an output that is one of the inputs, by whatever name.

@@ -21,27 +21,26 @@ struct ComparisonPasswords {
     self.second = second
   }
 
-  /// - Parameter isSecond: Whether it is the archive that `--other-password-…` is about.
+  /// - Parameters:
+  ///   - isSecond: Whether it is the archive that `--other-password-…` is about.
+  ///   - hardware: The device that the archive is compared with.
   mutating func unlock(
-    _ named: Session.NamedArchive, isSecond: Bool, deviceKey: consuming DeviceKey?, _ opening: OpeningOptions,
+    _ named: Session.NamedArchive, isSecond: Bool, _ opening: OpeningOptions, hardware: Session.Maker?,
     in session: Session
-  ) throws(CommandFailure) -> OpenedArchive? {
-    if isSecond, second.isGiven {
-      return try session.unlockIfPresent(named, second, deviceKey: deviceKey, accepting: opening.limit)
-    }
-    guard named.archive.isEncrypted else {
-      return try session.unlock(named, password: nil, deviceKey: deviceKey, limit: opening.limit.rounds)
-    }
+  ) throws(CommandFailure) -> OpenedArchive {
     try session.checkRounds(of: named, accepting: opening.limit)
+    func open(_ password: consuming Secret?) throws(CommandFailure) -> OpenedArchive {
+      try session.unlock(named, password: password, opening: opening, hardware: hardware)
+    }
+    if isSecond, second.isGiven { return try open(try session.passwordIfNeeded(named, second)) }
+    guard named.archive.isEncrypted else { return try open(nil) }
     guard let held else {
-      let typed = Held(try session.password(first, of: named.name))
-      held = typed
-      return try session.unlock(
-        named, password: typed.secret.copy(), deviceKey: deviceKey, limit: opening.limit.rounds)
+      let read = Held(try session.password(first, of: named.name))
+      held = read
+      return try open(read.secret.copy())
     }
     do throws(CommandFailure) {
-      return try session.unlock(
-        named, password: held.secret.copy(), deviceKey: deviceKey?.copy(), limit: opening.limit.rounds)
+      return try open(held.secret.copy())
     } catch {
       guard error.status == .wrongPassword else { throw error }
       guard try first.source(environment: session.environment) == .prompt else {
@@ -50,6 +49,6 @@ struct ComparisonPasswords {
         throw failure
       }
     }
-    return try session.unlockIfPresent(named, second, deviceKey: deviceKey, accepting: opening.limit)
+    return try open(try session.password(second, of: named.name))
   }
 }

@@ -70,23 +70,21 @@ struct Diff: RunnableVerb {
   // MARK: Archives
 
   private func archiveSide(
-    _ argument: String, index: Int, _ hardware: HeldDeviceKey?, _ passwords: inout ComparisonPasswords,
+    _ argument: String, index: Int, _ hardware: Session.Maker?, _ passwords: inout ComparisonPasswords,
     in session: Session
   ) throws(CommandFailure) -> ComparisonSide {
-    let named = try session.openArchive(argument)
-    var key = try session.deviceKey(opening, of: named.name)
-    if key == nil { key = hardware?.key.copy() }
-    let opened = try passwords.unlock(named, isSecond: index == 1, deviceKey: key, opening, in: session)
+    let named = try session.openArchive(argument, storage: opening.limit.storage)
+    let opened = try passwords.unlock(named, isSecond: index == 1, opening, hardware: hardware, in: session)
     return ComparisonSide(
       kind: .archive, name: named.name, deviceName: named.archive.device.name,
-      items: opened?.comparedItems ?? [], leftOut: [], keybagDamage: opened?.keybagDamage)
+      items: opened.comparedItems, leftOut: [], keybagDamage: opened.keybagDamage)
   }
 
   // MARK: Devices
 
   private struct DeviceSide {
     let side: ComparisonSide
-    let hardware: HeldDeviceKey
+    let hardware: Session.Maker
   }
 
   private func deviceSide(
@@ -107,7 +105,7 @@ struct Diff: RunnableVerb {
       return DeviceSide(
         side: ComparisonSide(
           kind: .device, name: held.name, deviceName: held.name, items: items, leftOut: leftOut, keybagDamage: nil),
-        hardware: HeldDeviceKey(try held.deviceKey()))
+        hardware: Session.Maker(name: held.name, key: try held.deviceKey()))
     }
   }
 
@@ -122,13 +120,6 @@ struct Diff: RunnableVerb {
 
 extension ResolvedArgument {
   fileprivate var isDevice: Bool { if case .device = self { true } else { false } }
-}
-
-/// A device's hardware key that outlives the hold on the device.
-final class HeldDeviceKey: Sendable {
-  let key: DeviceKey
-
-  init(_ key: consuming DeviceKey) { self.key = key }
 }
 
 extension ComparedItem {

@@ -39,10 +39,13 @@ struct Inspect: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let named = try session.openArchive(archive)
-    let keys = try keys(of: named, in: session)
-    let inspection = try Inspection(named, keys: keys, part: part, showsAll: common.verbose > 0)
-    inspection.tellDetails(in: session)
+    if archive != "-", let backups = session.backups(inParent: archive) {
+      try BackupListing(folder: archive, backups: backups).say(in: session)
+      return .ok
+    }
+    let named = try session.openArchive(archive, storage: opening.limit.storage)
+    let inspection = try Inspection(
+      named, opened: try opened(named, in: session), part: part, showsAll: common.verbose > 0)
     if session.isJSON {
       try session.answer(inspection.json)
     } else {
@@ -54,48 +57,31 @@ struct Inspect: RunnableVerb {
 
   // MARK: The password
 
-  /// The keys of an archive whose password is at hand, or whose password is all that a wanted part lacks.
-  private func keys(of named: Session.NamedArchive, in session: Session) throws(CommandFailure) -> ClassKeys? {
-    guard named.archive.isEncrypted else {
-      if password.isGiven { session.warnOfUnusedPassword(named.name) }
-      try session.checkRounds(of: named, accepting: opening.limit)
-      let key = try session.deviceKey(opening, of: named.name)
-      return try session.classKeys(of: named, password: nil, deviceKey: key, limit: opening.limit.rounds)
-    }
+  /// The archive with its items tried, where the password is at hand or is all that a wanted part lacks.
+  private func opened(_ named: Session.NamedArchive, in session: Session) throws(CommandFailure) -> OpenedArchive? {
     let hasDeviceKey = try opening.deviceKeySource() != nil
-    if password.isGiven || hasDeviceKey || needsKeys(named) {
-      try session.checkRounds(of: named, accepting: opening.limit)
-      let key = try session.deviceKey(opening, of: named.name)
-      let secret = try session.password(password, of: named.name)
-      return try session.classKeys(of: named, password: secret, deviceKey: key, limit: opening.limit.rounds)
+    if !named.archive.isEncrypted || password.isGiven || hasDeviceKey || needsPassword(named) {
+      return try session.unlock(named, password, opening: opening)
     }
     guard try password.source(environment: session.environment) != .prompt else { return nil }
-    return try keysByEnvironment(of: named, in: session)
-  }
-
-  private func needsKeys(_ named: Session.NamedArchive) -> Bool {
-    switch part {
-    case .list?: true
-    // Old backups have their list in clear.
-    case .tree?: named.archive.layout != .mbdb
-    case .keybag?, nil: false
-    }
-  }
-
-  /// What the environment names is used where it fits. An overview needs no password, so that nothing is lost where it
-  /// doesn't.
-  private func keysByEnvironment(
-    of named: Session.NamedArchive, in session: Session
-  ) throws(CommandFailure) -> ClassKeys? {
+    // What the environment names is used where it fits. An overview needs no password, so that nothing is lost where it
+    // does not.
     do throws(CommandFailure) {
-      try session.checkRounds(of: named, accepting: opening.limit)
-      let secret = try session.password(password, of: named.name)
-      return try session.classKeys(of: named, password: secret, deviceKey: nil, limit: opening.limit.rounds)
+      return try session.unlock(named, password, opening: opening)
     } catch {
       try Interruption.check()
       guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
       session.warn(error.message, why: error.why, try: "the rest is shown without it")
       return nil
+    }
+  }
+
+  private func needsPassword(_ named: Session.NamedArchive) -> Bool {
+    switch part {
+    case .list?: true
+    // Old backups have their list in clear.
+    case .tree?: named.archive.layout != .mbdb
+    case .keybag?, nil: false
     }
   }
 }

@@ -46,7 +46,7 @@ struct Verify: RunnableVerb {
     let (location, name) = try session.locate(archive)
     let opened: BackupArchive
     do throws(BackupArchiveError) {
-      opened = try session.readArchive(at: location)
+      opened = try session.readArchive(at: location, storage: opening.limit.storage)
     } catch {
       guard error.category == .damaged else { throw CommandFailure(archive: error, name: name) }
       return VerificationReport(BackupVerification(unopened: error, isQuick: quick), name: name, device: nil)
@@ -67,14 +67,16 @@ struct Verify: RunnableVerb {
     } catch {
       return try withoutKeys(named, error, in: session)
     }
-    let secret = named.archive.isEncrypted ? try session.password(password, of: named.name) : nil
-    let deviceKey = try session.deviceKey(opening, of: named.name)
+    let secret = try session.passwordIfNeeded(named, password)
+    // The key of a virtual device that may have made the backup; an item that it does not open stays unchecked.
+    let given = try session.deviceKey(opening, of: named.name)
+    let deviceKey = given ?? session.maker(of: named.archive)?.key()
     let keys: ClassKeys?
     do throws(ArchivedKeychainError) {
       keys = try session.deriving(rounds: named.archive.keybag.totalRounds) {
         (progress) throws(ArchivedKeychainError) in
-        try OpenedArchive.unlock(
-          named.archive, password: secret, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+        try OpenedArchive.classKeys(
+          of: named.archive, password: secret, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
       }
     } catch {
       return try withoutKeys(named, error, in: session)
