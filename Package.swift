@@ -98,6 +98,7 @@ let package = Package(
     tests(of: "KeychainStore", ["DataProtection", "KeychainFormats", grdb]),
     tests(of: "VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
     tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "CSQLite"]),
+    tests(of: "ArchivedKeychain", ["BackupArchive", "DataProtection", "KeychainFormats"]),
     tests(
       of: "Migration",
       [
@@ -107,7 +108,7 @@ let package = Package(
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "TestSupport", "DataProtection", "KeychainFormats",
+        "keyhaul", "TestSupport", "ArchivedKeychain", "DataProtection", "KeychainFormats",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions"],

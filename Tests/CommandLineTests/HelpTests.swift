@@ -46,7 +46,8 @@ struct HelpTests {
       Self.verbs == [
         "device create", "device list", "device show", "device lock", "device unlock", "device restart",
         "device passcode set", "device passcode change", "device passcode remove", "device erase", "device delete",
-        "item add", "item find", "item update", "item delete", "backup", "inspect", "plan", "restore", "demo",
+        "item add", "item find", "item update", "item delete", "backup", "inspect", "export",
+        "rekey", "convert", "plan", "restore", "demo",
         "explain", "completions",
       ])
   }
