@@ -111,7 +111,7 @@ let package = Package(
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "TestSupport", "DataProtection", "KeychainFormats",
+        "keyhaul", "TestSupport", "ArchivedKeychain", "DataProtection", "KeychainFormats",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions"],

@@ -1,6 +1,7 @@
 import KeychainFormats
 import Testing
 
+@testable import ArchivedKeychain
 @testable import keyhaul
 
 @Suite("A pattern for attributes")

@@ -8,6 +8,10 @@ extension ItemExport {
   public static func certificatesAndKeys(_ items: [KeychainItem]) -> ItemExport {
     var builder = ItemExportBuilder()
     for item in items where item.kind == .certificate || item.kind == .key {
+      guard item.words(.tokenID).isEmpty else {
+        builder.leave(item, "its private key is in a chip")
+        continue
+      }
       guard let secret = item.secret else {
         builder.leave(item, "it has no bytes")
         continue

@@ -7,15 +7,18 @@ import VirtualDevice
 /// The items of an archive or a device that an export is about.
 struct ExportedItems {
   /// What the user called the source.
-  var name: String
+  let name: String
   private let sourceKind: String
   private let entries: [ItemDocument.Entry]
-  /// Those whose secrets may be shown, in the same order.
-  private let items: [KeychainItem]
-  private let guardedCount: Int
+  /// Those that ask for their owner.
+  private let guarded: [KeychainItem]
+  private let form: ExportForm
+  /// What is written; a document is made when it is.
+  private let made: ItemExport?
 
-  init(of opened: OpenedArchive, _ selection: ItemSelection) {
-    name = ""
+  init(of opened: OpenedArchive, named name: String, _ selection: ItemSelection, as form: ExportForm) {
+    self.name = name
+    self.form = form
     sourceKind = "archive"
     let isSameDevice = opened.items.provesSameDevice
     entries = opened.items.compactMap { archived in
@@ -30,13 +33,15 @@ struct ExportedItems {
       }
       return .init(index: archived.index, kind: archived.kind, protection: archived.protection, content: content)
     }
-    (items, guardedCount) = Self.split(entries)
+    guarded = Self.readable(entries).filter(\.asksForOwner)
+    made = Self.export(entries, form)
   }
 
   init(
-    of held: DeviceSession, named name: String, _ selection: ItemSelection, wantsSecrets: Bool
+    of held: DeviceSession, named name: String, _ selection: ItemSelection, as form: ExportForm, wantsSecrets: Bool
   ) throws {
     self.name = name
+    self.form = form
     sourceKind = "device"
     var query = selection.query
     query.wantsSecret = wantsSecrets
@@ -48,15 +53,23 @@ struct ExportedItems {
     } catch {
       throw ItemFailure.finding(error, on: held)
     }
-    (items, guardedCount) = Self.split(entries)
+    guarded = Self.readable(entries).filter(\.asksForOwner)
+    made = Self.export(entries, form)
   }
 
-  private static func split(_ entries: [ItemDocument.Entry]) -> (items: [KeychainItem], guardedCount: Int) {
-    let readable = entries.compactMap { entry in
-      if case .readable(let item) = entry.content { item } else { nil }
+  private static func readable(_ entries: [ItemDocument.Entry]) -> [KeychainItem] {
+    entries.compactMap { entry in if case .readable(let item) = entry.content { item } else { nil } }
+  }
+
+  private static func export(_ entries: [ItemDocument.Entry], _ form: ExportForm) -> ItemExport? {
+    let items = readable(entries).filter { !$0.asksForOwner }
+    switch form.format {
+    case .csv: return .passwords(items)
+    case .otpauth: return .oneTimeSecrets(items)
+    case .pem: return .certificatesAndKeys(items)
+    case .wifi: return .wirelessNetworks(items)
+    default: return nil
     }
-    let items = readable.filter { !$0.asksForOwner }
-    return (items, readable.count - items.count)
   }
 
   // MARK: The result
@@ -65,21 +78,11 @@ struct ExportedItems {
     ItemDocument(source: (sourceKind, name), indexes: [:], revealsSecrets: revealsSecrets).document(ofEntries: entries)
   }
 
-  func export(_ form: ExportForm) -> ItemExport {
-    switch form.format {
-    case .otpauth: .oneTimeSecrets(items)
-    case .pem: .certificatesAndKeys(items)
-    case .wifi: .wirelessNetworks(items)
-    default: .passwords(items)
-    }
-  }
-
-  func count(_ form: ExportForm) -> Int { form.format == .json ? entries.count : export(form).count }
-
-  /// Secrets that would stand in it in plain text; a document has as many as it is let have.
-  func secretCount(_ form: ExportForm) -> Int {
-    form.format == .json ? 0 : export(form).secretCount
-  }
+  /// The bytes of everything but a document.
+  var contents: SensitiveBytes? { made?.contents }
+  var count: Int { made?.count ?? entries.count }
+  /// Secrets in plain text; a document has as many as it is let have.
+  var secretCount: Int { made?.secretCount ?? 0 }
 
   // MARK: What cannot be exported
 
@@ -93,60 +96,60 @@ struct ExportedItems {
   var damagedCount: Int { reasons.count { $0.isDamage } }
 
   /// - Throws: `.noMatch` where there is nothing to write.
-  func requireSomething(_ selection: ItemSelection, _ form: ExportForm) throws(CommandFailure) {
-    guard count(form) == 0, form.format != .json || selection.isRestricted else { return }
-    let shown = HostileText.shown(name)
+  func requireSomething(_ selection: ItemSelection) throws(CommandFailure) {
+    guard count == 0, form.format != .json || selection.isRestricted else { return }
     if let reason = reasons.first {
       throw CommandFailure(
-        .noMatch, "nothing of \(shown) can be exported as \(form.format.rawValue)",
+        .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)",
         why: "\(Amounts.count(reasons.count, "item")) cannot be read here: \(reason.rawValue), "
           + reason.explanation.headline,
         try: "keyhaul explain \(reason.rawValue)")
     }
     throw CommandFailure(
-      .noMatch, "\(shown) has no \(form.noun) to export", why: selection.isRestricted ? "nothing matches" : nil,
+      .noMatch, "\(name) has no \(form.noun) to export", why: selection.isRestricted ? "nothing matches" : nil,
       try: selection.isRestricted ? "fewer attributes" : "--format json for all items")
   }
 
-  func warn(_ form: ExportForm, in session: Session) {
-    for damaged in [false, true] {
-      let found = reasons.filter { $0.isDamage == damaged }
-      guard let first = found.first else { continue }
+  func warn(in session: Session) {
+    warnOfUnreadable(isDamage: false, in: session)
+    warnOfUnreadable(isDamage: true, in: session)
+    let asking = guarded.filter { form.kinds.contains($0.kind) }
+    if !asking.isEmpty {
       session.warn(
-        "\(Amounts.count(found.count, "item")) of \(name) cannot be read" + (damaged ? ": damaged" : " here"),
-        why: Set(found).count == 1
-          ? "\(first.rawValue): \(first.explanation.headline)"
-          : Reason.allCases.filter(found.contains).map { reason in
-            "\(Amounts.grouped(found.count { $0 == reason })) \(reason.rawValue)"
-          }.joined(separator: ", "),
-        try: damaged
-          ? "another copy may still hold \(found.count == 1 ? "it" : "them")" : "keyhaul explain \(first.rawValue)")
-    }
-    if guardedCount > 0, form.format != .json {
-      session.warn(
-        "\(Amounts.count(guardedCount, "item")) left out",
+        "\(Amounts.count(asking.count, "item")) left out",
         why: "an access control guards the secret, and a virtual device has neither face nor finger")
     }
-    guard form.format != .json else { return }
-    let export = export(form)
-    if let first = export.leftOut.first {
-      let others = export.leftOut.count == 1 ? "" : "the first: "
+    guard let made else { return }
+    if let first = made.leftOut.first {
+      let others = made.leftOut.count == 1 ? "" : "the first: "
       session.warn(
-        "\(Amounts.count(export.leftOut.count, "item")) left out, with no form as \(form.format.rawValue)",
+        "\(Amounts.count(made.leftOut.count, "item")) left out, with no form as \(form.format.rawValue)",
         why: "\(others)\(ItemText.noun(first.identity.kind)) \"\(ItemText.name(first.identity))\": \(first.reason)",
         try: "--format json holds every item")
     }
-    if export.formulaSecretCount > 0 {
+    if made.formulaSecretCount > 0 {
       session.warn(
-        "\(Amounts.count(export.formulaSecretCount, "password")) would be computed by a spreadsheet",
-        why: "it begins with =, +, - or @, and has to arrive unchanged",
+        "\(Amounts.count(made.formulaSecretCount, "password")) would be computed by a spreadsheet",
+        why: "a password has to arrive unchanged, also where it begins with =, +, - or @",
         try: "import the file, don't open it as a table")
     }
-    if export.inertNameCount > 0 {
+    if made.inertNameCount > 0 {
       session.warn(
-        "\(Amounts.count(export.inertNameCount, "name")) got an apostrophe",
+        "\(Amounts.count(made.inertNameCount, "name")) got an apostrophe",
         why: "a spreadsheet would compute a name that begins with =, +, - or @")
     }
+  }
+
+  private func warnOfUnreadable(isDamage: Bool, in session: Session) {
+    let found = reasons.filter { $0.isDamage == isDamage }
+    guard let first = found.first else { return }
+    let counts = Reason.allCases.filter(found.contains).map { reason in
+      "\(Amounts.grouped(found.count { $0 == reason })) \(reason.rawValue)"
+    }
+    session.warn(
+      "\(Amounts.count(found.count, "item")) of \(name) cannot be read here",
+      why: counts.count == 1 ? "\(first.rawValue): \(first.explanation.headline)" : counts.joined(separator: ", "),
+      try: isDamage ? "another copy may still hold what is lost in this one" : "keyhaul explain \(first.rawValue)")
   }
 
   /// Secrets leave the keychain only where that was said.

@@ -100,9 +100,6 @@ extension Session {
     try confirm("Replace \(output)?", refusal: "replacing \(output)")
   }
 
-  /// What an export must not take the place of: the files of an archive, which may be a folder.
-  func filesOfArchive(_ path: String) -> [String] { path == "-" ? [] : [path] + filesOfDevice(path) }
-
   /// The files in a device's folder.
   func filesOfDevice(_ folder: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []

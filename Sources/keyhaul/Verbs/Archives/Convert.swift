@@ -1,6 +1,5 @@
 import ArgumentParser
 import BackupArchive
-import Foundation
 import KeychainFormats
 
 /// `keyhaul convert`: a backup's folder into one file, or back.
@@ -69,9 +68,7 @@ struct Convert: RunnableVerb {
   private func checkDistinct(from path: String) throws(CommandFailure) {
     guard output != "-" else { return }
     try ReportFile.check(output, differsFrom: [path])
-    let source = URL(filePath: path).resolvingSymlinksInPath().standardizedFileURL.path
-    let target = URL(filePath: output).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
-    guard target != source, !target.hasPrefix(source + "/") else {
+    guard !ArchiveOutput.lies(output, in: path) else {
       throw .usage("\(output) lies in what is read", why: "the copy would hold itself", try: "another place after -o")
     }
   }

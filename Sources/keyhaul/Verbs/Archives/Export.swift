@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
+import Foundation
 import KeychainFormats
 import VirtualDevice
 
@@ -50,11 +51,10 @@ struct Export: RunnableVerb {
     if let domain { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(attributes, kind: kind?.kind)
     let form = ExportForm(common, output: output)
-    var items = try readItems(selection, form, in: session)
-    items.name = source == "-" ? "standard input" : source
-    try items.requireSomething(selection, form)
-    guard reveal || items.secretCount(form) == 0 else {
-      throw ExportedItems.unsaid(Self.shown(output), form, count: items.secretCount(form))
+    let items = try readItems(selection, form, in: session)
+    try items.requireSomething(selection)
+    guard reveal || items.secretCount == 0 else {
+      throw ExportedItems.unsaid(Self.shown(output), form, count: items.secretCount)
     }
     if !dryRun.dryRun { try write(items, form, in: session) }
     try say(items, form, in: session)
@@ -72,7 +72,8 @@ struct Export: RunnableVerb {
     case .device(let name, let folder):
       try prepareOutput(inputs: session.filesOfDevice(folder), in: session)
       return try session.withDevice(source, .reading, verb: "keyhaul export", wait: wait.wait) { held in
-        try ExportedItems(of: held, named: name, selection, wantsSecrets: reveal || form.format != .json)
+        try ExportedItems(
+          of: held, named: name, selection, as: form, wantsSecrets: reveal || form.format != .json)
       }
     case .archive, .standardInput:
       if let app = attributes.app {
@@ -80,8 +81,9 @@ struct Export: RunnableVerb {
           "--app \(app) cannot be asked of an archive", why: "it does not say which apps have which access groups",
           try: "--access-group GROUP")
       }
-      try prepareOutput(inputs: session.filesOfArchive(source) + [password.file], in: session)
-      return try ExportedItems(of: openArchive(form, in: session), selection)
+      try prepareOutput(from: source, in: session)
+      let (opened, name) = try openArchive(form, in: session)
+      return ExportedItems(of: opened, named: name, selection, as: form)
     }
   }
 
@@ -90,7 +92,19 @@ struct Export: RunnableVerb {
     try session.prepareOutput(output, inputs: inputs, asks: !dryRun.dryRun)
   }
 
-  private func openArchive(_ form: ExportForm, in session: Session) throws -> OpenedArchive {
+  /// Refuses to take the place of the archive, of a file in its folder, and of the password.
+  func prepareOutput(from archive: String, in session: Session) throws(CommandFailure) {
+    guard output != "-" else { return }
+    if archive != "-", access(output, F_OK) == 0, ArchiveOutput.lies(output, in: archive) {
+      throw .usage(
+        "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
+    }
+    try prepareOutput(inputs: [archive == "-" ? nil : archive, password.file], in: session)
+  }
+
+  private func openArchive(
+    _ form: ExportForm, in session: Session
+  ) throws -> (opened: OpenedArchive, name: String) {
     let named = try session.openArchive(source)
     // Nobody types a password to be refused afterwards; where none is typed, the refusal can say how many there are.
     let source = try password.source(environment: session.environment)
@@ -103,17 +117,16 @@ struct Export: RunnableVerb {
     if let damage = opened.keybagDamage {
       session.warn("\(named.name)'s keybag is damaged", why: damage, try: "another copy")
     }
-    return opened
+    return (opened, named.name)
   }
 
   // MARK: The result
 
   private func write(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
-    guard form.format != .json else {
+    guard let contents = items.contents else {
       return try session.write(items.document(revealsSecrets: reveal), to: output)
     }
-    let export = items.export(form)
-    var bytes = export.contents.withBytes { Array($0) }
+    var bytes = contents.withBytes { Array($0) }
     defer { for index in bytes.indices { bytes[index] = 0 } }
     if output == "-" { return try session.writeRaw(bytes) }
     try ReportFile.write(bytes, to: output)
@@ -124,13 +137,13 @@ struct Export: RunnableVerb {
     let note =
       switch form.format {
       case .json: reveal ? " (with secrets in plain text)" : " (names only)"
-      default: items.secretCount(form) > 0 ? " (in plain text)" : ""
+      default: items.secretCount > 0 ? " (in plain text)" : ""
       }
     let sentence =
-      "\(did) \(Amounts.count(items.count(form), form.noun)) from \(HostileText.shown(items.name)) to "
+      "\(did) \(Amounts.count(items.count, form.noun)) from \(HostileText.shown(items.name)) to "
       + "\(HostileText.shown(Self.shown(output)))\(note)."
     // The export itself is on standard output then.
     if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
-    items.warn(form, in: session)
+    items.warn(in: session)
   }
 }

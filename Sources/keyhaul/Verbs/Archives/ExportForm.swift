@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// What an export is made as: what `--format` says, or else the ending of the file's name.
 struct ExportForm {
   let format: OutputFormat
@@ -10,6 +12,16 @@ struct ExportForm {
     let name = name.lowercased()
     if name.hasSuffix(".csv") { return .csv }
     return name.hasSuffix(".pem") ? .pem : .json
+  }
+
+  /// The kinds whose secrets go into it.
+  var kinds: [ItemKind] {
+    switch format {
+    case .csv: [.genericPassword, .internetPassword]
+    case .otpauth, .wifi: [.genericPassword]
+    case .pem: [.certificate, .key]
+    default: []
+    }
   }
 
   /// Whether it makes no sense without secrets.

@@ -38,10 +38,7 @@ struct FileExport {
         "--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
     }
     let source = try session.pathOfArchive(verb.source, verb: "export --domain")
-    if verb.output != "-" {
-      try session.prepareOutput(
-        verb.output, inputs: session.filesOfArchive(source) + [verb.password.file], asks: !verb.dryRun.dryRun)
-    }
+    try verb.prepareOutput(from: source, in: session)
     let named = try session.openArchive(verb.source)
     let keys = try session.classKeys(
       of: named, verb.password, deviceKey: session.deviceKey(verb.opening, of: named.name),

@@ -60,7 +60,7 @@ struct HardwareRekey {
   private func hardwareKey(to action: String, in session: Session) throws -> DeviceKey {
     if let key = try session.deviceKey(verb.opening, of: named.name) { return key }
     if let key = try session.hardwareKey(ofDevice: named.archive.device.identifier) { return key }
-    let device = named.archive.device.name.map { HostileText.shown($0) } ?? "the device that made it"
+    let device = named.archive.device.name ?? "the device that made it"
     throw CommandFailure.usage(
       "cannot \(action) \(named.name) without its device's key",
       why: "without a password the keychain's keys are wrapped with the hardware key of \(device)",
@@ -144,21 +144,17 @@ struct HardwareRekey {
 
 extension Session {
   /// The hardware key of the virtual device in the home folder that has this identifier; whether it fits, an item says.
+  /// What cannot be read, or is in use, is passed over.
   func hardwareKey(ofDevice identifier: String?) throws -> DeviceKey? {
-    guard let identifier else { return nil }
-    let names = try resolver().deviceNames()
-    for name in names {
-      let key = try withDevice("device:\(name)", .reading, verb: "keyhaul rekey") { held in
-        held.record.udid == identifier ? KeyBox(try held.deviceKey()) : nil
-      }
-      if let key { return key.key.copy() }
+    guard let identifier = identifier?.lowercased(), let devices = try? deviceHome().devices() else { return nil }
+    for device in devices {
+      guard let summary = try? device.summary(verb: "keyhaul rekey"), !summary.isBusy,
+        summary.record.udid.lowercased() == identifier,
+        let held = try? device.openSession(.reading, verb: "keyhaul rekey")
+      else { continue }
+      defer { held.end() }
+      if let key = try? held.deviceKey() { return key }
     }
     return nil
-  }
-
-  /// Carries a key out of a closure whose result is copied.
-  private final class KeyBox {
-    let key: DeviceKey
-    init(_ key: consuming DeviceKey) { self.key = key }
   }
 }
