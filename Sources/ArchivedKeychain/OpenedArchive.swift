@@ -15,12 +15,17 @@ public struct OpenedArchive: Sendable {
   public let keybagDamage: String?
   /// What was unusual about the archive, and tolerated.
   public let notes: [ArchiveNote]
+  /// What the items are called that only the device that made the archive opens, by their position: known where the
+  /// maker's key was at hand. Names for reports; what becomes of an item never depends on them.
+  public let sealedNames: [Int: ItemIdentity]
 
   /// Derives the password's key, unlocks the keybag and tries every item.
   ///
   /// - Parameters:
   ///   - password: Of the backup. Not used where the backup has none; every bag of such a one opens with the empty one.
   ///   - deviceKey: The hardware key of the device that the archive should go to.
+  ///   - makerKey: The hardware key of the device that is said to have made the archive, to learn the names of what the
+  ///     other one does not open. Nothing that it opens is kept.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
   /// - Throws: Category `wrongPassword` where none was given and one is needed, or none of the class keys unwraps;
@@ -28,10 +33,11 @@ public struct OpenedArchive: Sendable {
   ///   belongs to another keybag.
   public init(
     _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
-    acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
+    makerKey: borrowing DeviceKey? = nil, acceptingAtMost limit: Int = RoundLimit.standard,
+    progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
-    let keys = try Self.unlock(
-      archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+    let passcodeKey = try Self.passcodeKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
+    let keys = try Self.unlock(archive, passcodeKey, deviceKey)
     let payload: KeychainPayload
     do throws(BackupArchiveError) {
       payload = try archive.keychainFile(with: keys)
@@ -44,6 +50,12 @@ public struct OpenedArchive: Sendable {
     }
     self.archive = archive
     items = try ArchivedItem.openAll(in: payload.file, with: keys)
+    switch makerKey {
+    case .some(let makerKey):
+      let makerKeys = try Self.unlock(archive, passcodeKey, makerKey.copy())
+      sealedNames = try ArchivedItem.names(of: items, in: payload.file, with: makerKeys)
+    case .none: sealedNames = [:]
+    }
     database = payload.database
     contents = ArchiveContents(payload.file)
     keybagDamage = keys.damageReport
@@ -63,22 +75,31 @@ public struct OpenedArchive: Sendable {
     }
   }
 
-  private static func unlock(
-    _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
-    acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
-  ) throws(ArchivedKeychainError) -> ClassKeys {
+  /// The key that the password stands for; of a backup without one, the empty password.
+  private static func passcodeKey(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    progress: PasswordDerivation.Progress
+  ) throws(ArchivedKeychainError) -> Secret {
     do throws(DataProtectionError) {
       guard archive.isEncrypted else {
-        return try archive.keybag.unlock(
-          password: Secret(utf8: ""), deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+        return try archive.keybag.passcodeKey(password: .empty, acceptingAtMost: limit, progress: progress)
       }
       switch password {
       case .some(let password):
-        return try archive.keybag.unlock(
-          password: password.copy(), deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+        return try archive.keybag.passcodeKey(password: password, acceptingAtMost: limit, progress: progress)
       case .none:
         throw DataProtectionError(.wrongPassword, "the backup is encrypted and no password was given")
       }
+    } catch {
+      throw ArchivedKeychainError(error)
+    }
+  }
+
+  private static func unlock(
+    _ archive: BackupArchive, _ passcodeKey: borrowing Secret, _ deviceKey: borrowing DeviceKey?
+  ) throws(ArchivedKeychainError) -> ClassKeys {
+    do throws(DataProtectionError) {
+      return try archive.keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
     } catch {
       throw ArchivedKeychainError(error)
     }

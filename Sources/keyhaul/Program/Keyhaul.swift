@@ -15,7 +15,7 @@ struct Keyhaul: ParsableCommand {
       CommandGroup(name: "Devices", subcommands: [DeviceGroup.self]),
       CommandGroup(name: "Items", subcommands: [ItemGroup.self]),
       CommandGroup(name: "Archives", subcommands: [Backup.self, Inspect.self]),
-      CommandGroup(name: "Moving", subcommands: [Plan.self, Restore.self]),
+      CommandGroup(name: "Moving", subcommands: [Plan.self, Restore.self, Why.self]),
       CommandGroup(name: "About", subcommands: [Demo.self, Explain.self, Completions.self]),
     ],
     helpNames: .long)

@@ -35,12 +35,15 @@ extension Session {
 
   /// Asks for the password where the archive has one, unlocks it and tries every item.
   ///
-  /// - Parameter deviceKey: The hardware key of the device that the items should go to.
+  /// - Parameters:
+  ///   - deviceKey: The hardware key of the device that the items should go to.
+  ///   - makerKey: Of the device that made the archive, for the names of what the other does not open.
   func unlock(
     _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
-    accepting options: RoundLimitOptions
+    makerKey: consuming DeviceKey? = nil, accepting options: RoundLimitOptions
   ) throws(CommandFailure) -> OpenedArchive {
-    let opened = try unlockIfPresent(named, flags, deviceKey: deviceKey, accepting: options)
+    let opened = try unlockIfPresent(
+      named, flags, deviceKey: deviceKey, makerKey: makerKey, accepting: options)
     guard let opened else {
       let error = BackupArchiveError(.noKeychain, "the manifest database lists no keychain file")
       throw CommandFailure(archive: error, name: named.name)
@@ -51,7 +54,7 @@ extension Session {
   /// The same, but `nil` for a backup in which no keychain was stored.
   func unlockIfPresent(
     _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
-    accepting options: RoundLimitOptions
+    makerKey: consuming DeviceKey? = nil, accepting options: RoundLimitOptions
   ) throws(CommandFailure) -> OpenedArchive? {
     let limit = options.maxRounds?.value ?? RoundLimit.standard
     do throws(ArchivedKeychainError) {
@@ -65,20 +68,22 @@ extension Session {
           "\(named.name) has no password", why: "it is not encrypted; the given password was not used",
           try: "leave the password out")
       }
-      return try unlock(named, password: nil, deviceKey: deviceKey, limit: limit)
+      return try unlock(named, password: nil, deviceKey: deviceKey, makerKey: makerKey, limit: limit)
     }
     let password = try password(flags, of: named.name)
-    return try unlock(named, password: password, deviceKey: deviceKey, limit: limit)
+    return try unlock(named, password: password, deviceKey: deviceKey, makerKey: makerKey, limit: limit)
   }
 
   private func unlock(
-    _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
+    _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?,
+    makerKey: consuming DeviceKey?, limit: Int
   ) throws(CommandFailure) -> OpenedArchive? {
     let start = ContinuousClock.now
     do throws(ArchivedKeychainError) {
       let opened = try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
         try OpenedArchive(
-          named.archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+          named.archive, password: password, deviceKey: deviceKey, makerKey: makerKey, acceptingAtMost: limit,
+          progress: progress)
       }
       tellDetails(of: opened, name: named.name, since: start)
       return opened

@@ -1,7 +1,6 @@
+import ArchivedKeychain
 import KeychainFormats
 import Testing
-
-@testable import keyhaul
 
 @Suite("A pattern for attributes")
 struct ItemPatternTests {
