@@ -102,15 +102,15 @@ let package = Package(
       of: "Migration",
       [
         "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
-        grdb,
+        "BundledFixtures", grdb,
       ]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "TestSupport", "DataProtection", "KeychainFormats",
+        "keyhaul", "TestSupport", "Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
-      path: "Tests/CommandLineTests", exclude: ["Sessions"],
+      path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],
       swiftSettings: strict),
   ] + keychainServicesTests,
   swiftLanguageModes: [.v6]

@@ -92,7 +92,8 @@ public enum BackupExporter {
     let bytes = try reporting { () throws(FormatError) in try file.serialized() }
     let contents = BackupContents(
       device: BackupDevice(session.record), date: environment.clock.now(), keybag: keybag, isEncrypted: isEncrypted,
-      wasPasscodeSet: session.isPasscodeSet, keychainFile: bytes)
+      wasPasscodeSet: session.isPasscodeSet, keychainFile: bytes,
+      applications: AppDirectory.identifiers(of: session.record.apps))
     return PreparedBackup(contents: contents, report: export.report, keys: keys)
   }
 

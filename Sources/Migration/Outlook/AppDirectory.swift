@@ -37,6 +37,11 @@ public struct AppDirectory: Sendable {
   /// - Parameter names: What the apps are called, by their identifiers; where a backup knows no more, the identifier.
   public init(installed names: [String: String]) { namesByIdentifier = names }
 
+  /// The identifiers of a virtual device's apps, as far as their access groups name one.
+  static func identifiers(of apps: [DeviceApp]) -> [String] {
+    Set(apps.flatMap(\.accessGroups).compactMap(identifier)).sorted()
+  }
+
   public func app(of accessGroup: String?) -> AppName {
     guard let group = accessGroup, !group.isEmpty else { return AppName(kind: .unknown, text: "") }
     if let names = namesByGroup[group] { return AppName(kind: .app, text: names.sorted().joined(separator: ", ")) }

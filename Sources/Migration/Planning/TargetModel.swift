@@ -49,10 +49,13 @@ struct TargetModel {
 
   var clearedRowCount: Int { cleared.count }
 
-  /// What is gone when everything is done: removed rows whose key nothing holds. A tombstone is no item to lose.
+  /// What is gone when everything is done: removed rows whose key nothing holds. A tombstone is no item to lose, and a
+  /// locked row of the system comes back once it can be read.
   var removedIdentities: [ItemIdentity] {
-    rows.filter { cleared.contains($0.primaryKey) && slots[$0.primaryKey] == nil && !$0.isTombstone }
-      .map(\.identity)
+    rows.filter { row in
+      cleared.contains(row.primaryKey) && slots[row.primaryKey] == nil && !row.isTombstone
+        && !(row.isSystemBound && row.item == nil)
+    }.map(\.identity)
   }
 
   mutating func importing(_ incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin) -> Step {

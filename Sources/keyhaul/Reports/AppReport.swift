@@ -17,13 +17,15 @@ struct AppReport: Report {
         (share.unreadable.count, "cannot be read", "cannot be read"),
       ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
       let name = HostileText.shown(AppText.name(share.app), columns: max(20, style.width - 34))
-      let title = "\(name)  \(counts.joined(separator: ", "))"
-      lines += WordWrap.lines(of: style.adapted(title), columns: style.width).map { style.painted($0, .bold) }
+      let heads = WordWrap.labelled(
+        style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
+      lines += heads.map { style.painted($0, .bold) }
       // What asks for something first.
       let decisions = share.unreadable + share.staysBehind + share.migrates
       let rows = decisions.map { decision in
         var row = text.row(decision)
-        row.remark = decision.outcome.reason?.rawValue ?? ""
+        if let reason = decision.outcome.reason { row.protection = reason.rawValue }
+        row.remark = ""
         return row
       }
       lines += ItemLines(rows: rows, showsAll: showsAll).lines(style: style) + [""]

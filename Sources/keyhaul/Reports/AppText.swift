@@ -14,7 +14,7 @@ enum AppText {
 
   /// An item among those of its own app: its account, else whatever it is called.
   static func short(_ identity: ItemIdentity) -> String {
-    if let account = identity.account, !account.isEmpty { return account }
-    return ItemText.name(identity)
+    let account = identity.account ?? ""
+    return HostileText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: 24)
   }
 }

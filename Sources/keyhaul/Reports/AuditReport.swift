@@ -34,17 +34,23 @@ struct AuditReport: Report {
   ) -> [String] {
     let head = "\(title) (\(Amounts.grouped(items.count)))"
     guard !items.isEmpty else { return [head, ""] }
-    let rows = items.map { item in
+    var table = Table([
+      .init("KIND"), .init("NAME", flexible: true), .init("CLASS"), .init("APP", flexible: true), .init("STAYS FOR"),
+    ])
+    for item in showsAll ? items[...] : items.prefix(ItemLines.shortGroup) {
       let identity = item.item.identity
-      let app = AppText.name(report.source.apps.app(of: identity.accessGroup))
       let name = identity.isSealed ? "(sealed, item \(item.item.index))" : ItemText.name(identity)
-      let remark = [item.reason?.rawValue, identity.isSealed ? nil : app].compactMap(\.self).joined(separator: ", ")
-      return ItemLines.Row(
-        symbol: item.leavesDevice ? "+" : "<", kind: identity.kind, name: name,
-        protection: ItemText.protection(item.item.protection), remark: remark)
+      table.add([
+        ItemText.kind(identity.kind), name, item.item.protection?.rawValue ?? "–",
+        AppText.name(report.source.apps.app(of: identity.accessGroup)), item.reason?.rawValue ?? "",
+      ])
     }
-    return [style.painted(head, .bold)] + ItemLines(rows: rows, showsAll: showsAll).lines(style: style)
-      + WordWrap.labelled("    ", advice, columns: style.width) + [""]
+    var lines = [style.painted(head, .bold)]
+    lines += table.lines(style: style.narrowed(by: 2)).map { "  " + $0 }
+    if !showsAll, items.count > ItemLines.shortGroup {
+      lines.append("  \(style.ellipsis) \(Amounts.grouped(items.count - ItemLines.shortGroup)) more (-v shows all)")
+    }
+    return lines + WordWrap.labelled("    ", advice, columns: style.width) + [""]
   }
 
   var json: JSONValue {

@@ -62,8 +62,8 @@ struct ComparisonReport: Report {
   /// Each item with its four outcomes.
   private func itemLines(_ style: TextStyle) -> [String] {
     var table = Table([
-      .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true), .init("CLASS"),
-      .init("PASSWORD"), .init("NONE"), .init("REASON", flexible: true),
+      .init("ITEM", rightAligned: true), .init("NAME", flexible: true), .init("CLASS"), .init("PASSWORD"), .init("NONE"),
+      .init("REASON"),
     ])
     for item in comparison.items {
       let name = item.identity.isSealed ? "(sealed)" : ItemText.name(item.identity)
@@ -77,7 +77,7 @@ struct ComparisonReport: Report {
         RestoreSetting.allCases.contains { item[$0].reason == reason }
       }
       table.add(
-        [String(item.index), ItemText.kind(item.identity.kind), name, item.protection?.rawValue ?? "–"] + cells
+        [String(item.index), name, item.protection?.rawValue ?? "–"] + cells
           + [reasons.map(\.rawValue).joined(separator: ", ")])
     }
     let meaning = "Each pair: to the same device, to another. + arrives  < stays behind  ! cannot be read"

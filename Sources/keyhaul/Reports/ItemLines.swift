@@ -6,7 +6,7 @@ struct ItemLines {
     let symbol: String
     let kind: ItemKind
     let name: String
-    let protection: String
+    var protection: String
     var remark = ""
   }
 

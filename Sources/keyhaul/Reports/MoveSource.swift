@@ -60,7 +60,7 @@ struct MoveSource {
   private init(redacting source: MoveSource) {
     name = source.document.kind.rawValue
     document = source.document
-    deviceName = source.isDevice ? "device" : "the device that made it"
+    deviceName = "the old device"
     made = source.made
     apps = AppDirectory([])
   }

@@ -75,7 +75,7 @@ struct PlanReport {
         ("  ", "a restore needs \(target.name) unlocked first: keyhaul device unlock \(target.name)"))
     }
     if let device = source.namesFrom {
-      parts.append(("  ", "names of what stays behind: read with the hardware key of \(device), which is here"))
+      parts.append(("  ", "names of sealed items: by the hardware key of \(device), which is at hand"))
     }
     return parts.flatMap { indent, text in
       WordWrap.labelled(indent, style.adapted(HostileText.shown(text)), columns: style.width)
@@ -88,8 +88,8 @@ struct PlanReport {
       let made = source.made.map { "made \(TimeText.localWithoutZone($0)) by " } ?? "made by "
       return "\(made)\(source.sourceDevice) · \(source.isEncrypted ? "encrypted" : "no password") · \(count)"
     }
-    let password = source.isEncrypted ? "with a password (without one: --no-password)" : "without a password"
-    return "no backup yet: what one made now, \(password), would bring · \(count)"
+    let password = source.isEncrypted ? "with a password (--no-password: without one)" : "without a password"
+    return "as a backup made now would be, \(password) · \(count)"
   }
 
   private var relation: String {

@@ -18,7 +18,7 @@ struct SignInAgain {
     let counts = shown.map { Amounts.count($0.losses.count, "item") }
     let nameWidth = names.map(DisplayWidth.columns(of:)).max() ?? 0
     let countWidth = counts.map(\.count).max() ?? 0
-    let title = "Sign in again on \(targetName), or move by hand (\(Amounts.count(known.count, "app")))"
+    let title = "Sign in again on \(targetName), or move by hand (\(Amounts.grouped(known.count)))"
     var lines = WordWrap.lines(of: style.adapted(HostileText.shown(title)), columns: style.width)
     for index in lines.indices { lines[index] = style.painted(lines[index], .yellow) }
     for (share, (name, count)) in zip(shown, zip(names, counts)) {
@@ -31,7 +31,7 @@ struct SignInAgain {
       lines += WordWrap.labelled(label, text, columns: style.width)
     }
     if shown.count < known.count {
-      lines.append("  \(style.ellipsis) \(Amounts.count(known.count - shown.count, "more app")) (-v shows all)")
+      lines.append("  \(style.ellipsis) \(Amounts.grouped(known.count - shown.count)) more (-v shows all)")
     }
     if unknown > 0 {
       let text = "\(Amounts.count(unknown, "sealed item")) more: whose they are is sealed with them"

@@ -48,18 +48,16 @@ struct StoryText {
       }
       table.add([hasPassword ? "with a password" : "without one"] + cells)
     }
-    var narrow = style
-    narrow.width -= 12
-    return table.lines(style: narrow).enumerated().map { index, line in
+    return table.lines(style: style.narrowed(by: 12)).enumerated().map { index, line in
       DisplayWidth.padded(index == 0 ? "  Restores" : "", columns: 12) + line
     }
   }
 
   private static func text(_ prospect: Prospect) -> String {
     switch prospect {
-    case .arrives: "restored"
-    case .staysBehind(let reason): "stays: \(reason.rawValue)"
-    case .unreadable(let reason): "lost: \(reason.rawValue)"
+    case .arrives: "+ restored"
+    case .staysBehind(let reason): "< \(reason.rawValue)"
+    case .unreadable(let reason): "! \(reason.rawValue)"
     }
   }
 
@@ -101,7 +99,7 @@ struct StoryText {
       let fate = isRemoved ? ReportTerm.removed : .preserved
       facts.append(("Restore", "\(fate.id): \(fate.explanation.headline)"))
     }
-    if let target, let decision = story.onTarget { facts.append(("On \(target)", Self.text(decision))) }
+    if let target, let decision = story.onTarget { facts.append(("Target", "\(target): \(Self.text(decision))")) }
     return facts
   }
 

@@ -13,6 +13,8 @@ struct Benchmarks {
     var figures = [try DerivationBenchmark.figure()]
     figures += try StartBenchmark(program: program).figures()
     figures += try TenThousandItemsBenchmark(program: program).figures()
+    figures += try PlanBenchmark(program: program, count: 10_000, limit: 0.5).figures()
+    figures += try PlanBenchmark(program: program, count: 100_000, limit: 3).figures()
     // Last: what a child starts with counts in its peak memory.
     figures += try KeychainBenchmark.figures()
     for figure in figures { print(figure.line) }
