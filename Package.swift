@@ -105,16 +105,16 @@ let package = Package(
       of: "Migration",
       [
         "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
-        grdb,
+        "BundledFixtures", grdb,
       ]),
     tests(of: "MigrationReports", ["Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats"]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "TestSupport", "ArchivedKeychain", "DataProtection", "KeychainFormats",
+        "keyhaul", "TestSupport", "Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
-      path: "Tests/CommandLineTests", exclude: ["Sessions"],
+      path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],
       swiftSettings: strict),
   ] + keychainServicesTests,
   swiftLanguageModes: [.v6]

@@ -18,6 +18,27 @@ extension ArchivedItem {
     return items
   }
 
+  /// What the items are called that did not open for want of hardware, as far as these keys open them.
+  static func names(
+    of items: [ArchivedItem], in file: KeychainBackupFile, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> [Int: ItemIdentity] {
+    var names: [Int: ItemIdentity] = [:]
+    for item in items where item.mayNeedOtherHardware {
+      guard file.entries.indices.contains(item.index) else { continue }
+      names[item.index] = try open(file.entries[item.index], index: item.index, with: keys).item.map(ItemIdentity.init)
+    }
+    return names
+  }
+
+  /// Whether it is a key of another device's hardware that may be missing.
+  private var mayNeedOtherHardware: Bool {
+    switch opening {
+    case .failed(.hardwareMissing): true
+    case .failed(.keyUnwrapFailed): classKey == .availableThroughDevice
+    case .opened, .failed: false
+    }
+  }
+
   private static func open(
     _ entry: KeychainBackupFile.Entry, index: Int, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) -> ArchivedItem {
@@ -48,7 +69,6 @@ extension ArchivedItem {
       index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
       persistentReference: reference, blob: place, classKey: keys.availability(of: blob.keyClass), opening: opening)
   }
-
 }
 
 extension ArchivedItem.Failure {

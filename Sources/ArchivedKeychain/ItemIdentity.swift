@@ -19,6 +19,9 @@ public struct ItemIdentity: Sendable, Hashable {
     self.accessGroup = accessGroup
   }
 
+  /// Whether nothing is known of it but its kind and perhaps its access group.
+  public var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
+
   public init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind
@@ -34,14 +37,8 @@ public struct ItemIdentity: Sendable, Hashable {
     switch value {
     case .string(let text): text
     case .integer(let number): String(number)
-    case .data(let bytes): String(validating: bytes, as: UTF8.self) ?? "0x" + hexadecimal(bytes)
+    case .data(let bytes): String(validating: bytes, as: UTF8.self) ?? "0x" + String(hexadecimal: bytes)
     default: nil
-    }
-  }
-
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    bytes.reduce(into: "") { text, byte in
-      text += byte < 0x10 ? "0" + String(byte, radix: 16) : String(byte, radix: 16)
     }
   }
 }

@@ -20,6 +20,9 @@ public struct OpenedArchive: Sendable {
   public let provesDevice: Bool
   /// What was unusual about the archive, and tolerated.
   public let notes: [ArchiveNote]
+  /// What the items are called that only the device that made the archive opens, by their position: known where the
+  /// maker's key was at hand. Names for reports; what becomes of an item never depends on them.
+  public let sealedNames: [Int: ItemIdentity]
 
   /// Derives the password's key, unlocks the keybag and tries every item.
   ///
@@ -28,6 +31,8 @@ public struct OpenedArchive: Sendable {
   ///   - deviceKey: The hardware key of the device that the archive should go to.
   ///   - requiresKeychain: Whether a backup in which no keychain was stored is an error, and not one without items.
   ///   - isGuess: Whether the device key may be another device's. Where no item opens with it, it counts as not given.
+  ///   - makerKey: The hardware key of the device that is said to have made the archive, to learn the names of what the
+  ///     other one does not open. Nothing that it opens is kept.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
   /// - Throws: Category `wrongPassword` where none was given and one is needed, or none of the class keys unwraps;
@@ -35,8 +40,8 @@ public struct OpenedArchive: Sendable {
   ///   belongs to another keybag.
   public init(
     _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?, isGuess: Bool = false,
-    requiresKeychain: Bool = true, acceptingAtMost limit: Int = RoundLimit.standard,
-    progress: PasswordDerivation.Progress = { _, _ in true }
+    makerKey: borrowing DeviceKey? = nil, requiresKeychain: Bool = true,
+    acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
     let fitting = try Self.fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
     let keys = try Self.unlock(archive.keybag, fitting.passcodeKey, deviceKey)
@@ -46,12 +51,18 @@ public struct OpenedArchive: Sendable {
     }
     self.archive = archive
     let tried = try ArchivedItem.openAll(in: file, with: keys)
-    provesDevice = tried.contains { $0.provesHardware == true }
-    if isGuess, !provesDevice, tried.contains(where: { $0.provesHardware == false }) {
+    provesDevice = tried.provesSameDevice == true
+    if isGuess, tried.provesSameDevice == false {
       items = try ArchivedItem.openAll(
         in: file, with: try Self.unlock(archive.keybag, fitting.passcodeKey, nil))
     } else {
       items = tried
+    }
+    switch makerKey {
+    case .some(let makerKey):
+      let makerKeys = try Self.unlock(archive.keybag, fitting.passcodeKey, makerKey.copy())
+      sealedNames = try ArchivedItem.names(of: items, in: file, with: makerKeys)
+    case .none: sealedNames = [:]
     }
     passwordForm = fitting.form
     fileList = list

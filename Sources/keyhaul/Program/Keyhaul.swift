@@ -19,7 +19,7 @@ struct Keyhaul: ParsableCommand {
         subcommands: [
           Backup.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self, Convert.self,
         ]),
-      CommandGroup(name: "Moving", subcommands: [Plan.self, Restore.self]),
+      CommandGroup(name: "Moving", subcommands: [Plan.self, Restore.self, Why.self]),
       CommandGroup(name: "About", subcommands: [Demo.self, Explain.self, Completions.self]),
     ],
     helpNames: .long)

@@ -150,10 +150,12 @@ extension Session {
   /// A virtual device that claims to be the one that made a backup, or may be; its key has to prove it.
   final class Maker: Sendable {
     let name: String
+    let folder: String
     private let held: DeviceKey
 
-    init(name: String, key: consuming DeviceKey) {
-      self.name = name
+    init(_ device: VirtualDevice, key: consuming DeviceKey) {
+      name = device.name.text
+      folder = device.folder
       held = key
     }
 
@@ -161,45 +163,50 @@ extension Session {
   }
 
   /// Looks for the device without waiting for whoever uses one; what cannot be read is passed over.
-  func maker(of archive: BackupArchive) -> Maker? {
-    guard let identifier = archive.device.identifier?.lowercased(), let devices = try? deviceHome().devices() else {
-      return nil
-    }
+  ///
+  /// - Parameter target: The device that the items should go to, whose own key is tried anyway.
+  func maker(of archive: BackupArchive, besides target: DeviceSession? = nil) -> Maker? {
+    guard let identifier = archive.device.identifier?.lowercased(), identifier != target?.record.udid.lowercased(),
+      let devices = try? deviceHome().devices()
+    else { return nil }
     for device in devices {
-      guard let summary = try? device.summary(verb: "keyhaul inspect"), !summary.isBusy,
+      guard let summary = try? device.summary(verb: "keyhaul"), !summary.isBusy,
         summary.record.udid.lowercased() == identifier,
-        let session = try? device.openSession(.reading, verb: "keyhaul inspect")
+        let session = try? device.openSession(.reading, verb: "keyhaul")
       else { continue }
       defer { session.end() }
-      if let key = try? session.deviceKey() { return Maker(name: device.name.text, key: key) }
+      if let key = try? session.deviceKey() { return Maker(device, key: key) }
     }
     return nil
   }
 
   /// Asks for the password where the archive has one, unlocks it and tries every item.
   ///
-  /// - Parameter deviceKey: The hardware key of the device that the items should go to.
+  /// - Parameters:
+  ///   - deviceKey: The hardware key of the device that the items should go to.
+  ///   - makerKey: Of the device that made the archive, for the names of what the other does not open.
   func unlock(
     _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
-    accepting options: RoundLimitOptions
+    makerKey: consuming DeviceKey? = nil, accepting options: RoundLimitOptions
   ) throws(CommandFailure) -> OpenedArchive {
     try checkRounds(of: named, accepting: options)
     let password = try passwordIfNeeded(named, flags)
     return try unlock(
-      named, password: password, deviceKey: deviceKey, isGuess: false, requiresKeychain: true, limit: options.rounds)
+      named, password: password, deviceKey: deviceKey, makerKey: makerKey, isGuess: false, requiresKeychain: true,
+      limit: options.rounds)
   }
 
   /// - Parameter isGuess: Whether the device key may turn out to be another device's.
   private func unlock(
-    _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, isGuess: Bool,
-    requiresKeychain: Bool, limit: Int
+    _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?,
+    makerKey: consuming DeviceKey? = nil, isGuess: Bool, requiresKeychain: Bool, limit: Int
   ) throws(CommandFailure) -> OpenedArchive {
     let start = ContinuousClock.now
     do throws(ArchivedKeychainError) {
       let opened = try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
         try OpenedArchive(
-          named.archive, password: password, deviceKey: deviceKey, isGuess: isGuess, requiresKeychain: requiresKeychain,
-          acceptingAtMost: limit, progress: progress)
+          named.archive, password: password, deviceKey: deviceKey, isGuess: isGuess, makerKey: makerKey,
+          requiresKeychain: requiresKeychain, acceptingAtMost: limit, progress: progress)
       }
       tellForm(of: opened, name: named.name)
       tellDetails(of: opened, name: named.name, since: start)

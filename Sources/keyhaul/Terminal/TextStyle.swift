@@ -30,6 +30,13 @@ struct TextStyle: Equatable, Sendable {
     return result
   }
 
+  /// The style of what stands behind an indentation.
+  func narrowed(by columns: Int) -> TextStyle {
+    var narrower = self
+    narrower.width -= columns
+    return narrower
+  }
+
   /// What stands for a text that was cut off.
   var ellipsis: String { isUnicode ? "…" : "..." }
 

@@ -40,7 +40,7 @@ struct Rekey: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     // Beside a link stands another file than beside what it points to.
     let path = URL(filePath: try session.pathOfArchive(archive, verb: "rekey")).resolvingSymlinksInPath().path
-    let named = try session.openArchive(archive)
+    let named = try session.openArchive(archive, storage: opening.limit.storage)
     switch try change(named) {
     case .another: try change(named, at: path, in: session)
     case .first: try HardwareRekey(self, named, path).protect(in: session)

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import KeychainFormats
 import KeychainStore
 import VirtualDevice
@@ -85,6 +86,27 @@ struct ItemSelection {
       patterns.allSatisfy { code, pattern in
         AttributeTable.definition(of: code, in: item.kind) != nil && pattern.matches(item[code])
       } && constraints.allSatisfy(item.asks)
+    }
+  }
+
+  /// Whether an opened item is meant: what a search of a database finds, decided without one.
+  func matches(_ item: KeychainItem) -> Bool {
+    if let kind = query.kind, kind != item.kind { return false }
+    if case .only(let groups) = query.accessGroups, !groups.contains(item.accessGroup ?? "") { return false }
+    if query.synchronization == .synchronizedOnly, !item.isSynchronizable { return false }
+    for (code, value) in query.attributes {
+      guard let wanted = Self.bytes(of: value), Self.bytes(of: item[code]) == wanted else { return false }
+    }
+    return query.condition?(item) ?? true
+  }
+
+  /// A value's bytes, whichever type it has; a number in decimal.
+  private static func bytes(of value: PropertyValue?) -> [UInt8]? {
+    switch value {
+    case .string(let text): Array(text.utf8)
+    case .data(let bytes): bytes
+    case .integer(let number): Array(String(number).utf8)
+    default: nil
     }
   }
 

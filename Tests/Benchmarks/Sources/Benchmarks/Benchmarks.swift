@@ -31,6 +31,13 @@ struct Benchmarks {
       ("derivation", { [try DerivationBenchmark.figure()] }),
       ("start", { try StartBenchmark(program: program).figures() }),
       ("program", { try TenThousandItemsBenchmark(program: program).figures() }),
+      (
+        "plan",
+        {
+          try PlanBenchmark(program: program, count: 10_000, limit: 0.5).figures()
+            + PlanBenchmark(program: program, count: 100_000, limit: 3).figures()
+        }
+      ),
       ("memory", { try KeychainBenchmark.memory(program: program) }),
       ("adding", KeychainBenchmark.adding),
       ("finding", KeychainBenchmark.finding),

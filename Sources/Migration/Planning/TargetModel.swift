@@ -49,10 +49,13 @@ struct TargetModel {
 
   var clearedRowCount: Int { cleared.count }
 
-  /// What is gone when everything is done: removed rows whose key nothing holds. A tombstone is no item to lose.
+  /// What is gone when everything is done: removed rows whose key nothing holds. A tombstone is no item to lose, and a
+  /// locked row of the system comes back once it can be read.
   var removedIdentities: [ItemIdentity] {
-    rows.filter { cleared.contains($0.primaryKey) && slots[$0.primaryKey] == nil && !$0.isTombstone }
-      .map(\.identity)
+    rows.filter { row in
+      cleared.contains(row.primaryKey) && slots[row.primaryKey] == nil && !row.isTombstone
+        && !(row.isSystemBound && row.item == nil)
+    }.map(\.identity)
   }
 
   mutating func importing(_ incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin) -> Step {
@@ -110,11 +113,34 @@ struct TargetModel {
       case .insertsNew, .blocked: return nil
       }
     }
-    guard case .item(let theirs?, let digest)? = before[incoming.primaryKey]?.existing.state, digest != incoming.digest,
-      let ours = incoming.item.modificationDate
-    else { return nil }
+    return before[incoming.primaryKey].flatMap { rivalry(outcome, incoming, $0.existing) }
+  }
+
+  /// Which of the backup's item and the one that was there wins, and why.
+  private func rivalry(
+    _ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ before: ExistingRow
+  ) -> String? {
+    switch (outcome, before.state) {
+    case (_, .corrupt): return "theirs is damaged"
+    case (_, .tombstone), (_, .unreadable): return nil
+    case (_, .item(_, incoming.digest)): return nil
+    case (_, .item(nil, _)): return "theirs has no date"
+    case (_, .item(let theirs?, _)):
+      guard let ours = incoming.item.modificationDate else { return "ours has no date" }
+      let dates = Self.dates(theirs: theirs, ours: ours)
+      switch outcome {
+      case .insertsNew where theirs > ours: return dates + "; theirs is newer, and removed first"
+      case .replaces(.sameDateSmallerDigest): return dates + "; ours has the smaller digest"
+      case .keepsExisting(.sameDateSmallerDigest): return dates + "; theirs has the smaller digest"
+      case .insertsNew, .replaces, .keepsExisting, .identical, .blocked: return dates
+      }
+    }
+  }
+
+  /// Days where they differ; two equal days would tell nothing.
+  private static func dates(theirs: KeychainDate, ours: KeychainDate) -> String {
+    if theirs == ours { return "both of \(Timestamp.text(of: ours))" }
     let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))
-    // Two equal days would tell nothing.
     return days.0 == days.1
       ? "theirs \(Timestamp.text(of: theirs)), ours \(Timestamp.text(of: ours))"
       : "theirs \(days.0), ours \(days.1)"

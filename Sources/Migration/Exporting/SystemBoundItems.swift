@@ -33,17 +33,19 @@ public enum SystemBoundItems {
     }
   }
 
+  /// Groups of which every item is one, whatever else it is: known of an item that is locked, too.
+  static let groups = ["com.apple.security.sos", "lockdown-identities"]
+
   /// Rules that hold on every device.
-  static let everywhere: [Row] = [
-    Row(kinds: Set(ItemKind.allCases), accessGroup: "com.apple.security.sos"),
-    Row(kinds: Set(ItemKind.allCases), accessGroup: "lockdown-identities"),
-    Row(
-      accessGroup: "apple", service: .exactly("com.apple.managedconfiguration"), account: .exactly("Public")),
-    Row(
-      accessGroup: "apple", service: .exactly("com.apple.managedconfiguration"), account: .exactly("Private")),
-    Row(accessGroup: "apple", service: .exactly("com.apple.account.CloudKit.token")),
-    Row(accessGroup: "apple", service: .exactly("com.apple.account.idms.continuation-key")),
-  ]
+  static let everywhere: [Row] =
+    groups.map { Row(kinds: Set(ItemKind.allCases), accessGroup: $0) } + [
+      Row(
+        accessGroup: "apple", service: .exactly("com.apple.managedconfiguration"), account: .exactly("Public")),
+      Row(
+        accessGroup: "apple", service: .exactly("com.apple.managedconfiguration"), account: .exactly("Private")),
+      Row(accessGroup: "apple", service: .exactly("com.apple.account.CloudKit.token")),
+      Row(accessGroup: "apple", service: .exactly("com.apple.account.idms.continuation-key")),
+    ]
 
   /// Rules that hold on a Shared iPad alone.
   static let sharedIPad: [Row] =

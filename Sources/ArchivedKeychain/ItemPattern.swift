@@ -1,11 +1,14 @@
-import KeychainFormats
+public import KeychainFormats
 
 /// A text to compare an attribute with, in which `*` stands for any text, also none. `\*` is a star.
-struct ItemPattern: Equatable, Sendable {
+public struct ItemPattern: Hashable, Sendable {
   /// What stands between the stars, as UTF-8: one piece where there is none.
   private let pieces: [[UInt8]]
+  /// The pattern as it was written.
+  public let source: String
 
-  init(_ text: String) {
+  public init(_ text: String) {
+    source = text
     var pieces: [[UInt8]] = [[]]
     var rest = Array(text.utf8)[...]
     while let byte = rest.popFirst() {
@@ -22,10 +25,10 @@ struct ItemPattern: Equatable, Sendable {
   }
 
   /// The one text that it means; `nil` where a star makes it mean several.
-  var text: String? { pieces.count == 1 ? String(decoding: pieces[0], as: UTF8.self) : nil }
+  public var text: String? { pieces.count == 1 ? String(decoding: pieces[0], as: UTF8.self) : nil }
 
   /// Whether text, data that is text, or a number in decimal is what the pattern says. An absent value is not.
-  func matches(_ value: PropertyValue?) -> Bool {
+  public func matches(_ value: PropertyValue?) -> Bool {
     switch value {
     case .string(let text): matches(Array(text.utf8))
     case .data(let bytes): matches(bytes)
@@ -33,6 +36,9 @@ struct ItemPattern: Equatable, Sendable {
     default: false
     }
   }
+
+  /// Whether a name is what the pattern says. An absent one is not.
+  public func matches(name: String?) -> Bool { name.map { matches(Array($0.utf8)) } ?? false }
 
   /// Each piece is taken where it comes first, so that the time grows with the length alone.
   private func matches(_ bytes: [UInt8]) -> Bool {

@@ -17,7 +17,8 @@ public enum Restorer {
     MigrationPlanner.plan(
       archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
       surroundings: RestoreSurroundings(
-        targetSyncs: session.record.isSyncing, backupHasPassword: archive.archive.isEncrypted))
+        targetSyncs: session.record.isSyncing, backupHasPassword: archive.archive.isEncrypted)
+    ).naming(archive.sealedNames)
   }
 
   /// Carries out a plan in one transaction: exactly what it says, or nothing.

@@ -48,7 +48,8 @@ public struct TargetRow: Sendable {
       identity: row.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup),
       existing: existing, item: row.item, isRemovedByReplace: summary.isRemovedByRestore,
       isSystemBound: summary.multiUser.isEmpty
-        && row.item.map { SystemBoundItems.contain($0, onSharedIPad: onSharedIPad) } ?? false,
+        && row.item.map { SystemBoundItems.contain($0, onSharedIPad: onSharedIPad) }
+          ?? (row.fault?.isPermanent == false && SystemBoundItems.groups.contains(summary.accessGroup)),
       isTombstone: row.item?.isTombstone ?? summary.isTombstone)
   }
 }

@@ -10,6 +10,8 @@ public struct ExportReport: Sendable {
   public struct Item: Sendable, Hashable {
     public let identity: ItemIdentity
     public let protection: ProtectionClass?
+    /// Number of its row in the table of its kind.
+    public let rowID: Int64
   }
 
   public struct LeftOut: Sendable, Hashable {
@@ -73,7 +75,6 @@ public enum BackupExporter {
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(MigrationError) -> PreparedBackup {
     try check(session)
-    let record = session.record
     let environment = session.environment
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
     let bag: UnlockedKeybag
@@ -86,17 +87,26 @@ public enum BackupExporter {
     let isEncrypted = password != nil
     let keybag = bag.keybag
     let keys = bag.takeClassKeys()
-    var export = Export(random: environment.random, deviceSyncs: record.isSyncing)
+    let export = try export(session, sealing: keys, random: environment.random)
+    let file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: export.entries)
+    let bytes = try reporting { () throws(FormatError) in try file.serialized() }
+    let contents = BackupContents(
+      device: BackupDevice(session.record), date: environment.clock.now(), keybag: keybag, isEncrypted: isEncrypted,
+      wasPasscodeSet: session.isPasscodeSet, keychainFile: bytes,
+      applications: AppDirectory.identifiers(of: session.record.apps))
+    return PreparedBackup(contents: contents, report: export.report, keys: keys)
+  }
+
+  /// Takes every row of the device as far as the rules let it go.
+  static func export(
+    _ session: DeviceSession, sealing keys: borrowing ClassKeys, random: any RandomSource
+  ) throws(MigrationError) -> Export {
+    var export = Export(random: random, deviceSyncs: session.record.isSyncing)
     let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
     try reporting { () throws(KeychainStoreError) in
       try store.forEachRow(includingTombstones: true, keys: session.classKeys) { export.take($0, sealing: keys) }
     }
-    let file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: export.entries)
-    let bytes = try reporting { () throws(FormatError) in try file.serialized() }
-    let contents = BackupContents(
-      device: BackupDevice(record), date: environment.clock.now(), keybag: keybag, isEncrypted: isEncrypted,
-      wasPasscodeSet: session.isPasscodeSet, keychainFile: bytes)
-    return PreparedBackup(contents: contents, report: export.report, keys: keys)
+    return export
   }
 
   /// Whether the device can be backed up now, before anyone is asked for a password.
@@ -114,7 +124,7 @@ public enum BackupExporter {
   }
 
   /// Goes through the rows one by one.
-  private struct Export {
+  struct Export {
     let random: any RandomSource
     let deviceSyncs: Bool
     var entries: [KeychainBackupFile.Entry] = []
@@ -130,10 +140,11 @@ public enum BackupExporter {
       case .fault(let fault):
         let item = ExportReport.Item(
           identity: ItemIdentity(sealed: row.summary.kind, accessGroup: row.summary.accessGroup),
-          protection: row.summary.protection)
+          protection: row.summary.protection, rowID: row.summary.reference.rowID)
         report.leftOut.append(.init(item: item, reason: Reason(fault), detail: fault.reasonText))
       case .item(let item):
-        let entry = ExportReport.Item(identity: ItemIdentity(item), protection: item.protection)
+        let entry = ExportReport.Item(
+          identity: ItemIdentity(item), protection: item.protection, rowID: row.summary.reference.rowID)
         let candidate = ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
           deviceSyncs: deviceSyncs)

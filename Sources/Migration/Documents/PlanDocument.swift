@@ -17,6 +17,10 @@ public struct PlanDocument: Codable, Sendable, Equatable {
   public var summary: Summary
   public var items: [Item]
   public var removed: [Identity]
+  /// The names are taken out; such a document is no plan to carry out.
+  public var redacted: Bool?
+  /// `sha256:` and 64 hexadecimal digits over everything else, in a plan that is saved.
+  public var checksum: String?
 
   public struct Source: Codable, Sendable, Equatable {
     public enum Kind: String, Codable, Sendable { case archive, device }
@@ -132,6 +136,8 @@ public struct PlanDocument: Codable, Sendable, Equatable {
       accessGroup = identity.accessGroup
     }
 
+    var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
+
     enum CodingKeys: String, CodingKey {
       case kind, label, account, service, server
       case accessGroup = "access_group"
@@ -175,6 +181,15 @@ public struct PlanDocument: Codable, Sendable, Equatable {
       }
     }
 
+    /// Whether both say the same of an item. What stays behind sealed may have a name in one of them alone: it is known
+    /// where the key of the device that made the archive is at hand.
+    func decides(as other: Item) -> Bool {
+      guard outcome != "migrates", identity.isSealed || other.identity.isSealed else { return self == other }
+      var named = other
+      named.identity = identity
+      return self == named && identity.kind == other.identity.kind
+    }
+
     enum CodingKeys: String, CodingKey { case index, protection, outcome, change, reason, detail }
 
     public init(from decoder: any Decoder) throws {
@@ -210,6 +225,18 @@ public struct PlanDocument: Codable, Sendable, Equatable {
     removed = plan.removed.map(Identity.init)
   }
 
+  /// A copy to show to others: without the names of the devices and the archive. The items' own names are taken out of
+  /// the plan before (`MigrationPlan.redacted`).
+  public func redactingNames() -> PlanDocument {
+    var document = self
+    document.redacted = true
+    document.source.name = document.source.kind.rawValue
+    document.source.device = nil
+    document.source.deviceName = nil
+    document.target.name = "target"
+    return document
+  }
+
   /// What differs between a saved plan and one made now, as one sentence; `nil` where they are the same plan.
   ///
   /// Compares every item, change and removal, not only the counts, so that an edited plan is refused as well.
@@ -223,7 +250,7 @@ public struct PlanDocument: Codable, Sendable, Equatable {
     if policy != now.policy { return "it was made with --existing \(policy.rawValue)" }
     if target.sameDevice != now.target.sameDevice { return "it was made for another device" }
     if items.count != now.items.count { return "it lists \(items.count) items, the archive has \(now.items.count)" }
-    if let index = items.indices.first(where: { items[$0] != now.items[$0] }) {
+    if let index = items.indices.first(where: { !items[$0].decides(as: now.items[$0]) }) {
       return "item \(index) is decided differently now"
     }
     if removed != now.removed { return "other items would be removed" }
