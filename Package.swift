@@ -35,7 +35,10 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
   let keychainServicesTests = [
     tests(
       of: "KeychainServices",
-      ["Migration", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"])
+      [
+        "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection",
+        "KeychainFormats",
+      ])
   ]
 #else
   let keychainServices = part("KeychainServices", [], sources: ["Apple"])
@@ -49,8 +52,8 @@ let package = Package(
     .library(
       name: "KeyhaulKit",
       targets: [
-        "KeychainFormats", "DataProtection", "KeychainStore", "VirtualDevice", "BackupArchive", "Migration",
-        "MigrationReports",
+        "KeychainFormats", "DataProtection", "KeychainStore", "VirtualDevice", "BackupArchive", "ArchivedKeychain",
+        "Migration", "MigrationReports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
@@ -70,8 +73,11 @@ let package = Package(
     part("KeychainStore", ["DataProtection", "KeychainFormats", grdb, sqlite]),
     part("VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
     part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", "CSQLite", grdb]),
-    part("Migration", ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
-    part("MigrationReports", ["Migration", "DataProtection", "KeychainFormats"]),
+    part("ArchivedKeychain", ["BackupArchive", "DataProtection", "KeychainFormats"]),
+    part(
+      "Migration",
+      ["VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+    part("MigrationReports", ["Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats"]),
     keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",
@@ -81,8 +87,9 @@ let package = Package(
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "MigrationReports", "Migration", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection",
-        "KeychainFormats", "BundledFixtures", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore",
+        "DataProtection", "KeychainFormats", "BundledFixtures",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .target(
@@ -95,8 +102,11 @@ let package = Package(
     tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "CSQLite"]),
     tests(
       of: "Migration",
-      ["VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats", grdb]),
-    tests(of: "MigrationReports", ["Migration", "DataProtection", "KeychainFormats"]),
+      [
+        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
+        grdb,
+      ]),
+    tests(of: "MigrationReports", ["Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats"]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [

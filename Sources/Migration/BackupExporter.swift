@@ -1,3 +1,4 @@
+public import ArchivedKeychain
 public import BackupArchive
 public import DataProtection
 public import KeychainFormats

@@ -7,8 +7,6 @@ public struct MigrationError: ExplainedError {
     case underlying
     /// Rows of the device cannot be read until it is unlocked.
     case deviceLocked
-    /// The keychain file was sealed for another keybag than the archive's.
-    case keybagMismatch
     /// The archive or the target is no longer what the plan was made for.
     case stalePlan
     /// The device's system does not write this kind of backup.
@@ -59,13 +57,6 @@ public struct MigrationError: ExplainedError {
     return MigrationError(
       .deviceLocked, .locked, "\(device) is locked, so its keychain cannot be read", reason: reason,
       advice: "keyhaul device unlock \(device)")
-  }
-
-  static func keybagMismatch(file: String, keybag: String) -> MigrationError {
-    MigrationError(
-      .keybagMismatch, .damaged, "its keychain belongs to another keybag",
-      reason: "the keychain file names keybag \(file), the manifest holds \(keybag)",
-      advice: "another copy; this one was put together from parts of two")
   }
 
   static func stalePlan(_ reason: String) -> MigrationError {

@@ -1,3 +1,4 @@
+public import ArchivedKeychain
 public import KeychainFormats
 package import KeychainStore
 

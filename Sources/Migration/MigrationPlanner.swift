@@ -1,3 +1,4 @@
+public import ArchivedKeychain
 import DataProtection
 import KeychainFormats
 import KeychainStore

@@ -1,3 +1,4 @@
+public import ArchivedKeychain
 import KeychainFormats
 
 /// A plan as a document: what `plan --json` prints and what a saved plan holds (format `migration-plan/1`).

@@ -1,3 +1,4 @@
+public import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats

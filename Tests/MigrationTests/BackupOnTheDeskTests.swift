@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import DataProtection
 import Foundation
 import KeychainFormats
@@ -169,7 +170,7 @@ struct BackupOnTheDesk {
     }
 
     #expect(
-      try migrationError { _ = try desk.open(path, password: Desk.password, on: nil) }?.category == .wrongPassword)
+      try openingError { _ = try desk.open(path, password: Desk.password, on: nil) }?.category == .wrongPassword)
     let target = try phone.held()
     let reopened = try desk.open(path, password: "new", on: target)
     #expect(reopened.items.map { $0.item?.contents } == before.items.map { $0.item?.contents })

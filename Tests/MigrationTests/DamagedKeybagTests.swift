@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
@@ -48,8 +49,8 @@ private final class BrokenKeybag {
       acceptingAtMost: limit)
   }
 
-  func error(_ keybag: Keybag, limit: Int = RoundLimit.standard) throws -> MigrationError? {
-    try migrationError { _ = try open(keybag, on: nil, limit: limit) }
+  func error(_ keybag: Keybag, limit: Int = RoundLimit.standard) throws -> ArchivedKeychainError? {
+    try openingError { _ = try open(keybag, on: nil, limit: limit) }
   }
 }
 
@@ -150,7 +151,7 @@ struct FlippedKeybag {
     let broken = try BrokenKeybag()
     let path = try broken.forge.write(broken.prepared, named: "whole") { _ in }
     for password in [nil, "", "wrong", Desk.password + " ", Desk.password.uppercased()] {
-      let error = try migrationError { _ = try broken.desk.open(path, password: password, on: nil) }
+      let error = try openingError { _ = try broken.desk.open(path, password: password, on: nil) }
       #expect(error?.category == .wrongPassword)
     }
     #expect(try broken.desk.open(path, password: Desk.password, on: nil).items.count == 6)
@@ -165,7 +166,7 @@ struct FlippedKeybag {
       _ = try BackupExporter.prepare(session, password: secret("pw"), rounds: 9_000_000) { _, _ in false }
     }
     #expect(backup?.category == .failed)
-    let opening = try migrationError {
+    let opening = try openingError {
       _ = try OpenedArchive(
         BackupArchive.open(.path(path)), password: secret(Desk.password), deviceKey: nil
       ) { _, _ in false }

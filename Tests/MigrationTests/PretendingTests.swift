@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
@@ -15,7 +16,7 @@ struct Pretending {
 
   /// The files themselves are of class 3: where its key is gone, no file opens, and so no item.
   private func expectNoFileOpens(_ phones: TwoPhones, _ edit: (inout BackupContents) throws -> Void) throws {
-    let error = try migrationError { _ = try end(phones, edit) }
+    let error = try openingError { _ = try end(phones, edit) }
     #expect(error?.category == .damaged)
     #expect(try HeldKeychain(phones.new.held()).rows.isEmpty)
   }
@@ -221,7 +222,7 @@ struct Pretending {
     let phones = try TwoPhones()
     let path = try phones.desk.backUp(phones.old, password: Desk.password, as: .folder)
     try editPropertyList(path + "/Manifest.plist") { $0["IsEncrypted"] = .boolean(false) }
-    let error = try migrationError { _ = try phones.restore(path) }
+    let error = try openingError { _ = try phones.restore(path) }
     #expect(error?.category == .wrongPassword)
     #expect(try HeldKeychain(phones.new.held()).rows.isEmpty)
   }

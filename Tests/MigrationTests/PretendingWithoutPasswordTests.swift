@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import Foundation
@@ -79,7 +80,7 @@ struct PretendingWithoutPassword {
     let phones = try TwoPhones(password: nil)
     let path = try phones.desk.backUp(phones.old, password: nil, as: .folder)
     try editPropertyList(path + "/Manifest.plist") { $0["IsEncrypted"] = .boolean(true) }
-    let error = try migrationError { _ = try phones.restore(path, password: .some(password)) }
+    let error = try openingError { _ = try phones.restore(path, password: .some(password)) }
     // With the empty password the keybag opens, and the files have no keys.
     #expect(error?.category == (password == "" ? .damaged : .wrongPassword))
     #expect(try HeldKeychain(phones.new.held()).rows.isEmpty)

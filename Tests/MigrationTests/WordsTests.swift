@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import KeychainFormats
 import Testing
 import VirtualDevice
@@ -93,7 +94,7 @@ struct NothingPrinted {
       let error = try #require(try migrationError { try Restorer.restore(stale, onto: session) })
       #expect(!finds(prints(error)))
     }
-    let wrong = try #require(try migrationError { _ = try desk.open(path, password: Self.planted, on: session) })
+    let wrong = try #require(try openingError { _ = try desk.open(path, password: Self.planted, on: session) })
     #expect(!finds(prints(wrong)))
     #expect(wrong.description == "\(wrong.summary): \(wrong.reason)")
   }

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
@@ -53,7 +54,7 @@ extension Session {
     accepting options: RoundLimitOptions
   ) throws(CommandFailure) -> OpenedArchive? {
     let limit = options.maxRounds?.value ?? RoundLimit.standard
-    do throws(MigrationError) {
+    do throws(ArchivedKeychainError) {
       try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
@@ -74,8 +75,8 @@ extension Session {
     _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
   ) throws(CommandFailure) -> OpenedArchive? {
     let start = ContinuousClock.now
-    do throws(MigrationError) {
-      let opened = try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(MigrationError) in
+    do throws(ArchivedKeychainError) {
+      let opened = try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
         try OpenedArchive(
           named.archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
       }
@@ -125,7 +126,8 @@ extension Keybag {
 extension CommandFailure {
   /// An error about an archive, in the words of what the user named.
   init(archive error: any ExplainedError, name: String) {
-    if let error = error as? MigrationError, let underlying = error.underlying {
+    let underlying = (error as? MigrationError)?.underlying ?? (error as? ArchivedKeychainError)?.underlying
+    if let underlying {
       self.init(archive: underlying, name: name)
       return
     }

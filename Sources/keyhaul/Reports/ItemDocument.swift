@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import Foundation
 import KeychainFormats
 import KeychainStore

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
@@ -99,12 +100,20 @@ extension DeviceSession {
   }
 }
 
-/// The migration error that the closure ends with, `nil` where it ends well.
-func migrationError(_ body: () throws -> Void) throws -> MigrationError? {
+/// The error of a type that the closure ends with, `nil` where it ends well.
+func thrown<Failure: Error>(_ type: Failure.Type, _ body: () throws -> Void) throws -> Failure? {
   do {
     try body()
     return nil
-  } catch let error as MigrationError {
+  } catch let error as Failure {
     return error
   }
+}
+
+/// What keeps a backup, a plan or a restore from being made.
+func migrationError(_ body: () throws -> Void) throws -> MigrationError? { try thrown(MigrationError.self, body) }
+
+/// What keeps an archive's keychain closed.
+func openingError(_ body: () throws -> Void) throws -> ArchivedKeychainError? {
+  try thrown(ArchivedKeychainError.self, body)
 }

@@ -6,10 +6,10 @@ extension ArchivedItem {
   ///
   /// One item that does not open never stops the others.
   ///
-  /// - Throws: `MigrationError` where the cryptography itself fails, which is no item's fault.
+  /// - Throws: `ArchivedKeychainError` where the cryptography itself fails, which is no item's fault.
   public static func openAll(
     in file: KeychainBackupFile, with keys: borrowing ClassKeys
-  ) throws(MigrationError) -> [ArchivedItem] {
+  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     var items: [ArchivedItem] = []
     items.reserveCapacity(file.entries.count)
     for (index, entry) in file.entries.enumerated() {
@@ -20,7 +20,7 @@ extension ArchivedItem {
 
   private static func open(
     _ entry: KeychainBackupFile.Entry, index: Int, with keys: borrowing ClassKeys
-  ) throws(MigrationError) -> ArchivedItem {
+  ) throws(ArchivedKeychainError) -> ArchivedItem {
     let reference = entry.persistentReference
     guard let bytes = entry.blob else {
       return ArchivedItem(
@@ -52,7 +52,7 @@ extension ArchivedItem {
 }
 
 extension ArchivedItem.Failure {
-  init(_ error: ItemSealError, keyClass: KeyClass) throws(MigrationError) {
+  init(_ error: ItemSealError, keyClass: KeyClass) throws(ArchivedKeychainError) {
     switch error.fault {
     case .noClassKey: self = .noClassKey(keyClass)
     case .classKeyDamaged: self = .classKeyDamaged(keyClass)
@@ -61,7 +61,7 @@ extension ArchivedItem.Failure {
     case .tagMismatch: self = .tagMismatch
     case .malformed(let format): self = .malformed(format.reason)
     case .unsupportedVersion(let version): self = .unsupportedVersion(version)
-    case .failed(let fault): throw MigrationError(fault)
+    case .failed(let fault): throw ArchivedKeychainError(fault)
     }
   }
 }

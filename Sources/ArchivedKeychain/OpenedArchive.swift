@@ -29,7 +29,7 @@ public struct OpenedArchive: Sendable {
   public init(
     _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
     acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
-  ) throws(MigrationError) {
+  ) throws(ArchivedKeychainError) {
     let keys = try Self.unlock(
       archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
     let payload: KeychainPayload
@@ -37,7 +37,7 @@ public struct OpenedArchive: Sendable {
       payload = try archive.keychainFile(with: keys)
     } catch {
       // The password is right by now: a class key that a file needs and that is not there was there once.
-      throw MigrationError(error.code == .keyUnavailable ? BackupArchiveError(.damaged, error.reason) : error)
+      throw ArchivedKeychainError(error.code == .keyUnavailable ? BackupArchiveError(.damaged, error.reason) : error)
     }
     if let named = payload.file.keybagUUID, let own = archive.keybag.uuidText, named != own {
       throw .keybagMismatch(file: named, keybag: own)
@@ -55,16 +55,18 @@ public struct OpenedArchive: Sendable {
   /// - Throws: Category `refused` over the limit, `damaged` where the keybag does not say how to derive its key.
   public static func checkRounds(
     of archive: BackupArchive, acceptingAtMost limit: Int = RoundLimit.standard
-  ) throws(MigrationError) {
-    try reporting { () throws(DataProtectionError) in
+  ) throws(ArchivedKeychainError) {
+    do throws(DataProtectionError) {
       try archive.keybag.derivationParameters().check(acceptingAtMost: limit)
+    } catch {
+      throw ArchivedKeychainError(error)
     }
   }
 
   private static func unlock(
     _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
     acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
-  ) throws(MigrationError) -> ClassKeys {
+  ) throws(ArchivedKeychainError) -> ClassKeys {
     do throws(DataProtectionError) {
       guard archive.isEncrypted else {
         return try archive.keybag.unlock(
@@ -78,7 +80,7 @@ public struct OpenedArchive: Sendable {
         throw DataProtectionError(.wrongPassword, "the backup is encrypted and no password was given")
       }
     } catch {
-      throw MigrationError(error)
+      throw ArchivedKeychainError(error)
     }
   }
 }
