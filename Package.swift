@@ -88,8 +88,8 @@ let package = Package(
       name: "keyhaul",
       dependencies: [
         "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore",
-        "DataProtection",
-        "KeychainFormats", "BundledFixtures", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "DataProtection", "KeychainFormats", "BundledFixtures",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .target(

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import DataProtection
 import Migration
 import Testing

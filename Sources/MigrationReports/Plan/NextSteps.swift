@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import KeychainFormats
 import Migration
 

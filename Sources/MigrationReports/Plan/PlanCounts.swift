@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import Migration
 
 /// How many items a plan moves, leaves, loses and removes.

@@ -1,3 +1,4 @@
+public import ArchivedKeychain
 public import DataProtection
 import KeychainFormats
 public import Migration
