@@ -399,14 +399,14 @@ class RoundTrip(unittest.TestCase):
             "tag-mismatch": [
                 whole[:-1] + bytes([whole[-1] ^ 1]), whole[:60] + bytes([whole[60] ^ 1]) + whole[61:],
                 dataclasses.replace(blob, wrapped_key=bytes(40)).serialized(),
-                dataclasses.replace(blob, key_class=8).serialized(),
+                dataclasses.replace(blob, key_class=8).serialized(), bytes(4) + whole[4:],
             ],
             "malformed": [
                 b"", whole[:11], whole[:67], resealed(plain + b"\x00"), resealed(plain[:-1]), resealed(other_class),
                 resealed(b"\x04\x00"), whole[:8] + struct.pack("<I", 41) + whole[12:],
             ],
             "unsupported-version": [
-                struct.pack("<I", version) + whole[4:] for version in (0, 1, 4, 5, 6, 7, 8, 9, 0x80000009)
+                struct.pack("<I", version) + whole[4:] for version in (1, 4, 5, 6, 7, 8, 9, 0x80000009)
             ],
             "no-class-key": [dataclasses.replace(blob, key_class=15).serialized()],
         }
