@@ -208,7 +208,7 @@ def _passwords():
         with_password("space", b" in front and behind ", "a password with spaces at its ends"),
         with_password("newline", b"two lines\n", "a password that ends in a newline"),
         with_password("carriage-return", b"line\r", "a password that ends in a carriage return"),
-        with_password("not-utf-8", b"\xff\xfe\x00raw", "a password that is no text"),
+        with_password("not-utf-8", b"\xff\xfe raw \x80", "a password that is no text"),
         with_password("composed", COMPOSED, f"{TWO_FORMS} was set composed and is typed composed"),
         with_password("decomposed", DECOMPOSED, f"{TWO_FORMS} was set decomposed and is typed decomposed"),
         with_password("typed-decomposed", COMPOSED, f"{TWO_FORMS} was set composed and is typed decomposed", DECOMPOSED),
