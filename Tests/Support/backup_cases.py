@@ -28,7 +28,8 @@ FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "Fixtures"
 SYSTEM_GROUPS = {"com.apple.security.sos", "lockdown-identities"}
 OLD_UDID = "0f1e2d3c4b5a69788796a5b4c3d2e1f000112233"
 VERBS = ("inspect", "inspect-password", "verify", "verify-quick")
-READ_BY_NO_ONE = 14
+THIS_DEVICE_ONLY = {"aku", "cku", "dku"}
+REFUSED = 14
 
 
 def described_items():
@@ -53,7 +54,6 @@ class Case:
     edits: Dict[str, Callable] = field(default_factory=dict)
     code: int = 0
     password: Optional[bytes] = None
-    unreadable: Dict[int, str] = field(default_factory=dict)
     missing: int = 0
 
     @property
@@ -101,11 +101,11 @@ class Case:
         }
 
     def _item(self, index, table, protection, dictionary):
-        is_bound = KEYCHAIN_CLASSES[protection] in self.recipe.device_classes
+        reason = None
+        if KEYCHAIN_CLASSES[protection] in self.recipe.device_classes:
+            reason = "device-bound" if protection in THIS_DEVICE_ONLY else "backup-not-encrypted"
         answer = {"index": index, "table": table, "kind": items.KIND_OF_TABLE[table], "protection": protection,
-                  "with_password": "device-bound" if is_bound else None, "with_device_key": None}
-        if index in self.unreadable:
-            answer.update(with_password=self.unreadable[index], with_device_key=self.unreadable[index])
+                  "with_password": reason, "with_device_key": None}
         answer["attributes"] = {
             code: typed_json.plain(value) for code, value in sorted(dictionary.items()) if code != "v_Data"}
         if "v_Data" in dictionary:
@@ -164,7 +164,7 @@ def _layouts():
             OLD, product_version="4.3.5", keybag_version=2, has_key_types=False, names_keybag=False,
             blob_versions=(0,)), "iOS 4: keybag 2, no key types, no keybag named in the keychain, items of version 0"),
         Case("ios-10.0", replace(MODERN, product_version="10.0.2", encrypts_database=False),
-             "iOS 10.0 with a password: Manifest.db in clear, no ManifestKey", code=READ_BY_NO_ONE,
+             "iOS 10.0 with a password: Manifest.db in clear, no ManifestKey", code=REFUSED,
              edits={"sql": _ios_10_0_properties}),
         Case("db-plain-without-is-encrypted", replace(PLAIN, says_encrypted=False), "IsEncrypted is absent"),
         Case("mbdb-plain-without-is-encrypted", replace(OLD_PLAIN, says_encrypted=False), "IsEncrypted is absent"),

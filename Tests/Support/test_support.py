@@ -19,6 +19,7 @@ import unittest
 import zipfile
 
 import check_sources
+import test_backups
 from keychain_backup import FormatError, NotABackup, WrongPassword, apple_der, crypto, items, keybag, mbfile, typed_json
 from keychain_backup_reader import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, Backup, describe
 from keychain_backup_writer import Options, Writer, leaves_device
@@ -479,7 +480,8 @@ def main():
     parser.add_argument("--verbose", "-v", action="store_true")
     arguments = parser.parse_args()
     VECTORS.update(json.loads(arguments.vectors.read_text(encoding="utf-8")))
-    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__])
+    load = unittest.defaultTestLoader.loadTestsFromModule
+    suite = unittest.TestSuite([load(sys.modules[__name__]), load(test_backups)])
     result = unittest.TextTestRunner(verbosity=2 if arguments.verbose else 1).run(suite)
     failed = len({case.id().split(" ")[0] for case, _ in result.failures + result.errors})
     print(f"{result.testsRun - failed} passed, {failed} failed")
