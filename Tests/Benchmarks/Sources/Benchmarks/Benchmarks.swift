@@ -7,6 +7,9 @@ import Foundation
 struct Benchmarks {
   static func main() throws {
     let arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.first == ManyItemsBenchmark.argument {
+      return try ManyItemsBenchmark.run(Array(arguments.dropFirst()))
+    }
     let groups = groups(program: arguments.first ?? "")
     let names = groups.map(\.name)
     guard !arguments.isEmpty, arguments.dropFirst().allSatisfy(names.contains) else {
@@ -38,6 +41,8 @@ struct Benchmarks {
             + PlanBenchmark(program: program, count: 100_000, limit: 3).figures()
         }
       ),
+      ("items", ManyItemsBenchmark.figures),
+      ("rows", { try ManyRowsBenchmark(program: program).figures() }),
       ("memory", { try KeychainBenchmark.memory(program: program) }),
       ("adding", KeychainBenchmark.adding),
       ("finding", KeychainBenchmark.finding),
