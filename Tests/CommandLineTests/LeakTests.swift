@@ -46,6 +46,8 @@ struct LeakTests {
     }
     try run("backup old-phone -o plain.tar --no-password --yes")
     try run("plan plain.tar --to new-phone -o plain.plan")
+    try run("plan b.tar --to new-phone --password-file .bp --format html -o plan.html")
+    try run("plan b.tar --to old-phone --password-file .bp --format html")
     try run("plan b.tar --to old-phone --password-file .bp -o own.plan")
     try run("plan b.tar --to new-phone --password-file .bp --existing merge -o move.plan")
     for archive in ["b.zip", "plain.tar"] {

@@ -170,8 +170,9 @@ def pictures(browser, path, out, folder, report):
         with browser.looking_at(path, width=LAPTOP, dark=dark, scale=1.5) as page:
             page.screenshot(path=folder / f"plan-laptop-{scheme}.png", full_page=True)
         with browser.looking_at(path, width=LAPTOP, dark=dark, opened=True) as page:
-            page.query_selector("[for=show-s]").click()
-            page.query_selector(".items").screenshot(path=folder / f"plan-table-{scheme}.png")
+            box = page.query_selector(".items").bounding_box()
+            page.screenshot(path=folder / f"plan-table-{scheme}.png", full_page=True, clip={
+                "x": box["x"] - 24, "y": box["y"] - 12, "width": box["width"] + 48, "height": 640})
     sheets = paper(browser, path, folder)
     report.check(len(sheets) <= PAGES_ON_PAPER, f"{len(sheets)} pages on paper")
     out.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,8 @@ enum PageStyle {
     h1,h2,h3,p,ul,ol,figure,pre,fieldset{margin:0;padding:0}
     h1{color:var(--soft);font-size:1rem;font-weight:600}
     h2{font-size:1.2rem;font-weight:650;letter-spacing:-.01em;line-height:1.3;margin:2.75rem 0 .9rem}
-    h3{font-size:1rem;font-weight:600;line-height:1.4}
+    h3{font-size:1rem;font-weight:600;line-height:1.4;text-wrap:balance}
+    p{text-wrap:pretty}
     strong,b{font-weight:600}
     code{background:var(--code);border-radius:.3rem;font:.86em/1.5 ui-monospace,"SF Mono",Menlo,Consolas,monospace;\
     padding:.1em .35em}

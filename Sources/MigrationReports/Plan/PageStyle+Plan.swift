@@ -54,7 +54,6 @@ extension PageStyle {
     table{border-collapse:collapse;margin-top:1rem;table-layout:fixed;width:100%}
     th{color:var(--soft);font-size:.85rem;font-weight:600}
     th,td{border-bottom:1px solid var(--line);min-width:0;padding:.5rem .75rem .5rem 0;text-align:left;vertical-align:top}
-    th:first-child{width:1.6rem}th:nth-child(2){width:33%}th:nth-child(3){width:27%}th:nth-child(4){width:20%}
     @media screen{table,thead,tbody{display:block}tbody{content-visibility:auto;contain-intrinsic-size:auto 175rem}\
     tr{border-bottom:1px solid var(--line);display:grid;grid-template-columns:1.6rem 33fr 27fr 21fr 19fr}\
     th,td{border:0}}
@@ -80,7 +79,8 @@ extension PageStyle {
     td:first-child{left:0;position:absolute}td:nth-child(3),td:nth-child(4){color:var(--soft);display:inline;\
     font-size:.85rem}td:nth-child(3):not(:empty)::after{content:" · "}td:empty::after{content:none}\
     td:last-child small{display:inline}td:last-child small::before{content:" · "}}
-    @media print{.tiles{gap:.5rem}\
+    @media print{th:first-child{width:1.6rem}th:nth-child(2){width:33%}th:nth-child(3){width:27%}th:nth-child(4){width:20%}\
+    .tiles{gap:.5rem}\
     .tiles li{padding:.5rem .75rem}.tiles b{font-size:1.4rem}.flow{margin-top:1.2rem}.flow svg{max-width:13.5cm}.card{padding:.6rem .9rem}\
     .items{margin-top:1.4rem}th,td{padding:.2rem .5rem .2rem 0}.next li+li{margin-top:.6rem}}
 
