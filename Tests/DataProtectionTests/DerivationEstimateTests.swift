@@ -6,6 +6,8 @@ import Testing
 struct DerivationEstimateTests {
   /// A clock that goes on by itself each time it is read.
   final class TickingClock: Clock, Sendable {
+    typealias Duration = Swift.Duration
+
     struct Instant: InstantProtocol {
       let offset: Duration
       func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
