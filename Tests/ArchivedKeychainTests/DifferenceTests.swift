@@ -25,7 +25,7 @@ struct DifferenceTests {
   func same() throws {
     let first = open(.password("anna"), .password("berta"))
     let second = open(
-      .password("berta", with: [.uuid: "0A", .persistentReference: .data([1, 2]), .digest: .data([3])]),
+      .password("berta", with: [.uuid: .string("0A"), .persistentReference: .data([1, 2]), .digest: .data([3])]),
       .password("anna", with: [.multiUser: .data([])]))
     let difference = try KeychainDifference(from: first, to: second)
     #expect(difference.isEmpty && difference.sameCount == 2 && difference.sealed.total == 0)
@@ -45,8 +45,8 @@ struct DifferenceTests {
     var internet = KeychainItem.password("anna")
     internet.kind = .internetPassword
     let others: [KeychainItem] = [
-      .password("anna", service: "mail.example"), .password("anna", with: [.accessGroup: "other"]),
-      .password("anna", with: [.synchronizable: 1]), internet,
+      .password("anna", service: "mail.example"), .password("anna", with: [.accessGroup: .string("other")]),
+      .password("anna", with: [.synchronizable: .integer(1)]), internet,
     ]
     for other in others {
       let difference = try KeychainDifference(from: open(.password("anna")), to: open(other))
@@ -59,7 +59,7 @@ struct DifferenceTests {
     let old = KeychainItem.password("anna")
     let new = KeychainItem.password(
       "anna", .afterFirstUnlock, secret: "another planted secret", changed: 2000,
-      with: [.label: "Chat", .comment: "new", AttributeCode(rawValue: "zzzz"): 7])
+      with: [.label: .string("Chat"), .comment: .string("new"), AttributeCode(rawValue: "zzzz"): .integer(7)])
     let difference = try KeychainDifference(from: open(old), to: open(new, from: 5))
     let change = try #require(difference.changed.first)
     #expect(change.attributes == [.modificationDate, .comment, .label, .protection, AttributeCode(rawValue: "zzzz")])
@@ -86,9 +86,9 @@ struct DifferenceTests {
 
   @Test("take what is absent for its default, and an access control for no part of the item")
   func defaults() throws {
-    var old = KeychainItem.password("anna", with: [.accessControl: .dictionary(["prot": "ak"])])
+    var old = KeychainItem.password("anna", with: [.accessControl: .dictionary(["prot": .string("ak")])])
     old[.synchronizable] = nil
-    let new = KeychainItem.password("anna", with: [.tombstone: 0])
+    let new = KeychainItem.password("anna", with: [.tombstone: .integer(0)])
     let difference = try KeychainDifference(from: open(old), to: open(new))
     #expect(difference.isEmpty && difference.sameCount == 1)
   }

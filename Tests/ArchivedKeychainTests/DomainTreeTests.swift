@@ -6,8 +6,12 @@ import Testing
 @Suite("The files of a backup as a tree")
 struct DomainTreeTests {
   private func tree(_ files: [Shelf.File], depth: Int = 1) throws -> DomainTree {
-    let archive = try Shelf(hasPassword: false, files: files, hasKeychain: false).open()
-    return try DomainTree(of: try archive.fileList(), stored: try archive.storedFiles(), depth: depth)
+    let shelf = try Shelf(hasPassword: false, files: files, hasKeychain: false)
+    let archive = try shelf.open()
+    // The folder is gone with the shelf.
+    return try withExtendedLifetime(shelf) {
+      try DomainTree(of: try archive.fileList(), stored: try archive.storedFiles(), depth: depth)
+    }
   }
 
   private func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 7, count: count) }

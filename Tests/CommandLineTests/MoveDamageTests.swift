@@ -105,7 +105,7 @@ struct MoveDamageTests {
           """)
     }
     // What can be said without any work is said.
-    #expect(try world.keyhaul("inspect b/").output.contains("4,294,967,295 + 10,000 rounds"))
+    #expect(try world.keyhaul("inspect b/ --keybag").output.contains("4,294,967,295 + 10,000 rounds, about "))
   }
 
   @Test("with a changed bit anywhere else loses single items or is refused, and moves nothing more", arguments: 0..<2)

@@ -11,6 +11,8 @@ public struct BackupVerification: Sendable, Equatable {
   public internal(set) var notes: [String] = []
   /// `nil` where the items could not be tried.
   public internal(set) var items: ItemCounts?
+  /// Whether an item proves that the device key at hand is of the device that made the backup.
+  public internal(set) var provesDevice = false
   /// Whether the password was left out on purpose.
   public internal(set) var isQuick: Bool
 

@@ -67,6 +67,7 @@ extension BackupVerifier {
       findings.add(fault)
     }
     findings.items = counts
+    findings.provesDevice = isSameDevice == true
     findings.conclude(.items, detail(of: counts, first: first))
   }
 

@@ -70,7 +70,8 @@ struct Verify: RunnableVerb {
     let secret = try session.passwordIfNeeded(named, password)
     // The key of a virtual device that may have made the backup; an item that it does not open stays unchecked.
     let given = try session.deviceKey(opening, of: named.name)
-    let deviceKey = given ?? session.maker(of: named.archive)?.key()
+    let maker = given == nil ? session.maker(of: named.archive) : nil
+    let deviceKey = given ?? maker?.key()
     let keys: ClassKeys?
     do throws(ArchivedKeychainError) {
       keys = try session.deriving(rounds: named.archive.keybag.totalRounds) {
@@ -81,7 +82,9 @@ struct Verify: RunnableVerb {
     } catch {
       return try withoutKeys(named, error, in: session)
     }
-    return try verification(of: named, with: keys, nil, in: session)
+    let verification = try verification(of: named, with: keys, nil, in: session)
+    if let maker, verification.provesDevice { session.noteMaker(maker, of: named.name) }
+    return verification
   }
 
   /// A keybag that cannot be used at all is a finding; a wrong password is not.
