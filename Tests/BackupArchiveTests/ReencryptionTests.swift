@@ -163,7 +163,7 @@ struct ReencryptionTests {
   func everyCall(form: String, fault: FileSystem.Fault) throws {
     let desk = try DeskBackup()
     let keybag = try desk.protected("x")
-    for call in stride(from: 1, through: 100_000, by: form == "backup" ? 3 : 2) {
+    for call in stride(from: 1, through: 100_000, by: form == "backup" ? 7 : 3) {
       let folder = try TemporaryFolder()
       let path = try place(desk, folder, as: form)
       let before = try tree(folder.path)
