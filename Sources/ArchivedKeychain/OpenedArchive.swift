@@ -13,6 +13,11 @@ public struct OpenedArchive: Sendable {
   public let fileList: FileList
   /// What is wrong with single class keys: "10 of 11 class keys unwrap, class 7 does not". The others are usable.
   public let keybagDamage: String?
+  /// In which of its Unicode forms the password fitted.
+  public let passwordForm: PasswordForm
+  /// Whether an item proves that the device key is of the device that made the backup; `false` too where none was tried,
+  /// or no item needs one.
+  public let provesDevice: Bool
   /// What was unusual about the archive, and tolerated.
   public let notes: [ArchiveNote]
 
@@ -21,17 +26,18 @@ public struct OpenedArchive: Sendable {
   /// - Parameters:
   ///   - password: Of the backup. Not used where the backup has none; every bag of such a one opens with the empty one.
   ///   - deviceKey: The hardware key of the device that the archive should go to.
+  ///   - isGuess: Whether the device key may be another device's. Where no item opens with it, it counts as not given.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
   /// - Throws: Category `wrongPassword` where none was given and one is needed, or none of the class keys unwraps;
   ///   `refused` over the limit; `damaged` where the archive's bytes are not what was written, or its keychain
   ///   belongs to another keybag.
   public init(
-    _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
+    _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?, isGuess: Bool = false,
     acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
-    let keys = try Self.classKeys(
-      of: archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+    let fitting = try Self.fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
+    let keys = try Self.unlock(archive.keybag, fitting.passcodeKey, deviceKey)
     let payload: KeychainPayload
     do throws(BackupArchiveError) {
       payload = try archive.keychainFile(with: keys)
@@ -43,7 +49,15 @@ public struct OpenedArchive: Sendable {
       throw .keybagMismatch(file: named, keybag: own)
     }
     self.archive = archive
-    items = try ArchivedItem.openAll(in: payload.file, with: keys)
+    let tried = try ArchivedItem.openAll(in: payload.file, with: keys)
+    provesDevice = tried.contains { $0.provesHardware == true }
+    if isGuess, !provesDevice, tried.contains(where: { $0.provesHardware == false }) {
+      items = try ArchivedItem.openAll(
+        in: payload.file, with: try Self.unlock(archive.keybag, fitting.passcodeKey, nil))
+    } else {
+      items = tried
+    }
+    passwordForm = fitting.form
     fileList = payload.fileList
     contents = ArchiveContents(payload.file)
     keybagDamage = keys.damageReport
@@ -63,25 +77,41 @@ public struct OpenedArchive: Sendable {
     }
   }
 
-  /// The class keys of a backup, for what is not its keychain.
+  /// Opens the class keys of an archive's keybag, for what is not about its items: payloads, the keybag itself.
   ///
-  /// - Parameters and errors: As of `init`.
+  /// - Throws: As the initialiser does.
   public static func classKeys(
     of archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
     acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) -> ClassKeys {
+    let fitting = try fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
+    return try unlock(archive.keybag, fitting.passcodeKey, deviceKey)
+  }
+
+  private static func fittingKey(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    progress: PasswordDerivation.Progress
+  ) throws(ArchivedKeychainError) -> Keybag.FittingKey {
     do throws(DataProtectionError) {
       guard archive.isEncrypted else {
-        return try archive.keybag.unlock(
-          password: Secret(utf8: ""), deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+        return try archive.keybag.fittingKey(password: .empty, acceptingAtMost: limit, progress: progress)
       }
       switch password {
       case .some(let password):
-        return try archive.keybag.unlock(
-          password: password.copy(), deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+        return try archive.keybag.fittingKey(password: password, acceptingAtMost: limit, progress: progress)
       case .none:
         throw DataProtectionError(.wrongPassword, "the backup is encrypted and no password was given")
       }
+    } catch {
+      throw ArchivedKeychainError(error)
+    }
+  }
+
+  private static func unlock(
+    _ keybag: Keybag, _ passcodeKey: borrowing Secret, _ deviceKey: borrowing DeviceKey?
+  ) throws(ArchivedKeychainError) -> ClassKeys {
+    do throws(DataProtectionError) {
+      return try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
     } catch {
       throw ArchivedKeychainError(error)
     }

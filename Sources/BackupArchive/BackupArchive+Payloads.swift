@@ -29,25 +29,30 @@ extension BackupArchive {
     let part = try nameOfPayload(file)
     let record = try file.record()
     guard isEncrypted else {
-      return try reading(file, part: part, record: record, plain: { (bytes) throws(BackupArchiveError) in
-        try portion(bytes)
-        return bytes.count
-      }, finish: { () throws(BackupArchiveError) in (0, true) })
+      return try reading(
+        file, part: part, record: record,
+        plain: { (bytes) throws(BackupArchiveError) in
+          try portion(bytes)
+          return bytes.count
+        }, finish: { () throws(BackupArchiveError) in (0, true) })
     }
     guard let field = record?.encryptionKey?.serialized() else {
       throw BackupArchiveError(.damaged, "the list of files has no key for \(part)")
     }
     let key = try fileKey(field, of: part, keys: keys)
     let decryptor = try FileDecryption(key, part: part)
-    return try reading(file, part: part, record: record, plain: { (bytes) throws(BackupArchiveError) in
-      let plain = try decryptor.update(bytes)
-      try lend(plain, to: portion)
-      return plain.count
-    }, finish: { () throws(BackupArchiveError) in
-      let end = try decryptor.finish()
-      try lend(end.bytes, to: portion)
-      return (end.bytes.count, end.hasValidPadding)
-    })
+    return try reading(
+      file, part: part, record: record,
+      plain: { (bytes) throws(BackupArchiveError) in
+        let plain = try decryptor.update(bytes)
+        try lend(plain, to: portion)
+        return plain.count
+      },
+      finish: { () throws(BackupArchiveError) in
+        let end = try decryptor.finish()
+        try lend(end.bytes, to: portion)
+        return (end.bytes.count, end.hasValidPadding)
+      })
   }
 
   /// Reads a stored file of a backup without a password.
@@ -58,10 +63,12 @@ extension BackupArchive {
   ) throws(BackupArchiveError) -> PayloadReading {
     guard !isEncrypted else { throw BackupArchiveError(.keyUnavailable, "the backup has a password") }
     let part = try nameOfPayload(file)
-    return try reading(file, part: part, record: try file.record(), plain: { (bytes) throws(BackupArchiveError) in
-      try portion(bytes)
-      return bytes.count
-    }, finish: { () throws(BackupArchiveError) in (0, true) })
+    return try reading(
+      file, part: part, record: try file.record(),
+      plain: { (bytes) throws(BackupArchiveError) in
+        try portion(bytes)
+        return bytes.count
+      }, finish: { () throws(BackupArchiveError) in (0, true) })
   }
 
   /// Goes through a payload's stored bytes without opening it.

@@ -45,7 +45,7 @@ public struct ListedFile: Sendable, Hashable {
   /// no domain to hold it against.
   public func hasFittingIdentifier() throws(BackupArchiveError) -> Bool {
     guard let domain, let relativePath else { return true }
-    guard Self.isInsideItsDomain(domain: Array(domain.utf8), path: Array(relativePath.utf8)) else { return false }
+    guard Self.isInsideItsDomain(domain: domain.utf8, path: relativePath.utf8) else { return false }
     return try Self.identifier(domain: domain, relativePath: relativePath) == fileIdentifier
   }
 
@@ -62,10 +62,25 @@ public struct ListedFile: Sendable, Hashable {
     }
   }
 
-  static func isInsideItsDomain(domain: [UInt8], path: [UInt8]) -> Bool {
+  /// Whether a path stays where its domain is, by bytes.
+  static func isInsideItsDomain(
+    domain: some Collection<UInt8>, path: some Collection<UInt8>
+  ) -> Bool {
     let slash = UInt8(ascii: "/")
-    guard !domain.contains(slash), !domain.contains(0), !path.contains(0), path.first != slash else { return false }
-    return !path.split(separator: slash).contains { $0.elementsEqual("..".utf8) }
+    guard path.first != slash, !domain.contains(where: { $0 == slash || $0 == 0 }) else { return false }
+    var (length, dots) = (0, 0)
+    for byte in path {
+      switch byte {
+      case 0: return false
+      case slash:
+        if length == 2, dots == 2 { return false }
+        (length, dots) = (0, 0)
+      default:
+        length += 1
+        if byte == UInt8(ascii: ".") { dots += 1 }
+      }
+    }
+    return !(length == 2 && dots == 2)
   }
 }
 

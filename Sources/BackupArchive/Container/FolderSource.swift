@@ -15,13 +15,18 @@ struct FolderSource {
 
   /// Reads the files that this module knows; payloads stay where they are.
   func read(_ folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
-    var parts = StoredParts()
-    parts[.manifest] = try read(.manifest, in: folder)
+    var parts = try readPapers(folder)
     guard parts.contains(.manifest) else { throw BackupArchiveError(.notABackup, "it has no Manifest.plist") }
-    for part in [StoredPart.status, .info] { parts[part] = try read(part, in: folder) }
     parts.database = try readDatabase(in: folder)
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: folder) }
     if let layout = parts.layout { parts[layout.keychainPart] = try read(layout.keychainPart, in: folder) }
+    return parts
+  }
+
+  /// Reads what says about the backup as a whole, and no list of files.
+  func readPapers(_ folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
+    var parts = StoredParts()
+    for part in [StoredPart.manifest, .status, .info] { parts[part] = try read(part, in: folder) }
     return parts
   }
 

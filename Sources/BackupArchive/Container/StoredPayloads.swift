@@ -33,7 +33,7 @@ public struct StoredPayloads: Sendable, Equatable {
     }
 
     /// The name that a SHA-1 stands for.
-    init?(hash: [UInt8]) {
+    init?(hash: UnsafeRawBufferPointer) {
       guard hash.count == 20 else { return nil }
       var values: (UInt64, UInt64, UInt64) = (0, 0, 0)
       for byte in hash {

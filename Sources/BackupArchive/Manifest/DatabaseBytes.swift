@@ -56,15 +56,24 @@ final class DatabaseBytes: Sendable {
     Reader(self, try key.map { (key) throws(BackupArchiveError) in try Self.decryptor(key.secret) })
   }
 
-  /// Not to be used from two threads at once.
+  /// Reads ahead, so that going through a whole database asks the system and the cipher a few thousand times and not
+  /// once for every page. Not to be used from two threads at once.
   final class Reader {
     private let source: DatabaseBytes
     private let decryptor: FileSectionDecryptor?
+    private let window: UnsafeMutableRawBufferPointer
+    /// The bytes of the database that are in the window.
+    private var range = 0..<0
+
+    private static let windowByteCount = 64 << 10
 
     fileprivate init(_ source: DatabaseBytes, _ decryptor: FileSectionDecryptor?) {
       self.source = source
       self.decryptor = decryptor
+      window = .allocate(byteCount: Self.windowByteCount, alignment: 16)
     }
+
+    deinit { window.deallocate() }
 
     var byteCount: Int { source.byteCount }
 
@@ -73,17 +82,34 @@ final class DatabaseBytes: Sendable {
       guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
         throw BackupArchiveError(.truncated, "a page beyond the end of the manifest database")
       }
-      try DatabaseBytes.read(source.stored, decryptor, at: offset, into: buffer)
+      var done = 0
+      while done < buffer.count {
+        if !range.contains(offset + done) { try load(offset + done) }
+        let start = offset + done - range.lowerBound
+        let part = window[start..<min(range.count, start + buffer.count - done)]
+        UnsafeMutableRawBufferPointer(rebasing: buffer[done...]).copyMemory(from: .init(rebasing: part))
+        done += part.count
+      }
       // A database that a device left in write-ahead mode is read like any other once these two bytes say so.
       // Source: SQLite, "Database File Format", section 1.3.3.
       for place in 18...19 where place >= offset && place < offset + buffer.count && buffer[place - offset] == 2 {
         buffer[place - offset] = 1
       }
     }
+
+    private func load(_ offset: Int) throws(BackupArchiveError) {
+      let start = offset / Self.windowByteCount * Self.windowByteCount
+      let end = min(start + Self.windowByteCount, byteCount)
+      range = 0..<0
+      try DatabaseBytes.read(
+        source.stored, decryptor, at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<(end - start)]))
+      range = start..<end
+    }
   }
 
   private static func read(
-    _ stored: StoredBytes, _ decryptor: FileSectionDecryptor?, at offset: Int, into buffer: UnsafeMutableRawBufferPointer
+    _ stored: StoredBytes, _ decryptor: FileSectionDecryptor?, at offset: Int,
+    into buffer: UnsafeMutableRawBufferPointer
   ) throws(BackupArchiveError) {
     guard let decryptor else { return try stored.read(at: offset, into: buffer) }
     let end = offset + buffer.count
@@ -94,7 +120,8 @@ final class DatabaseBytes: Sendable {
     let blocks = offset / blockSize * blockSize..<(end + blockSize - 1) / blockSize * blockSize
     let plain = try plain(of: stored, decryptor: decryptor, blocks: blocks)
     plain.withUnsafeBytes { all in
-      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: all[(offset - blocks.lowerBound)...].prefix(buffer.count)))
+      buffer.copyMemory(
+        from: UnsafeRawBufferPointer(rebasing: all[(offset - blocks.lowerBound)...].prefix(buffer.count)))
     }
   }
 

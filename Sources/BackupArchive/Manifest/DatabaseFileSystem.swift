@@ -145,7 +145,9 @@ private struct OpenDatabase {
     let buffer = UnsafeMutableRawBufferPointer(start: target, count: Int(count))
     let available = max(0, min(buffer.count, reader.byteCount - start))
     do throws(BackupArchiveError) {
-      if available > 0 { try reader.read(at: start, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<available])) }
+      if available > 0 {
+        try reader.read(at: start, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<available]))
+      }
     } catch {
       return SQLITE_IOERR
     }

@@ -100,9 +100,23 @@ struct ForeignRow: ~Copyable {
 
   /// The bytes of a text, which need not be UTF-8.
   func withText<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
+    textBytes(column).map(body)
+  }
+
+  /// The same, valid until the row is left.
+  fileprivate func textBytes(_ column: Int32) -> UnsafeRawBufferPointer? {
     guard sqlite3_column_type(statement, column) == SQLITE_TEXT else { return nil }
     let start = UnsafeRawPointer(sqlite3_column_text(statement, column))
-    return body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column)))
+  }
+
+  /// Lends two texts at once.
+  func withTexts<Value>(
+    _ first: Int32, _ second: Int32,
+    _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(BackupArchiveError) -> Value
+  ) throws(BackupArchiveError) -> Value? {
+    guard let first = textBytes(first), let second = textBytes(second) else { return nil }
+    return try body(first, second)
   }
 
   func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }

@@ -76,9 +76,10 @@ struct ManifestDatabase: Sendable {
     try checkIfOpen(connection)
     var listing = FileList.Listing()
     var domains = DomainCounter()
+    let hasher = try explained("the manifest database") { () throws(DataProtectionError) in try SHA1Hasher() }
     try connection.forEachRow("SELECT fileID, domain, relativePath, flags FROM Files") {
       (row) throws(BackupArchiveError) in
-      switch try Self.standing(of: row) {
+      switch try Self.standing(of: row, hasher) {
       case .foreign: listing.unreadableRowCount += 1
       case .withoutDomain: listing.rowWithoutDomainCount += 1
       case .consistent:
@@ -96,16 +97,22 @@ struct ManifestDatabase: Sendable {
   }
 
   /// Whether a row's identifier is the hash of its domain and path, without making texts of a million rows.
-  private static func standing(of row: borrowing ForeignRow) throws(BackupArchiveError) -> Standing {
+  private static func standing(
+    of row: borrowing ForeignRow, _ hasher: borrowing SHA1Hasher
+  ) throws(BackupArchiveError) -> Standing {
     guard let identifier = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return .foreign }
-    guard let domain = row.withText(1, { Array($0) }), let path = row.withText(2, { Array($0) }) else {
-      return row.isNull(1) && (row.isNull(2) || row.withText(2, { _ in true }) == true) ? .withoutDomain : .foreign
+    let standing = try row.withTexts(1, 2) { (domain, path) throws(BackupArchiveError) -> Standing in
+      guard ListedFile.isInsideItsDomain(domain: domain, path: path) else { return .foreign }
+      let hash: StoredPayloads.Name?
+      do throws(DataProtectionError) {
+        hash = try hasher.hash(domain, UInt8(ascii: "-"), path) { StoredPayloads.Name(hash: $0) }
+      } catch {
+        throw BackupArchiveError(error, in: "the manifest database")
+      }
+      return identifier == hash ? .consistent : .foreign
     }
-    guard ListedFile.isInsideItsDomain(domain: domain, path: path) else { return .foreign }
-    let hash = try explained("the manifest database") { () throws(DataProtectionError) in
-      try Digest.sha1(domain + [UInt8(ascii: "-")] + path)
-    }
-    return identifier == StoredPayloads.Name(hash: hash) ? .consistent : .foreign
+    if let standing { return standing }
+    return row.isNull(1) && (row.isNull(2) || row.withText(2, { _ in true }) == true) ? .withoutDomain : .foreign
   }
 
   func missingPayloads(in stored: StoredPayloads) throws(BackupArchiveError) -> [String] {

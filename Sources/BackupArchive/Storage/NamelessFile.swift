@@ -53,6 +53,7 @@ final class NamelessFile: Sendable {
 
   private static func failure(_ error: SystemFailure) -> BackupArchiveError {
     let isFull = error.number == ENOSPC || error.number == EDQUOT
-    return BackupArchiveError(isFull ? .noTemporarySpace : .unreadable, "a temporary file in \(quoted(folder)): \(error.text)")
+    return BackupArchiveError(
+      isFull ? .noTemporarySpace : .unreadable, "a temporary file in \(quoted(folder)): \(error.text)")
   }
 }

@@ -35,7 +35,8 @@ final class StoredBytes: Sendable {
       throw BackupArchiveError(.truncated, "byte \(grouped(Int64(offset))) is beyond the end of a stored part")
     }
     switch place {
-    case .memory(let bytes): bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[offset...][..<(offset + buffer.count)])) }
+    case .memory(let bytes):
+      bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[offset...][..<(offset + buffer.count)])) }
     case .file(let file): try file.read(at: offset, into: buffer)
     }
   }

@@ -23,6 +23,11 @@ public struct OldManifest: Sendable {
     public struct ExtendedAttribute: Sendable, Hashable {
       public var name: String
       public var value: [UInt8]
+
+      public init(name: String, value: [UInt8]) {
+        self.name = name
+        self.value = value
+      }
     }
   }
 

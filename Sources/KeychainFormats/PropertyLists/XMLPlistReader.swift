@@ -172,7 +172,9 @@ private struct XMLPlistReader {
       bits = bits << 6 | value
       digits += 1
       guard digits.isMultiple(of: 4) else { continue }
-      bytes += [UInt8(truncatingIfNeeded: bits >> 16), UInt8(truncatingIfNeeded: bits >> 8), UInt8(truncatingIfNeeded: bits)]
+      bytes += [
+        UInt8(truncatingIfNeeded: bits >> 16), UInt8(truncatingIfNeeded: bits >> 8), UInt8(truncatingIfNeeded: bits),
+      ]
       bits = 0
     }
     switch (digits % 4, padding) {

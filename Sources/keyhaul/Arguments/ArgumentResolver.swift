@@ -131,6 +131,9 @@ extension Session {
     }
   }
 
+  /// What stands at a path, links followed.
+  func resolvedContent(_ path: String) -> PathContent { Self.content(of: path) }
+
   private static func content(of path: String) -> PathContent {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return .absent }

@@ -3,6 +3,7 @@ import BackupArchive
 import DataProtection
 import KeychainFormats
 import Migration
+import VirtualDevice
 
 extension Session {
   /// An archive that is to be read, by the name that the user gave it.
@@ -12,25 +13,108 @@ extension Session {
   }
 
   /// Opens what can be opened without a password.
-  func openArchive(_ argument: String) throws(CommandFailure) -> NamedArchive {
+  ///
+  /// - Parameter storage: Where a large list of files is kept meanwhile.
+  func openArchive(
+    _ argument: String, storage: ManifestStorage = .temporaryFile
+  ) throws(CommandFailure) -> NamedArchive {
     switch try resolver().archive(argument) {
     case .standardInput:
       try claimStandardInput(for: "the archive")
       return try Interruption.leavingAtOnce { () throws(CommandFailure) in
-        try openArchive(.stream(descriptor: 0), name: "standard input")
+        try openArchive(.stream(descriptor: 0), name: "standard input", storage: storage)
       }
-    case .archive(let path): return try openArchive(.path(path), name: argument)
+    case .archive(let path):
+      if let backups = backups(inParent: path) { throw Self.several(backups, in: argument) }
+      return try openArchive(.path(path), name: argument, storage: storage)
     case .device(let name, _):
       throw .usage("\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(name) -o ARCHIVE")
     }
   }
 
-  private func openArchive(_ location: ArchiveLocation, name: String) throws(CommandFailure) -> NamedArchive {
+  /// The backups in a folder that is none itself, such as `MobileSync/Backup`; `nil` for everything else.
+  func backups(inParent path: String) -> [BackupFolder.Entry]? {
+    let isFolder = resolvedContent(path) == .folder
+    guard isFolder, resolvedContent("\(path)/Manifest.plist") == .absent else { return nil }
+    let backups = (try? BackupFolder.backups(in: path)) ?? []
+    return backups.isEmpty ? nil : backups
+  }
+
+  private static func several(_ backups: [BackupFolder.Entry], in argument: String) -> CommandFailure {
+    let folder = argument.hasSuffix("/") ? String(argument.dropLast()) : argument
+    let names = backups.prefix(3).map(\.name).joined(separator: ", ")
+    let more = backups.count > 3 ? ", ..." : ""
+    return .usage(
+      "\(argument) holds \(Amounts.count(backups.count, "backup")); one of them is to be named",
+      why: "in it are \(names)\(more)", try: "\(folder)/\(backups[0].name); keyhaul inspect \(argument) lists them")
+  }
+
+  private func openArchive(
+    _ location: ArchiveLocation, name: String, storage: ManifestStorage
+  ) throws(CommandFailure) -> NamedArchive {
     do throws(BackupArchiveError) {
-      return NamedArchive(name: name, archive: try BackupArchive.open(location))
+      return NamedArchive(name: name, archive: try BackupArchive.open(location, storage: storage))
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
+  }
+
+  /// Asks for the password where the archive has one, unlocks it and tries every item, with the hardware key that the
+  /// user gives or else that of a virtual device which made the backup.
+  ///
+  /// - Returns: `nil` for a backup in which no keychain was stored.
+  func unlockIfPresent(
+    _ named: NamedArchive, _ flags: PasswordFlags, opening: OpeningOptions
+  ) throws(CommandFailure) -> OpenedArchive? {
+    if let key = try deviceKey(opening, of: named.name) {
+      return try unlockIfPresent(named, flags, deviceKey: key, accepting: opening.limit)
+    }
+    guard let maker = maker(of: named.archive) else {
+      return try unlockIfPresent(named, flags, deviceKey: nil, accepting: opening.limit)
+    }
+    let opened = try unlockIfPresent(named, flags, deviceKey: maker.key(), isGuess: true, accepting: opening.limit)
+    if opened?.provesDevice == true {
+      note("\(HostileText.shown(named.name)): items of this device only were opened with the key of \(maker.name)")
+    }
+    return opened
+  }
+
+  /// The same where a keychain has to be there.
+  func unlock(
+    _ named: NamedArchive, _ flags: PasswordFlags, opening: OpeningOptions
+  ) throws(CommandFailure) -> OpenedArchive {
+    if let opened = try unlockIfPresent(named, flags, opening: opening) { return opened }
+    throw CommandFailure(
+      archive: BackupArchiveError(.noKeychain, "the manifest database lists no keychain file"), name: named.name)
+  }
+
+  /// A virtual device of the home folder that claims to be the one that made a backup; its key has to prove it.
+  final class Maker {
+    let name: String
+    private let held: DeviceKey
+
+    init(name: String, key: consuming DeviceKey) {
+      self.name = name
+      held = key
+    }
+
+    func key() -> DeviceKey { held.copy() }
+  }
+
+  /// Looks for the device without waiting for whoever uses one; what cannot be read is passed over.
+  func maker(of archive: BackupArchive) -> Maker? {
+    guard let identifier = archive.device.identifier?.lowercased(), let devices = try? deviceHome().devices() else {
+      return nil
+    }
+    for device in devices {
+      guard let summary = try? device.summary(verb: "keyhaul inspect"), !summary.isBusy,
+        summary.record.udid.lowercased() == identifier,
+        let session = try? device.openSession(.reading, verb: "keyhaul inspect")
+      else { continue }
+      defer { session.end() }
+      if let key = try? session.deviceKey() { return Maker(name: device.name.text, key: key) }
+    }
+    return nil
   }
 
   /// Asks for the password where the archive has one, unlocks it and tries every item.
@@ -49,8 +133,10 @@ extension Session {
   }
 
   /// The same, but `nil` for a backup in which no keychain was stored.
+  ///
+  /// - Parameter isGuess: Whether the device key may turn out to be another device's.
   func unlockIfPresent(
-    _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
+    _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?, isGuess: Bool = false,
     accepting options: RoundLimitOptions
   ) throws(CommandFailure) -> OpenedArchive? {
     let limit = options.maxRounds?.value ?? RoundLimit.standard
@@ -65,10 +151,10 @@ extension Session {
           "\(named.name) has no password", why: "it is not encrypted; the given password was not used",
           try: "leave the password out")
       }
-      return try unlock(named, password: nil, deviceKey: deviceKey, limit: limit)
+      return try unlock(named, password: nil, deviceKey: deviceKey, isGuess: isGuess, limit: limit)
     }
     let password = try password(flags, of: named.name)
-    return try unlock(named, password: password, deviceKey: deviceKey, limit: limit)
+    return try unlock(named, password: password, deviceKey: deviceKey, isGuess: isGuess, limit: limit)
   }
 
   /// The class keys of an archive, for its files; none of a backup without a password are needed for those.
@@ -97,20 +183,33 @@ extension Session {
   }
 
   private func unlock(
-    _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
+    _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, isGuess: Bool, limit: Int
   ) throws(CommandFailure) -> OpenedArchive? {
     let start = ContinuousClock.now
     do throws(ArchivedKeychainError) {
       let opened = try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
         try OpenedArchive(
-          named.archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+          named.archive, password: password, deviceKey: deviceKey, isGuess: isGuess, acceptingAtMost: limit,
+          progress: progress)
       }
+      tellForm(of: opened, name: named.name)
       tellDetails(of: opened, name: named.name, since: start)
       return opened
     } catch {
       if (error.underlying as? BackupArchiveError)?.code == .noKeychain { return nil }
       try Interruption.check()
       throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
+  /// A password that fitted in another form than it was given in was given in the wrong one.
+  private func tellForm(of opened: OpenedArchive, name: String) {
+    switch opened.passwordForm {
+    case .asGiven: return
+    case .composed:
+      note("\(HostileText.shown(name)): the password fitted with its accents in the letters (Unicode form NFC)")
+    case .decomposed:
+      note("\(HostileText.shown(name)): the password fitted with its accents behind the letters (Unicode form NFD)")
     }
   }
 

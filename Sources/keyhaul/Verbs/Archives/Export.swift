@@ -105,15 +105,14 @@ struct Export: RunnableVerb {
   private func openArchive(
     _ form: ExportForm, in session: Session
   ) throws -> (opened: OpenedArchive, name: String) {
-    let named = try session.openArchive(source)
+    let named = try session.openArchive(source, storage: opening.limit.storage)
     // Nobody types a password to be refused afterwards; where none is typed, the refusal can say how many there are.
     let source = try password.source(environment: session.environment)
     let isAsked = named.archive.isEncrypted && source == .prompt
     if isAsked, !reveal, form.isSecret {
       throw ExportedItems.unsaid(Self.shown(output), form, count: nil)
     }
-    let key = try session.deviceKey(opening, of: named.name)
-    let opened = try session.unlock(named, password, deviceKey: key, accepting: opening.limit)
+    let opened = try session.unlock(named, password, opening: opening)
     if let damage = opened.keybagDamage {
       session.warn("\(named.name)'s keybag is damaged", why: damage, try: "another copy")
     }

@@ -39,7 +39,7 @@ struct FileExport {
     }
     let source = try session.pathOfArchive(verb.source, verb: "export --domain")
     try verb.prepareOutput(from: source, in: session)
-    let named = try session.openArchive(verb.source)
+    let named = try session.openArchive(verb.source, storage: verb.opening.limit.storage)
     let keys = try session.classKeys(
       of: named, verb.password, deviceKey: session.deviceKey(verb.opening, of: named.name),
       accepting: verb.opening.limit)

@@ -42,9 +42,10 @@ struct HardwareRekey {
     let password = try session.password(verb.password, of: named.name)
     try prove(key, password: password.copy(), in: session)
     let limit = verb.opening.limit.maxRounds?.value ?? RoundLimit.standard
-    let keybag = try derive(named.archive.keybag.totalRounds, in: session) { (progress) throws(DataProtectionError) in
-      try BackupKeybag.unprotect(
-        named.archive.keybag, password: password, deviceKey: key, acceptingAtMost: limit, progress: progress)
+    let bag = named.archive.keybag
+    let keybag = try derive(bag.totalRounds, in: session) { (progress) throws(DataProtectionError) in
+      let fitting = try bag.fittingKey(password: password, acceptingAtMost: limit, progress: progress)
+      return try BackupKeybag.unprotect(bag, passcodeKey: fitting.passcodeKey, deviceKey: key)
     }
     try rewrite(with: keybag, password: password.copy(), in: session)
     let name = HostileText.shown(named.name)
@@ -59,7 +60,7 @@ struct HardwareRekey {
 
   private func hardwareKey(to action: String, in session: Session) throws -> DeviceKey {
     if let key = try session.deviceKey(verb.opening, of: named.name) { return key }
-    if let key = try session.hardwareKey(ofDevice: named.archive.device.identifier) { return key }
+    if let maker = session.maker(of: named.archive) { return maker.key() }
     let device = named.archive.device.name ?? "the device that made it"
     throw CommandFailure.usage(
       "cannot \(action) \(named.name) without its device's key",
@@ -149,22 +150,5 @@ struct HardwareRekey {
         "\(Amounts.count(outcome.foreignFiles.count, "payload")) left out",
         why: "the list of files does not have \(outcome.foreignFiles.count == 1 ? "" : "them, the first is ")\(first)")
     }
-  }
-}
-
-extension Session {
-  /// The hardware key of the virtual device in the home folder that has this identifier; whether it fits, an item says.
-  /// What cannot be read, or is in use, is passed over.
-  func hardwareKey(ofDevice identifier: String?) throws -> DeviceKey? {
-    guard let identifier = identifier?.lowercased(), let devices = try? deviceHome().devices() else { return nil }
-    for device in devices {
-      guard let summary = try? device.summary(verb: "keyhaul rekey"), !summary.isBusy,
-        summary.record.udid.lowercased() == identifier,
-        let held = try? device.openSession(.reading, verb: "keyhaul rekey")
-      else { continue }
-      defer { held.end() }
-      if let key = try? held.deviceKey() { return key }
-    }
-    return nil
   }
 }

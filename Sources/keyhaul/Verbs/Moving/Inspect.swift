@@ -37,7 +37,11 @@ struct Inspect: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let named = try session.openArchive(archive)
+    if archive != "-", let backups = session.backups(inParent: archive) {
+      try BackupListing(folder: archive, backups: backups).say(in: session)
+      return .ok
+    }
+    let named = try session.openArchive(archive, storage: opening.limit.storage)
     let inspection = try Inspection(named, opened: opened(named, in: session))
     if session.isJSON {
       try session.answer(inspection.json)
@@ -56,7 +60,6 @@ struct Inspect: RunnableVerb {
     let hasKey = try opening.deviceKeySource() != nil
     let wantsItems = part == .list || hasSource || hasKey
     guard !named.archive.isEncrypted || wantsItems else { return nil }
-    let key = try session.deviceKey(opening, of: named.name)
-    return try session.unlockIfPresent(named, password, deviceKey: key, accepting: opening.limit)
+    return try session.unlockIfPresent(named, password, opening: opening)
   }
 }

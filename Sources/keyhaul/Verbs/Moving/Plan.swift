@@ -36,7 +36,7 @@ struct Plan: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     if let output, output != "-" { try session.prepareOutput(output, inputs: [archive, password.file]) }
-    let named = try session.openArchive(archive)
+    let named = try session.openArchive(archive, storage: opening.storage)
     return try session.withDevice(move.to, .reading, verb: "keyhaul plan", wait: wait.wait) { device in
       let opened = try session.unlock(named, password, onto: device, opening: opening)
       let plan = try session.plan(opened, of: named, onto: device, policy: move.policy)

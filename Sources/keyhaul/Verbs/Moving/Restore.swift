@@ -36,7 +36,7 @@ struct Restore: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path) }
     let policy = try policy(saved: saved)
-    let named = try session.openArchive(archive)
+    let named = try session.openArchive(archive, storage: opening.storage)
     return try session.withDevice(move.to, .writing, verb: "keyhaul restore", wait: wait.wait) { device in
       do throws(MigrationError) {
         try Restorer.checkReadable(device)

@@ -6,13 +6,19 @@ import Foundation
 @main
 struct Benchmarks {
   static func main() throws {
-    guard let program = CommandLine.arguments.dropFirst().first else {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.first == ManyItemsBenchmark.argument {
+      return try ManyItemsBenchmark.run(Array(arguments.dropFirst()))
+    }
+    guard let program = arguments.first else {
       FileHandle.standardError.write(Data("usage: Benchmarks PATH-OF-KEYHAUL\n".utf8))
       exit(64)
     }
     var figures = [try DerivationBenchmark.figure()]
     figures += try StartBenchmark(program: program).figures()
     figures += try TenThousandItemsBenchmark(program: program).figures()
+    figures += try ManyItemsBenchmark.figures()
+    figures += try ManyRowsBenchmark(program: program).figures()
     // Last: what a child starts with counts in its peak memory.
     figures += try KeychainBenchmark.figures()
     for figure in figures { print(figure.line) }
