@@ -78,6 +78,11 @@ final class DeskBackup {
     for file in try stored() { try folder.write(file.bytes, to: "\(name)/\(file.path)") }
   }
 
+  func unprotected(_ keybag: Keybag, _ password: String) throws -> Keybag {
+    try BackupKeybag.unprotect(
+      keybag, passcodeKey: keybag.passcodeKey(password: Secret(utf8: password)), deviceKey: deviceKey)
+  }
+
   func protected(_ password: String) throws -> Keybag {
     try BackupKeybag.protect(
       keybag, with: Secret(utf8: password), deviceKey: deviceKey, rounds: 10, random: SeededRandomSource(seed: "new"))

@@ -81,8 +81,7 @@ struct ReencryptionTests {
     let original = try BackupArchive.open(.path(path))
     let plain = try original.plainFiles(original.keybag.keys(""))
     _ = try rewrite(path, with: try desk.protected("correct horse"), from: "")
-    let bare = try BackupKeybag.unprotect(
-      try desk.protected("correct horse"), password: Secret(utf8: "correct horse"), deviceKey: desk.deviceKey.copy())
+    let bare = try desk.unprotected(try desk.protected("correct horse"), "correct horse")
     _ = try rewrite(path, with: bare, from: "correct horse")
 
     let archive = try BackupArchive.open(.path(path))
@@ -149,7 +148,7 @@ struct ReencryptionTests {
     stored[stored.count - 1] ^= 1
     try folder.write(stored, to: name)
     let before = try tree(folder.path)
-    let bare = try BackupKeybag.unprotect(keybag, password: Secret(utf8: "x"), deviceKey: desk.deviceKey.copy())
+    let bare = try desk.unprotected(keybag, "x")
     let error = #expect(throws: BackupArchiveError.self) {
       _ = try rewrite(folder.path("backup"), with: bare, from: "x")
     }
@@ -163,7 +162,7 @@ struct ReencryptionTests {
   func everyCall(form: String, fault: FileSystem.Fault) throws {
     let desk = try DeskBackup()
     let keybag = try desk.protected("x")
-    for call in stride(from: 1, through: 100_000, by: form == "backup" ? 3 : 2) {
+    for call in stride(from: 1, through: 100_000, by: form == "backup" ? 7 : 3) {
       let folder = try TemporaryFolder()
       let path = try place(desk, folder, as: form)
       let before = try tree(folder.path)

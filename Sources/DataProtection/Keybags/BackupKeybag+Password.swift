@@ -46,17 +46,16 @@ extension BackupKeybag {
   /// The keybag of a backup with a password without one, as a device would have made it: only its own hardware opens the
   /// keychain's class keys then. The class keys stay.
   ///
+  /// - Parameter oldKey: The key of the password, as `Keybag.fittingKey` gives it.
   /// - Throws: `.wrongPassword`; `.damagedKeybag` where a class key does not unwrap.
   public static func unprotect(
-    _ keybag: Keybag, password: borrowing Secret, deviceKey: borrowing DeviceKey,
-    acceptingAtMost limit: Int = RoundLimit.standard, random: some RandomSource = SystemRandomSource(),
-    progress: PasswordDerivation.Progress = { _, _ in true }
+    _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: borrowing DeviceKey,
+    random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> Keybag {
     var result = keybag
     result.salt = try random.bytes(saltSize)
     result.iterations = lastRounds
     result.secondRound = nil
-    let oldKey = try keybag.passcodeKey(password: password, acceptingAtMost: limit, progress: progress)
     let newKey = try result.passcodeKey(password: .empty)
     try result.replacePasswordLayer(oldKey, with: newKey, wrong: .wrongPassword) {
       (record, inner) throws(DataProtectionError) in

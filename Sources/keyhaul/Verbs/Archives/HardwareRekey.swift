@@ -42,9 +42,10 @@ struct HardwareRekey {
     let password = try session.password(verb.password, of: named.name)
     try prove(key, password: password.copy(), in: session)
     let limit = verb.opening.limit.maxRounds?.value ?? RoundLimit.standard
-    let keybag = try derive(named.archive.keybag.totalRounds, in: session) { (progress) throws(DataProtectionError) in
-      try BackupKeybag.unprotect(
-        named.archive.keybag, password: password, deviceKey: key, acceptingAtMost: limit, progress: progress)
+    let bag = named.archive.keybag
+    let keybag = try derive(bag.totalRounds, in: session) { (progress) throws(DataProtectionError) in
+      let fitting = try bag.fittingKey(password: password, acceptingAtMost: limit, progress: progress)
+      return try BackupKeybag.unprotect(bag, passcodeKey: fitting.passcodeKey, deviceKey: key)
     }
     try rewrite(with: keybag, password: password.copy(), in: session)
     let name = HostileText.shown(named.name)

@@ -100,10 +100,8 @@ struct Rekey: RunnableVerb {
   ) throws(CommandFailure) -> Keybag {
     let oldKey = try deriving(keybag.totalRounds, of: name, in: session) {
       (progress) throws(DataProtectionError) -> Secret in
-      let key = try keybag.passcodeKey(password: old, acceptingAtMost: limit, progress: progress)
-      // Before the new one is asked for: nobody types two passwords in vain.
-      _ = try keybag.unlock(passcodeKey: key.copy(), deviceKey: nil)
-      return key
+      // Tried before the new one is asked for: nobody types two passwords in vain.
+      try keybag.fittingKey(password: old, acceptingAtMost: limit, progress: progress).passcodeKey.copy()
     }
     let new = try session.password(newPassword, of: name)
     let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
