@@ -82,9 +82,10 @@ extension Reason {
         headline: "the item stays on the device that made it",
         rule: "Items protected \"… this device only\" are wrapped twice: with the backup's key and with a key in the "
           + "device's hardware.",
-        effect: "Restoring to the same device works. On any other device the item is left out; iOS does so silently.",
-        action: "Sign in again on the new device. Developers: choose a protection without \"this device only\" "
-          + "if the item should move.",
+        effect: "Restoring to the same device works. On any other device the item is left out; iOS does so silently. "
+          + "What it is the key of, such as an app's encrypted database, may move all the same and cannot be read there.",
+        action: "Sign in again on the new device; where the item is the key of an app's data, export these inside the "
+          + "app first. Developers: choose a protection without \"this device only\" if the item should move.",
         source: "Apple Platform Security, \"Keybags for Data Protection\"; securityd, SecItemDb.c (import skips what "
           + "does not decrypt)")
     case .backupNotEncrypted:

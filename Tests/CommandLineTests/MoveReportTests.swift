@@ -221,7 +221,8 @@ enum PlanSchema {
         Set(object.keys).isSubset(of: required.union(optional)),
         "\(place) has \(Set(object.keys).subtracting(required.union(optional)))")
     }
-    keys(plan, ["format", "made", "source", "target", "policy", "summary", "items"],
+    keys(
+      plan, ["format", "made", "source", "target", "policy", "summary", "items"],
       ["removed", "redacted", "checksum"], "plan")
     check(plan["format"] as? String == "migration-plan/1", "format")
     check(isDate(plan["made"]), "made")

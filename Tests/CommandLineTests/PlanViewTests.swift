@@ -49,7 +49,9 @@ struct PlanViewTests {
     try world.backUp(to: "b.tar")
     let archive = try world.keyhaul("plan b.tar --to new-phone --no-password --password-file .bp")
     #expect(archive.status == 64 && archive.errors.hasPrefix("error: b.tar is a backup that is there already\n"))
-    for flags in ["--compare -o p", "--compare --by-app", "--audit --expect p", "--by-app --redact", "--redact --expect p"] {
+    for flags in [
+      "--compare -o p", "--compare --by-app", "--audit --expect p", "--by-app --redact", "--redact --expect p",
+    ] {
       #expect(try world.keyhaul("plan old-phone --to new-phone \(flags)").status == 64, "\(flags)")
     }
     try world.succeed("device lock old-phone -q")
@@ -106,7 +108,8 @@ struct PlanViewTests {
     #expect((list[0]["losses"] as? [Int])?.count == 3)
     let audit = try world.object(world.succeed("plan old-phone --to new-phone --audit --json"))
     #expect(audit["format"] as? String == "keychain-audit/1")
-    #expect((audit["summary"] as? [String: Int]) == ["total": 22, "leaves_device": 14, "never_leaves": 8, "deprecated": 5])
+    #expect(
+      (audit["summary"] as? [String: Int]) == ["total": 22, "leaves_device": 14, "never_leaves": 8, "deprecated": 5])
   }
 
   @Test("an archive knows its apps by what Info.plist lists")
@@ -172,7 +175,8 @@ struct PlanViewTests {
     #expect(text.split(separator: "\n").count < 60)
     #expect(text.contains("… 990 more (-v shows all)"))
     #expect(try world.succeed("plan many.tar --to new-phone --password-file .bp") == text)
-    #expect(try world.succeed("plan many.tar --to new-phone --password-file .bp -v").split(separator: "\n").count > 1_500)
+    #expect(
+      try world.succeed("plan many.tar --to new-phone --password-file .bp -v").split(separator: "\n").count > 1_500)
     let json = try world.plan("many.tar")
     var again = try world.plan("many.tar")
     again["made"] = json["made"]

@@ -25,7 +25,8 @@ struct RestoreOnlyTests {
     let plan = try world.object(dry.output)
     #expect((plan["items"] as? [[String: Any]])?.compactMap { $0["index"] as? Int } == [2, 10])
     #expect(try accounts(world, on: "new-phone") == before)
-    #expect(try world.succeed("restore b.tar --to new-phone \(flags)") == "Restored 2 items to new-phone in one step.\n")
+    #expect(
+      try world.succeed("restore b.tar --to new-phone \(flags)") == "Restored 2 items to new-phone in one step.\n")
     #expect(try accounts(world, on: "new-phone") == before.union(["anna"]))
   }
 

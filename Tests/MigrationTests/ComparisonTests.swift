@@ -22,9 +22,10 @@ struct ComparisonTests {
   @Test("each class in each of the four is as the table says", arguments: table)
   func classes(_ protection: ProtectionClass, _ reasons: [Reason?]) {
     #expect(RestoreSetting.allCases.map { protection.prospect(in: $0).reason } == reasons)
-    #expect(RestoreSetting.allCases.map(\.phrase) == [
-      "password, same device", "password, other device", "no password, same device", "no password, other device",
-    ])
+    #expect(
+      RestoreSetting.allCases.map(\.phrase) == [
+        "password, same device", "password, other device", "no password, same device", "no password, other device",
+      ])
   }
 
   @Test("of a device, is what four real backups and four real restores then bring")
@@ -138,7 +139,8 @@ struct AppTests {
   @Test(
     "a group names its app where a list knows it, else the identifier in it, else itself",
     arguments: [
-      ("ABCDE12345.org.example.chat", AppName.Kind.app, "Chat"), ("ABCDE12345.org.example.other", .identifier, "org.example.other"),
+      ("ABCDE12345.org.example.chat", AppName.Kind.app, "Chat"),
+      ("ABCDE12345.org.example.other", .identifier, "org.example.other"),
       ("apple", .group, "apple"), ("com.apple.cfnetwork", .group, "com.apple.cfnetwork"),
       ("abcde12345.org.example.chat", .group, "abcde12345.org.example.chat"),
       ("ABCDE1234.org.example.chat", .group, "ABCDE1234.org.example.chat"), ("ABCDE12345.", .group, "ABCDE12345."),

@@ -166,7 +166,8 @@ struct EveryTermTests {
     let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
     let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
     let explanation = term.explanation
-    let row = "| `\(term.id)` | \(explanation.headline) | \(explanation.rule) | \(explanation.effect) | "
+    let row =
+      "| `\(term.id)` | \(explanation.headline) | \(explanation.rule) | \(explanation.effect) | "
       + "\(explanation.action) | \(explanation.source) |"
     #expect(rows.contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
   }

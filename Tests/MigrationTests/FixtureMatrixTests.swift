@@ -69,7 +69,8 @@ struct FixtureMatrix {
             phone(desk, resident, "t\(number)-\(name)-\(password == nil)", state, itself: makers), in: state)
           for policy in ExistingItemPolicy.allCases {
             try target.reset()
-            try check(path, password, archived, onto: target, policy, desk, "\(resident ?? "empty"), \(state), \(policy)")
+            try check(
+              path, password, archived, onto: target, policy, desk, "\(resident ?? "empty"), \(state), \(policy)")
             count += 1
           }
           if resident != "itself" { target.session.end() }

@@ -45,7 +45,8 @@ extension MigrationComparison.Advice {
     default: parts.append("\(neverHere) stay whatever you do")
     }
     if !setting.onSameDevice, sameDeviceOnly > 0 {
-      let they = sameDeviceOnly == neverHere ? (neverHere == 1 ? "it comes" : "they come") : "\(sameDeviceOnly) of them come"
+      let they =
+        sameDeviceOnly == neverHere ? (neverHere == 1 ? "it comes" : "they come") : "\(sameDeviceOnly) of them come"
       parts.append("\(they) back on the device that made the backup alone")
     }
     if damaged > 0 { parts.append("\(damaged) cannot be read in this copy") }

@@ -83,7 +83,8 @@ public enum MigrationPlanner {
       do throws(KeychainStoreError) {
         let incoming = try IncomingItem(item, persistentReference: archived.persistentReference)
         let inferred = incoming.item.isSynchronizable && !item.isSynchronizable
-        return .admitted(incoming, detail: inferred ? "\(ReportTerm.inferredSynchronizable.id): it becomes a synchronized item" : nil)
+        return .admitted(
+          incoming, detail: inferred ? "\(ReportTerm.inferredSynchronizable.id): it becomes a synchronized item" : nil)
       } catch {
         return .refused(.unreadable(.malformed), detail: joined(error.reason, place(of: archived)))
       }

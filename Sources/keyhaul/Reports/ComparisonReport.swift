@@ -62,7 +62,8 @@ struct ComparisonReport: Report {
   /// Each item with its four outcomes.
   private func itemLines(_ style: TextStyle) -> [String] {
     var table = Table([
-      .init("ITEM", rightAligned: true), .init("NAME", flexible: true), .init("CLASS"), .init("PASSWORD"), .init("NONE"),
+      .init("ITEM", rightAligned: true), .init("NAME", flexible: true), .init("CLASS"), .init("PASSWORD"),
+      .init("NONE"),
       .init("REASON"),
     ])
     for item in comparison.items {

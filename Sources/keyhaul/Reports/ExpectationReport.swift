@@ -15,7 +15,8 @@ enum ExpectationFile {
     } catch {
       throw CommandFailure(
         .refused, "\(path) is no list of expectations", why: reason(error),
-        try: #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#)
+        try: #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#
+      )
     }
   }
 
@@ -63,7 +64,8 @@ struct ExpectationReport: Report {
         lines.append(
           style.adapted(
             HostileText.shown(
-              "met: \(Self.name(expectation.matcher)): \(expectation.fate.rawValue) (\(Amounts.count(count, "item")))")))
+              "met: \(Self.name(expectation.matcher)): \(expectation.fate.rawValue) (\(Amounts.count(count, "item")))"))
+        )
       }
     }
     let met = expectations.count - missedCount
@@ -78,7 +80,9 @@ struct ExpectationReport: Report {
     if let reason = wanted.reason { expected += " (\(reason.rawValue))" }
     guard let decision = miss.decision else {
       let sealed = plan.decisions.count { PlanText.isSealed($0) }
-      let hint = sealed == 0 ? "" : " (\(Amounts.count(sealed, "sealed item")) in the plan \(sealed == 1 ? "has" : "have") no name)"
+      let hint =
+        sealed == 0
+        ? "" : " (\(Amounts.count(sealed, "sealed item")) in the plan \(sealed == 1 ? "has" : "have") no name)"
       return "missed: \(Self.name(wanted.matcher)): \(expected), but no item matches\(hint)"
     }
     let name = "\(ItemText.kind(decision.identity.kind)) \"\(ItemText.name(decision.identity))\""
@@ -88,7 +92,9 @@ struct ExpectationReport: Report {
   }
 
   /// "kind key, label ssh*"
-  private static func name(_ matcher: ItemMatcher) -> String { fields(matcher).map { "\($0.0) \($0.1)" }.joined(separator: ", ") }
+  private static func name(_ matcher: ItemMatcher) -> String {
+    fields(matcher).map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+  }
 
   private static func fields(_ matcher: ItemMatcher) -> [(String, String)] {
     let patterns = [

@@ -88,8 +88,8 @@ struct PlanReport {
       let made = source.made.map { "made \(TimeText.localWithoutZone($0)) by " } ?? "made by "
       return "\(made)\(source.sourceDevice) · \(source.isEncrypted ? "encrypted" : "no password") · \(count)"
     }
-    let password = source.isEncrypted ? "with a password (--no-password: without one)" : "without a password"
-    return "as a backup made now would be, \(password) · \(count)"
+    let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
+    return "as backed up now \(password) · \(count)"
   }
 
   private var relation: String {

@@ -118,7 +118,8 @@ struct PlanText {
     case .deviceBound:
       (
         "their keys also need the hardware of \(device)",
-        "These restore only to \(device). Sign in again on \(targetName) to replace them."
+        "These restore only to \(device). Sign in again on \(targetName) to replace them; an app's database that one of "
+          + "them is the key of cannot be read there."
       )
     case .backupNotEncrypted:
       (

@@ -29,8 +29,9 @@ struct StoryReport: Report {
     if stories.count > ItemLines.shortGroup {
       lines.append("\(style.ellipsis) \(Amounts.grouped(stories.count - ItemLines.shortGroup)) more")
     }
-    return lines + WordWrap.lines(
-      of: "More attributes, or --item N, mean one of them; -v tells all.", columns: style.width)
+    return lines
+      + WordWrap.lines(
+        of: "More attributes, or --item N, mean one of them; -v tells all.", columns: style.width)
   }
 
   var json: JSONValue {

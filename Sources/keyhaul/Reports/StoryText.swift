@@ -41,7 +41,9 @@ struct StoryText {
   private var isGuarded: Bool { story.reason == .needsAuthentication }
 
   private func restores(_ style: TextStyle) -> [String] {
-    var table = Table([.init(""), .init("to the same device", flexible: true), .init("to another device", flexible: true)])
+    var table = Table([
+      .init(""), .init("to the same device", flexible: true), .init("to another device", flexible: true),
+    ])
     for hasPassword in [true, false] {
       let cells = [true, false].map { onSameDevice in
         story.prospects[RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)].map(Self.text) ?? "–"
@@ -87,11 +89,15 @@ struct StoryText {
       }
     case .missing(let device, let rule):
       if let rule {
-        facts.append(("Here", "not in \(source.name); on \(device), whose backup left it out: \(rule.explanation.headline)"))
+        facts.append(
+          ("Here", "not in \(source.name); on \(device), whose backup left it out: \(rule.explanation.headline)"))
         facts.append(("Rule", rule.explanation.rule))
       } else {
         facts.append(
-          ("Here", "not in \(source.name); on \(device) no rule keeps it from a backup: it came after this one was made"))
+          (
+            "Here",
+            "not in \(source.name); on \(device) no rule keeps it from a backup: it came after this one was made"
+          ))
       }
     case .targetOnly(let isRemoved):
       let there = target ?? "the target"

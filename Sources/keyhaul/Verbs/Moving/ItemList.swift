@@ -46,7 +46,8 @@ struct ItemList {
     if let stranger = indexes.subtracting(known).min() {
       throw .usage(
         "\(path) names item \(stranger)",
-        why: "\(named.name) has \(Amounts.count(known.count, "item")), counted from 0", try: "plan --json gives the places")
+        why: "\(named.name) has \(Amounts.count(known.count, "item")), counted from 0",
+        try: "plan --json gives the places")
     }
     let staying = plan.decisions.filter { indexes.contains($0.index) && $0.outcome.change == nil }
     guard let first = staying.first, let reason = first.outcome.reason else { return }

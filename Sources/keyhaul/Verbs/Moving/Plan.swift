@@ -54,7 +54,8 @@ struct Plan: RunnableVerb {
     completion: .file())
   var output: String?
   @Flag(exclusivity: .exclusive) var view: View?
-  @Option(help: ArgumentHelp("Check the plan against this list of expectations.", valueName: "file"), completion: .file())
+  @Option(
+    help: ArgumentHelp("Check the plan against this list of expectations.", valueName: "file"), completion: .file())
   var expect: String?
   @Flag(help: "End with exit code 2 if any item does not migrate.") var exitCode = false
   @Flag(help: "Leave out all names, so that the plan can be shown to others.") var redact = false
@@ -98,7 +99,9 @@ struct Plan: RunnableVerb {
         throw .usage("\(name) and -o cannot go together", why: "it is no plan to save", try: "a plan without \(name)")
       }
       if expect != nil { throw .usage("\(name) and --expect cannot go together", try: "one of them") }
-      if redact { throw .usage("\(name) and --redact cannot go together", why: "it is about names", try: "one of them") }
+      if redact {
+        throw .usage("\(name) and --redact cannot go together", why: "it is about names", try: "one of them")
+      }
     }
     if redact, expect != nil {
       throw .usage("--redact and --expect cannot go together", why: "an expectation is about names", try: "one of them")

@@ -118,7 +118,9 @@ struct StoryFinder {
         wanted.index == nil || wanted.index == position
       else { return nil }
       let left = position < forecast.exported.count ? nil : forecast.leftOut[position - forecast.exported.count]
-      let outcome = left.map { $0.reason.isDamage ? MigrationPlan.Outcome.unreadable($0.reason) : .staysBehind($0.reason) }
+      let outcome = left.map {
+        $0.reason.isDamage ? MigrationPlan.Outcome.unreadable($0.reason) : .staysBehind($0.reason)
+      }
       return ItemStory(
         place: .device, identity: row.identity, protection: row.protection,
         prospects: comparison.items[position].allProspects,

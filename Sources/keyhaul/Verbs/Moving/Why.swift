@@ -56,7 +56,9 @@ struct Why: RunnableVerb {
     }
   }
 
-  private func tell(_ wanted: StoryFinder.Wanted, to target: DeviceSession?, in session: Session) throws -> CommandStatus {
+  private func tell(_ wanted: StoryFinder.Wanted, to target: DeviceSession?, in session: Session) throws
+    -> CommandStatus
+  {
     let policy: ExistingItemPolicy = existing == .merge ? .merge : .replace
     let finder = StoryFinder(wanted: wanted, target: target, policy: policy)
     switch try session.source(source, storage: opening.storage) {
