@@ -13,15 +13,14 @@ import argparse
 import base64
 import json
 import pathlib
-import plistlib
 import sys
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, Optional
 
-from keychain_backup import crypto, items, packing, typed_json
+from keychain_backup import items, packing, typed_json
 from keychain_backup.forge import Forge
 from keychain_backup.keybag import KEYCHAIN_CLASSES
-from keychain_backup.recipe import CHAT, DATABASE, KEYCHAIN, RECORDS, File, Recipe, ordinary_files
+from keychain_backup.recipe import CHAT, RECORDS, File, Recipe, ordinary_files
 from keychain_backup_writer import leaves_device
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "Fixtures"
