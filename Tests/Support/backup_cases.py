@@ -13,15 +13,14 @@ import argparse
 import base64
 import json
 import pathlib
-import plistlib
 import sys
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, Optional
 
-from keychain_backup import crypto, items, packing, typed_json
+from keychain_backup import items, packing, typed_json
 from keychain_backup.forge import Forge
 from keychain_backup.keybag import KEYCHAIN_CLASSES
-from keychain_backup.recipe import CHAT, DATABASE, KEYCHAIN, RECORDS, File, Recipe, ordinary_files
+from keychain_backup.recipe import CHAT, RECORDS, File, Recipe, ordinary_files
 from keychain_backup_writer import leaves_device
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "Fixtures"
@@ -211,7 +210,8 @@ def _passwords():
         with_password("not-utf-8", b"\xff\xfe raw \x80", "a password that is no text"),
         with_password("composed", COMPOSED, f"{TWO_FORMS} was set composed and is typed composed"),
         with_password("decomposed", DECOMPOSED, f"{TWO_FORMS} was set decomposed and is typed decomposed"),
-        with_password("typed-decomposed", COMPOSED, f"{TWO_FORMS} was set composed and is typed decomposed", DECOMPOSED),
+        with_password(
+            "typed-decomposed", COMPOSED, f"{TWO_FORMS} was set composed and is typed decomposed", DECOMPOSED),
         with_password("typed-composed", DECOMPOSED, f"{TWO_FORMS} was set decomposed and is typed composed", COMPOSED),
     ]
 
@@ -236,18 +236,21 @@ def _items():
 
 
 def _lists():
-    marked = File(CHAT, "Documents/uploading.txt", b"changed while uploading", flags=16, is_stored=False, has_record=False)
+    marked = File(
+        CHAT, "Documents/uploading.txt", b"changed while uploading", flags=16, is_stored=False, has_record=False)
     uploaded = [replace(file, flags=file.listed_flags | 8 | 32) for file in ordinary_files()]
     return [
         Case("list-null-rows", MODERN, "a row with no domain, no path and no record",
              edits={"rows": _rows_without_domain}),
-        Case("list-flags-16", replace(MODERN, files=_files_with(marked)), "a row of a file that changed while uploading"),
+        Case("list-flags-16", replace(MODERN, files=_files_with(marked)),
+             "a row of a file that changed while uploading"),
         Case("list-flags-40", replace(MODERN, files=uploaded), "rows that still carry the upload's marks"),
         Case("list-flags-0", replace(MODERN, files=[replace(file, flags=0) for file in ordinary_files()]),
              "rows whose flags are 0, so that the mode decides"),
         Case("list-unpadded", replace(MODERN, pads_database=False), "Manifest.db encrypted without padding"),
         Case("list-sizes-too-small", replace(MODERN, files=_size_said(1)), "recorded sizes smaller than the content"),
-        Case("list-sizes-too-large", replace(MODERN, files=_size_said(1 << 40)), "recorded sizes larger than the content"),
+        Case("list-sizes-too-large", replace(MODERN, files=_size_said(1 << 40)),
+             "recorded sizes larger than the content"),
         Case("list-sizes-mbdb", replace(OLD, files=_size_said(1 << 40)), "recorded sizes larger than the content"),
         Case("list-sizes-plain", replace(PLAIN, files=_size_said(1)), "recorded sizes smaller than the content"),
         Case("list-no-digests", replace(MODERN, files=[replace(f, has_digest=False) for f in ordinary_files()]),
@@ -259,8 +262,10 @@ def _lists():
 def _folders():
     xml = {"Manifest.plist": "xml", "Status.plist": "xml", "Info.plist": "xml"}
     binary = {"Info.plist": "binary"}
-    extras = {".DS_Store": b"\x00\x00\x00\x01Bud1", "Snapshot/Manifest.db": b"half a database", "desktop.ini": b"[x]\r\n",
-              "Manifest.mbdx": b"mbdx\x02\x00"}
+    extras = {
+        ".DS_Store": b"\x00\x00\x00\x01Bud1", "Snapshot/Manifest.db": b"half a database", "desktop.ini": b"[x]\r\n",
+        "Manifest.mbdx": b"mbdx\x02\x00",
+    }
     return [
         Case("plists-xml", replace(MODERN, formats=xml), "all property lists in XML"),
         Case("plists-xml-mbdb", replace(OLD, formats=xml), "all property lists in XML, iOS 4 to 9"),

@@ -1,4 +1,4 @@
-"""Checks the good and the faulty backups themselves: that they are what their answers say, and that the runner can fail.
+"""Checks the good and the faulty backups themselves: they are what their answers say, and the runner can fail.
 
 Run by test_support.py.
 """

@@ -121,12 +121,14 @@ def files():
                lambda found: found.update(idnt=[]))
     yield root("member-no-dictionary", "a member of genp is no dictionary, which fails the whole import", DAMAGED,
                lambda found: found["genp"].append("text"))
-    yield root("array", "the file's root is an array", DAMAGED, lambda found: plistlib.dumps([], fmt=plistlib.FMT_BINARY))
+    yield root("array", "the file's root is an array", DAMAGED,
+               lambda found: plistlib.dumps([], fmt=plistlib.FMT_BINARY))
     for base in ("encrypted", "plain", "mbdb"):
         mark = "" if base == "encrypted" else f"-{base}"
         yield content(f"magic-flip{mark}", "the file doesn't start as a property list", DAMAGED,
                       lambda data: flipped(data, 0), base=base)
-        yield content(f"cut{mark}", "half of the file is absent", DAMAGED, lambda data: data[:len(data) // 2], base=base)
+        yield content(f"cut{mark}", "half of the file is absent", DAMAGED, lambda data: data[:len(data) // 2],
+                      base=base)
     yield content("empty", "the file is empty", DAMAGED, lambda data: b"")
     yield content("offset-table", "the offset table begins after the end", DAMAGED,
                   lambda data: data[:-8] + struct.pack(">Q", len(data) + 1))

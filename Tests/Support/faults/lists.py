@@ -47,7 +47,7 @@ def hostile_names():
         says = (path.split("\x00")[0],) if "escape" in name and domain == NOTES[0] else ()
         yield row(name, f"a file's name {wrong}", REFUSED, named(domain, path), *says, of=NOTES, verbs=("verify",))
         if name in ("path-escape", "path-absolute", "path-nul", "domain-escape"):
-            yield record(f"{name}", f"a file's name {wrong}", REFUSED, renamed(domain, path), of=NOTES, verbs=("verify",))
+            yield record(name, f"a file's name {wrong}", REFUSED, renamed(domain, path), of=NOTES, verbs=("verify",))
 
 
 def rows():
@@ -62,7 +62,8 @@ def rows():
               of=NOTES, verbs=("verify",))
     yield row("file-id-upper-case", "a fileID is written in upper case", REFUSED,
               lambda found: found.__setitem__(0, found[0].upper()), of=NOTES, verbs=("verify",))
-    yield row("file-id-escape", "a fileID is a path", REFUSED, identifier("../" + "a" * 37), of=NOTES, verbs=("verify",))
+    yield row("file-id-escape", "a fileID is a path", REFUSED, identifier("../" + "a" * 37), of=NOTES,
+              verbs=("verify",))
     yield row("file-id-short", "a fileID has 39 digits", REFUSED, lambda found: found.__setitem__(0, found[0][:-1]),
               of=NOTES, verbs=("verify",))
     yield row("record-null", "the keychain's record is NULL", DAMAGED, column(4, None))
@@ -220,6 +221,9 @@ def overflowing(part):
     """A string of the last record says that it is longer than the file."""
     pieces = []
 
+    def keep(records):
+        pieces[:] = records[-1].pieces()
+
     def cut(content):
         position = len(content) - sum(len(piece) for _, piece in pieces)
         for found, piece in pieces:
@@ -229,7 +233,7 @@ def overflowing(part):
         raise ValueError(f"a record has no part {part}")
 
     return Fault(f"mbdb-{part}-too-long", f"a record's {part} says 65,534 bytes", both(DAMAGED), ("manifest.mbdb",),
-                 "mbdb", edits={"records": lambda records: pieces.__setitem__(slice(None), records[-1].pieces()), "mbdb": cut})
+                 "mbdb", edits={"records": keep, "mbdb": cut})
 
 
 def streams():
@@ -241,7 +245,8 @@ def streams():
     yield cut_inside("numbers", "numbers", "a record's numbers")
     for part in ("domain", "path", "digest", "key"):
         yield overflowing(part)
-    yield stream("magic-flip", "one bit of Manifest.mbdb's first byte is flipped", DAMAGED, lambda data: flipped(data, 0))
+    yield stream("magic-flip", "one bit of Manifest.mbdb's first byte is flipped", DAMAGED,
+                 lambda data: flipped(data, 0))
     yield stream("version-6", "Manifest.mbdb says version 6", REFUSED, lambda data: b"mbdb\x06\x00" + data[6:])
     yield stream("empty", "Manifest.mbdb is empty", DAMAGED, lambda data: b"")
     yield stream("cut-in-magic", "Manifest.mbdb ends inside its mark", DAMAGED, lambda data: data[:5])

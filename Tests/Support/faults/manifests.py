@@ -6,11 +6,6 @@ import struct
 
 from . import DAMAGED, NOT_FOUND, REFUSED, Fault, flipped
 
-ENTITY = b"""<?xml version="1.0"?>
-<!DOCTYPE plist [<!ENTITY %s>]>
-<plist version="1.0"><dict><key>Version</key><string>&e;</string></dict></plist>
-"""
-
 
 def everywhere(code):
     """What shows itself without a password."""
@@ -39,6 +34,15 @@ def key(change):
     return lambda manifest: manifest.update(ManifestKey=change(manifest["ManifestKey"]))
 
 
+def with_entity(declared, reference=b"&e;"):
+    """The property list in XML, its device's name taken from an entity that it declares."""
+    def change(text):
+        start, end = text.index(b"<!DOCTYPE"), text.index(b"<plist")
+        declaration = b"<!DOCTYPE plist [<!ENTITY " + declared + b">]>\n"
+        return text[:start] + declaration + text[end:].replace(b"old-phone", reference)
+    return as_xml(change)
+
+
 def nested(depth):
     """A binary property list of arrays, each in the one before."""
     objects = [b"\xa1" + struct.pack(">H", index + 1) for index in range(depth)] + [b"\x09"]
@@ -52,13 +56,16 @@ def nested(depth):
 
 def property_lists():
     yield part("absent", "there is no Manifest.plist", REFUSED, lambda data: None)
-    yield part("absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", REFUSED, lambda data: None, base="mbdb")
+    yield part("absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", REFUSED, lambda data: None,
+               base="mbdb")
     yield part("empty", "Manifest.plist is empty", DAMAGED, lambda data: b"")
     yield part("text", "Manifest.plist is a sentence", DAMAGED, lambda data: b"once upon a time")
     yield part("cut", "half of Manifest.plist is absent", DAMAGED, lambda data: data[:len(data) // 2])
     yield part("cut-by-one", "Manifest.plist's last byte is absent", DAMAGED, lambda data: data[:-1])
-    yield part("magic-flip", "one bit of Manifest.plist's first byte is flipped", DAMAGED, lambda data: flipped(data, 0))
-    yield part("array", "Manifest.plist holds an array", DAMAGED, lambda data: plistlib.dumps([], fmt=plistlib.FMT_BINARY))
+    yield part("magic-flip", "one bit of Manifest.plist's first byte is flipped", DAMAGED,
+               lambda data: flipped(data, 0))
+    yield part("array", "Manifest.plist holds an array", DAMAGED,
+               lambda data: plistlib.dumps([], fmt=plistlib.FMT_BINARY))
     yield part("nested", "Manifest.plist nests 10,000 deep", REFUSED, lambda data: nested(10_000))
     yield part("offset-table", "the offset table begins after the end", DAMAGED,
                lambda data: data[:-8] + struct.pack(">Q", len(data) + 1))
@@ -69,21 +76,24 @@ def property_lists():
     yield part("xml-not-utf-8", "Manifest.plist is XML and a string in it is no UTF-8", DAMAGED,
                as_xml(lambda text: text.replace(b"old-phone", b"old\xff\xfephone")))
     yield part("xml-entity", "Manifest.plist is XML and declares an entity", REFUSED,
-               lambda data: ENTITY % b'e "laugh"')
+               with_entity(b'e "old-phone"'))
     yield part("xml-external-entity", "Manifest.plist is XML and declares an entity that is a file", REFUSED,
-               lambda data: ENTITY % b'e SYSTEM "file:///etc/hostname"')
+               with_entity(b'e SYSTEM "file:///etc/hostname"'))
     yield part("xml-parameter-entity", "Manifest.plist is XML and fetches its declarations", REFUSED,
-               lambda data: ENTITY % b'%% p SYSTEM "http://example.invalid/p.dtd"')
+               with_entity(b'% p SYSTEM "http://example.invalid/p.dtd"> %p; <!ENTITY q "q"', b"old-phone"))
 
 
 def values():
-    yield value("no-keybag", "BackupKeyBag is absent", DAMAGED, lambda found: found.pop("BackupKeyBag") and None, "keybag")
-    yield value("keybag-text", "BackupKeyBag is a string", DAMAGED, lambda found: found.update(BackupKeyBag="bag"), "keybag")
+    yield value("no-keybag", "BackupKeyBag is absent", DAMAGED, lambda found: found.pop("BackupKeyBag") and None,
+                "keybag")
+    yield value("keybag-text", "BackupKeyBag is a string", DAMAGED, lambda found: found.update(BackupKeyBag="bag"),
+                "keybag")
     yield value("key-43", "ManifestKey has 43 bytes", DAMAGED, key(lambda data: data[:-1]))
     yield value("key-45", "ManifestKey has 45 bytes", DAMAGED, key(lambda data: data + b"\x00"))
     yield value("key-text", "ManifestKey is a string", DAMAGED, key(lambda data: "key"))
     yield value("key-flip", "one bit of ManifestKey is flipped", DAMAGED, key(lambda data: flipped(data, 20)))
-    yield value("key-class-99", "ManifestKey names class 99", DAMAGED, key(lambda data: struct.pack("<I", 99) + data[4:]))
+    yield value("key-class-99", "ManifestKey names class 99", DAMAGED,
+                key(lambda data: struct.pack("<I", 99) + data[4:]))
     yield value("key-class-4", "ManifestKey names class 4 and is wrapped for 3", DAMAGED,
                 key(lambda data: struct.pack("<I", 4) + data[4:]))
     yield value("says-not-encrypted", "IsEncrypted is false though everything is encrypted", DAMAGED,

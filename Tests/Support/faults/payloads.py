@@ -50,12 +50,13 @@ def payloads():
         mark = "" if base == "encrypted" else f"-{base}"
         yield stored(f"keychain-absent{mark}", "the keychain file is listed and not stored", both(DAMAGED),
                      lambda data: None, base=base, says=("keychain",))
-        yield stored(f"notes-absent{mark}", "an ordinary file is listed and not stored", {"verify": PARTIAL, "plan": OK},
-                     lambda data: None, NOTES, base)
+        yield stored(f"notes-absent{mark}", "an ordinary file is listed and not stored",
+                     {"verify": PARTIAL, "plan": OK}, lambda data: None, NOTES, base)
         yield stored(f"notes-flip{mark}", "one bit of an ordinary file's first block is flipped", {"verify": DAMAGED},
                      lambda data: flipped(data, 3), NOTES, base)
     yield stored("keychain-empty", "the keychain file is stored with no byte", both(DAMAGED), lambda data: b"")
-    yield stored("keychain-cut-by-one", "the keychain file's last byte is absent", both(DAMAGED), lambda data: data[:-1])
+    yield stored("keychain-cut-by-one", "the keychain file's last byte is absent", both(DAMAGED),
+                 lambda data: data[:-1])
     yield stored("keychain-cut-by-block", "the keychain file's last block is absent", both(DAMAGED),
                  lambda data: data[:-16])
     yield stored("keychain-block-more", "the keychain file has a block more", both(DAMAGED),
@@ -136,8 +137,8 @@ def containers():
         mark = "" if suffix == "tar" else "-zip"
         yield entries(f"path-escape{mark}", f"a {suffix} entry's name climbs out", REFUSED,
                       with_entry("../../.ssh/authorized_keys"), "../../.ssh/authorized_keys", suffix=suffix)
-        yield entries(f"path-absolute{mark}", f"a {suffix} entry's name is absolute", REFUSED, with_entry("/etc/passwd"),
-                      "/etc/passwd", suffix=suffix)
+        yield entries(f"path-absolute{mark}", f"a {suffix} entry's name is absolute", REFUSED,
+                      with_entry("/etc/passwd"), "/etc/passwd", suffix=suffix)
     yield entries("symlink", "a tar entry is a symbolic link to outside", REFUSED,
                   lambda found: found + [(in_folder(found, "ab"), member(tarfile.SYMTYPE, "/etc"))])
     yield entries("behind-symlink", "a tar entry lies behind a symbolic link of the same tar", REFUSED, behind_link)

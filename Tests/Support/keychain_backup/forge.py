@@ -124,7 +124,8 @@ class Forge:
         is_bound = key_class in recipe.device_classes
         inner = crypto.cbc_encrypt(self.device_key, self.keys[key_class]) if is_bound else self.keys[key_class]
         is_curve = key_class in recipe.curve_classes
-        group = [[b"UUID", self.random.bytes(16)], [b"CLAS", number(key_class)], [b"WRAP", number(3 if is_bound else 2)]]
+        group = [
+            [b"UUID", self.random.bytes(16)], [b"CLAS", number(key_class)], [b"WRAP", number(3 if is_bound else 2)]]
         if recipe.has_key_types:
             group.append([b"KTYP", number(1 if is_curve else 0)])
         group.append([b"WPKY", crypto.wrap(passcode_key, inner)])

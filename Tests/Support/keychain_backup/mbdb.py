@@ -1,4 +1,4 @@
-"""Manifest.mbdb, the list of files of backups made by iOS 4 to 9: records one after the other, all numbers big-endian."""
+"""Manifest.mbdb, the list of files in backups of iOS 4 to 9: record after record, all numbers big-endian."""
 
 import struct
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a backup is to be like: its layout, keybag, items and files. Each field is a way in which real backups differ."""
+"""What a backup is to be like: layout, keybag, items and files. Each field is a way in which real backups differ."""
 
 import plistlib
 from dataclasses import dataclass, field
