@@ -86,11 +86,11 @@ class Browser:
         self.chromium, self.report = chromium, report
 
     @contextlib.contextmanager
-    def looking_at(self, path, *, width=LAPTOP, dark=False, media="screen", scale=1, opened=False):
+    def looking_at(self, path, *, width=LAPTOP, dark=False, media="screen", scale=1, opened=False, scripts=False):
         form = f"{path.name} at {width} px, {'dark' if dark else 'light'}, {media}"
         context = self.chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light",
-            device_scale_factor=scale, java_script_enabled=False)
+            device_scale_factor=scale, java_script_enabled=scripts)
         page = context.new_page()
         page.emulate_media(media=media, color_scheme="dark" if dark else "light")
         heard, asked = [], []
@@ -117,6 +117,7 @@ def check_forms(browser, path, report):
                 report.check(found["scrollWidth"] <= width, f"{form}: scrolls sideways, {found['scrollWidth']} px wide")
                 report.check(not found["outside"], f"{form}: stands outside the window: {found['outside']}")
                 report.check(not found["faint"], f"{form}: contrast below AA: {found['faint']}")
+                report.check(found["foreign"] + found["handlers"] == [], f"{form}: {found['foreign'] + found['handlers']}")
                 report.check(found["texts"] > 20, f"{form}: {found['texts']} texts were looked at")
     for dark in (False, True):
         with browser.looking_at(path, media="print", dark=dark) as page:
@@ -140,7 +141,8 @@ def check_filters(browser, path, report):
 
 def check_hostile(browser, path, report):
     """Names that are markup, escapes and text direction stay text."""
-    with browser.looking_at(path, opened=True) as page:
+    # Here alone scripts are switched on: there is none to run.
+    with browser.looking_at(path, opened=True, scripts=True) as page:
         found = page.evaluate(IN_PAGE)
         report.check(page.title() == "Moving hostile.backup to new-phone", f"the title is {page.title()!r}")
         report.check(found["foreign"] == [], f"elements that no report has: {found['foreign']}")
