@@ -21,7 +21,8 @@ struct ErrorTextTests {
     let expected: [(BackupArchiveError.Code, ErrorCategory)] = [
       (.notFound, .notFound), (.notABackup, .refused), (.unsupported, .refused), (.hostile, .refused),
       (.overLimit, .refused), (.truncated, .damaged), (.damaged, .damaged), (.unfinished, .damaged),
-      (.payloadMissing, .damaged), (.noKeychain, .refused), (.keyUnavailable, .wrongPassword),
+      (.payloadMissing, .damaged), (.noKeychain, .refused), (.notStreamable, .refused),
+      (.keyUnavailable, .wrongPassword),
       (.unreadable, .failed), (.unwritable, .failed), (.noSpace, .failed), (.noTemporarySpace, .failed),
       (.occupied, .usage),
     ]
