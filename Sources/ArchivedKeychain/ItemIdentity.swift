@@ -19,9 +19,6 @@ public struct ItemIdentity: Sendable, Hashable {
     self.accessGroup = accessGroup
   }
 
-  /// Whether nothing is known of it but its kind and perhaps its access group.
-  public var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
-
   public init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind

@@ -55,7 +55,8 @@ struct CommonOptions: ParsableArguments {
   func check(formats: [OutputFormat] = OutputFormat.allCases) throws(CommandFailure) {
     if let format, !formats.contains(format) {
       let known = Amounts.list(formats.map(\.rawValue), conjunction: "or")
-      throw .usage("the result is not made as \(format.rawValue)", why: "it is \(known)",
+      throw .usage(
+        "the result is not made as \(format.rawValue)", why: "it is \(known)",
         try: "--format \(formats.first?.rawValue ?? "text")")
     }
     if json, let format, format != .json {
