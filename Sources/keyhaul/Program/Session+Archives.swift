@@ -153,9 +153,9 @@ extension Session {
     let folder: String
     private let held: DeviceKey
 
-    init(_ device: VirtualDevice, key: consuming DeviceKey) {
-      name = device.name.text
-      folder = device.folder
+    init(name: String, folder: String, key: consuming DeviceKey) {
+      self.name = name
+      self.folder = folder
       held = key
     }
 
@@ -175,7 +175,7 @@ extension Session {
         let session = try? device.openSession(.reading, verb: "keyhaul")
       else { continue }
       defer { session.end() }
-      if let key = try? session.deviceKey() { return Maker(device, key: key) }
+      if let key = try? session.deviceKey() { return Maker(name: device.name.text, folder: device.folder, key: key) }
     }
     return nil
   }

@@ -11,7 +11,10 @@ enum ExpectationFile {
   static func read(_ path: String) throws(CommandFailure) -> [PlanExpectation] {
     let bytes = try InputFile.read(path, atMost: largestByteCount, what: "the expectations")
     do {
-      return try JSONDecoder().decode(PlanExpectations.self, from: Data(bytes)).expectations
+      let data = Data(bytes)
+      // The decoder tells a mistake in the list from one in the text; this tells what is no JSON at all.
+      _ = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)
+      return try JSONDecoder().decode(PlanExpectations.self, from: data).expectations
     } catch {
       throw CommandFailure(
         .refused, "\(path) is no list of expectations", why: reason(error),
@@ -28,9 +31,7 @@ enum ExpectationFile {
       return "expectation \(index + 1): "
     }
     switch error {
-    case .dataCorrupted(let context):
-      return context.codingPath.isEmpty && context.underlyingError != nil
-        ? "it is not JSON" : place(context.codingPath) + context.debugDescription
+    case .dataCorrupted(let context): return place(context.codingPath) + context.debugDescription
     case .keyNotFound(let key, let context): return place(context.codingPath) + "it has no \(key.stringValue)"
     case .typeMismatch(_, let context), .valueNotFound(_, let context):
       let name = context.codingPath.last { $0.intValue == nil }?.stringValue ?? "the document"

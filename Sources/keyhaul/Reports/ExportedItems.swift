@@ -45,14 +45,15 @@ struct ExportedItems {
     sourceKind = "device"
     var query = selection.query
     query.wantsSecret = wantsSecrets
-    let indexes = try held.keychain.itemIndexes()
+    try selection.check(on: held)
+    let rows: [ItemRow]
     do throws(VirtualDeviceError) {
-      try selection.check(on: held)
-      let rows = ItemRow.all(of: try held.find(query, as: selection.app))
-      entries = rows.map { ItemDocument.Entry($0, index: indexes[$0.summary.reference]) }
+      rows = ItemRow.all(of: try held.find(query, as: selection.app))
     } catch {
       throw ItemFailure.finding(error, on: held)
     }
+    let indexes = try held.keychain.places(of: Set(rows.map(\.summary.reference)))
+    entries = rows.map { ItemDocument.Entry($0, index: indexes[$0.summary.reference]) }
     guarded = Self.readable(entries).filter(\.asksForOwner)
     made = Self.export(entries, form)
   }

@@ -1,3 +1,4 @@
+import KeychainFormats
 import Migration
 
 /// The apps in which a person has something to do after the move, those with the most losses first.

@@ -1,3 +1,4 @@
+import KeychainFormats
 import ArchivedKeychain
 import Foundation
 import Migration

@@ -11,7 +11,7 @@ struct Why: RunnableVerb {
     usage: "keyhaul why ARCHIVE|DEVICE [attributes] [--to DEVICE]",
     examples: [
       "keyhaul why family.backup --service chat.example --to new-phone",
-      "keyhaul why old-phone --account \"push token\"",
+      "keyhaul why old-phone --account anna",
     ],
     flags: [
       ("--account, --service, --server", "what the item is for; * stands for any text"),
