@@ -106,11 +106,11 @@ public final class KeychainStore: Sendable {
       try queue.unsafeRead { database in
         try checkOpen()
         var value: Value?
-        try database.readOnly {
-          try database.inTransaction(.deferred) {
-            value = try body(KeychainTransaction(database: database))
-            return .commit
-          }
+        // Taken back instead of GRDB's own reading, which sets a flag of SQLite that every prepared statement is compiled
+        // anew after.
+        try database.inTransaction(.deferred) {
+          value = try body(KeychainTransaction(database: database))
+          return .rollback
         }
         guard let value else { throw KeychainStoreError(.io, "the transaction did not begin") }
         return value
