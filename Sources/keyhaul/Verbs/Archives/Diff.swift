@@ -105,7 +105,7 @@ struct Diff: RunnableVerb {
       return DeviceSide(
         side: ComparisonSide(
           kind: .device, name: held.name, deviceName: held.name, items: items, leftOut: leftOut, keybagDamage: nil),
-        hardware: Session.Maker(name: held.name, folder: held.folder, key: try held.deviceKey()))
+        hardware: Session.Maker(name: held.name, folder: held.device.folder, key: try held.deviceKey()))
     }
   }
 

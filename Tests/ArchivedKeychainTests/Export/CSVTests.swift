@@ -1,6 +1,6 @@
 import Testing
 
-@testable import keyhaul
+@testable import ArchivedKeychain
 
 @Suite("Comma-separated values")
 struct CSVTests {
