@@ -53,7 +53,7 @@ struct SnapshotTests {
     try world.backUp("stranger", to: "stranger.tar")
     try world.succeed("device delete stranger --confirm stranger -q")
     try world.succeed("device create pocket --from new-phone -q")
-    try world.succeed("device lock pocket -q")
+    try world.succeed("device restart pocket -q")
     try world.write(
       Array(
         """

@@ -37,10 +37,12 @@ public enum MigrationPlanner {
     }
     for step in target.reimportingPreserved(tombstonesToo: surroundings.targetSyncs) {
       imports.append(step.planned)
-      for loser in step.superseded {
-        verdicts[loser] = Verdict(
-          outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
-      }
+      // Where the system has deleted the item, nothing of it is there afterwards.
+      let verdict =
+        step.planned.incoming.item.isTombstone
+        ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it is newer")
+        : Verdict(outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
+      for loser in step.superseded { verdicts[loser] = verdict }
     }
 
     let decisions = items.compactMap { item in
