@@ -7,6 +7,7 @@ import Foundation
 struct Benchmarks {
   static func main() throws {
     let arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.first == KeychainBenchmark.fillWord { return try KeychainBenchmark.fill(arguments) }
     let groups = groups(program: arguments.first ?? "")
     let names = groups.map(\.name)
     guard !arguments.isEmpty, arguments.dropFirst().allSatisfy(names.contains) else {
