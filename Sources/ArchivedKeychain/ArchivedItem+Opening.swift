@@ -54,6 +54,7 @@ extension ArchivedItem {
       blob = try ItemBlob(parsing: bytes)
     } catch {
       let version = error.code == .unsupportedVersion ? ItemBlob.versionNumber(of: bytes) : nil
+      if version == 0 { return try openLegacy(bytes, of: entry, index: index, place: place, with: keys) }
       let failure = version.map(Failure.unsupportedVersion) ?? .malformed(error.reason)
       return ArchivedItem(
         index: index, kind: entry.kind, protection: nil, persistentReference: reference, blob: place, classKey: nil,
@@ -68,6 +69,31 @@ extension ArchivedItem {
     return ArchivedItem(
       index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
       persistentReference: reference, blob: place, classKey: keys.availability(of: blob.keyClass), opening: opening)
+  }
+
+  private static func openLegacy(
+    _ bytes: [UInt8], of entry: KeychainBackupFile.Entry, index: Int, place: BlobPlace?, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> ArchivedItem {
+    let blob: LegacyItemBlob
+    do throws(FormatError) {
+      blob = try LegacyItemBlob(parsing: bytes)
+    } catch {
+      return ArchivedItem(
+        index: index, kind: entry.kind, protection: nil, persistentReference: entry.persistentReference, blob: place,
+        classKey: nil, opening: .failed(.malformed(error.reason)), isSecretOnly: true)
+    }
+    let opening: Opening
+    do throws(ItemSealError) {
+      var item = KeychainItem(kind: entry.kind, attributes: [:])
+      item.secret = try keys.openSecret(of: blob)
+      opening = .opened(item)
+    } catch {
+      opening = .failed(try Failure(error, keyClass: blob.keyClass))
+    }
+    return ArchivedItem(
+      index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
+      persistentReference: entry.persistentReference, blob: place, classKey: keys.availability(of: blob.keyClass),
+      opening: opening, isSecretOnly: true)
   }
 }
 

@@ -19,6 +19,13 @@ public struct ItemIdentity: Sendable, Hashable {
     self.accessGroup = accessGroup
   }
 
+  /// An item under a name that is not its own, for reports that are shown to others.
+  public init(_ kind: ItemKind, called label: String) {
+    isSealed = false
+    self.kind = kind
+    self.label = label
+  }
+
   public init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind

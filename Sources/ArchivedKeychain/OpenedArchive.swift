@@ -116,7 +116,7 @@ public struct OpenedArchive: Sendable {
   ) throws(ArchivedKeychainError) -> Keybag.FittingKey {
     do throws(DataProtectionError) {
       guard archive.isEncrypted else {
-        return try archive.keybag.fittingKey(password: .empty, acceptingAtMost: limit, progress: progress)
+        return try keyWithoutPassword(of: archive.keybag, acceptingAtMost: limit, progress: progress)
       }
       switch password {
       case .some(let password):
@@ -126,6 +126,19 @@ public struct OpenedArchive: Sendable {
       }
     } catch {
       throw ArchivedKeychainError(error)
+    }
+  }
+
+  /// - Throws: `.damagedKeybag` where the keybag has a password after all: nobody was asked for one that could be wrong.
+  private static func keyWithoutPassword(
+    of keybag: Keybag, acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Keybag.FittingKey {
+    do throws(DataProtectionError) {
+      return try keybag.fittingKey(password: .empty, acceptingAtMost: limit, progress: progress)
+    } catch {
+      guard error.code == .wrongPassword else { throw error }
+      throw DataProtectionError(
+        .damagedKeybag, "the manifest says that the backup has no password, and no class key unwraps without one")
     }
   }
 

@@ -113,7 +113,12 @@ extension BackupArchiveError {
     let code: Code =
       switch error.category {
       case .wrongPassword: .keyUnavailable
-      case .refused: (error as? FormatError)?.code == .overLimit ? .overLimit : .unsupported
+      case .refused:
+        switch (error as? FormatError)?.code {
+        case .overLimit: .overLimit
+        case .forbidden: .hostile
+        default: .unsupported
+        }
       case .damaged: .damaged
       default: .unreadable
       }

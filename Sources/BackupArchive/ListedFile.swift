@@ -67,21 +67,26 @@ public struct ListedFile: Sendable, Hashable {
     domain: some Collection<UInt8>, path: some Collection<UInt8>
   ) -> Bool {
     let slash = UInt8(ascii: "/")
-    guard path.first != slash, !domain.contains(where: { $0 == slash || $0 == 0 }) else { return false }
+    guard !domain.contains(where: { $0 == slash || $0 == 0 }) else { return false }
+    // The folder of the domain itself.
+    guard !path.isEmpty else { return true }
     var (length, dots) = (0, 0)
     for byte in path {
       switch byte {
       case 0: return false
       case slash:
-        if length == 2, dots == 2 { return false }
+        if isNoName(length: length, dots: dots) { return false }
         (length, dots) = (0, 0)
       default:
         length += 1
         if byte == UInt8(ascii: ".") { dots += 1 }
       }
     }
-    return !(length == 2 && dots == 2)
+    return !isNoName(length: length, dots: dots)
   }
+
+  /// Whether a part of a path is empty, `.` or `..`.
+  private static func isNoName(length: Int, dots: Int) -> Bool { length == dots && length <= 2 }
 }
 
 extension ListedFile {

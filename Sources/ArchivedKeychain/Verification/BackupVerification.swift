@@ -1,3 +1,4 @@
+import BackupArchive
 /// What checking a backup found out: every check that was made, every fault with its place, and what it comes to.
 public struct BackupVerification: Sendable, Equatable {
   /// In the order in which they were made. What could not be checked stands in `unchecked` instead.
@@ -20,6 +21,10 @@ public struct BackupVerification: Sendable, Equatable {
   public static let mostFaults = 1_000
 
   init(isQuick: Bool) { self.isQuick = isQuick }
+
+  /// Whether something was found that no device writes, such as a path that leads out of its folder, a link in a file's
+  /// place, or a list of files in which something runs: then the whole is not to be trusted.
+  public internal(set) var isHostile = false
 
   public enum CheckID: String, Sendable, CaseIterable {
     /// The property lists that every backup has.
@@ -136,6 +141,12 @@ extension BackupVerification {
     faultCount[fault.check] = count + 1
     if fault.check == .files, fault.kind == .payloadMissing { missingCount += 1 }
     if count < Self.mostFaults { faults.append(fault) }
+  }
+
+  /// A fault that reading gave as an error.
+  mutating func add(_ fault: Fault, because error: BackupArchiveError) {
+    if error.category == .refused { isHostile = true }
+    add(fault)
   }
 
   mutating func conclude(_ id: CheckID, _ detail: String) {

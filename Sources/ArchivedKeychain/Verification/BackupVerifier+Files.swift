@@ -42,7 +42,7 @@ extension BackupVerifier {
         isCancelled = !progress(tally.readByteCount, stored.byteCount)
       }
     } catch {
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason))
+      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
     }
     if isCancelled {
       throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was told to stop before the last file"))
@@ -149,7 +149,8 @@ extension BackupVerifier {
     default: kind = .recordMalformed
     }
     findings.add(
-      .init(.files, kind, file: name, kind == .payloadMissing ? "it is listed and not stored" : error.reason))
+      .init(.files, kind, file: name, kind == .payloadMissing ? "it is listed and not stored" : error.reason),
+      because: error)
   }
 
   private func detail(of tally: Tally, withoutKeys: Bool) -> String {
@@ -190,7 +191,7 @@ extension BackupVerifier {
         findings.add(.init(.files, .payloadMissing, file: identifier, "it is listed and not stored"))
       }
     } catch {
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason))
+      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
     }
     if findings.missingCount > 0 {
       findings.conclude(.files, "\(Amounts.count(findings.missingCount, "listed file")) not stored")

@@ -24,7 +24,7 @@ extension BackupVerifier {
         return nil
       }
       let kind: BackupVerification.Fault.Kind = error.code == .payloadMissing ? .payloadMissing : .keychainDamaged
-      findings.add(.init(.keychain, kind, file: Self.keychainName, error.reason))
+      findings.add(.init(.keychain, kind, file: Self.keychainName, error.reason), because: error)
       findings.conclude(.keychain, error.reason)
       return nil
     }

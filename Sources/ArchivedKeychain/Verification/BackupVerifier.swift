@@ -37,7 +37,7 @@ struct BackupVerifier {
     do throws(BackupArchiveError) {
       return try archive.fileList(with: keys)
     } catch {
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason))
+      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
       return nil
     }
   }
@@ -63,14 +63,15 @@ struct BackupVerifier {
       try list.check()
       let listing = try list.listing()
       if listing.unreadableRowCount > 0 {
+        findings.isHostile = true
         findings.add(
           .init(
             .database, .recordMalformed, file: archive.layout.listName,
-            "\(Amounts.count(listing.unreadableRowCount, "row")) whose identifier is not the hash of domain and path"))
+            "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leads out of its domain, or whose identifier is not the hash of both"))
       }
       findings.conclude(.database, archive.layout.checkName)
     } catch {
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason))
+      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
       findings.conclude(.database, "\(archive.layout.listName) cannot be read")
     }
   }
@@ -104,7 +105,7 @@ struct BackupVerifier {
     do throws(BackupArchiveError) {
       return try archive.fileList()
     } catch {
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason))
+      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
       return nil
     }
   }

@@ -28,6 +28,12 @@ struct XMLScanner {
       : FormatError(.xmlPlist, .malformed, reason, offset: offset)
   }
 
+  func forbidden(_ reason: String) -> FormatError {
+    isAtEnd
+      ? FormatError(.xmlPlist, .truncated, "it ends inside of an element", offset: offset)
+      : FormatError(.xmlPlist, .forbidden, reason, offset: offset)
+  }
+
   // MARK: Before and between the elements
 
   /// A byte-order mark, the declaration and a document type that declares nothing.
@@ -38,7 +44,7 @@ struct XMLScanner {
     while let byte = next() {
       switch byte {
       case UInt8(ascii: ">"): return try skipMiscellany()
-      case UInt8(ascii: "["): throw malformed("a document type with declarations of its own")
+      case UInt8(ascii: "["): throw forbidden("a document type with declarations of its own")
       case UInt8(ascii: "\""), UInt8(ascii: "'"):
         while let inner = next(), inner != byte {}
       default: continue
@@ -149,7 +155,9 @@ struct XMLScanner {
           nil
         }
       }
-    guard let scalar, scalar != "\0" else { throw malformed("an entity that is not XML's own") }
+    guard let scalar, scalar != "\0" else {
+      throw name.hasPrefix("#") ? malformed("a character that does not exist") : forbidden("an entity that is not XML's own")
+    }
     offset = end + 1
     return scalar
   }

@@ -96,10 +96,9 @@ extension MigrationPlan {
   /// Kinds, classes, outcomes, reasons and counts stay.
   public var redacted: MigrationPlan {
     func name(_ prefix: String, _ number: Int, _ identity: ItemIdentity) -> ItemIdentity {
-      var redacted = ItemIdentity(sealed: identity.kind)
       let digits = String(number)
-      redacted.label = prefix + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-      return redacted
+      return ItemIdentity(
+        identity.kind, called: prefix + String(repeating: "0", count: max(0, 4 - digits.count)) + digits)
     }
     return showing(
       decisions.map { decision in

@@ -79,6 +79,10 @@ public enum MigrationPlanner {
         reason.isDamage ? .unreadable(reason) : .staysBehind(reason),
         detail: detail(of: failure, archived, isSameDevice: isSameDevice))
     case .opened(let item):
+      guard !archived.isSecretOnly else {
+        return .refused(
+          .unreadable(.unsupportedVersion), detail: joined("version 0, a secret without a name", place(of: archived)))
+      }
       if let reason = RestoreRules.reasonToLeaveOut(item, surroundings) {
         return .refused(.staysBehind(reason), detail: nil)
       }

@@ -17,6 +17,7 @@ struct VerificationReport {
 
   /// How the verb ends: missing payloads alone leave the rest safe.
   var status: CommandStatus {
+    if verification.isHostile { return .refused }
     if verification.isWhole { return .ok }
     return verification.isMerelyIncomplete ? .partial : .damaged
   }
@@ -87,6 +88,9 @@ struct VerificationReport {
   private var conclusion: String {
     switch verification.verdict {
     case .damaged:
+      if verification.isHostile {
+        return "\(name) holds what no device writes: \(loss). Don't trust it; nothing was written."
+      }
       return verification.isMerelyIncomplete
         ? "\(name) is not whole: \(loss); the rest is right." : "\(name) is damaged: \(loss)."
     case .foreign:
@@ -144,6 +148,7 @@ struct VerificationReport {
         ]
       } ?? .null,
       "verdict": .string(verification.verdict.rawValue), "whole": .boolean(verification.isWhole),
+      "hostile": .boolean(verification.isHostile),
     ]
   }
 

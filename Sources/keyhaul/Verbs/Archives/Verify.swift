@@ -38,8 +38,15 @@ struct Verify: RunnableVerb {
     }
     let name = HostileText.shown(report.name)
     for note in report.verification.notes { session.detail("\(name): \(HostileText.shown(note))") }
-    guard report.status == .damaged, session.isJSON else { return report.status }
-    throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.loss, try: "use another copy")
+    guard session.isJSON else { return report.status }
+    switch report.status {
+    case .damaged:
+      throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.loss, try: "use another copy")
+    case .refused:
+      throw CommandFailure(
+        .refused, "\(report.name) holds what no device writes", why: report.loss, try: "don't trust this file")
+    default: return report.status
+    }
   }
 
   private func report(in session: Session) throws(CommandFailure) -> VerificationReport {

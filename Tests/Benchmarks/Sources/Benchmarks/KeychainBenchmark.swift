@@ -29,7 +29,7 @@ enum KeychainBenchmark {
 
   static func finding() throws -> [Figure] {
     let home = try TemporaryDeviceHome()
-    let device = try filled("finding", with: storedCount, in: home)
+    let device = try filled("finding", with: storedCount, in: home.home)
     let session = try device.openSession(.reading, verb: "benchmark")
     defer { session.end() }
     var times: [Double] = []
@@ -53,8 +53,10 @@ enum KeychainBenchmark {
   /// index finds, and by a pattern, for which every item is opened.
   static func memory(program: String) throws -> [Figure] {
     let home = try TemporaryDeviceHome()
-    _ = try filled("few", with: fewCount, in: home)
-    _ = try filled("many", with: storedCount, in: home)
+    // By processes of their own: the memory that this one has counts in the peak of the programs it starts.
+    for (name, count) in [("few", fewCount), ("many", storedCount)] {
+      _ = try Run(CommandLine.arguments[0], [fillWord, home.home.path, name, String(count)])
+    }
     func peak(_ device: String, _ arguments: [String]) throws -> Double {
       let fixed = ["item", "find", device, "--home", home.home.path, "--no-input"]
       return try (0..<3).map { _ in try Run(program, fixed + arguments).peakMemory }.median
@@ -76,15 +78,22 @@ enum KeychainBenchmark {
     }
   }
 
+  static let fillWord = "fill"
+
+  /// `fill HOME NAME COUNT`: what this program starts itself with to make a device.
+  static func fill(_ arguments: [String]) throws {
+    guard arguments.count == 4, let count = Int(arguments[3]) else { exit(64) }
+    _ = try filled(arguments[2], with: count, in: DeviceHome(path: arguments[1]))
+  }
+
   /// A device with so many items, no two alike.
   private static func filled(
-    _ name: String, with count: Int, in home: TemporaryDeviceHome
+    _ name: String, with count: Int, in home: DeviceHome
   ) throws -> VirtualDevice {
-    let device = try home.home.create(DeviceName(name), passcode: Secret(utf8: "1234"))
+    let device = try home.create(DeviceName(name), passcode: Secret(utf8: "1234"))
     let random = SystemRandomSource()
     let session = try device.openSession(.writing, verb: "benchmark")
     defer { session.end() }
-    // In portions: what fills this process's memory would count in that of the programs it starts.
     for start in stride(from: 0, to: count, by: fewCount) {
       let items = (start..<min(start + fewCount, count)).map(item)
       try session.changeItems { (store, keys) throws(KeychainStoreError) in
