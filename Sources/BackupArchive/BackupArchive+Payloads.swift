@@ -135,7 +135,8 @@ extension BackupArchive {
     switch source {
     case .folder(let handle, let source): return try source.readPayload(path, in: handle.descriptor, portion: body)
     case .container(let container): return try container.readPayload(path, portion: body)
-    case .stream: throw BackupArchiveError(.notStreamable, "a backup that comes as a stream can be read once, and it was")
+    case .stream:
+      throw BackupArchiveError(.notStreamable, "a backup that comes as a stream can be read once, and it was")
     }
   }
 

@@ -1,4 +1,6 @@
 import BackupArchive
+import KeychainFormats
+
 /// What checking a backup found out: every check that was made, every fault with its place, and what it comes to.
 public struct BackupVerification: Sendable, Equatable {
   /// In the order in which they were made. What could not be checked stands in `unchecked` instead.

@@ -67,7 +67,8 @@ struct BackupVerifier {
         findings.add(
           .init(
             .database, .recordMalformed, file: archive.layout.listName,
-            "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leads out of its domain, or whose identifier is not the hash of both"))
+            "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leads out of its domain, or whose identifier is not the hash of both"
+          ))
       }
       findings.conclude(.database, archive.layout.checkName)
     } catch {

@@ -156,7 +156,8 @@ struct XMLScanner {
         }
       }
     guard let scalar, scalar != "\0" else {
-      throw name.hasPrefix("#") ? malformed("a character that does not exist") : forbidden("an entity that is not XML's own")
+      if name.hasPrefix("#") { throw malformed("a character that does not exist") }
+      throw forbidden("an entity that is not XML's own")
     }
     offset = end + 1
     return scalar

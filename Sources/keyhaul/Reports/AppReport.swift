@@ -1,5 +1,5 @@
-import KeychainFormats
 import ArchivedKeychain
+import KeychainFormats
 import Migration
 
 /// `plan --by-app` (format `migration-by-app/1`): the plan's items by the app they belong to.

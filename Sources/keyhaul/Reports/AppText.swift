@@ -1,5 +1,5 @@
-import KeychainFormats
 import ArchivedKeychain
+import KeychainFormats
 import Migration
 
 /// How an app is named in a report.

@@ -114,7 +114,8 @@ struct Export: RunnableVerb {
     }
     let opened = try session.unlock(named, password, opening: opening)
     guard named.archive.hasKeychain else {
-      throw CommandFailure(archive: BackupArchiveError(.noKeychain, "no keychain file is stored in it"), name: named.name)
+      throw CommandFailure(
+        archive: BackupArchiveError(.noKeychain, "no keychain file is stored in it"), name: named.name)
     }
     if let damage = opened.keybagDamage {
       session.warn("\(named.name)'s keybag is damaged", why: damage, try: "another copy")

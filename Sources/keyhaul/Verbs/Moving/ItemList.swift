@@ -1,6 +1,6 @@
-import KeychainFormats
 import ArchivedKeychain
 import Foundation
+import KeychainFormats
 import Migration
 
 /// The items that a restore is to bring, as `--only` names them: `{"indexes": [0, 3]}`, by their places in the archive.

@@ -7,13 +7,10 @@ import Foundation
 struct Benchmarks {
   static func main() throws {
     let arguments = Array(CommandLine.arguments.dropFirst())
-<<<<<<< HEAD
     if arguments.first == ManyItemsBenchmark.argument {
       return try ManyItemsBenchmark.run(Array(arguments.dropFirst()))
     }
-=======
     if arguments.first == KeychainBenchmark.fillWord { return try KeychainBenchmark.fill(arguments) }
->>>>>>> finish
     let groups = groups(program: arguments.first ?? "")
     let names = groups.map(\.name)
     guard !arguments.isEmpty, arguments.dropFirst().allSatisfy(names.contains) else {
