@@ -249,7 +249,7 @@ def check_parent(bench):
         return
     names = write_parent(bench.folder / "devices")
     result = bench.run("inspect", bench.folder / "devices")
-    bench.that(result.code != 0, "inspect of several devices: ends with 0")
+    bench.ends(result, 0, "inspect of several devices")
     for name in names:
         bench.that(name in result.said, f"inspect of several devices: doesn't name {name}  ({result.last_words})")
         bench.ends(bench.run("inspect", bench.folder / "devices" / name), 0, f"inspect of {name}")
@@ -270,6 +270,13 @@ def check_fault(bench, fault):
             "plan": ["plan", path, "--to", "new-phone", *password],
         }[verb]
         bench.ends(bench.run(*arguments), code, verb, fault.says if verb == "verify" else ())
+
+
+# What the program is known not to find. Each has to be missed still: one that is found leaves this list.
+KNOWN = {
+    "packed-gz-checksum": "libarchive 3.6 does not hold a gzip's content against its checksum",
+    "packed-gz-flip": "libarchive 3.6 does not hold a gzip's content against its checksum",
+}
 
 
 def tasks(only):
@@ -319,7 +326,13 @@ def main():
                 (kind, name, what, _), bench = done.result()
                 passed += bench.passed
                 counts[kind] += 1
-                if bench.misses:
+                if name in KNOWN:
+                    if bench.misses:
+                        print(f"known {kind} {name}: {KNOWN[name]}")
+                    else:
+                        missed.append(name)
+                        print(f"FAIL  {kind} {name}: it is found now and has to leave the list of what is not")
+                elif bench.misses:
                     missed.append(name)
                     print(f"FAIL  {kind} {name}: {what}")
                     print("\n".join(f"        {miss}" for miss in bench.misses), flush=True)

@@ -147,7 +147,10 @@ extension BackupVerification {
 
   /// A fault that reading gave as an error.
   mutating func add(_ fault: Fault, because error: BackupArchiveError) {
-    if error.category == .refused { isHostile = true }
+    switch error.code {
+    case .hostile, .overLimit, .unsupported: isHostile = true
+    default: break
+    }
     add(fault)
   }
 

@@ -82,6 +82,7 @@ extension Keybag {
 
   /// What the header says about the derivation. Two rounds where both `DPIC` and `DPSL` are present.
   public func derivationParameters() throws(DataProtectionError) -> PasswordDerivation.Parameters {
+    if let fault = derivationFault { throw DataProtectionError(.damagedKeybag, fault) }
     guard let salt else { throw DataProtectionError(.missingField, "it has no SALT") }
     guard let iterations else { throw DataProtectionError(.missingField, "it has no ITER") }
     return PasswordDerivation.Parameters(
@@ -102,7 +103,9 @@ extension Keybag {
       let opened = try record.open(passcodeKey: passcodeKey, deviceKey: deviceKey)
       if opened.triedPassword { triedCount += 1 }
       if opened.unwrapped { unwrappedCount += 1 }
-      if entries[keyClass] == nil {
+      if record.isAmbiguous {
+        entries[keyClass] = ClassKeys.Entry(unusable: "its wrapped key stands twice with two values")
+      } else if entries[keyClass] == nil {
         entries[keyClass] = opened.entry
       } else {
         entries[keyClass] = ClassKeys.Entry(unusable: "it occurs twice")
