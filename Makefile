@@ -10,15 +10,17 @@ endif
 PROGRAM := .build/release/keyhaul
 PYTHON := .venv/bin/python
 
-.PHONY: help deps build demo test lint interop fixtures check-fixtures bench contention clean
+.PHONY: help deps build demo test lint interop schemas screenshots fixtures check-fixtures bench contention clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore, in half a minute"
 	@echo "make build     the release program, $(PROGRAM)"
 	@echo "make test      the tests"
 	@echo "make lint      formatting and house rules"
-	@echo "make interop   other readers of iPhone backups and ours open the same files"
-	@echo "make fixtures  the device descriptions, anew from their recipe"
+	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults"
+	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
+	@echo "make screenshots  the HTML reports, looked at in Chromium, and their pictures in docs/images"
+	@echo "make fixtures  the device descriptions and the list of faults, anew from their recipes"
 	@echo "make bench     the figures of speed and memory"
 	@echo "make contention  eight processes on one device, 1,000 rounds each"
 	@echo "make clean     remove what was built"
@@ -43,17 +45,36 @@ lint: check-fixtures
 interop: build .venv/.installed
 	$(PYTHON) Tests/Support/test_support.py
 	$(PYTHON) Tests/Support/interop.py --keyhaul $(PROGRAM)
+	$(PYTHON) Tests/Support/check_backups.py --keyhaul $(PROGRAM)
+
+schemas: build .venv/.installed
+	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)
+
+# Needs a browser, which is why no other target asks for it.
+screenshots: build .venv/.browser
+	$(PYTHON) Tests/Support/screenshots.py --keyhaul $(PROGRAM) --out docs/images
 
 fixtures: .venv/.installed
 	$(PYTHON) Fixtures/make_fixtures.py
+	$(PYTHON) Tests/Support/backup_faults.py --publish
 
 check-fixtures: .venv/.installed
 	$(PYTHON) Fixtures/make_fixtures.py --check
+	$(PYTHON) Tests/Support/backup_faults.py --publish --check
 
 .venv/.installed: Tests/Support/requirements.txt
 	@.ci/dependencies --python
 	python3 -m venv --clear .venv
 	.venv/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements.txt
+	@touch $@
+
+.venv/.browser: .venv/.installed Tests/Support/requirements-browser.txt
+	@.ci/dependencies --chromium
+	.venv/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements-browser.txt
+	@touch $@
+
+.venv/.bench: .venv/.installed Tests/Support/requirements-bench.txt
+	.venv/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements-bench.txt
 	@touch $@
 
 bench: build
@@ -64,4 +85,4 @@ contention: deps
 
 clean:
 	swift package clean
-	rm -rf .venv Tests/Support/__pycache__ Tests/Support/keychain_backup/__pycache__
+	rm -rf .venv Tests/Support/__pycache__ Tests/Support/*/__pycache__

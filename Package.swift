@@ -53,7 +53,7 @@ let package = Package(
       name: "KeyhaulKit",
       targets: [
         "KeychainFormats", "DataProtection", "KeychainStore", "VirtualDevice", "BackupArchive", "ArchivedKeychain",
-        "Migration",
+        "Migration", "MigrationReports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
@@ -77,17 +77,19 @@ let package = Package(
     part(
       "Migration",
       ["VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+    part("MigrationReports", ["Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats"]),
     keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",
-      exclude: ["README.md", "make_fixtures.py", "device-fixture.schema.json", "secitem-calls.csv"],
+      exclude: ["README.md", "make_fixtures.py", "secitem-calls.csv"],
       sources: ["BundledFixtures.swift"],
       resources: [.embedInCode("devices")], swiftSettings: strict),
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection",
-        "KeychainFormats", "BundledFixtures", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore",
+        "DataProtection", "KeychainFormats", "BundledFixtures",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .target(
@@ -98,19 +100,21 @@ let package = Package(
     tests(of: "KeychainStore", ["DataProtection", "KeychainFormats", grdb]),
     tests(of: "VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
     tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "CSQLite"]),
+    tests(of: "ArchivedKeychain", ["BackupArchive", "DataProtection", "KeychainFormats"]),
     tests(
       of: "Migration",
       [
         "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
-        grdb,
+        "BundledFixtures", grdb,
       ]),
+    tests(of: "MigrationReports", ["Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats"]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "TestSupport", "DataProtection", "KeychainFormats",
+        "keyhaul", "TestSupport", "Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
-      path: "Tests/CommandLineTests", exclude: ["Sessions"],
+      path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],
       swiftSettings: strict),
   ] + keychainServicesTests,
   swiftLanguageModes: [.v6]

@@ -8,6 +8,8 @@ public enum BundledFixtures {
   public static func bytes(named name: String) -> [UInt8]? { fixtures[name]?() }
 
   private static let fixtures: [String: @Sendable () -> [UInt8]] = [
+    "every-rule": { PackageResources.every_rule_json },
+    "every-rule-target": { PackageResources.every_rule_target_json },
     "hostile-names": { PackageResources.hostile_names_json },
     "new-phone": { PackageResources.new_phone_json },
     "old-phone": { PackageResources.old_phone_json },

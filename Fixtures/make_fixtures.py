@@ -253,7 +253,50 @@ def hostile_names():
     return document("hostile-names", "iPhone15,2", "18.1", None, [("home", [HOME])], items)
 
 
-FIXTURES = {"old-phone": old_phone, "new-phone": new_phone, "hostile-names": hostile_names}
+RULES = "ABCDE12345.org.example.rules"
+
+
+def ruled(term, changed="2026-06-01T12:00:00Z", protection="ak", secret="every-rule", **attributes):
+    """A password whose account is the word that reports have for what becomes of it."""
+    attributes.setdefault("agrp", RULES)
+    return generic(
+        protection, text(secret) if secret is not None else None, changed, svce="rule.example", acct=term,
+        labl=f"Rule {term}", **attributes)
+
+
+def every_rule():
+    chip = Identity("every rule chip")
+    passwords = [
+        ruled("device-bound", protection="aku"), ruled("backup-not-encrypted"),
+        ruled("passcode-only", protection="akpu"), ruled("system-bound", agrp="lockdown-identities"),
+        ruled("needs-authentication", access_control=["user-presence"]), ruled("shared-group", ggrp="family"),
+        ruled("app-clip", clip=1), ruled("deleted", secret=None, tomb=1, sync=1), ruled("new"), ruled("replaces"),
+        ruled("keeps-existing"), ruled("identical"),
+    ]
+    return document("every-rule", "iPhone15,2", "18.1", "1357", [("rules", [RULES])], passwords + [
+        internet(
+            "ak", text("every-rule"), "2026-06-01T12:00:00Z", srvr="rule.example", acct="inferred-synchronizable",
+            ptcl="htps", atyp="form", labl="Rule inferred-synchronizable", agrp="com.apple.cfnetwork"),
+        chip.key_item(
+            "aku", "2026-06-01T12:00:00Z", "hardware-key", data(chip.point), agrp=RULES, extr=0, next=1, sens=1,
+            asen=1, token="com.apple.setoken"),
+    ])
+
+
+def every_rule_target():
+    items = [
+        ruled("replaces", "2026-01-01T12:00:00Z", secret="target"),
+        ruled("keeps-existing", "2026-11-01T12:00:00Z", secret="target"), ruled("identical"),
+        ruled("removed", secret="target"),
+        ruled("preserved", secret="put back", agrp="lockdown-identities"),
+        ruled("preserved", secret="never deleted", agrp="com.apple.security.ckks"),
+        ruled("preserved", secret="synchronized", sync=1),
+    ]
+    return document("every-rule-target", "iPhone17,1", "18.1", "2468", [("rules", [RULES])], items)
+
+
+FIXTURES = {"old-phone": old_phone, "new-phone": new_phone, "hostile-names": hostile_names,
+            "every-rule": every_rule, "every-rule-target": every_rule_target}
 
 
 def validate(described):
@@ -261,7 +304,7 @@ def validate(described):
         import jsonschema
     except ImportError:
         return False
-    schema = json.loads((FOLDER / "device-fixture.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((FOLDER.parent / "docs" / "schemas" / "device-fixture-1.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(described, schema)
     return True
 

@@ -16,8 +16,9 @@ public struct ArchiveContents: Sendable, Equatable {
     for entry in file.entries {
       total += 1
       countByKind[entry.kind, default: 0] += 1
-      guard let bytes = entry.blob, let blob = try? ItemBlob(parsing: bytes),
-        let protection = ProtectionClass(keyClass: blob.keyClass)
+      guard let bytes = entry.blob,
+        let keyClass = (try? ItemBlob(parsing: bytes).keyClass) ?? (try? LegacyItemBlob(parsing: bytes).keyClass),
+        let protection = ProtectionClass(keyClass: keyClass)
       else { continue }
       countByProtection[protection, default: 0] += 1
     }

@@ -18,6 +18,27 @@ extension ArchivedItem {
     return items
   }
 
+  /// What the items are called that did not open for want of hardware, as far as these keys open them.
+  static func names(
+    of items: [ArchivedItem], in file: KeychainBackupFile, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> [Int: ItemIdentity] {
+    var names: [Int: ItemIdentity] = [:]
+    for item in items where item.mayNeedOtherHardware {
+      guard file.entries.indices.contains(item.index) else { continue }
+      names[item.index] = try open(file.entries[item.index], index: item.index, with: keys).item.map(ItemIdentity.init)
+    }
+    return names
+  }
+
+  /// Whether it is a key of another device's hardware that may be missing.
+  private var mayNeedOtherHardware: Bool {
+    switch opening {
+    case .failed(.hardwareMissing): true
+    case .failed(.keyUnwrapFailed): classKey == .availableThroughDevice
+    case .opened, .failed: false
+    }
+  }
+
   private static func open(
     _ entry: KeychainBackupFile.Entry, index: Int, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) -> ArchivedItem {
@@ -33,6 +54,7 @@ extension ArchivedItem {
       blob = try ItemBlob(parsing: bytes)
     } catch {
       let version = error.code == .unsupportedVersion ? ItemBlob.versionNumber(of: bytes) : nil
+      if version == 0 { return try openLegacy(bytes, of: entry, index: index, place: place, with: keys) }
       let failure = version.map(Failure.unsupportedVersion) ?? .malformed(error.reason)
       return ArchivedItem(
         index: index, kind: entry.kind, protection: nil, persistentReference: reference, blob: place, classKey: nil,
@@ -49,6 +71,30 @@ extension ArchivedItem {
       persistentReference: reference, blob: place, classKey: keys.availability(of: blob.keyClass), opening: opening)
   }
 
+  private static func openLegacy(
+    _ bytes: [UInt8], of entry: KeychainBackupFile.Entry, index: Int, place: BlobPlace?, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> ArchivedItem {
+    let blob: LegacyItemBlob
+    do throws(FormatError) {
+      blob = try LegacyItemBlob(parsing: bytes)
+    } catch {
+      return ArchivedItem(
+        index: index, kind: entry.kind, protection: nil, persistentReference: entry.persistentReference, blob: place,
+        classKey: nil, opening: .failed(.malformed(error.reason)), isSecretOnly: true)
+    }
+    let opening: Opening
+    do throws(ItemSealError) {
+      var item = KeychainItem(kind: entry.kind, attributes: [:])
+      item.secret = try keys.openSecret(of: blob)
+      opening = .opened(item)
+    } catch {
+      opening = .failed(try Failure(error, keyClass: blob.keyClass))
+    }
+    return ArchivedItem(
+      index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
+      persistentReference: entry.persistentReference, blob: place, classKey: keys.availability(of: blob.keyClass),
+      opening: opening, isSecretOnly: true)
+  }
 }
 
 extension ArchivedItem.Failure {

@@ -15,10 +15,13 @@ public struct ArchivedItem: Sendable {
   /// How far the key of its class was at hand; `nil` where the blob names no class.
   public let classKey: ClassKeyAvailability?
   public let opening: Opening
+  /// Whether its form holds nothing but a secret (version 0, of iOS 4): nothing says what the item is called or whose it
+  /// is, so that it can be read and not be restored.
+  public let isSecretOnly: Bool
 
   public init(
     index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
-    blob: BlobPlace? = nil, classKey: ClassKeyAvailability?, opening: Opening
+    blob: BlobPlace? = nil, classKey: ClassKeyAvailability?, opening: Opening, isSecretOnly: Bool = false
   ) {
     self.index = index
     self.kind = kind
@@ -27,6 +30,7 @@ public struct ArchivedItem: Sendable {
     self.blob = blob
     self.classKey = classKey
     self.opening = opening
+    self.isSecretOnly = isSecretOnly
   }
 
   public struct BlobPlace: Sendable, Hashable {

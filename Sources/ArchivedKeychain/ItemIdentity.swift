@@ -9,14 +9,25 @@ public struct ItemIdentity: Sendable, Hashable {
   public var service: String?
   public var server: String?
   public var accessGroup: String?
+  /// Whether the item does not open, so that its names are not known; an item without any name is not sealed.
+  public let isSealed: Bool
 
   /// What is known of an item that does not open.
   public init(sealed kind: ItemKind, accessGroup: String? = nil) {
+    isSealed = true
     self.kind = kind
     self.accessGroup = accessGroup
   }
 
+  /// An item under a name that is not its own, for reports that are shown to others.
+  public init(_ kind: ItemKind, called label: String) {
+    isSealed = false
+    self.kind = kind
+    self.label = label
+  }
+
   public init(_ item: KeychainItem) {
+    isSealed = false
     kind = item.kind
     label = Self.text(item[.label])
     account = Self.text(item[.account])
@@ -26,18 +37,12 @@ public struct ItemIdentity: Sendable, Hashable {
   }
 
   /// Strings as they are, data as text where it is UTF-8 and else in hexadecimal, numbers in decimal.
-  private static func text(_ value: PropertyValue?) -> String? {
+  static func text(_ value: PropertyValue?) -> String? {
     switch value {
     case .string(let text): text
     case .integer(let number): String(number)
-    case .data(let bytes): String(validating: bytes, as: UTF8.self) ?? "0x" + hexadecimal(bytes)
+    case .data(let bytes): String(validating: bytes, as: UTF8.self) ?? "0x" + String(hexadecimal: bytes)
     default: nil
-    }
-  }
-
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    bytes.reduce(into: "") { text, byte in
-      text += byte < 0x10 ? "0" + String(byte, radix: 16) : String(byte, radix: 16)
     }
   }
 }

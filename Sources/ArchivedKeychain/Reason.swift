@@ -1,6 +1,7 @@
 /// Why an item does not arrive on the other device. The raw value is the identifier that reports, JSON and `explain` use.
 ///
-/// Every case stands in exactly one row of `Reason.explanations`; the sources of the rules are named there.
+/// Every case has its words in `explanation`, which `explain`, the reports and docs/Rules.md share; the sources of the
+/// rules are named there.
 public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   /// This device only, and the target is not the device that made the backup.
   case deviceBound = "device-bound"
@@ -41,6 +42,17 @@ extension Reason {
     }
   }
 
+  /// Whether someone has to do something about it: sign in again, move what the item guards, find another copy. The other
+  /// items are made anew by the device, come back with an account, or were gone before.
+  public var asksForAction: Bool {
+    switch self {
+    case .deviceBound, .backupNotEncrypted, .passcodeOnly, .hardwareKey, .needsAuthentication, .noClassKey,
+      .tagMismatch, .malformed, .unsupportedVersion:
+      true
+    case .systemBound, .sharedGroup, .appClip, .deleted: false
+    }
+  }
+
   /// What `explain` shows, and what reports take their sentences from.
   public struct Explanation: Sendable, Hashable {
     /// A few words: what happens to the item.
@@ -53,6 +65,14 @@ extension Reason {
     public let action: String
     /// Where the rule is published.
     public let source: String
+
+    public init(headline: String, rule: String, effect: String, action: String, source: String) {
+      self.headline = headline
+      self.rule = rule
+      self.effect = effect
+      self.action = action
+      self.source = source
+    }
   }
 
   public var explanation: Explanation {
@@ -62,9 +82,10 @@ extension Reason {
         headline: "the item stays on the device that made it",
         rule: "Items protected \"… this device only\" are wrapped twice: with the backup's key and with a key in the "
           + "device's hardware.",
-        effect: "Restoring to the same device works. On any other device the item is left out; iOS does so silently.",
-        action: "Sign in again on the new device. Developers: choose a protection without \"this device only\" "
-          + "if the item should move.",
+        effect: "Restoring to the same device works. On any other device the item is left out; iOS does so silently. "
+          + "What it is the key of, such as an app's encrypted database, may move all the same and cannot be read there.",
+        action: "Sign in again on the new device; where the item is the key of an app's data, export these inside the "
+          + "app first. Developers: choose a protection without \"this device only\" if the item should move.",
         source: "Apple Platform Security, \"Keybags for Data Protection\"; securityd, SecItemDb.c (import skips what "
           + "does not decrypt)")
     case .backupNotEncrypted:

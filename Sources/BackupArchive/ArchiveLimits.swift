@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// The most that reading a backup accepts, checked before memory is taken or work is done.
 ///
 /// The defaults leave room for a backup of a full 1 TB iPhone; a container that needs more is not one.
@@ -14,6 +16,8 @@ public struct ArchiveLimits: Sendable {
   public var propertyListByteCount = 64 << 20
   /// Bytes of the stored manifest database.
   public var databaseByteCount = 1 << 30
+  /// Bytes of a `Manifest.mbdb`, which is read into memory.
+  public var oldDatabaseByteCount = OldManifest.maximumByteCount
   /// Bytes of the stored keychain file.
   public var keychainByteCount = 256 << 20
   /// How many bytes a compressed byte may become, above `decompressionAllowance`.
@@ -23,7 +27,8 @@ public struct ArchiveLimits: Sendable {
 
   /// Bytes that are kept of one container, all wanted files together.
   var keptByteCount: Int64 {
-    Int64(databaseByteCount) + Int64(keychainByteCount) + 3 * Int64(propertyListByteCount)
+    Int64(databaseByteCount) + Int64(oldDatabaseByteCount) + 2 * Int64(keychainByteCount)
+      + 3 * Int64(propertyListByteCount)
   }
 
   public init() {}

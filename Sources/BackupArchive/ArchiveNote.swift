@@ -2,6 +2,8 @@
 public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   /// `Status.plist` is absent, so that nothing says whether the device finished the backup.
   case statusMissing
+  /// The manifest says neither that there is a password nor that there is none.
+  case encryptionNotStated
   /// The manifest database was encrypted without padding, as some tools write it.
   case databaseUnpadded
   case databaseInWriteAheadMode
@@ -13,6 +15,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .statusMissing: "there is no Status.plist that says the backup was finished"
+    case .encryptionNotStated: "the manifest does not say whether there is a password; what is in it decides"
     case .databaseUnpadded: "the manifest database was encrypted without padding"
     case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"
     case .sizeDiffers(let recorded, let found):

@@ -1,123 +1,184 @@
 public import KeychainFormats
+import Synchronization
 
-/// A backup as Finder, iTunes, idevicebackup2 or this program wrote it, iOS 10.2 and later: a folder, or one file made
-/// from such a folder.
+/// A backup as Finder, iTunes, idevicebackup2 or this program wrote it, of iOS 4 to 9 and of 10.2 and later: a folder, or
+/// one file made from such a folder.
 ///
-/// Opening reads the parts that matter into memory, once and under limits. All later questions are answered from there,
-/// so that a backup which is swapped meanwhile cannot answer one of them differently.
+/// Opening reads the parts that matter, once and under limits, and keeps copies of its own. All later questions but for
+/// payloads are answered from there, so that a backup which is swapped meanwhile cannot answer one of them differently.
 public struct BackupArchive: Sendable {
   public let manifest: BackupManifest
   /// `nil` where there is no `Status.plist`.
   public let status: BackupStatus?
+  /// What the list of files is, and where payloads lie.
+  public let layout: BackupLayout
   /// What was unusual, and tolerated.
   public let notes: [ArchiveNote]
   /// The same for the same backup as a folder, a tar or a zip: `sha256:` and 64 hexadecimal digits.
   public let digest: String
 
   let parts: StoredParts
-  private let payloads: Payloads
-
-  private enum Payloads: Sendable {
-    case known(StoredPayloads)
-    case inFolder(FolderHandle, FolderSource)
-  }
+  let source: PayloadSource
 
   public var keybag: Keybag { manifest.keybag }
-  public var device: BackupDevice { manifest.device }
+  /// The device that it was made from: what the device itself says, completed by what the computer wrote beside it.
+  public let device: BackupDevice
   /// When the backup was made.
   public var date: KeychainDate? { manifest.date ?? status?.date }
   /// Whether it has a password. Without that password nothing of the keychain can be seen.
-  public var isEncrypted: Bool { manifest.isEncrypted }
+  public let isEncrypted: Bool
   public var wasPasscodeSet: Bool? { manifest.wasPasscodeSet }
   /// Whether the keychain's file is stored. Known without a password, because its stored name is the same everywhere.
-  public var hasKeychain: Bool { parts.keychain != nil }
+  public var hasKeychain: Bool { parts.contains(layout.keychainPart) }
   /// `Info.plist` as it is stored; the computer writes it, and nothing depends on it.
-  public var infoPropertyList: [UInt8]? { parts.info }
+  public var infoPropertyList: [UInt8]? { parts[.info] }
 
   /// Opens a backup and checks everything that needs no password.
   ///
+  /// - Parameter storage: Where a large list of files is kept meanwhile.
   /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was written;
-  ///   `.hostile` and `.overLimit` for one that no device makes; `.unfinished` where the device was interrupted.
+  ///   `.hostile` and `.overLimit` for one that no device makes; `.unfinished` where the device was interrupted;
+  ///   `.unsupported` for one of iOS 10.0 or 10.1 with a password.
   public static func open(
-    _ location: ArchiveLocation, limits: ArchiveLimits = .standard
+    _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
   ) throws(BackupArchiveError) -> BackupArchive {
-    try open(location, limits: limits, system: .real)
+    try open(location, limits: limits, storage: storage, system: .real)
   }
 
   package static func open(
-    _ location: ArchiveLocation, limits: ArchiveLimits, system: FileSystem
+    _ location: ArchiveLocation, limits: ArchiveLimits, storage: ManifestStorage = .temporaryFile, system: FileSystem
   ) throws(BackupArchiveError) -> BackupArchive {
+    let container = ContainerSource(limits: limits, storage: storage, system: system)
     switch location {
-    case .stream(let descriptor): return try read(descriptor, limits: limits, system: system)
+    case .stream(let descriptor):
+      let found = try container.read(try DescriptorFeed(descriptor: descriptor, system: system))
+      return try BackupArchive(found.parts, .stream(found.payloads))
     case .path(let path):
       let descriptor = try opened(path) { () throws(SystemFailure) in try system.openForReading(path) }
       let file = descriptor.raw
       let status = try opened(path) { () throws(SystemFailure) in try system.status(of: file) }
       switch status.kind {
       case .directory:
-        let source = FolderSource(system: system, limits: limits)
+        let source = FolderSource(system: system, limits: limits, storage: storage)
         let parts = try source.read(descriptor)
-        return try BackupArchive(parts, .inFolder(FolderHandle(descriptor), source))
-      case .file: return try read(descriptor.raw, limits: limits, system: system)
+        return try BackupArchive(parts, .folder(FolderHandle(descriptor), source))
+      case .file:
+        let found = try container.read(try DescriptorFeed(descriptor: file, system: system))
+        return try BackupArchive(found.parts, .container(ContainerHandle(descriptor, container, found)))
       case .other:
         throw BackupArchiveError(.notABackup, "\(quoted(path)) is neither a folder nor a regular file")
       }
     }
   }
 
-  private static func read(
-    _ descriptor: Int32, limits: ArchiveLimits, system: FileSystem
-  ) throws(BackupArchiveError) -> BackupArchive {
-    let feed = try DescriptorFeed(descriptor: descriptor, system: system)
-    let (parts, payloads) = try ContainerSource(limits: limits).read(feed)
-    return try BackupArchive(parts, .known(payloads))
-  }
-
-  private init(_ parts: StoredParts, _ payloads: Payloads) throws(BackupArchiveError) {
-    guard let manifestBytes = parts.manifest else {
+  private init(_ parts: StoredParts, _ source: PayloadSource) throws(BackupArchiveError) {
+    guard let manifestBytes = parts[.manifest] else {
       throw BackupArchiveError(.notABackup, "it has no \(StoredPart.manifest.path)")
     }
-    guard parts.database != nil else {
-      guard !parts.hasOldDatabase else {
-        throw BackupArchiveError(
-          .unsupported, "its list of files is a \(StoredPart.oldDatabase.path), as iOS 9 and earlier wrote it")
-      }
-      throw BackupArchiveError(.payloadMissing, "it has no \(StoredPart.database.path)")
+    let manifest = try BackupManifest(parsing: manifestBytes)
+    guard let layout = parts.layout else {
+      throw BackupArchiveError(
+        .payloadMissing, "it has neither a \(StoredPart.database.path) nor a \(StoredPart.oldDatabase.path)")
     }
-    manifest = try BackupManifest(parsing: manifestBytes)
-    if let statusBytes = parts.status {
+    var notes: [ArchiveNote] = []
+    if manifest.isEncrypted == nil { notes.append(.encryptionNotStated) }
+    // Where nothing says, the key that only an encrypted list has decides.
+    isEncrypted = manifest.isEncrypted ?? (manifest.manifestKey != nil)
+    if isEncrypted, layout == .manifestDB, manifest.manifestKey == nil { throw try Self.keyless(parts) }
+    if let statusBytes = parts[.status] {
       let status = try BackupStatus(parsing: statusBytes)
       try status.requireFinished()
       self.status = status
-      notes = []
     } else {
       status = nil
-      notes = [.statusMissing]
+      notes.append(.statusMissing)
     }
-    digest = try ArchiveDigest.digest(of: parts)
-    self.parts = parts
-    self.payloads = payloads
+    digest = try ArchiveDigest.digest(of: parts, layout: layout)
+    device = manifest.device.completed(by: parts[.info].flatMap(BackupDevice.init(infoPropertyList:)))
+    self.manifest = manifest
+    self.layout = layout
+    self.notes = notes
+    self.parts = parts.only(layout)
+    self.source = source
+  }
+
+  /// Why an encrypted backup without a key for its list cannot be read.
+  private static func keyless(_ parts: StoredParts) throws(BackupArchiveError) -> BackupArchiveError {
+    if let database = parts.database, database.byteCount > 100, (try? DatabaseBytes(database)) != nil {
+      return BackupArchiveError(
+        .unsupported,
+        "an encrypted backup whose list of files is in clear was made by iOS 10.0 or 10.1, which sealed each row of it")
+    }
+    return BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
+  }
+
+  /// Whether payloads can still be read: of a stream only what was kept of it is there.
+  public var canReadPayloads: Bool {
+    switch source {
+    case .folder, .container: true
+    case .stream: false
+    }
   }
 
   /// The payloads that the backup stores, of all apps and domains.
   ///
   /// Known at once for one file; a folder's payloads are listed now, which takes a moment for hundreds of thousands.
   public func storedFiles() throws(BackupArchiveError) -> StoredPayloads {
-    switch payloads {
-    case .known(let payloads): return payloads
-    case .inFolder(let handle, let source): return try source.payloads(of: handle.descriptor)
+    switch source {
+    case .stream(let payloads): return payloads
+    case .container(let container): return container.payloads
+    case .folder(let handle, let source): return try source.payloads(of: handle.descriptor, layout: layout)
     }
   }
 }
 
+/// Where a backup's payloads are read from, after it was opened.
+enum PayloadSource: Sendable {
+  case folder(FolderHandle, FolderSource)
+  case container(ContainerHandle)
+  /// Gone once it was read; what it held is known.
+  case stream(StoredPayloads)
+}
+
 /// An open folder that several copies of a value share.
-private final class FolderHandle: Sendable {
+final class FolderHandle: Sendable {
   let descriptor: Descriptor
 
   init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 }
 
-private func opened<Value: ~Copyable>(
+/// A backup in one file, kept open. Its readers take turns, because they share the place in the file.
+final class ContainerHandle: Sendable {
+  let payloads: StoredPayloads
+  private let source: ContainerSource
+  /// The folder around the backup's files, `""` for none.
+  let folder: String
+  private let descriptor: Mutex<Descriptor>
+
+  init(_ descriptor: consuming Descriptor, _ source: ContainerSource, _ found: EntryLedger.Found) {
+    payloads = found.payloads
+    folder = found.folder
+    self.source = source
+    self.descriptor = Mutex(descriptor)
+  }
+
+  /// Lends a payload's stored bytes in portions.
+  ///
+  /// - Parameter path: Relative to the backup's folder.
+  /// - Returns: `false` where there is none.
+  func readPayload(
+    _ path: String, portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> Bool {
+    let name = folder.isEmpty ? path : "\(folder)/\(path)"
+    return try descriptor.withLock { (descriptor) throws(BackupArchiveError) in
+      let feed = try DescriptorFeed(descriptor: descriptor.raw, system: source.system)
+      _ = try feed.seek(0, .start)
+      return try source.readEntry(named: name, of: feed, portion)
+    }
+  }
+}
+
+func opened<Value: ~Copyable>(
   _ path: String, _ body: () throws(SystemFailure) -> Value
 ) throws(BackupArchiveError) -> Value {
   do throws(SystemFailure) {

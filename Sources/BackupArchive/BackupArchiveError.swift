@@ -9,6 +9,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case notABackup = "not-a-backup"
     /// A backup, or a container, of a kind that this version doesn't read.
     case unsupported
+    /// Needs a file to be read from, and came as a stream.
+    case notStreamable = "not-streamable"
     /// An entry, a link or a table that no real backup has.
     case hostile
     /// More or larger than a named limit accepts.
@@ -31,8 +33,12 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case unwritable
     /// The target's file system is full.
     case noSpace = "no-space"
+    /// The file system that temporary files lie on is full.
+    case noTemporarySpace = "no-temporary-space"
     /// Something stands where the backup should go.
     case occupied
+    /// Whoever asked for it has stopped it.
+    case interrupted
   }
 
   public let code: Code
@@ -46,10 +52,10 @@ public struct BackupArchiveError: ExplainedError, Equatable {
   public var category: ErrorCategory {
     switch code {
     case .notFound: .notFound
-    case .notABackup, .unsupported, .hostile, .overLimit, .noKeychain: .refused
+    case .notABackup, .unsupported, .notStreamable, .hostile, .overLimit, .noKeychain: .refused
     case .truncated, .damaged, .unfinished, .payloadMissing: .damaged
     case .keyUnavailable: .wrongPassword
-    case .unreadable, .unwritable, .noSpace: .failed
+    case .unreadable, .unwritable, .noSpace, .noTemporarySpace, .interrupted: .failed
     case .occupied: .usage
     }
   }
@@ -59,6 +65,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .notFound: "there is no such backup"
     case .notABackup: "this is not a backup"
     case .unsupported: "this kind of backup is not supported"
+    case .notStreamable: "this kind of backup cannot be read from a stream"
     case .hostile: "refused to read the backup"
     case .overLimit: "refused to read the backup"
     case .truncated: "the backup is cut short"
@@ -68,9 +75,11 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .noKeychain: "the backup holds no keychain"
     case .keyUnavailable: "a part of the backup stays closed"
     case .unreadable: "could not read the backup"
+    case .noTemporarySpace: "could not read the backup"
     case .unwritable: "could not write the backup"
     case .noSpace: "could not write the backup"
     case .occupied: "could not write the backup"
+    case .interrupted: "stopped"
     }
   }
 
@@ -78,6 +87,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     switch code {
     case .notFound: "check the path"
     case .notABackup: "the folder named after the device's identifier"
+    case .notStreamable: "save it in a file, and name the file"
     case .unsupported: "make a new backup with a current Finder, iTunes or idevicebackup2"
     case .hostile: "don't trust this file; nothing was written"
     case .overLimit: "don't trust this file"
@@ -90,7 +100,9 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .unreadable: "check the permissions and the disk"
     case .unwritable: "check the permissions and the disk; no partial file was left"
     case .noSpace: "free space and run it again; no partial file was left"
+    case .noTemporarySpace: "free space there, or keep the list of files in memory (--memory)"
     case .occupied: "another name, or say that it may be replaced"
+    case .interrupted: "run it again; nothing was changed"
     }
   }
 }
@@ -101,7 +113,12 @@ extension BackupArchiveError {
     let code: Code =
       switch error.category {
       case .wrongPassword: .keyUnavailable
-      case .refused: (error as? FormatError)?.code == .overLimit ? .overLimit : .unsupported
+      case .refused:
+        switch (error as? FormatError)?.code {
+        case .overLimit: .overLimit
+        case .forbidden: .hostile
+        default: .unsupported
+        }
       case .damaged: .damaged
       default: .unreadable
       }

@@ -29,3 +29,9 @@ func grouped(_ count: Int64) -> String {
   }
   return (count < 0 ? "-" : "") + String(text.reversed())
 }
+
+/// Lower-case hexadecimal digits.
+func hexadecimal(_ bytes: [UInt8]) -> String {
+  let digits = Array("0123456789abcdef".utf8)
+  return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+}

@@ -6,7 +6,7 @@ public struct KeychainPayload: Sendable {
   public let bytes: [UInt8]
   public let file: KeychainBackupFile
   /// The backup's list of files, in which it was found.
-  public let database: ManifestDatabase
+  public let fileList: FileList
   /// What was unusual, and tolerated.
   public let notes: [ArchiveNote]
 
@@ -14,6 +14,4 @@ public struct KeychainPayload: Sendable {
   public static let relativePath = "keychain-backup.plist"
   /// SHA-1 of `KeychainDomain-keychain-backup.plist`; the same in every backup, published with every reader of them.
   public static let fileIdentifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
-  /// Relative to the backup's folder.
-  static let storedPath = "51/\(fileIdentifier)"
 }

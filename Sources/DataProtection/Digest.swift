@@ -61,6 +61,31 @@ public struct SHA1Stream: ~Copyable {
   }
 }
 
+/// SHA-1 of one short message after the other, without an allocation for each: a large backup has a million names.
+public struct SHA1Hasher: ~Copyable {
+  private let context: DigestContext
+  private let digest = UnsafeMutableRawBufferPointer.allocate(
+    byteCount: DigestContext.Algorithm.sha1.size, alignment: 16)
+
+  public init() throws(DataProtectionError) { context = try DigestContext(.sha1) }
+
+  deinit { digest.deallocate() }
+
+  /// Lends the 20 bytes of the hash of two messages with one byte between them.
+  public borrowing func hash<Value>(
+    _ first: UnsafeRawBufferPointer, _ separator: UInt8, _ second: UnsafeRawBufferPointer,
+    _ body: (UnsafeRawBufferPointer) -> Value
+  ) throws(DataProtectionError) -> Value {
+    digest[0] = separator
+    try context.restart()
+    try context.update(first)
+    try context.update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(digest)[..<1]))
+    try context.update(second)
+    try context.finish(into: digest)
+    return body(UnsafeRawBufferPointer(digest))
+  }
+}
+
 /// HMAC (RFC 2104).
 enum MessageAuthentication {
   static func code(

@@ -12,6 +12,7 @@ public struct FormatError: ExplainedError, Equatable {
     case keychainFile = "keychain file"
     case wrappedKey = "wrapped key field"
     case xmlPlist = "XML property list"
+    case oldManifest = "list of files"
   }
 
   public enum Code: String, Sendable {
@@ -23,6 +24,8 @@ public struct FormatError: ExplainedError, Equatable {
     case overLimit
     /// A version that this project knows of but does not read, or knows nothing of.
     case unsupportedVersion
+    /// What no device writes and what reaches beyond the file itself, such as an entity of its own.
+    case forbidden
     /// Bytes follow where the value has ended.
     case trailingBytes
     /// A value that has no form in the format it should be written in.
@@ -45,7 +48,7 @@ public struct FormatError: ExplainedError, Equatable {
   public var category: ErrorCategory {
     switch code {
     case .truncated, .malformed, .trailingBytes: .damaged
-    case .overLimit, .unsupportedVersion: .refused
+    case .overLimit, .unsupportedVersion, .forbidden: .refused
     case .unencodable: .failed
     }
   }
@@ -56,6 +59,7 @@ public struct FormatError: ExplainedError, Equatable {
     case .malformed: "the \(format.rawValue) is damaged"
     case .overLimit: "the \(format.rawValue) is over a limit"
     case .unsupportedVersion: "the \(format.rawValue) has an unsupported version"
+    case .forbidden: "the \(format.rawValue) holds what no device writes"
     case .trailingBytes: "the \(format.rawValue) has bytes after its end"
     case .unencodable: "the \(format.rawValue) cannot hold this value"
     }
@@ -64,7 +68,7 @@ public struct FormatError: ExplainedError, Equatable {
   public var advice: String {
     switch code {
     case .truncated, .malformed, .trailingBytes: "use another copy"
-    case .overLimit: "don't trust this file"
+    case .overLimit, .forbidden: "don't trust this file"
     case .unsupportedVersion: "a newer version of this program may read it"
     case .unencodable: "store a string, a whole number, data or a date"
     }

@@ -11,9 +11,19 @@ extension Database {
   func forEachRow(
     _ sql: String, _ arguments: [ColumnValue] = [], _ body: (Row) throws -> Void
   ) throws(KeychainStoreError) {
+    try walkRows(sql, arguments) { row in
+      try body(row)
+      return true
+    }
+  }
+
+  /// The same until the closure returns false.
+  func walkRows(
+    _ sql: String, _ arguments: [ColumnValue] = [], _ body: (Row) throws -> Bool
+  ) throws(KeychainStoreError) {
     try translatingErrors {
       let cursor = try Row.fetchCursor(try prepared(sql, arguments))
-      while let row = try cursor.next() { try body(row) }
+      while let row = try cursor.next(), try body(row) {}
     }
   }
 

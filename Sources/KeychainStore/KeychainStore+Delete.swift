@@ -15,7 +15,7 @@ extension KeychainStore {
   ) throws(KeychainStoreError) -> Int {
     try write { (transaction) throws(KeychainStoreError) in
       let doomed = try transaction.rowsToDelete(query, keys: keys)
-      guard !doomed.isEmpty else { throw KeychainStoreError(.itemNotFound, "nothing matches the search") }
+      guard !doomed.isEmpty else { throw .nothingMatches }
       for row in doomed {
         try transaction.delete(row, keys: keys, now: now, tombstones: tombstones, random: random)
       }

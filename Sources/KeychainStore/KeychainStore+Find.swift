@@ -78,12 +78,24 @@ extension KeychainTransaction {
   func forEachRow(
     matching query: ItemQuery, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
   ) throws(KeychainStoreError) {
+    try walkRows(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+      try body(row)
+      return true
+    }
+  }
+
+  /// The same until the closure returns false.
+  func walkRows(
+    matching query: ItemQuery, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Bool
+  ) throws(KeychainStoreError) {
     var remaining = query.limit
-    for kind in query.kind.map({ [$0] }) ?? ItemKind.allCases {
+    var goesOn = true
+    for kind in query.kind.map({ [$0] }) ?? ItemKind.allCases where goesOn {
       guard let condition = try RowCondition(query, kind: kind, limit: remaining) else { continue }
-      try forEachRow(kind, condition) { (raw) throws(KeychainStoreError) in
+      try walkRows(kind, condition) { (raw) throws(KeychainStoreError) in
         if let limit = remaining { remaining = limit - 1 }
-        try body(try RowSealing.open(raw, keys: keys))
+        goesOn = try body(try RowSealing.open(raw, keys: keys))
+        return goesOn
       }
     }
   }

@@ -14,6 +14,8 @@ extension KeychainStore {
         let modified = item.modificationDate ?? .reference
         var prepared = try NewItem.prepared(item, now: modified, random: random)
         prepared[.creationDate] = .date(item.creationDate ?? modified)
+        // A description may have a deleted item's mark; nobody can add one.
+        if item.isTombstone { prepared[.tombstone] = .integer(1) }
         let row = try WritableRow(sealing: prepared, keys: keys, random: random)
         guard try transaction.insert(row) != nil else {
           throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key is there")

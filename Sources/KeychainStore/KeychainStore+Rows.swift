@@ -42,6 +42,29 @@ extension KeychainStore {
   }
 }
 
+extension KeychainStore {
+  /// The place of each of these rows among all items, tombstones apart, in the order in which a backup numbers them; a
+  /// row that is not there has none. Needs no key, and memory for the wanted rows alone.
+  public func places(of rows: Set<RowReference>) throws(KeychainStoreError) -> [RowReference: Int] {
+    guard !rows.isEmpty else { return [:] }
+    return try read { (transaction) throws(KeychainStoreError) in
+      var places: [RowReference: Int] = [:]
+      var place = 0
+      for kind in ItemKind.allCases {
+        let condition = RowCondition.singleUser(includingTombstones: false)
+        try transaction.database.forEachRow(
+          "SELECT rowid FROM \(kind.rawValue)" + condition.clause, condition.arguments
+        ) { row in
+          let reference = RowReference(kind: kind, rowID: row.columnValue(0).integerValue ?? 0)
+          if rows.contains(reference) { places[reference] = place }
+          place += 1
+        }
+      }
+      return places
+    }
+  }
+}
+
 extension KeychainTransaction {
   func forEachOpenedRow(
     _ condition: RowCondition, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void

@@ -61,30 +61,16 @@ extension KeychainStore {
     _ query: ItemQuery, with changes: ItemChanges, keys: borrowing ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy = .forbid, random: any RandomSource
   ) throws(KeychainStoreError) -> Int {
-    var query = query
-    query.limit = nil
     let count = try write { (transaction) throws(KeychainStoreError) in
-      var rows: [KeychainRow] = []
-      try transaction.forEachRow(matching: query, keys: keys) { rows.append($0) }
-      var count = 0
-      for row in rows {
-        switch row.content {
-        case .fault(let fault):
-          guard fault.isPermanent else { throw KeychainStoreError(fault) }
-          if query.condition == nil { try transaction.delete(row.summary.reference) }
-        case .item(let item) where query.admits(item):
-          let changed = try changes.applied(to: item, now: now)
-          let step = UpdateStep(old: item, new: changed, rowID: row.summary.reference.rowID)
-          try transaction.carryOut(step, keys: keys, now: now, tombstones: tombstones, random: random)
-          count += 1
-        case .item: break
-        }
-      }
-      return count
+      try transaction.update(query, with: changes, keys: keys, now: now, tombstones: tombstones, random: random)
     }
-    guard count > 0 else { throw KeychainStoreError(.itemNotFound, "nothing matches the search") }
+    guard count > 0 else { throw .nothingMatches }
     return count
   }
+}
+
+extension KeychainStoreError {
+  static var nothingMatches: KeychainStoreError { KeychainStoreError(.itemNotFound, "nothing matches the search") }
 }
 
 /// One item before and after.
@@ -95,6 +81,34 @@ private struct UpdateStep {
 }
 
 extension KeychainTransaction {
+  /// - Returns: How many items were changed.
+  func update(
+    _ query: ItemQuery, with changes: ItemChanges, keys: borrowing ClassKeys, now: KeychainDate,
+    tombstones: TombstonePolicy, random: any RandomSource
+  ) throws(KeychainStoreError) -> Int {
+    var query = query
+    query.limit = nil
+    var rows: [KeychainRow] = []
+    try forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+      if let item = row.item, !query.admits(item) { return }
+      rows.append(row)
+    }
+    var count = 0
+    for row in rows {
+      switch row.content {
+      case .fault(let fault):
+        guard fault.isPermanent else { throw KeychainStoreError(fault) }
+        if query.condition == nil { try delete(row.summary.reference) }
+      case .item(let item):
+        let changed = try changes.applied(to: item, now: now)
+        let step = UpdateStep(old: item, new: changed, rowID: row.summary.reference.rowID)
+        try carryOut(step, keys: keys, now: now, tombstones: tombstones, random: random)
+        count += 1
+      }
+    }
+    return count
+  }
+
   /// A synchronised item that gets another primary key leaves a tombstone under the old one and becomes a new record.
   fileprivate func carryOut(
     _ step: UpdateStep, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,

@@ -7,13 +7,32 @@ public import KeychainFormats
 /// Keys are lent for each call and never kept. Every call that changes something is one transaction: killed at any
 /// moment, the file holds what was there before or what should be there after. May be used from several threads; calls
 /// take turns. A closure that is handed a row or a transaction must not call the store again.
+///
+/// After `close()` every call throws `.notAvailable`.
 public final class KeychainStore: Sendable {
+  /// From when on a finished call survives a power cut. What kills no more than the process never undoes one.
+  public enum Durability: Sendable {
+    /// When the call returns: it waits for the disk.
+    case eachCall
+    /// When `close()` returns: many calls in a row wait for the disk once.
+    case onClose
+  }
+
   private let queue: DatabaseQueue
+  private let durability: Durability
+  /// Read and written on the queue alone.
+  private nonisolated(unsafe) var isClosed = false
 
   /// How long a call waits for another process that is writing.
   private static let busySeconds = 5.0
+  /// After how many pages of 4 KiB the log is written back into the file. One item changes about twenty pages, and many
+  /// items the same ones, so that SQLite's own number, 1000, would write each of them again and again.
+  private static let checkpointPageCount = 4000
 
-  private init(_ queue: DatabaseQueue) { self.queue = queue }
+  private init(_ queue: DatabaseQueue, _ durability: Durability) {
+    self.queue = queue
+    self.durability = durability
+  }
 
   /// Makes an empty keychain in a new file of mode 0600.
   ///
@@ -21,7 +40,7 @@ public final class KeychainStore: Sendable {
   public static func create(at path: String) throws(KeychainStoreError) -> KeychainStore {
     try DatabaseFile.create(at: path)
     do throws(KeychainStoreError) {
-      let store = KeychainStore(try openQueue(path))
+      let store = KeychainStore(try openQueue(path, .eachCall), .eachCall)
       try store.useWriteAheadLog()
       try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
       return store
@@ -35,9 +54,11 @@ public final class KeychainStore: Sendable {
   ///
   /// - Throws: `.damaged` for a link, a file that is no database, or one with another schema, a trigger or a view;
   ///   `.notAvailable` where there is no file; `.busy`.
-  public static func open(at path: String) throws(KeychainStoreError) -> KeychainStore {
+  public static func open(
+    at path: String, durability: Durability = .eachCall
+  ) throws(KeychainStoreError) -> KeychainStore {
     try DatabaseFile.secureExisting(at: path)
-    let store = KeychainStore(try openQueue(path))
+    let store = KeychainStore(try openQueue(path, durability), durability)
     try store.read { (transaction) throws(KeychainStoreError) in try SchemaCheck.verify(transaction.database) }
     try store.useWriteAheadLog()
     return store
@@ -45,14 +66,27 @@ public final class KeychainStore: Sendable {
 
   /// An empty keychain that is gone with its last holder.
   public static func inMemory() throws(KeychainStoreError) -> KeychainStore {
-    let store = KeychainStore(try translatingErrors { try DatabaseQueue(configuration: configuration) })
+    let queue = try translatingErrors { try DatabaseQueue(configuration: configuration(.eachCall)) }
+    let store = KeychainStore(queue, .eachCall)
     try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
     return store
   }
 
-  /// Writes the log back into the file and closes it. Later calls fail; without it the last holder's end does the same.
+  /// Writes the log back into the file and closes it; without it the last holder's end does the same. Closing again does
+  /// nothing.
+  ///
+  /// - Throws: Where what was changed may not be on the disk yet. The keychain is closed all the same.
   public func close() throws(KeychainStoreError) {
-    try translatingErrors { try queue.close() }
+    try translatingErrors {
+      defer { try? queue.close() }
+      try queue.writeWithoutTransaction { database in
+        guard !isClosed else { return }
+        isClosed = true
+        // What closing does by itself, but that fails without a word.
+        if durability == .onClose { try database.checkpoint(.full) }
+      }
+      try queue.close()
+    }
   }
 
   /// How many items of a kind there are, tombstones apart.
@@ -68,7 +102,25 @@ public final class KeychainStore: Sendable {
   func read<Value>(
     _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
   ) throws(KeychainStoreError) -> Value {
-    try translatingErrors { try queue.read { database in try body(KeychainTransaction(database: database)) } }
+    try translatingErrors {
+      try queue.unsafeRead { database in
+        try checkOpen()
+        var value: Value?
+        // Taken back instead of GRDB's own reading, which sets a flag of SQLite that every prepared statement is compiled
+        // anew after.
+        try database.inTransaction(.deferred) {
+          value = try body(KeychainTransaction(database: database))
+          return .rollback
+        }
+        guard let value else { throw KeychainStoreError(.io, "the transaction did not begin") }
+        return value
+      }
+    }
+  }
+
+  /// The database layer itself would end the process.
+  private func checkOpen() throws(KeychainStoreError) {
+    guard !isClosed else { throw KeychainStoreError(.notAvailable, "the keychain was closed") }
   }
 
   /// One IMMEDIATE transaction; what the closure throws takes everything back.
@@ -85,6 +137,7 @@ public final class KeychainStore: Sendable {
     var outcome: Result<Value, Failure>?
     do {
       try queue.writeWithoutTransaction { database in
+        try checkOpen()
         try database.inTransaction(.immediate) {
           do throws(Failure) {
             outcome = .success(try body(KeychainTransaction(database: database)))
@@ -106,14 +159,16 @@ public final class KeychainStore: Sendable {
 
   // MARK: Opening
 
-  private static var configuration: Configuration {
+  private static func configuration(_ durability: Durability) -> Configuration {
     var configuration = Configuration()
     configuration.busyMode = .timeout(busySeconds)
     configuration.prepareDatabase { database in
-      // FULL: a finished call survives a power cut. secure_delete: deleted items are overwritten in the file.
-      // The other three are SQLite's advice for files that someone else may have written.
+      // FULL syncs the log with every transaction, NORMAL before it is written back. secure_delete: deleted items are
+      // overwritten in the file. The three before the last are SQLite's advice for files that someone else may have
+      // written.
       for pragma in [
-        "synchronous = FULL", "secure_delete = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0",
+        "synchronous = \(durability == .eachCall ? "FULL" : "NORMAL")", "secure_delete = ON", "trusted_schema = OFF",
+        "cell_size_check = ON", "mmap_size = 0", "wal_autocheckpoint = \(checkpointPageCount)",
       ] {
         try database.execute(sql: "PRAGMA \(pragma)")
       }
@@ -121,8 +176,10 @@ public final class KeychainStore: Sendable {
     return configuration
   }
 
-  private static func openQueue(_ path: String) throws(KeychainStoreError) -> DatabaseQueue {
-    try translatingErrors { try DatabaseQueue(path: path, configuration: configuration) }
+  private static func openQueue(
+    _ path: String, _ durability: Durability
+  ) throws(KeychainStoreError) -> DatabaseQueue {
+    try translatingErrors { try DatabaseQueue(path: path, configuration: configuration(durability)) }
   }
 
   /// Set after the schema was checked, as it writes to the file.

@@ -5,7 +5,8 @@ import KeychainFormats
 extension KeychainStoreError {
   init(_ error: DataProtectionError) { self.init(.notAvailable, error.description) }
 
-  /// SQLite's own message names tables and columns, never a value.
+  /// SQLite's own message names tables and columns, never a value. What has no status of its own makes the keychain
+  /// unavailable, as for Apple's daemon.
   init(_ error: DatabaseError) {
     let code: Code =
       switch error.resultCode {
@@ -14,9 +15,9 @@ extension KeychainStoreError {
       case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_SCHEMA, .SQLITE_MISMATCH: .damaged
       case .SQLITE_CONSTRAINT:
         error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE ? .duplicateItem : .damaged
-      case .SQLITE_CANTOPEN, .SQLITE_NOMEM: .notAvailable
+      case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_PERM: .io
       case .SQLITE_TOOBIG: .parameter
-      default: .io
+      default: .notAvailable
       }
     self.init(code, "SQLite answers \(error.resultCode.rawValue): \(error.message ?? "no message")")
   }

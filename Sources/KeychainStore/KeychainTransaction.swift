@@ -18,8 +18,18 @@ struct KeychainTransaction {
   func forEachRow(
     _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeychainStoreError) -> Void
   ) throws(KeychainStoreError) {
+    try walkRows(kind, condition) { (raw) throws(KeychainStoreError) in
+      try body(raw)
+      return true
+    }
+  }
+
+  /// The same until the closure returns false.
+  func walkRows(
+    _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeychainStoreError) -> Bool
+  ) throws(KeychainStoreError) {
     let table = ItemTable.of(kind)
-    try database.forEachRow(table.selectSQL + condition.clause, condition.arguments) { row in
+    try database.walkRows(table.selectSQL + condition.clause, condition.arguments) { row in
       try body(table.read(row))
     }
   }

@@ -7,6 +7,8 @@ public struct VirtualDeviceError: ExplainedError {
     case notFound
     /// A device of this name is there already.
     case exists
+    /// Something that is no device stands where one should be made.
+    case occupied
     /// The text cannot be a device's name.
     case badName
     /// The text cannot be an iOS version.
@@ -70,7 +72,8 @@ public struct VirtualDeviceError: ExplainedError {
   public var category: ErrorCategory {
     switch code {
     case .notFound: .notFound
-    case .exists, .badName, .badVersion, .badLimit, .noPasscode, .passcodeSet, .emptyPasscode, .badFixture: .usage
+    case .exists, .occupied, .badName, .badVersion, .badLimit, .noPasscode, .passcodeSet, .emptyPasscode, .badFixture:
+      .usage
     case .busy: .busy
     case .wrongPasscode: .wrongPassword
     case .locked: .locked
@@ -85,6 +88,7 @@ public struct VirtualDeviceError: ExplainedError {
     switch code {
     case .notFound: "there is no such device"
     case .exists: "there is a device of this name already"
+    case .occupied: "something else stands where the device should be"
     case .badName: "this cannot be the name of a device"
     case .badVersion: "this is no iOS version"
     case .badLimit: "this is no number of failures"
@@ -109,6 +113,7 @@ public struct VirtualDeviceError: ExplainedError {
     switch code {
     case .notFound: "keyhaul device list"
     case .exists: "another name, or delete that device first"
+    case .occupied: "another name, or move it away"
     case .badName: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit"
     case .badVersion: "numbers with dots, such as 18.1"
     case .badLimit: "10, as iOS does"

@@ -21,8 +21,10 @@ struct ErrorTextTests {
     let expected: [(BackupArchiveError.Code, ErrorCategory)] = [
       (.notFound, .notFound), (.notABackup, .refused), (.unsupported, .refused), (.hostile, .refused),
       (.overLimit, .refused), (.truncated, .damaged), (.damaged, .damaged), (.unfinished, .damaged),
-      (.payloadMissing, .damaged), (.noKeychain, .refused), (.keyUnavailable, .wrongPassword),
-      (.unreadable, .failed), (.unwritable, .failed), (.noSpace, .failed), (.occupied, .usage),
+      (.payloadMissing, .damaged), (.noKeychain, .refused), (.notStreamable, .refused),
+      (.keyUnavailable, .wrongPassword),
+      (.unreadable, .failed), (.unwritable, .failed), (.noSpace, .failed), (.noTemporarySpace, .failed),
+      (.interrupted, .failed), (.occupied, .usage),
     ]
     #expect(expected.count == BackupArchiveError.Code.allCases.count)
     for (code, category) in expected { #expect(BackupArchiveError(code, "").category == category) }
@@ -32,6 +34,9 @@ struct ErrorTextTests {
     "names what was tolerated",
     arguments: [
       (ArchiveNote.statusMissing, "there is no Status.plist that says the backup was finished"),
+      (
+        .encryptionNotStated, "the manifest does not say whether there is a password; what is in it decides"
+      ),
       (.databaseUnpadded, "the manifest database was encrypted without padding"),
       (.databaseInWriteAheadMode, "the manifest database was left in write-ahead mode"),
       (

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Lets every call through but one.
-private final class OneFault: Sendable {
+final class OneFault: Sendable {
   private let state: Mutex<(count: Int, target: Int, fault: FileSystem.Fault)>
   private let isRepeated: Bool
 

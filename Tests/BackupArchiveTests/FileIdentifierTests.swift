@@ -10,7 +10,7 @@ struct FileIdentifierTests {
     let vectors = try TestVectors.list("file_id")
     #expect(vectors.count == 2)
     for vector in vectors {
-      let identifier = try ManifestDatabase.fileIdentifier(
+      let identifier = try ListedFile.fileIdentifier(
         domain: vector["domain"].string, relativePath: vector["relativePath"].string)
       #expect(try identifier == vector["fileID"].string)
     }
@@ -19,7 +19,7 @@ struct FileIdentifierTests {
   @Test("of the keychain is the constant that finds it without its list")
   func keychain() throws {
     #expect(
-      try ManifestDatabase.fileIdentifier(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+      try ListedFile.fileIdentifier(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
         == KeychainPayload.fileIdentifier)
   }
 }

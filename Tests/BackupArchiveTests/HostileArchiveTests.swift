@@ -181,7 +181,7 @@ struct HostileArchiveTests {
     let error = #expect(throws: BackupArchiveError.self) {
       try BackupArchive.open(.stream(descriptor: pipe.fileHandleForReading.fileDescriptor))
     }
-    #expect(error?.code == .unsupported)
+    #expect(error?.code == .notStreamable)
   }
 
   @Test("with a name of 4,096 bytes")

@@ -55,9 +55,7 @@ struct HostileDatabaseTests {
   ]
 
   private func open(_ bytes: [UInt8]) throws -> ManifestDatabase {
-    let image = try DatabaseImage(capacity: bytes.count)
-    try image.append(bytes)
-    return try ManifestDatabase(image)
+    try ManifestDatabase(try DatabaseBytes(try StoredBytes(bytes)))
   }
 
   private func failure(_ bytes: [UInt8]) throws -> BackupArchiveError? {
@@ -110,18 +108,21 @@ struct HostileDatabaseTests {
 
   private let keychain = (domain: "KeychainDomain", path: "keychain-backup.plist")
 
-  private func keychainRow(_ rows: String) throws -> ManifestDatabase.Row? {
-    try open(try ForeignDatabase.bytes(ForeignDatabase.schema + rows)).row(
-      domain: keychain.domain, relativePath: keychain.path, fileIdentifier: KeychainPayload.fileIdentifier)
+  private func keychainRow(_ rows: String) throws -> ListedFile? {
+    try open(try ForeignDatabase.bytes(ForeignDatabase.schema + rows)).file(
+      domain: keychain.domain, relativePath: keychain.path)
   }
 
   @Test("lists the keychain file under its hash, or not at all")
   func keychainRows() throws {
     let identifier = KeychainPayload.fileIdentifier
     let good = ForeignDatabase.row(identifier, keychain.domain, keychain.path, 1, [1])
-    #expect(try keychainRow(good)?.record == [1])
+    #expect(try keychainRow(good)?.kind == .file)
+    #expect(throws: BackupArchiveError.self) { try keychainRow(good)?.record() }
     #expect(try keychainRow("") == nil)
-    #expect(try keychainRow(ForeignDatabase.row(identifier, keychain.domain, keychain.path, 33, nil))?.flags == 33)
+    let unfinished = try keychainRow(ForeignDatabase.row(identifier, keychain.domain, keychain.path, 33, nil))
+    #expect(unfinished?.kind == .file)
+    #expect(try unfinished?.record() == nil)
     let bad = String(repeating: "ab", count: 20)
     let hostile = [
       ForeignDatabase.row(bad, keychain.domain, keychain.path, 1, [1]),
@@ -164,7 +165,7 @@ struct HostileDatabaseTests {
     func rows(_ count: Int) -> String {
       "INSERT INTO Files VALUES ('\(identifier)', '\(keychain.domain)', '\(keychain.path)', 1, zeroblob(\(count)));"
     }
-    #expect(try keychainRow(rows(limit - 200))?.record?.count == limit - 200)
+    #expect(try keychainRow(rows(limit - 200)) != nil)
     let error = #expect(throws: BackupArchiveError.self) { try keychainRow(rows(limit + 1)) }
     #expect(error?.code == .overLimit)
   }

@@ -168,7 +168,7 @@ struct KeychainPayloadTests {
     var files = try sample.storedFiles()
     let archive = try open(packed(files))
     #expect(try archive.keychainFile().bytes == sample.contents.keychainFile)
-    #expect(try archive.manifestDatabase().listing().fileCount == 1)
+    #expect(try archive.fileList().listing().fileCount == 1)
     files[Self.path]?[40] ^= 1
     let error = #expect(throws: BackupArchiveError.self) { try open(packed(files)).keychainFile() }
     #expect(error?.code == .damaged)
@@ -225,11 +225,11 @@ struct SyntheticBackupTests {
     let archive = try BackupArchive.open(.path(folder.path))
     #expect(archive.device.productVersion == "17.0")
     #expect(try archive.storedFiles().count == 3)
-    let listing = try archive.manifestDatabase(with: keys).listing()
+    let listing = try archive.fileList(with: keys).listing()
     #expect(listing.fileCount == 3)
     #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 2])
     #expect(listing.unreadableRowCount == 0)
-    let list = try archive.manifestDatabase(with: keys)
+    let list = try archive.fileList(with: keys)
     #expect(try list.missingPayloads(in: try archive.storedFiles()).isEmpty)
     let missing = try list.missingPayloads(in: StoredPayloads())
     let regular = try vectors["files"].elements.filter { try $0["flags"].integer == 1 }

@@ -90,10 +90,11 @@ struct LimitTests {
     for index in 0..<20 { tar.add("f\(index)/Manifest.db", [UInt8](repeating: 0, count: 1000)) }
     var limits = ArchiveLimits()
     limits.databaseByteCount = 1000
+    limits.oldDatabaseByteCount = 1000
     limits.keychainByteCount = 1000
-    limits.propertyListByteCount = 6000
+    limits.propertyListByteCount = 5334
     #expect(try failure(opening: tar.finished(), limits: limits)?.code == .notABackup)
-    limits.propertyListByteCount = 5999
+    limits.propertyListByteCount = 5333
     #expect(try failure(opening: tar.finished(), limits: limits)?.code == .overLimit)
   }
 

@@ -68,28 +68,63 @@ struct ManifestTests {
     #expect(again.device.name == "old-phone")
   }
 
-  @Test("is damaged without what it cannot do without", arguments: ["IsEncrypted", "BackupKeyBag", "Version"])
+  @Test("is damaged without what it cannot do without", arguments: ["BackupKeyBag", "Version"])
   func missingKeys(key: String) throws {
     #expect(try failure(try files("Manifest.plist") { $0[key] = nil })?.code == .damaged)
     #expect(try failure(try files("Manifest.plist") { $0[key] = .array([]) })?.code == .damaged)
   }
 
-  @Test("is unsupported as XML, in a newer version, or with the list of files of iOS 9")
+  @Test("where IsEncrypted is absent, is as encrypted as the key of its list says, with a note")
+  func encryptionNotStated() throws {
+    let encrypted = try open(packed(try files("Manifest.plist") { $0["IsEncrypted"] = nil }))
+    #expect(encrypted.isEncrypted)
+    #expect(encrypted.notes == [.encryptionNotStated])
+    let plain = try open(
+      packed(
+        try files("Manifest.plist") { root in
+          root["IsEncrypted"] = nil
+          root["ManifestKey"] = nil
+        }))
+    #expect(!plain.isEncrypted)
+    #expect(try failure(try files("Manifest.plist") { $0["IsEncrypted"] = .array([]) })?.code == .damaged)
+  }
+
+  @Test("is unsupported in a newer version, not whole without any list of files")
   func unsupported() throws {
-    var files = try SampleBackup().storedFiles()
-    files["Manifest.plist"] = Array("<?xml version=\"1.0\"?>\n<plist version=\"1.0\"><dict/></plist>".utf8)
-    let xml = try #require(try failure(files))
-    #expect(xml.code == .unsupported)
-    #expect(xml.reason.contains("XML"))
     #expect(try failure(try self.files("Manifest.plist") { $0["Version"] = .string("11.0") })?.code == .unsupported)
-    var old = try SampleBackup().storedFiles()
-    old["Manifest.db"] = nil
-    #expect(try failure(old)?.code == .payloadMissing)
-    old["Manifest.mbdb"] = Array("mbdb".utf8) + [5, 0]
-    let error = try #require(try failure(old))
+    var files = try SampleBackup().storedFiles()
+    files["Manifest.db"] = nil
+    #expect(try failure(files)?.code == .payloadMissing)
+  }
+
+  @Test("of iOS 10.0 and 10.1 with a password is refused by name: its list is in clear and its rows are sealed")
+  func earlyTen() throws {
+    var files = try files("Manifest.plist") { $0["ManifestKey"] = nil }
+    #expect(try failure(files)?.code == .damaged)
+    files["Manifest.db"] = try ForeignDatabase.bytes(ForeignDatabase.schema)
+    let error = try #require(try failure(files))
     #expect(error.code == .unsupported)
-    #expect(error.reason.contains("Manifest.mbdb"))
     #expect(error.category == .refused)
+    #expect(error.reason.contains("iOS 10.0 or 10.1"))
+  }
+
+  @Test("reads the same as XML, and what the computer wrote completes it")
+  func xml() throws {
+    var files = try SampleBackup().storedFiles()
+    let root = try dictionary(files, "Manifest.plist")
+    files["Manifest.plist"] = try XMLPlist.encode(.dictionary(root))
+    files["Status.plist"] = try XMLPlist.encode(.dictionary(try dictionary(files, "Status.plist")))
+    let archive = try open(packed(files))
+    #expect(archive.device.name == "old-phone")
+    #expect(archive.keybag == (try open(packed(try SampleBackup().storedFiles()))).keybag)
+    var nameless = root
+    nameless["Lockdown"] = nil
+    files["Manifest.plist"] = try XMLPlist.encode(.dictionary(nameless))
+    #expect(try open(packed(files)).device.identifier == SampleBackup.udid)
+    files["Info.plist"] = nil
+    #expect(try open(packed(files)).device == BackupDevice())
+    files["Info.plist"] = [1]
+    #expect(try open(packed(files)).device == BackupDevice())
   }
 
   @Test("is unfinished where the device was interrupted", arguments: ["uploading", "moving", "removing"])

@@ -9,9 +9,10 @@ let package = Package(
   dependencies: [.package(name: "keyhaul", path: "../..")],
   targets: [
     .systemLibrary(name: "COpenSSLForComparison", pkgConfig: "libcrypto"),
+    .systemLibrary(name: "CSQLiteForFixtures", pkgConfig: "sqlite3"),
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["COpenSSLForComparison", .product(name: "KeyhaulKit", package: "keyhaul")]),
+      dependencies: ["COpenSSLForComparison", "CSQLiteForFixtures", .product(name: "KeyhaulKit", package: "keyhaul")]),
     .executableTarget(name: "Contention", dependencies: [.product(name: "KeyhaulKit", package: "keyhaul")]),
   ],
   swiftLanguageModes: [.v6]

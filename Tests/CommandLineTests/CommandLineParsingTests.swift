@@ -105,7 +105,11 @@ struct CommandLineParsingTests {
       ),
       ("backup", "keyhaul backup needs DEVICE", nil, "keyhaul backup -h"),
       ("backup x", "keyhaul backup needs --output ARCHIVE", nil, "keyhaul backup -h"),
-      ("backup x y -o z", "keyhaul backup takes no argument \"y\"", nil, "keyhaul backup -h"),
+      (
+        "inspect x y", "keyhaul inspect takes fewer arguments", "a password is never an argument",
+        "--password-file, --password-fd or --password-command"
+      ),
+      ("device list y", "keyhaul device list takes no argument \"y\"", nil, "keyhaul device list -h"),
       (
         "device list a b", "keyhaul device list takes fewer arguments", "2 are too many: a, b", "keyhaul device list -h"
       ),

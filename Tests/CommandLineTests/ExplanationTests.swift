@@ -1,20 +1,17 @@
+import ArchivedKeychain
+import Migration
 import Testing
 
 @testable import keyhaul
 
 @Suite("What explain can say")
 struct ExplanationTests {
-  @Test(
-    "there is a page for every reason that a report gives",
-    arguments: [
-      "device-bound", "backup-not-encrypted", "passcode-only", "hardware-key", "system-bound", "needs-authentication",
-      "shared-group", "app-clip", "deleted", "no-class-key", "tag-mismatch", "malformed", "unsupported-version",
-      "keybag-mismatch", "inferred-synchronizable",
-    ])
-  func reasons(id: String) throws {
-    let page = try Explain.explanation(of: id)
-    #expect(page.id == id)
-    #expect(page.source?.isEmpty == false)
+  @Test("there is a page for every word that a report uses, in the words of the table", arguments: ReportTerm.allCases)
+  func terms(term: ReportTerm) throws {
+    let page = try Explain.explanation(of: term.id)
+    let words = term.explanation
+    #expect(page.id == term.id && page.title == words.headline && page.rule == words.rule)
+    #expect(page.effect == words.effect && page.advice == words.action && page.source == words.source)
   }
 
   @Test("there is a page for every exit code, by its number and by its name", arguments: CommandStatus.fixed)

@@ -46,8 +46,8 @@ struct HelpTests {
       Self.verbs == [
         "device create", "device list", "device show", "device lock", "device unlock", "device restart",
         "device passcode set", "device passcode change", "device passcode remove", "device erase", "device delete",
-        "item add", "item find", "item update", "item delete", "backup", "inspect", "plan", "restore", "demo",
-        "explain", "completions",
+        "item add", "item find", "item update", "item delete", "backup", "inspect", "verify", "diff", "export",
+        "rekey", "convert", "plan", "restore", "why", "demo", "explain", "completions",
       ])
   }
 

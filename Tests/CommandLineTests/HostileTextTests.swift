@@ -1,3 +1,4 @@
+import KeychainFormats
 import Testing
 
 @testable import keyhaul

@@ -81,6 +81,36 @@ struct InterruptionTests {
     }
   }
 
+  @Test("unlike Ctrl-Z, after which the prompt asks again and still shows nothing of what is typed")
+  func resumed() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      hearSignals()
+      Interruption.install()
+      guard let terminal = try? PseudoTerminal(), let world = try? TestSession(terminalPath: terminal.path) else {
+        exit(1)
+      }
+      nonisolated(unsafe) let watched = terminal
+      Thread {
+        while !watched.isAtPrompt || watched.echoes { watched.collect(milliseconds: 10) }
+        // The shell takes the terminal back with its own settings, and continues the program later.
+        let descriptor = open(watched.path, O_RDWR | O_NOCTTY)
+        var settings = termios()
+        guard tcgetattr(descriptor, &settings) == 0 else { exit(2) }
+        settings.c_lflag |= tcflag_t(ECHO)
+        guard tcsetattr(descriptor, TCSANOW, &settings) == 0 else { exit(3) }
+        kill(getpid(), SIGCONT)
+        while watched.echoes || watched.transcript.ranges(of: "Password of x.backup: ").count < 2 {
+          watched.collect(milliseconds: 10)
+        }
+        watched.send("hunter2")
+      }.start()
+      let bytes = try? world.session.password(try PasswordFlags.parse([]), of: "x.backup").withBytes { Array($0) }
+      terminal.collect(milliseconds: 50)
+      guard bytes == Array("hunter2".utf8), !terminal.transcript.contains("hunter2") else { exit(4) }
+      exit(terminal.echoes ? 0 : 5)
+    }
+  }
+
   @Test("twice at a prompt leaves at once, with the echo back all the same")
   func promptTwice() async throws {
     let terminal = try PseudoTerminal()

@@ -75,6 +75,17 @@ struct ItemAddTests {
     #expect(try group("--access-group other") == "other")
     let foreign = try world.run("keyhaul item add d --label x --app chat --access-group other --secret-command true")
     #expect(foreign.status == 1)
+    #expect(
+      foreign.errors == """
+        error: chat may not use the access group other
+          why: it has ABCDE12345.org.example.chat (errSecMissingEntitlement, -34018)
+          try: --access-group ABCDE12345.org.example.chat, or without --app
+
+        """)
+    let nobody = try world.run("keyhaul item add d --label x --app chaz --secret-command true")
+    #expect(nobody.status == 1)
+    #expect(nobody.errors.hasPrefix("error: d has no app chaz\n"))
+    #expect(nobody.errors.hasSuffix("  try: --app chat\n"))
   }
 
   @Test("guards an item with presence and biometry, so that it never leaves")

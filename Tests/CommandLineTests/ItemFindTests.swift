@@ -48,6 +48,17 @@ struct ItemFindTests {
     }
   }
 
+  @Test("keeps the table within 80 columns, whatever it holds")
+  func width() throws {
+    let long = String(repeating: "long ", count: 12)
+    try world.run(
+      "keyhaul item add old-phone --service '\(long)' --account '\(long)' --protection cku --secret-command true")
+    let table = try world.run("COLUMNS=80 keyhaul item find old-phone").output.split(separator: "\n")
+    #expect(table.contains { $0.contains("certificate") })
+    #expect(table.contains { $0.contains("after first unlock, this device") })
+    #expect(table.map(\.count).max() == 80)
+  }
+
   @Test("gives the text of a secret only where it is text")
   func secretText() throws {
     let token = try world.document("keyhaul item find old-phone --account 'device id' --json --reveal")

@@ -46,14 +46,20 @@ struct LeakTests {
     }
     try run("backup old-phone -o plain.tar --no-password --yes")
     try run("plan plain.tar --to new-phone -o plain.plan")
+    try run("plan b.tar --to new-phone --password-file .bp --format html -o plan.html")
+    try run("plan b.tar --to old-phone --password-file .bp --format html")
     try run("plan b.tar --to old-phone --password-file .bp -o own.plan")
     try run("plan b.tar --to new-phone --password-file .bp --existing merge -o move.plan")
     for archive in ["b.zip", "plain.tar"] {
-      for part in ["", "--list", "--keybag"] {
+      for part in ["", "--list", "--keybag", "--tree"] {
         try run("inspect \(archive) --password-file .bp \(part)")
         try run("inspect \(archive) \(part)")
       }
       try run("restore \(archive) --to new-phone --password-file .bp -n")
+      try run("verify \(archive) --password-file .bp")
+      try run("verify \(archive) --quick")
+      try run("diff \(archive) old-phone --password-file .bp")
+      try run("diff new-phone \(archive) --password-file .bp --exit-code")
     }
     try run("restore b.tar --to new-phone --password-file .bp --yes")
     try run("restore b.tar --to old-phone --password-file .bp --yes --existing merge")

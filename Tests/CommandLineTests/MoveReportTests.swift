@@ -66,11 +66,11 @@ struct MoveReportTests {
     try world.backUp(to: "b.tar")
     let text = try world.succeed("plan b.tar --to new-phone --password-file .bp --json")
     for (good, bad) in [
-      (#""format" : "migration-plan/1""#, #""format" : "migration-plan/2""#),
-      (#""policy" : "replace""#, #""policy" : "swap""#), (#""outcome" : "migrates""#, #""outcome" : "moves""#),
-      (#""reason" : "device-bound""#, #""reason" : "because""#), (#""digest" : "sha256:"#, #""digest" : "md5:"#),
-      (#""index" : 0"#, #""index" : 1"#), (#""migrates" : 14"#, #""migrates" : 13"#),
-      (#""change" : "new""#, #""surprise" : "new""#),
+      (#""format": "migration-plan/1""#, #""format": "migration-plan/2""#),
+      (#""policy": "replace""#, #""policy": "swap""#), (#""outcome": "migrates""#, #""outcome": "moves""#),
+      (#""reason": "device-bound""#, #""reason": "because""#), (#""digest": "sha256:"#, #""digest": "md5:"#),
+      (#""index": 0"#, #""index": 1"#), (#""migrates": 14"#, #""migrates": 13"#),
+      (#""change": "new""#, #""surprise": "new""#),
     ] {
       #expect(text.contains(good), "\(good)")
       let wrong = text.replacing(good, with: bad, maxReplacements: 1)
@@ -221,10 +221,13 @@ enum PlanSchema {
         Set(object.keys).isSubset(of: required.union(optional)),
         "\(place) has \(Set(object.keys).subtracting(required.union(optional)))")
     }
-    keys(plan, ["format", "made", "source", "target", "policy", "summary", "items"], ["removed"], "plan")
+    keys(
+      plan, ["format", "made", "source", "target", "policy", "summary", "items"],
+      ["removed", "redacted", "checksum"], "plan")
     check(plan["format"] as? String == "migration-plan/1", "format")
     check(isDate(plan["made"]), "made")
     check(["merge", "replace"].contains(plan["policy"] as? String), "policy")
+    check((plan["checksum"] as? String)?.wholeMatch(of: /sha256:[0-9a-f]{64}/) != nil, "checksum")
     let source = plan["source"] as? [String: Any] ?? [:]
     keys(source, ["kind", "name", "encrypted", "digest"], ["device", "made", "device_name"], "source")
     check(["archive", "device"].contains(source["kind"] as? String), "source.kind")

@@ -93,6 +93,19 @@ struct ProgramTests {
     }
   }
 
+  @Test("completes the names of the devices there are")
+  func deviceNames() throws {
+    try withProgram { program in
+      for name in ["old-phone", "new-phone"] { #expect(try program.run(["device", "create", name]).status == 0) }
+      let script = try program.run(["completions", "bash"]).output
+      let call = try #require(script.firstMatch(of: /---completion device unlock -- [^\s")]+/))
+      let words = String(call.0).split(separator: " ").map(String.init)
+      let outcome = try program.run(words + ["0", "0", "keyhaul", "device", "unlock", ""])
+      #expect(outcome.status == 0)
+      #expect(outcome.output.split(separator: "\n") == ["new-phone", "old-phone"])
+    }
+  }
+
   @Test("answers a build's questions for completions and manual pages")
   func otherTools() throws {
     let script = try withProgram { try $0.run(["--generate-completion-script", "fish"]) }

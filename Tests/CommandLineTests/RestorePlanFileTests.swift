@@ -61,18 +61,18 @@ struct RestorePlanFileTests {
   }
 
   static let edits = [
-    (#""policy" : "replace""#, #""policy" : "merge""#), (#""outcome" : "stays-behind""#, #""outcome" : "unreadable""#),
-    (#""change" : "new""#, #""change" : "identical""#), (#""reason" : "device-bound""#, #""reason" : "malformed""#),
-    (#""protection" : "ck""#, #""protection" : "ak""#), (#""account" : "anna""#, #""account" : "eve""#),
-    (#""label" : "Chat""#, #""label" : "Chats""#), (#""service" : "chat.example""#, #""service" : "evil.example""#),
-    (#""server" : "imap.example.org""#, #""server" : "evil.example""#), (#""index" : 3"#, #""index" : 4"#),
-    (#""kind" : "certificate""#, #""kind" : "key""#), (#""access_group" : "apple""#, #""access_group" : "pear""#),
-    (#""same_device" : false"#, #""same_device" : true"#), (#""migrates" : 14"#, #""migrates" : 15"#),
-    (#""stays_behind" : 4"#, #""stays_behind" : 3"#), (#""unreadable" : 0"#, #""unreadable" : 1"#),
-    (#""removed" : 1"#, #""removed" : 0"#), (#""total" : 18"#, #""total" : 19"#),
-    (#""device-bound" : 4"#, #""device-bound" : 5"#), (#""name" : "new-phone""#, #""name" : "old-phone""#),
-    (#""digest" : "sha256:"#, #""digest" : "sha256:0"#), (#""revision" : "r3""#, #""revision" : "r2""#),
-    (#""detail" : "its key"#, #""detail" : "no key"#),
+    (#""policy": "replace""#, #""policy": "merge""#), (#""outcome": "stays-behind""#, #""outcome": "unreadable""#),
+    (#""change": "new""#, #""change": "identical""#), (#""reason": "device-bound""#, #""reason": "malformed""#),
+    (#""protection": "ck""#, #""protection": "ak""#), (#""account": "anna""#, #""account": "eve""#),
+    (#""label": "Chat""#, #""label": "Chats""#), (#""service": "chat.example""#, #""service": "evil.example""#),
+    (#""server": "imap.example.org""#, #""server": "evil.example""#), (#""index": 3"#, #""index": 4"#),
+    (#""kind": "certificate""#, #""kind": "key""#), (#""access_group": "apple""#, #""access_group": "pear""#),
+    (#""same_device": false"#, #""same_device": true"#), (#""migrates": 14"#, #""migrates": 15"#),
+    (#""stays_behind": 4"#, #""stays_behind": 3"#), (#""unreadable": 0"#, #""unreadable": 1"#),
+    (#""removed": 1"#, #""removed": 0"#), (#""total": 18"#, #""total": 19"#),
+    (#""device-bound": 4"#, #""device-bound": 5"#), (#""name": "new-phone""#, #""name": "old-phone""#),
+    (#""digest": "sha256:"#, #""digest": "sha256:0"#), (#""revision": "r3""#, #""revision": "r2""#),
+    (#""detail": "its key"#, #""detail": "no key"#),
   ]
 
   @Test("that was edited is refused, whatever was edited in it")
@@ -92,8 +92,8 @@ struct RestorePlanFileTests {
     }
     // An item more, and one less to be removed.
     for wrong in [
-      plan.replacing(#"      "index" : 17,"#, with: #"      "index" : 18,"#),
-      plan.replacing(#""removed" : ["#, with: #""removed" : [ { "kind" : "key" }, "#, maxReplacements: 1),
+      plan.replacing(#"      "index": 17,"#, with: #"      "index": 18,"#),
+      plan.replacing(#""removed": ["#, with: #""removed" : [ { "kind": "key" }, "#, maxReplacements: 1),
     ] {
       try world.write(Array(wrong.utf8), to: "edited")
       #expect(try world.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes").status == 16)

@@ -64,6 +64,7 @@ struct SecretSourceTests {
     let source: SecretSource =
       switch family {
       case .password: try PasswordFlags.parse(flags).source(environment: [:])
+      case .otherPassword: try OtherPasswordFlags.parse(flags).source(environment: [:])
       case .newPassword: try NewPasswordFlags.parse(flags).source(environment: [:])
       case .passcode: try PasscodeFlags.parse(flags).source(environment: [:])
       case .newPasscode: try NewPasscodeFlags.parse(flags).source(environment: [:])

@@ -63,15 +63,6 @@ struct TerminalTests {
     #expect(Amounts.grouped(UInt64.max) == "18,446,744,073,709,551,615")
   }
 
-  @Test("times are UTC for programs, with the digits that the date has")
-  func times() {
-    #expect(TimeText.rfc3339(KeychainDate(secondsSince1970: 0)) == "1970-01-01T00:00:00Z")
-    #expect(TimeText.rfc3339(KeychainDate(secondsSinceReferenceDate: 0.5)) == "2001-01-01T00:00:00.5Z")
-    #expect(TimeText.rfc3339(KeychainDate(secondsSinceReferenceDate: -0.25)) == "2000-12-31T23:59:59.75Z")
-    #expect(TimeText.rfc3339(KeychainDate(secondsSinceReferenceDate: .infinity)) == nil)
-    #expect(TimeText.rfc3339(KeychainDate(secondsSince1970: 1e15)) == nil)
-  }
-
   @Test("times are local with their zone for people")
   func localTimes() {
     let date = KeychainDate(secondsSince1970: 1_700_000_000)

@@ -241,3 +241,46 @@ struct CertificateKeyRefusalTests {
     }
   }
 }
+
+@Suite("Making keys")
+struct KeyMaking {
+  @Test("a key on a curve is what its own bytes say, and another one each time", arguments: EllipticCurve.allCases)
+  func curves(_ curve: EllipticCurve) throws {
+    let key = try KeyMaterial.generate(on: curve)
+    let read = try KeyMaterial(parsing: key.externalRepresentation)
+    #expect(read.publicKey == key.publicKey)
+    #expect(read.half == .privateKey && read.sizeInBits == curve.rawValue)
+    #expect(try KeyMaterial.generate(on: curve).publicKey != key.publicKey)
+    let seeded = try (0..<2).map { _ in try KeyMaterial.generate(on: curve, random: SeededRandomSource(seed: "k")) }
+    #expect(seeded[0].publicKey == seeded[1].publicKey)
+  }
+
+  /// Draws what the tests want.
+  private struct Fixed: RandomSource {
+    let byte: UInt8
+    func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
+      for index in buffer.indices { buffer[index] = byte }
+    }
+  }
+
+  @Test(
+    "a source that never gives a number below the order ends with an error, not in a loop",
+    arguments: [0, 0xFF] as [UInt8])
+  func badSource(_ byte: UInt8) {
+    for curve in EllipticCurve.allCases {
+      let error = #expect(throws: MaterialError.self) { try KeyMaterial.generate(on: curve, random: Fixed(byte: byte)) }
+      #expect(error?.code == .failed)
+    }
+  }
+
+  @Test("an RSA key has the size that was asked for and parts that belong together")
+  func rsa() throws {
+    let key = try KeyMaterial.generateRSA(sizeInBits: 1024)
+    #expect(key.sizeInBits == 1024 && key.half == .privateKey)
+    #expect(try KeyMaterial(parsing: key.externalRepresentation).publicKey == key.publicKey)
+    for size in [0, -8, 1016, 1023, 4097, 4104, Int.max] {
+      let error = #expect(throws: MaterialError.self) { try KeyMaterial.generateRSA(sizeInBits: size) }
+      #expect(error?.code == .overLimit)
+    }
+  }
+}

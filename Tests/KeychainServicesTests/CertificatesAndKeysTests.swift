@@ -124,6 +124,75 @@ struct CertificatesAndKeysTests {
     #expect(result is SecIdentity)
   }
 
+  @Test("a certificate gives its public key, which is its identity's")
+  func certificateKey() throws {
+    let key = try #require(SecCertificateCopyKey(certificate()))
+    #expect(try key == #require(SecKeyCopyPublicKey(privateKey())))
+  }
+
+  @Test(
+    "a key pair is made, and what is made can be read again",
+    arguments: [("73", 256, 97), ("73", 384, 145), ("73", 521, 199), ("42", 2048, nil)] as [(String, Int, Int?)])
+  func randomKeys(_ type: String, _ size: Int, _ byteCount: Int?) throws {
+    let parameters: [CFString: Any] = [kSecAttrKeyType: type as CFString, kSecAttrKeySizeInBits: size]
+    let key = try #require(SecKeyCreateRandomKey(parameters as CFDictionary, nil))
+    let other = try #require(SecKeyCreateRandomKey(parameters as CFDictionary, nil))
+    #expect(key != other)
+    let bytes = try #require(SecKeyCopyExternalRepresentation(key, nil)) as Data
+    if let byteCount { #expect(bytes.count == byteCount) }
+    #expect(SecKeyGetBlockSize(key) == (size + 7) / 8)
+    let again: [CFString: Any] = [kSecAttrKeyType: type as CFString, kSecAttrKeyClass: kSecAttrKeyClassPrivate]
+    #expect(SecKeyCreateWithData(bytes as CFData, again as CFDictionary, nil) == key)
+    var result: CFTypeRef?
+    #expect(SecItemCopyMatching([kSecClass: kSecClassKey] as [CFString: Any] as CFDictionary, &result) == -25300)
+  }
+
+  @Test("the halves of a pair that are to be permanent are in the keychain, with their own attributes")
+  func permanentKeys() throws {
+    let tag = Data("made".utf8)
+    let parameters: [CFString: Any] = [
+      kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecAttrKeySizeInBits: 256, kSecAttrLabel: "pair",
+      kSecPrivateKeyAttrs: [kSecAttrIsPermanent: true, kSecAttrApplicationTag: tag] as [CFString: Any],
+      kSecPublicKeyAttrs: [kSecAttrIsPermanent: false] as [CFString: Any],
+    ]
+    let key = try #require(SecKeyCreateRandomKey(parameters as CFDictionary, nil))
+    let query: [CFString: Any] = [
+      kSecClass: kSecClassKey, kSecAttrApplicationTag: tag, kSecAttrLabel: "pair", kSecReturnRef: true,
+      kSecMatchLimit: kSecMatchLimitAll,
+    ]
+    var result: CFTypeRef?
+    #expect(SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess)
+    #expect(result as? [SecKey] == [key])
+    let publicKeys: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrKeyClass: kSecAttrKeyClassPublic]
+    #expect(SecItemCopyMatching(publicKeys as CFDictionary, nil) == errSecItemNotFound)
+  }
+
+  @Test("a key that cannot be made says why in its error")
+  func impossibleKeys() throws {
+    let ec = kSecAttrKeyTypeECSECPrimeRandom
+    let cases: [([CFString: Any], OSStatus)] = [
+      ([kSecAttrKeyType: ec], errSecParam), ([kSecAttrKeySizeInBits: 256], errSecParam),
+      ([kSecAttrKeyType: ec, kSecAttrKeySizeInBits: 255], errSecParam),
+      ([kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 1016], errSecParam),
+      ([kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 4104], errSecParam),
+      (
+        [kSecAttrKeyType: ec, kSecAttrKeySizeInBits: 256, kSecAttrTokenID: kSecAttrTokenIDSecureEnclave],
+        errSecUnimplemented
+      ),
+      (
+        [
+          kSecAttrKeyType: ec, kSecAttrKeySizeInBits: 256, kSecAttrIsPermanent: true,
+          kSecAttrAccessGroup: "another.app",
+        ], errSecMissingEntitlement
+      ),
+    ]
+    for (parameters, status) in cases {
+      var error: Unmanaged<CFError>?
+      #expect(SecKeyCreateRandomKey(parameters as CFDictionary, &error) == nil)
+      #expect(CFErrorGetCode(try #require(error?.takeRetainedValue())) == Int(status))
+    }
+  }
+
   @Test("adding a certificate or key twice is -25299; a key found by its label and type is the key")
   func findKeys() throws {
     let key: [CFString: Any] = [kSecValueRef: try privateKey(), kSecAttrApplicationTag: Data("tag".utf8)]

@@ -127,7 +127,32 @@ struct ConstantsTests {
     #expect(numbers.allSatisfy { $0.key == $0.value })
     let sentences = try numbers.keys.map { try #require(SecCopyErrorMessageString($0, nil)) as String }
     #expect(Set(sentences).count == 26)
-    #expect(sentences.allSatisfy { $0.hasSuffix(".") && !$0.contains("-") || $0.contains("read-only") })
+    #expect(sentences.allSatisfy { $0.hasSuffix(".") && !$0.contains("SecItem") })
     #expect(SecCopyErrorMessageString(-7, nil) == "The status -7 is none of the keychain's.")
+  }
+
+  /// What a person reads in an app that shows it, whole.
+  @Test(
+    "what calls end with is said as the constant means it",
+    arguments: [
+      (0, "The call did what it was asked."),
+      (-4, "This kind of item cannot be searched in this way."),
+      (-34, "There is no space left on the disk."),
+      (-36, "The keychain's file could not be read or written."),
+      (-50, "A key or a value of the call is not valid, or some of them do not go together."),
+      (-128, "The person dismissed the dialog."),
+      (-34018, "The app has no access group, or none that allows this."),
+      (-34020, "An App Clip may not do this."),
+      (-25291, "The keychain cannot be used."),
+      (-25293, "The person could not be authenticated, or the device has no passcode and the item needs one."),
+      (-25299, "There is an item with the same primary key already."),
+      (-25300, "No item matches."),
+      (-25303, "This class of items has no such attribute."),
+      (-25306, "There is no such class of items, or the reference is to an item of another one."),
+      (-25308, "The device is locked, or a person would have to be asked and may not be."),
+      (-26275, "The item's bytes cannot be decrypted or read."),
+    ] as [(OSStatus, String)])
+  func sentence(_ status: OSStatus, _ expected: String) throws {
+    #expect(try #require(SecCopyErrorMessageString(status, nil)) as String == expected)
   }
 }

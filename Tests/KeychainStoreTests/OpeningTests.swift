@@ -65,6 +65,68 @@ struct Opening {
     }
   }
 
+  @Test("a keychain that is durable at its end waits for no disk with each call, and leaves no log behind")
+  func durableOnClose() throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    let store = try KeychainStore.open(at: keychain.path, durability: .onClose)
+    try store.read { (transaction) throws(KeychainStoreError) in
+      #expect(try transaction.database.columnValues(sql: "PRAGMA synchronous") == [[.integer(1)]])
+      #expect(try transaction.database.columnValues(sql: "PRAGMA journal_mode") == [[.text("wal")]])
+    }
+    try store.add(.genericPassword(), keys: keychain.keys, now: .seconds(1), random: keychain.random)
+    #expect(FileManager.default.fileExists(atPath: keychain.path + "-wal"))
+    try store.close()
+    #expect(!FileManager.default.fileExists(atPath: keychain.path + "-wal"))
+    #expect(try KeychainStore.open(at: keychain.path).count(of: .genericPassword) == 1)
+  }
+
+  @Test("a closed keychain answers every call with an error (-25291), and may be closed again")
+  func closed() throws {
+    let keychain = try Keychain()
+    let store = keychain.store
+    try store.close()
+    try store.close()
+    let calls: [() throws -> Void] = [
+      { _ = try store.count(of: .key) }, { _ = try keychain.find(ItemQuery()) },
+      { try keychain.add(.genericPassword()) }, { _ = try store.rowSummaries(includingTombstones: true) },
+      { _ = try store.places(of: [RowReference(kind: .key, rowID: 1)]) }, { try store.remove([]) },
+      { try store.removeAll(protectedBy: .always) }, { try keychain.restore(.genericPassword().dated(1)) },
+    ]
+    for call in calls {
+      let error = #expect(throws: KeychainStoreError.self) { try call() }
+      #expect(error?.code == .notAvailable)
+      #expect(error?.status == -25291)
+      #expect(error?.reason == "the keychain was closed")
+    }
+    let memory = try KeychainStore.inMemory()
+    try memory.close()
+    #expect(throws: KeychainStoreError.self) { try memory.count(of: .key) }
+  }
+
+  @Test("threads that are at work while another closes it end with that error or are done")
+  func closedMeanwhile() async throws {
+    let store = try KeychainStore.inMemory()
+    let ends = await withTaskGroup(of: String?.self) { group in
+      for number in 0..<8 {
+        group.addTask {
+          for round in 0..<50 {
+            do throws(KeychainStoreError) {
+              _ = try store.count(of: .genericPassword)
+              if number == 0, round == 10 { try store.close() }
+            } catch {
+              return error.code == .notAvailable ? nil : error.description
+            }
+          }
+          return nil
+        }
+      }
+      return await group.reduce(into: [String]()) { if let end = $1 { $0.append(end) } }
+    }
+    #expect(ends == [])
+    #expect(throws: KeychainStoreError.self) { try store.count(of: .key) }
+  }
+
   @Test("a symbolic link is not followed, neither at the file's place nor beside it")
   func links() throws {
     let keychain = try Keychain()

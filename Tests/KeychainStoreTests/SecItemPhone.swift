@@ -68,6 +68,11 @@ final class SecItemPhone {
     isAsMade = true
   }
 
+  /// A statement on the keychain's own connection.
+  func run(_ sql: String) throws {
+    try store.write { (transaction) throws(KeychainStoreError) in try transaction.database.run(sql) }
+  }
+
   private func hardware() throws -> HardwareUID { try HardwareUID(from: SeededRandomSource(seed: hardwareSeed)) }
 
   // MARK: What happens to the device

@@ -23,10 +23,22 @@ struct SecItemStatusTests {
     #expect(try SecItemPhone().statusOfFinding(["class": "genp", "m_Policy": .null]) == -4)
   }
 
-  @Test("-34 errSecDiskFull and -36 errSecIO come from the database's file")
-  func files() {
-    #expect(SecItemError(KeychainStoreError(.diskFull, "")).status.rawValue == -34)
-    #expect(SecItemError(KeychainStoreError(.io, "")).status.rawValue == -36)
+  @Test("-34 errSecDiskFull: no page is left for the item, and nothing of it is stored")
+  func diskFull() throws {
+    let phone = try SecItemPhone()
+    try phone.run("PRAGMA max_page_count = 1")
+    let large = item.replacing("v_Data", with: .data([UInt8](repeating: 7, count: 100_000)))
+    #expect(phone.statusOfAdding(large) == -34)
+    #expect(phone.statusOfFinding(["class": "genp"]) == -25300)
+  }
+
+  @Test("-36 errSecIO: the database's file takes no writing")
+  func io() throws {
+    let phone = try SecItemPhone()
+    try phone.add(item)
+    try phone.run("PRAGMA query_only = 1")
+    #expect(phone.statusOfAdding(item.replacing("acct", with: "berta")) == -36)
+    #expect(phone.statusOfFinding(["class": "genp"]) == 0, "reading goes on")
   }
 
   @Test("-50 errSecParam: a query without a class")
@@ -55,12 +67,25 @@ struct SecItemStatusTests {
     #expect(try SecItemPhone().statusOfAdding(item.replacing("sync", with: true), as: "clip") == -34020)
   }
 
-  @Test("-25291 errSecNotAvailable: there is no database, it is in use, or it is none")
+  @Test("-25291 errSecNotAvailable: the keychain was closed, there is none, it is in use, or it is something else")
   func notAvailable() throws {
+    let phone = try SecItemPhone()
+    try phone.store.close()
+    #expect(phone.statusOfAdding(item) == -25291)
+    #expect(phone.statusOfFinding(["class": "genp"]) == -25291)
+    #expect(phone.statusOfUpdating(["class": "genp"], ["labl": "l"]) == -25291)
+    #expect(phone.statusOfDeleting(["class": "genp"]) == -25291)
     let error = #expect(throws: KeychainStoreError.self) { try KeychainStore.open(at: "/nowhere/keychain-2.db") }
     #expect(error.map { SecItemError($0).status.rawValue } == -25291)
     #expect(SecItemError(KeychainStoreError(.busy, "")).status.rawValue == -25291)
     #expect(SecItemError(KeychainStoreError(.damaged, "")).status.rawValue == -25291)
+  }
+
+  @Test("-25291 errSecNotAvailable too: the database layer fails in a way that has no name")
+  func brokenDatabase() throws {
+    let phone = try SecItemPhone()
+    try phone.run("ALTER TABLE genp RENAME COLUMN labl TO lost")
+    #expect(phone.statusOfAdding(item) == -25291)
   }
 
   @Test("-25293 errSecAuthFailed: a failed finger, or the passcode class without a passcode")

@@ -89,6 +89,7 @@ struct BackupOnTheDesk {
     // As stored, whatever it was packed in; and as the list of files and the keychain's file are once decrypted.
     let archive = try BackupArchive.open(.path(path))
     for part in StoredPart.allCases { #expect(needles.found(in: archive.parts[part] ?? []) == []) }
+    #expect(needles.found(in: try #require(try archive.parts.database?.bytes())) == [])
     #expect(needles.found(in: try archive.keychainFile(with: prepared.keys).bytes) == [])
     // The search finds what is there.
     #expect(needles.found(in: Array("x\(Self.secrets[3])x".utf8)) == ["secret 3"])
@@ -168,6 +169,7 @@ struct BackupOnTheDesk {
     for part in StoredPart.allCases where part != .manifest {
       #expect(after.parts[part] == before.archive.parts[part])
     }
+    #expect(after.parts.database?.sha256 == before.archive.parts.database?.sha256)
 
     #expect(
       try openingError { _ = try desk.open(path, password: Desk.password, on: nil) }?.category == .wrongPassword)

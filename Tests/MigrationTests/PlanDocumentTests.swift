@@ -133,6 +133,52 @@ struct PlanDocuments {
   }
 }
 
+@Suite("A saved plan's checksum")
+struct PlanChecksums {
+  @Test("is there only once the plan is saved, survives JSON, and fits")
+  func fits() throws {
+    #expect(document().checksum == nil)
+    let saved = try document().checksummed()
+    let back = try JSONDecoder().decode(PlanDocument.self, from: JSONEncoder().encode(saved))
+    #expect(try back.obstacle() == nil)
+    #expect(saved.checksum?.wholeMatch(of: /sha256:[0-9a-f]{64}/) != nil)
+    #expect(try document().obstacle() == "it has no checksum")
+  }
+
+  @Test("does not fit after any edit, also of what decides nothing by itself")
+  func edits() throws {
+    let saved = try document().checksummed()
+    let edits: [(inout PlanDocument) -> Void] = [
+      { $0.policy = .merge }, { $0.made = "2020-01-01T00:00:00Z" }, { $0.source.name = "x" },
+      { $0.source.kind = .device }, { $0.source.device = nil }, { $0.source.made = nil }, { $0.source.deviceName = "" },
+      { $0.source.encrypted = false }, { $0.source.digest += "0" }, { $0.target.name = "x" },
+      { $0.target.sameDevice = nil }, { $0.target.claimsSameDevice = true }, { $0.target.state = "locked" },
+      { $0.target.passcodeSet = false }, { $0.target.items = 3 }, { $0.target.revision = "r1" },
+      { $0.summary.total = 5 }, { $0.summary.byReason["deleted"] = 0 }, { $0.summary.byReason = [:] },
+      { $0.items.swapAt(0, 1) }, { $0.items.removeLast() }, { $0.items[0].detail = "" },
+      { $0.items[0].identity.label = "" }, { $0.items[1].identity.account = nil }, { $0.items[3].protection = "ak" },
+      { $0.removed = [] }, { $0.removed[0].service = nil }, { $0.format = "migration-plan/2" },
+      { $0.checksum = "sha256:" + String(repeating: "0", count: 64) },
+    ]
+    for (number, edit) in edits.enumerated() {
+      var edited = saved
+      edit(&edited)
+      #expect(try edited.obstacle() == "it was edited after it was saved", "edit \(number)")
+    }
+  }
+
+  @Test("does not make a plan out of a redacted one, or of one of a device")
+  func others() throws {
+    let redacted = try document().redactingNames().checksummed()
+    #expect(try redacted.obstacle() == "it was made with --redact, to be shown and not to be carried out")
+    #expect(redacted.source.device == nil && redacted.source.deviceName == nil && redacted.target.name == "target")
+    var device = document()
+    device.source.kind = .device
+    #expect(
+      try device.checksummed().obstacle() == "it was made of family.backup itself, of which there was no backup yet")
+  }
+}
+
 @Suite("A saved plan beside one made now")
 struct PlanDifferences {
   private let now = document()
@@ -178,6 +224,20 @@ struct PlanDifferences {
     var shorter = now
     shorter.items.removeLast()
     #expect(shorter.difference(from: now) == "it lists 3 items, the archive has 4")
+  }
+
+  @Test("is the same plan where only one of the two knew the name of what stays sealed")
+  func sealedNames() {
+    var named = now
+    named.items[2].identity.account = nil
+    var sealed = now
+    for index in [2, 3] {
+      sealed.items[index].identity = PlanDocument.Identity(ItemIdentity(sealed: index == 2 ? .genericPassword : .key))
+    }
+    #expect(sealed.difference(from: now) == nil && now.difference(from: sealed) == nil)
+    sealed.items[2].identity.kind = "key"
+    #expect(sealed.difference(from: now) == "item 2 is decided differently now")
+    #expect(named.difference(from: now) == "item 2 is decided differently now")
   }
 
   @Test("differs by every edit of what would be removed")

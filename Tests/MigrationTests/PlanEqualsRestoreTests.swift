@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import DataProtection
+import Foundation
 import KeychainFormats
 import KeychainStore
 import TestSupport
@@ -174,37 +175,60 @@ struct PlanEqualsRestore {
     #expect(seen.isSuperset(of: reasons.map { MigrationPlan.Outcome.staysBehind($0) }))
   }
 
-  @Test("for random archives and phones", arguments: [UInt64(1), 2])
+  @Test("for random archives and phones, one restore each", arguments: [UInt64(1), 2])
   func random(half: UInt64) throws {
     let bench = try Bench(seed: "random \(half)")
-    for round in UInt64(0)..<1_000 {
-      let seed = half << 32 | round
-      let story = try RandomStory(seed: seed, bench)
-      #expect(story.differences.isEmpty, "seed \(seed)")
+    for round in UInt64(0)..<500 {
+      let story = try RandomStory(seed: half << 32 | round, bench)
+      #expect(story.differences.isEmpty, "seed \(half << 32 | round)")
+    }
+  }
+
+  private static let runsAll = ProcessInfo.processInfo.environment["KEYHAUL_ALL_CASES"] == "1"
+
+  /// A thousand cases side by side in one restore, told apart by their accounts, so that none has to do with another:
+  /// 7,000 in all, and 49,000 with `KEYHAUL_ALL_CASES=1`, which take minutes.
+  @Test("for many random cases at a time", arguments: UInt64(0)..<7)
+  func manyRandom(part: UInt64) throws {
+    let bench = try Bench(seed: "many \(part)")
+    for round in UInt64(0)..<(Self.runsAll ? 7 : 1) {
+      let story = try RandomStory(seed: 3 << 32 | part << 16 | round, cases: 1_000, bench)
+      #expect(story.differences.isEmpty, "part \(part), round \(round)")
+      #expect(story.itemCount > 1_500)
     }
   }
 }
 
-/// One random archive, one random phone, one restore.
+/// Random archives and random phones with nothing in common, in one restore.
 private struct RandomStory {
   private(set) var differences: [String]
+  /// Items of the archives and of the phones.
+  private(set) var itemCount: Int
 
-  init(seed: UInt64, _ bench: Bench) throws {
+  /// - Parameter cases: How many are put side by side.
+  init(seed: UInt64, cases: Int = 1, _ bench: Bench) throws {
     var random = SeededRandom(seed: seed)
     let session = [bench.maker, bench.other, bench.syncing].randomElement(using: &random) ?? bench.other
     let policy = ExistingItemPolicy.allCases.randomElement(using: &random) ?? .merge
-    let archive = (0..<Int.random(in: 0...4, using: &random)).map { _ in Self.item(&random) }
-    let resident = (0..<Int.random(in: 0...4, using: &random)).map { _ in Self.item(&random) }
+    let most = cases == 1 ? 4 : 2
+    var archive: [KeychainItem] = []
+    var resident: [KeychainItem] = []
+    for number in 0..<cases {
+      let mark = cases == 1 ? "" : "\(number)"
+      archive += (0..<Int.random(in: 0...most, using: &random)).map { _ in Self.item(&random, mark) }
+      resident += (0..<Int.random(in: 0...most, using: &random)).map { _ in Self.item(&random, mark) }
+    }
+    itemCount = archive.count + resident.count
 
     try HeldKeychain.empty(session.device)
     try session.plant(
       resident.filter { $0[.accessControl] == nil && (try? IncomingItem($0)) != nil })
-    var damaged: Set<ItemKey> = []
-    if Int.random(in: 0..<10, using: &random) == 0 {
-      try HeldKeychain.execute("UPDATE genp SET sha1 = x'00'", on: session.device)
-      damaged = Set(try HeldKeychain(session).rows.filter { $0.kind == .genericPassword }.compactMap(\.key))
+    var before = try HeldKeychain(session)
+    let damaged = Self.chooseDamaged(before, among: cases, &random)
+    if !damaged.isEmpty {
+      try HeldKeychain.damage(damaged.map(\.rowID), on: session.device)
+      before = try HeldKeychain(session)
     }
-    let before = try HeldKeychain(session)
 
     var entries = try bench.entries(archive)
     for index in entries.indices where Int.random(in: 0..<8, using: &random) == 0 {
@@ -221,16 +245,27 @@ private struct RandomStory {
       return
     }
     differences =
-      PlanCheck(plan, of: archive, before: before, after: try HeldKeychain(session), damaged: damaged).differences
+      PlanCheck(
+        plan, of: archive, before: before, after: try HeldKeychain(session), damaged: Set(damaged.compactMap(\.key))
+      ).differences
     if Set(plan.decisions.map(\.index)) != indexes ?? Set(archive.indices) { differences.append("not these items") }
   }
 
+  /// Generic passwords whose digest will not fit: all of one story in ten, or one in ten of many.
+  private static func chooseDamaged(
+    _ keychain: HeldKeychain, among cases: Int, _ random: inout SeededRandom
+  ) -> [HeldKeychain.Row] {
+    let rows = keychain.rows.filter { $0.kind == .genericPassword }
+    if cases == 1 { return Int.random(in: 0..<10, using: &random) == 0 ? rows : [] }
+    return rows.filter { _ in Int.random(in: 0..<10, using: &random) == 0 }
+  }
+
   /// Few keys and few dates, so that items meet.
-  private static func item(_ random: inout SeededRandom) -> KeychainItem {
+  private static func item(_ random: inout SeededRandom, _ mark: String) -> KeychainItem {
     func any<Value>(_ values: [Value]) -> Value { values[Int.random(in: values.indices, using: &random)] }
     func rarely() -> Bool { Int.random(in: 0..<8, using: &random) == 0 }
     var item = KeychainItem.password(
-      any(["a", "b"]), any(ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly }),
+      any(["a", "b"]) + mark, any(ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly }),
       group: any(["app", "app", "app", Holdings.sos, Holdings.ckks, "com.apple.cfnetwork", "apple"]),
       secret: any([[], [1], [0, 0xFF]]), at: any([0, 1000, 1000.5, 1000.501, 785_000_000.123_456]))
     if any([true, false, false]) {

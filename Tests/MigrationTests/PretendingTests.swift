@@ -223,7 +223,7 @@ struct Pretending {
     let path = try phones.desk.backUp(phones.old, password: Desk.password, as: .folder)
     try editPropertyList(path + "/Manifest.plist") { $0["IsEncrypted"] = .boolean(false) }
     let error = try openingError { _ = try phones.restore(path) }
-    #expect(error?.category == .wrongPassword)
+    #expect(error?.category == .damaged)
     #expect(try HeldKeychain(phones.new.held()).rows.isEmpty)
   }
 }

@@ -5,12 +5,16 @@
     interop.py --python-side-only
 
 Three parts, each in real files and through the program's command line:
-1. published readers of iPhone backups open what our Python writer writes (so that the yardstick itself is right);
-2. published readers and our Python reader open what Keyhaul backs up, item by item equal to the device;
+1. published readers of iPhone backups open what our Python writer writes (so that the yardstick itself is right),
+   in every layout that they know, file by file;
+2. published readers and our Python reader open what Keyhaul backs up, item by item equal to the device, and what it
+   gives a new password or converts;
 3. Keyhaul plans and restores what our Python writer writes, item by item equal to the description.
 """
 
 import argparse
+import base64
+import hashlib
 import importlib.metadata
 import json
 import pathlib
@@ -20,7 +24,8 @@ import tarfile
 import tempfile
 import traceback
 
-from keychain_backup import apple_der, crypto, items, typed_json
+from backup_cases import CASES
+from keychain_backup import WrongPassword, apple_der, crypto, items, typed_json
 from keychain_backup_reader import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, Backup
 from keychain_backup_writer import Options, Writer, leaves_device
 
@@ -32,6 +37,7 @@ except ImportError as error:
     sys.exit(f"error: a published reader is missing ({error}); run `make interop`, which installs them")
 
 PASSWORD = "correct horse — ö"
+NEW_PASSWORD = "battery staple — ß"
 QUICK_ROUNDS = 1000
 DATES = {"cdat", "mdat", "sdat", "edat"}
 # Kept by the device for itself; compared where both sides show them.
@@ -105,14 +111,14 @@ class Program:
 
 # Published readers: each gives the keychain file's bytes, or raises.
 
-def with_iphone_backup_decrypt(folder, password):
+def with_iphone_backup_decrypt(folder, password, domain=KEYCHAIN_DOMAIN, path=KEYCHAIN_PATH):
     backup = iphone_backup_decrypt.EncryptedBackup(backup_directory=str(folder), passphrase=password)
-    return backup.extract_file_as_bytes(KEYCHAIN_PATH, domain_like=KEYCHAIN_DOMAIN)
+    return backup.extract_file_as_bytes(path, domain_like=domain)
 
 
-def with_pyiosbackup(folder, password):
+def with_pyiosbackup(folder, password, domain=KEYCHAIN_DOMAIN, path=KEYCHAIN_PATH):
     backup = pyiosbackup.Backup.from_path(folder, password)
-    return backup.get_entry_by_domain_and_path(KEYCHAIN_DOMAIN, KEYCHAIN_PATH).read_bytes()
+    return backup.get_entry_by_domain_and_path(domain, path).read_bytes()
 
 
 READERS = {"iphone_backup_decrypt": with_iphone_backup_decrypt, "pyiosbackup": with_pyiosbackup}
@@ -126,10 +132,10 @@ def refuses(read, folder, password):
     return False
 
 
-def published_readers_agree(checks, name, folder, expected):
+def published_readers_agree(checks, name, folder, expected, password=PASSWORD):
     for reader, read in READERS.items():
         try:
-            content = read(folder, PASSWORD)
+            content = read(folder, password)
         except Exception as error:
             checks.that(False, f"{name}: {reader} opens it", f"{type(error).__name__}: {error}")
             continue
@@ -247,6 +253,37 @@ def part_one(checks, work, description):
         content = Writer(description, Options(password=PASSWORD.encode(), **options)).write(folder)
         checks.that(Backup(folder, PASSWORD.encode()).keychain_file() == content, f"{name}: our reader gives it back")
         published_readers_agree(checks, name, folder, content)
+    for case in CASES:
+        for reader, names in LAYOUTS_OF_READER.items():
+            if case.name in names:
+                checks.part(every_file_agrees, checks, work, case, reader)
+
+
+# What a reader can't do is left out: iphone_backup_decrypt knows Manifest.db with a password and padding alone,
+# pyiosbackup stumbles over unknown tags of a keybag, neither takes key pairs.
+BOTH = {
+    "db-encrypted", "keybag-3", "keybag-5", "keybag-ascending", "keybag-shuffled", "keybag-class-16",
+    "password-64-bytes", "password-space", "password-newline", "list-keychain-class-1",
+    "list-no-digests", "list-sizes-too-large", "extra-files", "date-suffix",
+}
+LAYOUTS_OF_READER = {
+    "iphone_backup_decrypt": BOTH | {"keybag-unknown-tags", "plists-xml"},
+    "pyiosbackup": BOTH | {"db-plain", "mbdb-encrypted", "mbdb-plain", "list-unpadded", "plists-xml", "plists-binary"},
+}
+
+
+def every_file_agrees(checks, work, case, reader):
+    path, answers = case.write(work / f"case-{case.name}-{reader}")
+    password = "" if case.recipe.password is None else case.recipe.password.decode("utf-8")
+    stored = [file for file in answers["files"] if file["stored"]]
+    equal = [
+        file["path"] for file in stored
+        if READERS[reader](path, password, file["domain"], file["path"]) == base64.b64decode(file["base64"])
+    ]
+    checks.equal(len(equal), len(stored), f"{case.name}: {reader} takes out all {len(stored)} stored files, equal")
+    keychain = Backup(path, case.recipe.password or b"").keychain_file()
+    checks.that(
+        READERS[reader](path, password) == keychain, f"{case.name}: {reader} takes out the keychain file, equal")
 
 
 def part_two(checks, work, program, fixtures):
@@ -288,6 +325,8 @@ def part_two(checks, work, program, fixtures):
     folder = next(path.parent for path in (work / "unpacked").rglob("Manifest.plist"))
     published_readers_agree(checks, "unpacked tar.gz", folder, Backup(folder, PASSWORD.encode()).keychain_file())
     checks.part(without_password, checks, work, program, device, key)
+    checks.part(new_password, checks, work, program, device, key)
+    checks.part(converted, checks, work, program, device, key)
     checks.part(hostile_names, checks, work, program, fixtures)
 
 
@@ -306,6 +345,60 @@ def without_password(checks, work, program, device, key):
     except iphone_backup_decrypt.exceptions.BackupNotEncryptedError:
         refused = True
     checks.that(refused, "no password: iphone_backup_decrypt says that it isn't encrypted")
+
+
+def digests_below(folder):
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def new_password(checks, work, program, device, key):
+    """After `rekey` the new password opens the backup everywhere, the old one nowhere."""
+    new = work / "new-password"
+    new.write_bytes(NEW_PASSWORD.encode())
+    new.chmod(0o600)
+    secrets = ["--password-file", work / "password", "--new-password-file", new, "--rounds", QUICK_ROUNDS]
+    folder, packed = work / "rekeyed", work / "rekeyed.tar.gz"
+    for target in (f"{folder}/", packed):
+        program.run(
+            "backup", "old-phone", "-o", target, "--password-file", work / "password", "--rounds", QUICK_ROUNDS)
+    before, bag = digests_below(folder), Backup(folder, PASSWORD.encode()).keybag
+    program.run("rekey", folder, *secrets)
+    after = digests_below(folder)
+    changed = {name for name in set(before) | set(after) if before.get(name) != after.get(name)}
+    checks.equal(changed, {"Manifest.plist"}, "rekey: one file changed")
+    rekeyed = Backup(folder, NEW_PASSWORD.encode(), key)
+    for tag in (b"SALT", b"DPSL"):
+        checks.that(rekeyed.keybag.header[tag] != bag.header[tag], f"rekey: {tag.decode()} is new")
+    checks.equal(rekeyed.keybag.uuid_text, bag.uuid_text, "rekey: the keybag keeps its UUID")
+    published_readers_agree(checks, "rekey, new password", folder, rekeyed.keychain_file(), NEW_PASSWORD)
+    for reader, read in READERS.items():
+        checks.that(refuses(read, folder, PASSWORD), f"rekey: {reader} refuses the old password")
+    same_items(checks, "rekey, password and hardware key", device, readable(rekeyed))
+    program.run("rekey", packed, *secrets)
+    same_items(checks, "rekey of one tar.gz file", device, readable(Backup(packed, NEW_PASSWORD.encode(), key)))
+    try:
+        Backup(packed, PASSWORD.encode())
+        checks.that(False, "rekey of one tar.gz file: the old password is refused")
+    except WrongPassword:
+        checks.that(True, "rekey of one tar.gz file: the old password is refused")
+
+
+def converted(checks, work, program, device, key):
+    """Between folder and single file nothing changes but the packing."""
+    source = work / "to-convert"
+    program.run(
+        "backup", "old-phone", "-o", f"{source}/", "--password-file", work / "password", "--rounds", QUICK_ROUNDS)
+    for suffix in ("tar", "zip"):
+        packed, folder = work / f"converted.{suffix}", work / f"converted-from-{suffix}"
+        program.run("convert", source, "-o", packed)
+        same_items(checks, f"convert to {suffix}", device, readable(Backup(packed, PASSWORD.encode(), key)))
+        program.run("convert", packed, "-o", f"{folder}/")
+        checks.equal(digests_below(folder), digests_below(source), f"convert to {suffix} and back: the same files")
+        published_readers_agree(
+            checks, f"convert to {suffix} and back", folder, Backup(folder, PASSWORD.encode()).keychain_file())
 
 
 def hostile_names(checks, work, program, fixtures):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens an iOS backup (10.2 or newer; folder, tar or zip) and reads the keychain in it.
+"""Opens an iOS backup (all but 10.0 and 10.1; folder, tar or zip) and reads the keychain in it.
 
     keychain_backup_reader.py BACKUP [--password-file F] [--device-key-file K] --json
 
@@ -16,9 +16,9 @@ import sqlite3
 import sys
 import tempfile
 
-from keychain_backup import FormatError, NotABackup, WrongPassword, crypto, items, typed_json
+from keychain_backup import FormatError, NotABackup, WrongPassword, crypto, items, mbdb, typed_json
 from keychain_backup.keybag import Keybag
-from keychain_backup.mbfile import FileRecord, file_id
+from keychain_backup.mbfile import REGULAR, FileRecord, file_id
 from keychain_backup.source import open_source
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -39,8 +39,9 @@ class Backup:
         self.keybag = Keybag.parse(self.manifest["BackupKeyBag"])
         self.classes = self.keybag.unlock(password if self.is_encrypted else b"", device_key)
         self.warnings = []
-        self.database = self._database()
-        self.files = self._files()
+        records = self._source.read("Manifest.mbdb")
+        self.layout = "manifest-db" if self._source.read("Manifest.db") is not None or records is None else "mbdb"
+        self.files = self._files(self._database()) if self.layout == "manifest-db" else self._records(records)
 
     def _plist(self, name):
         content = self._source.read(name)
@@ -58,7 +59,7 @@ class Backup:
     def _database(self):
         content = self._source.read("Manifest.db")
         if content is None:
-            raise NotABackup("there is no Manifest.db (backups older than iOS 10.2 are not read here)")
+            raise NotABackup("there is neither Manifest.db nor Manifest.mbdb")
         field = self.manifest.get("ManifestKey")
         if self.is_encrypted and field is not None:
             if len(field) not in (44, 76):
@@ -69,15 +70,17 @@ class Backup:
                 content = crypto.unpad(content)
             else:
                 self.warnings.append("Manifest.db is encrypted without padding")
+        elif self.is_encrypted and content.startswith(SQLITE_MAGIC):
+            raise NotABackup("backups of iOS 10.0 and 10.1 are not read here")
         if not content.startswith(SQLITE_MAGIC):
             raise FormatError("Manifest.db is no SQLite database")
         return content
 
-    def _files(self):
+    def _files(self, database):
         handle, path = tempfile.mkstemp(suffix=".db")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(self.database)
+                file.write(database)
             connection = sqlite3.connect(path)
             try:
                 rows = connection.execute("SELECT fileID, domain, relativePath, flags, file FROM Files").fetchall()
@@ -90,6 +93,19 @@ class Backup:
             for identifier, domain, path, flags, blob in rows
         }
 
+    def _records(self, content):
+        files = {}
+        for record in mbdb.parse(content):
+            domain, path = ((text or b"").decode("utf-8") for text in (record.domain, record.path))
+            key = record.key
+            if key is not None and len(key) not in (44, 76):
+                raise FormatError("a file's key has an impossible length")
+            files[domain, path] = file_id(domain, path), 1 if record.mode & 0xF000 == REGULAR else 2, FileRecord(
+                path, record.mode, record.size, record.protection_class,
+                int.from_bytes(key[:4], "little") if key else 0, key[4:] if key else None, record.digest,
+                record.modified, record.target)
+        return files
+
     def read_file(self, domain, path):
         """The content of a file in clear."""
         if (domain, path) not in self.files:
@@ -97,7 +113,9 @@ class Backup:
         identifier, _, record = self.files[domain, path]
         if identifier != file_id(domain, path):
             raise FormatError(f"the fileID of {domain} {path} doesn't follow from its name")
-        content = self._source.read(f"{identifier[:2]}/{identifier}")
+        content = self._source.read(f"{identifier[:2]}/{identifier}" if self.layout == "manifest-db" else identifier)
+        if content is None and record is not None and record.size == 0:
+            return b""
         if content is None:
             raise FormatError(f"the content of {domain} {path} is missing")
         if not self.is_encrypted:
@@ -118,7 +136,11 @@ class Backup:
         named = root.get("keybag-uuid")
         if isinstance(named, str) and named != self.keybag.uuid_text:
             raise FormatError("the keychain file belongs to another keybag")
-        entries = [(table, entry) for table in items.TABLES for entry in root.get(table, [])]
+        tables = {table: root.get(table, []) for table in items.TABLES}
+        entries = [
+            (table, entry) for table, found in tables.items()
+            for entry in ([found] if isinstance(found, dict) else found)
+        ]
         return [items.read_item(index, table, entry, self.classes) for index, (table, entry) in enumerate(entries)]
 
 

@@ -19,6 +19,7 @@ import unittest
 import zipfile
 
 import check_sources
+import test_backups
 from keychain_backup import FormatError, NotABackup, WrongPassword, apple_der, crypto, items, keybag, mbfile, typed_json
 from keychain_backup_reader import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, Backup, describe
 from keychain_backup_writer import Options, Writer, leaves_device
@@ -399,14 +400,14 @@ class RoundTrip(unittest.TestCase):
             "tag-mismatch": [
                 whole[:-1] + bytes([whole[-1] ^ 1]), whole[:60] + bytes([whole[60] ^ 1]) + whole[61:],
                 dataclasses.replace(blob, wrapped_key=bytes(40)).serialized(),
-                dataclasses.replace(blob, key_class=8).serialized(),
+                dataclasses.replace(blob, key_class=8).serialized(), bytes(4) + whole[4:],
             ],
             "malformed": [
                 b"", whole[:11], whole[:67], resealed(plain + b"\x00"), resealed(plain[:-1]), resealed(other_class),
                 resealed(b"\x04\x00"), whole[:8] + struct.pack("<I", 41) + whole[12:],
             ],
             "unsupported-version": [
-                struct.pack("<I", version) + whole[4:] for version in (0, 1, 4, 5, 6, 7, 8, 9, 0x80000009)
+                struct.pack("<I", version) + whole[4:] for version in (1, 4, 5, 6, 7, 8, 9, 0x80000009)
             ],
             "no-class-key": [dataclasses.replace(blob, key_class=15).serialized()],
         }
@@ -479,7 +480,8 @@ def main():
     parser.add_argument("--verbose", "-v", action="store_true")
     arguments = parser.parse_args()
     VECTORS.update(json.loads(arguments.vectors.read_text(encoding="utf-8")))
-    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__])
+    load = unittest.defaultTestLoader.loadTestsFromModule
+    suite = unittest.TestSuite([load(sys.modules[__name__]), load(test_backups)])
     result = unittest.TextTestRunner(verbosity=2 if arguments.verbose else 1).run(suite)
     failed = len({case.id().split(" ")[0] for case, _ in result.failures + result.errors})
     print(f"{result.testsRun - failed} passed, {failed} failed")

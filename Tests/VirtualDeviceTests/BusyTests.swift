@@ -1,6 +1,7 @@
 import DataProtection
 import Foundation
 import KeychainFormats
+import KeychainStore
 import Synchronization
 import Testing
 
@@ -99,6 +100,54 @@ struct BusyTests {
     #expect(try code { try session.lock() } == .notWritable)
     #expect(try code { _ = try session.itemCount } == .notWritable)
     #expect(session.rawKeys(1...12).isEmpty)
+  }
+
+  @Test("whoever still has the keychain of a session that is over gets an error from every call")
+  func endedKeychain() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    try session.add("plain", .always)
+    let store = try session.keychain
+    session.end()
+    let keys = try device.held(.reading)
+    #expect(throws: KeychainStoreError.self) { try store.count(of: .key) }
+    #expect(throws: KeychainStoreError.self) { try store.find(ItemQuery(), keys: keys.classKeys) }
+    #expect(throws: KeychainStoreError.self) { try store.rows(includingTombstones: true, keys: keys.classKeys) }
+    #expect(try code { _ = try session.find(ItemQuery()) } == .notWritable)
+    #expect(try code { try session.add("other", .always) } == .notWritable)
+    #expect(try code { _ = try session.update(.init(), with: .init()) } == .notWritable)
+    #expect(try code { _ = try session.delete(.init()) } == .notWritable)
+    let calls: [() throws -> Void] = [
+      { try session.secItemAdd(["class": "genp"], by: SecItemCaller(accessGroups: ["a"])) },
+      { _ = try session.secItemCopyMatching(["class": "genp"], by: SecItemCaller(accessGroups: ["a"])) },
+    ]
+    for call in calls {
+      let error = #expect(throws: SecItemError.self) { try call() }
+      #expect(error?.status == .notAvailable)
+    }
+  }
+
+  @Test("a session that is done has everything on the disk, and says where it could not")
+  func finished() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    try session.add("one", .always)
+    try session.add("two", .always)
+    try session.finish()
+    try session.finish()
+    #expect(!FileManager.default.fileExists(atPath: DeviceFile.keychain.path(in: device.folder) + "-wal"))
+    #expect(try device.held(.reading).record.revision == "r3")
+    #expect(try device.held(.reading).itemCount == 2)
+
+    let faults = Faults(after: 20)
+    let failing = try device.through(faults.door).held()
+    try failing.add("three", .always)
+    while faults.steps.count < 20 { try? failing.recordBackup(at: Phones.now) }
+    #expect(try code { try failing.add("four", .always) } == nil)
+    #expect(try code { try failing.finish() } == .io)
+    #expect(try device.held(.reading).itemCount == 4)
   }
 
   @Test("who came to read changes nothing")

@@ -1,22 +1,66 @@
 /// Reads a backup that was packed into one file, or comes as a stream, in one pass.
 struct ContainerSource {
   let limits: ArchiveLimits
+  let storage: ManifestStorage
+  let system: FileSystem
 
-  func read(_ feed: DescriptorFeed) throws(BackupArchiveError) -> (StoredParts, StoredPayloads) {
-    let start = try feed.peek(Self.blockByteCount)
-    if start.isEmpty { throw BackupArchiveError(.notABackup, "it is empty") }
-    switch Signature(start) {
-    case .tar: return try readTar(feed, fileByteCount: feed.fileByteCount)
-    case .compressed: return try readTar(try DecompressedFeed(feed, limits: limits), fileByteCount: nil)
-    case .zip: return try readZip(feed)
-    case .truncated: throw BackupArchiveError(.truncated, "it ends after \(start.count) bytes")
-    case nil: throw BackupArchiveError(.notABackup, "it is neither a folder nor a tar nor a zip")
+  func read(_ feed: DescriptorFeed) throws(BackupArchiveError) -> EntryLedger.Found {
+    switch try Signature.checked(feed) {
+    case .tar: try readTar(feed, fileByteCount: feed.fileByteCount)
+    case .compressed: try readTar(try DecompressedFeed(feed, limits: limits), fileByteCount: nil)
+    case .zip: try readZip(feed)
+    }
+  }
+
+  /// Goes to one entry of a container that was read before, and lends its bytes in portions.
+  ///
+  /// - Returns: `false` where there is no such entry.
+  func readEntry(
+    named path: String, of feed: DescriptorFeed, _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> Bool {
+    let reader =
+      switch try Signature.checked(feed) {
+      case .tar: try LibArchiveReader(feed, reading: .tar)
+      case .compressed: try LibArchiveReader(try DecompressedFeed(feed, limits: limits), reading: .tar)
+      case .zip: try LibArchiveReader(feed, reading: .zip)
+      }
+    let wanted = path.split(separator: "/")
+    while try reader.nextHeader() {
+      guard let entry = reader.entry, let name = entry.name, entry.kind == .file,
+        let found = try? EntryPath(name, limit: limits.pathByteCount), found.components == wanted
+      else {
+        try reader.skipData()
+        continue
+      }
+      var remaining = entry.byteCount
+      try forEachPortion(of: reader) { (bytes) throws(BackupArchiveError) in
+        remaining -= Int64(bytes.count)
+        guard remaining >= 0 else {
+          throw BackupArchiveError(.damaged, "\(path) has more bytes than its entry claims")
+        }
+        try portion(bytes)
+      }
+      guard remaining == 0 else { throw BackupArchiveError(.truncated, "\(path) lacks \(grouped(remaining)) bytes") }
+      return true
+    }
+    return false
+  }
+
+  private func forEachPortion(
+    of reader: LibArchiveReader, _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count = try reader.read(into: buffer)
+      if count == 0 { return }
+      try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
   }
 
   private func readTar(
     _ feed: any ByteFeed, fileByteCount: Int64?
-  ) throws(BackupArchiveError) -> (StoredParts, StoredPayloads) {
+  ) throws(BackupArchiveError) -> EntryLedger.Found {
     let watched = CountingFeed(feed)
     let reader = try LibArchiveReader(watched, reading: .tar)
     var ledger = EntryLedger(limits: limits)
@@ -46,9 +90,9 @@ struct ContainerSource {
     }
   }
 
-  private func readZip(_ feed: DescriptorFeed) throws(BackupArchiveError) -> (StoredParts, StoredPayloads) {
+  private func readZip(_ feed: DescriptorFeed) throws(BackupArchiveError) -> EntryLedger.Found {
     guard let fileByteCount = feed.fileByteCount else {
-      throw BackupArchiveError(.unsupported, "a zip has its directory at its end and cannot be read from a stream")
+      throw BackupArchiveError(.notStreamable, "a zip has its directory at its end and cannot be read from a stream")
     }
     let count = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
     var ledger = EntryLedger(limits: limits)
@@ -76,33 +120,32 @@ struct ContainerSource {
     guard let wanted = try ledger.admit(name: name, kind: entry.kind, byteCount: entry.byteCount) else {
       return try reader.skipData()
     }
-    guard wanted.part != .oldDatabase else {
-      ledger.keep([], for: wanted)
-      return try reader.skipData()
-    }
     // Grown as bytes arrive: what the header claims is not memory yet.
     var bytes: [UInt8] = []
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
-    defer { buffer.deallocate() }
-    while true {
-      let count = try reader.read(into: buffer)
-      if count == 0 { break }
-      bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-      guard bytes.count <= entry.byteCount else {
+    var collector = try StoredBytesCollector(storage, system: system)
+    var byteCount: Int64 = 0
+    try forEachPortion(of: reader) { (portion) throws(BackupArchiveError) in
+      byteCount += Int64(portion.count)
+      guard byteCount <= entry.byteCount else {
         throw BackupArchiveError(.damaged, "\(wanted.part.path) has more bytes than its entry claims")
       }
       if let budget {
-        budget.pointee -= Int64(count)
+        budget.pointee -= Int64(portion.count)
         guard budget.pointee >= 0 else {
           throw BackupArchiveError(
             .overLimit, "its compressed bytes become more than \(limits.expansionFactor) times as many")
         }
       }
+      if wanted.part == .database { try collector.append(portion) } else { bytes.append(contentsOf: portion) }
     }
-    guard bytes.count == entry.byteCount else {
-      throw BackupArchiveError(.truncated, "\(wanted.part.path) ends at byte \(bytes.count) of \(entry.byteCount)")
+    guard byteCount == entry.byteCount else {
+      throw BackupArchiveError(.truncated, "\(wanted.part.path) ends at byte \(byteCount) of \(entry.byteCount)")
     }
-    ledger.keep(bytes, for: wanted)
+    if wanted.part == .database {
+      ledger.keep(try collector.finish(), for: wanted)
+    } else {
+      ledger.keep(bytes, for: wanted)
+    }
   }
 
   static let blockByteCount = 512
@@ -139,8 +182,18 @@ private final class CountingFeed: ByteFeed {
 /// What the first bytes of a file say that it is.
 private enum Signature {
   case tar, compressed, zip
-  /// Too short to be any of them, yet it begins like one.
-  case truncated
+
+  /// Looks at a feed's first bytes without taking them away.
+  static func checked(_ feed: DescriptorFeed) throws(BackupArchiveError) -> Signature {
+    let start = try feed.peek(ContainerSource.blockByteCount)
+    if start.isEmpty { throw BackupArchiveError(.notABackup, "it is empty") }
+    if let signature = Signature(start) { return signature }
+    // Too short to be any of them.
+    guard start.count >= ContainerSource.blockByteCount else {
+      throw BackupArchiveError(.truncated, "it ends after \(start.count) bytes")
+    }
+    throw BackupArchiveError(.notABackup, "it is neither a folder nor a tar nor a zip")
+  }
 
   /// Sources: POSIX pax ("ustar" at 257; older tars have only a checksum), RFC 1952, RFC 8878, PKWARE APPNOTE 4.3.7.
   init?(_ bytes: UnsafeRawBufferPointer) {
@@ -148,12 +201,11 @@ private enum Signature {
       self = .compressed
     } else if bytes.starts(with: [0x50, 0x4B, 3, 4]) || bytes.starts(with: [0x50, 0x4B, 5, 6]) {
       self = .zip
-    } else if bytes.count >= ContainerSource.blockByteCount {
+    } else {
+      guard bytes.count >= ContainerSource.blockByteCount else { return nil }
       let block = bytes[..<ContainerSource.blockByteCount]
       guard block.allSatisfy({ $0 == 0 }) || Self.checksumFits(block) else { return nil }
       self = .tar
-    } else {
-      self = .truncated
     }
   }
 

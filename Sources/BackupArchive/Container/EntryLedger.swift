@@ -33,7 +33,7 @@ struct EntryLedger {
   private var claimedByteCount: Int64 = 0
   private var wantedByteCount: Int64 = 0
   private var parts: [String: StoredParts] = [:]
-  private var payloads: [String: StoredPayloads] = [:]
+  private var payloads: [BackupLayout: [String: StoredPayloads]] = [:]
 
   init(limits: ArchiveLimits) { self.limits = limits }
 
@@ -78,8 +78,9 @@ struct EntryLedger {
   private mutating func place(
     _ path: EntryPath, name: String, byteCount: Int64
   ) throws(BackupArchiveError) -> Wanted? {
-    if let folder = path.folderOfPayload, let identifier = path.components.last {
-      payloads[folder, default: StoredPayloads()].add(identifier, byteCount: byteCount)
+    for layout in BackupLayout.allCases {
+      guard let folder = path.folderOfPayload(in: layout), let identifier = path.components.last else { continue }
+      payloads[layout, default: [:]][folder, default: StoredPayloads()].add(identifier, byteCount: byteCount)
     }
     guard let wanted = path.wanted else { return nil }
     let limit = wanted.part.limit(limits)
@@ -100,20 +101,32 @@ struct EntryLedger {
     parts[wanted.folder, default: StoredParts()][wanted.part] = bytes
   }
 
+  mutating func keep(_ database: StoredBytes, for wanted: Wanted) {
+    parts[wanted.folder, default: StoredParts()].database = database
+  }
+
   func hostile(_ name: String, _ what: String) -> BackupArchiveError {
     BackupArchiveError(.hostile, "entry \(entryCount) is named \(quoted(name)); \(what)")
   }
 
   /// The one backup among the entries.
-  func finish() throws(BackupArchiveError) -> (StoredParts, StoredPayloads) {
-    let folders = parts.filter { $0.value.manifest != nil && !$0.key.isSnapshotFolder }.keys.sorted()
+  func finish() throws(BackupArchiveError) -> Found {
+    let folders = parts.filter { $0.value.contains(.manifest) && !$0.key.isSnapshotFolder }.keys.sorted()
     guard folders.count < 2 else {
       throw BackupArchiveError(.unsupported, "it holds \(folders.count) backups, the first in \(quoted(folders[0]))")
     }
     guard let folder = folders.first, let found = parts[folder] else {
       throw BackupArchiveError(.notABackup, "it has no Manifest.plist")
     }
-    return (found, payloads[folder] ?? StoredPayloads())
+    let stored = found.layout.flatMap { payloads[$0]?[folder] } ?? StoredPayloads()
+    return Found(folder: folder, parts: found, payloads: stored)
+  }
+
+  struct Found {
+    /// The leading folder, `""` for none.
+    let folder: String
+    let parts: StoredParts
+    let payloads: StoredPayloads
   }
 }
 
@@ -135,12 +148,13 @@ extension EntryPath {
     return nil
   }
 
-  /// The leading folder, if this names a payload: two hexadecimal digits, then forty that begin with them.
-  fileprivate var folderOfPayload: String? {
-    guard components.count == 2 || components.count == 3, let name = components.last, isFileIdentifier(name),
-      components[components.count - 2] == name.prefix(2)
-    else { return nil }
-    return components.count == 3 ? String(components[0]) : ""
+  /// The leading folder, if this names a payload: forty hexadecimal digits, of a current backup in a folder named after
+  /// the first two of them.
+  fileprivate func folderOfPayload(in layout: BackupLayout) -> String? {
+    guard let name = components.last, isFileIdentifier(name) else { return nil }
+    let own = layout.storedPath(of: String(name)).split(separator: "/")
+    guard components.count - own.count <= 1, components.suffix(own.count).elementsEqual(own) else { return nil }
+    return components.count > own.count ? String(components[0]) : ""
   }
 }
 

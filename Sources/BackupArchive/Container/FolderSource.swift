@@ -11,111 +11,166 @@ struct FolderSource {
   let system: FileSystem
   let limits: ArchiveLimits
 
+  let storage: ManifestStorage
+
   /// Reads the files that this module knows; payloads stay where they are.
   func read(_ folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
+    var parts = try readPapers(folder)
+    guard parts.contains(.manifest) else { throw BackupArchiveError(.notABackup, "it has no Manifest.plist") }
+    parts.database = try readDatabase(in: folder)
+    if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: folder) }
+    if let layout = parts.layout { parts[layout.keychainPart] = try read(layout.keychainPart, in: folder) }
+    return parts
+  }
+
+  /// Reads what says about the backup as a whole, and no list of files.
+  func readPapers(_ folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
     var parts = StoredParts()
-    for part in StoredPart.allCases {
-      parts[part] = try read(part, in: folder)
-    }
-    guard parts.manifest != nil else { throw BackupArchiveError(.notABackup, "it has no Manifest.plist") }
+    for part in [StoredPart.manifest, .status, .info] { parts[part] = try read(part, in: folder) }
     return parts
   }
 
   private func read(_ part: StoredPart, in folder: borrowing Descriptor) throws(BackupArchiveError) -> [UInt8]? {
-    let names = part.path.split(separator: "/").map(String.init)
-    guard names.count == 2 else { return try readFile(part, named: part.path, in: folder) }
-    let inner = try present(part) { () throws(SystemFailure) in
+    guard let file = try open(part.path, in: folder) else { return nil }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Int(file.byteCount))
+    try readWhole(file, limit: part.limit(limits)) { bytes.append(contentsOf: $0) }
+    return bytes
+  }
+
+  private func readDatabase(in folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredBytes? {
+    guard let file = try open(StoredPart.database.path, in: folder) else { return nil }
+    var collector = try StoredBytesCollector(storage, system: system)
+    try readWhole(file, limit: StoredPart.database.limit(limits)) { (portion) throws(BackupArchiveError) in
+      try collector.append(portion)
+    }
+    return try collector.finish()
+  }
+
+  /// Lends a payload's stored bytes in portions.
+  ///
+  /// - Returns: `false` where there is none.
+  func readPayload(
+    _ path: String, in folder: borrowing Descriptor,
+    portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> Bool {
+    guard let file = try open(path, in: folder) else { return false }
+    try readWhole(file, limit: Int(clamping: limits.entryByteCount), portion)
+    return true
+  }
+
+  /// A regular file that is open for reading.
+  private struct OpenFile: ~Copyable {
+    let path: String
+    let descriptor: Descriptor
+    let byteCount: Int64
+  }
+
+  /// Opens a regular file of the backup, one or two names deep; `nil` where nothing is there.
+  private func open(_ path: String, in folder: borrowing Descriptor) throws(BackupArchiveError) -> OpenFile? {
+    let names = path.split(separator: "/").map(String.init)
+    guard names.count == 2 else { return try open(path, named: path, in: folder) }
+    let inner = try present(path) { () throws(SystemFailure) in
       try system.openDirectory(names[0].systemName, in: folder)
     }
     guard let inner else { return nil }
-    return try readFile(part, named: names[1], in: inner)
+    return try open(path, named: names[1], in: inner)
   }
 
-  private func readFile(
-    _ part: StoredPart, named name: String, in folder: borrowing Descriptor
-  ) throws(BackupArchiveError) -> [UInt8]? {
-    let file = try present(part) { () throws(SystemFailure) in try system.openForReading(name, in: folder) }
+  private func open(
+    _ path: String, named name: String, in folder: borrowing Descriptor
+  ) throws(BackupArchiveError) -> OpenFile? {
+    let file = try present(path) { () throws(SystemFailure) in try system.openForReading(name, in: folder) }
     guard let file else { return nil }
     let raw = file.raw
-    let status = try explained(part) { () throws(SystemFailure) in try system.status(of: raw) }
-    guard status.kind == .file else { throw BackupArchiveError(.hostile, "\(part.path) is not a regular file") }
-    return part == .oldDatabase ? [] : try readWhole(raw, part: part, expected: status.byteCount)
+    let status = try explained(path) { () throws(SystemFailure) in try system.status(of: raw) }
+    guard status.kind == .file else { throw BackupArchiveError(.hostile, "\(path) is not a regular file") }
+    return OpenFile(path: path, descriptor: file, byteCount: status.byteCount)
   }
 
   /// What `body` opens, or `nil` where nothing is there.
   private func present(
-    _ part: StoredPart, _ body: () throws(SystemFailure) -> Descriptor
+    _ path: String, _ body: () throws(SystemFailure) -> Descriptor
   ) throws(BackupArchiveError) -> Descriptor? {
     do throws(SystemFailure) {
       return try body()
     } catch {
       if error.number == ENOENT { return nil }
-      throw irregular(part, error)
+      throw irregular(path, error)
     }
   }
 
   private func explained<Value>(
-    _ part: StoredPart, _ body: () throws(SystemFailure) -> Value
+    _ path: String, _ body: () throws(SystemFailure) -> Value
   ) throws(BackupArchiveError) -> Value {
     do throws(SystemFailure) {
       return try body()
     } catch {
-      throw irregular(part, error)
+      throw irregular(path, error)
     }
   }
 
   /// ELOOP and ENOTDIR are how a refused link shows itself; a socket gives ENXIO.
-  private func irregular(_ part: StoredPart, _ failure: SystemFailure) -> BackupArchiveError {
+  private func irregular(_ path: String, _ failure: SystemFailure) -> BackupArchiveError {
     switch failure.number {
-    case ELOOP, ENOTDIR: BackupArchiveError(.hostile, "\(part.path) is reached through a link or is not a regular file")
-    case ENXIO: BackupArchiveError(.hostile, "\(part.path) is not a regular file")
-    default: BackupArchiveError(.unreadable, "\(part.path): \(failure.text)")
+    case ELOOP, ENOTDIR: BackupArchiveError(.hostile, "\(path) is reached through a link or is not a regular file")
+    case ENXIO: BackupArchiveError(.hostile, "\(path) is not a regular file")
+    default: BackupArchiveError(.unreadable, "\(path): \(failure.text)")
     }
   }
 
   private func readWhole(
-    _ file: Int32, part: StoredPart, expected: Int64
-  ) throws(BackupArchiveError) -> [UInt8] {
-    let limit = part.limit(limits)
-    guard expected <= limit else {
+    _ file: borrowing OpenFile, limit: Int, _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    let (path, raw) = (file.path, file.descriptor.raw)
+    guard file.byteCount <= limit else {
       throw BackupArchiveError(
-        .overLimit, "\(part.path) has \(grouped(expected)) bytes, over \(grouped(Int64(limit)))")
+        .overLimit, "\(path) has \(grouped(file.byteCount)) bytes, over \(grouped(Int64(limit)))")
     }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(Int(expected))
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
     defer { buffer.deallocate() }
+    var total = 0
     while true {
-      let count = try explained(part) { () throws(SystemFailure) in try system.read(file, into: buffer) }
-      if count == 0 { return bytes }
-      guard bytes.count + count <= limit else {
-        throw BackupArchiveError(.overLimit, "\(part.path) grew over \(grouped(Int64(limit))) bytes while it was read")
+      let count = try explained(path) { () throws(SystemFailure) in try system.read(raw, into: buffer) }
+      if count == 0 { return }
+      total += count
+      guard total <= limit else {
+        throw BackupArchiveError(.overLimit, "\(path) grew over \(grouped(Int64(limit))) bytes while it was read")
       }
-      bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      try portion(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
   }
 
-  /// Lists the payloads in the 256 folders that may hold some.
-  func payloads(of folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredPayloads {
+  /// Lists the payloads: in the 256 folders that may hold some, or of an old backup in the folder itself.
+  func payloads(of folder: borrowing Descriptor, layout: BackupLayout) throws(BackupArchiveError) -> StoredPayloads {
     var payloads = StoredPayloads()
     do {
-      for name in try system.names(in: folder) {
-        let prefix = name.text
-        guard prefix.utf8.count == 2, isFileIdentifier(prefix + String(repeating: "0", count: 38)),
-          try system.status(of: name, in: folder)?.kind == .directory
-        else { continue }
-        let inner = try system.openDirectory(name, in: folder)
-        for file in try system.names(in: inner) {
-          guard isFileIdentifier(file.text), file.text.hasPrefix(prefix),
-            let status = try system.status(of: file, in: inner), status.kind == .file
+      switch layout {
+      case .mbdb: try add(folder, prefix: "", to: &payloads)
+      case .manifestDB:
+        for name in try system.names(in: folder) {
+          let prefix = name.text
+          guard prefix.utf8.count == 2, isFileIdentifier(prefix + String(repeating: "0", count: 38)),
+            try system.status(of: name, in: folder)?.kind == .directory
           else { continue }
-          payloads.add(file.text, byteCount: status.byteCount)
+          try add(try system.openDirectory(name, in: folder), prefix: prefix, to: &payloads)
         }
       }
     } catch {
       throw BackupArchiveError(.unreadable, error.text)
     }
     return payloads
+  }
+
+  private func add(
+    _ folder: borrowing Descriptor, prefix: String, to payloads: inout StoredPayloads
+  ) throws(SystemFailure) {
+    for file in try system.names(in: folder) {
+      guard isFileIdentifier(file.text), file.text.hasPrefix(prefix),
+        let status = try system.status(of: file, in: folder), status.kind == .file
+      else { continue }
+      payloads.add(file.text, byteCount: status.byteCount)
+    }
   }
 }
 

@@ -85,6 +85,9 @@ final class LibArchiveReader {
       byteCount: archive_entry_size_is_set(header) == 0 ? 0 : archive_entry_size(header))
   }
 
+  /// Of the current entry, in seconds since 1970.
+  var modificationTime: Int64 { header.map { Int64(archive_entry_mtime($0)) } ?? 0 }
+
   private func kind(of header: OpaquePointer) -> EntryLedger.Kind {
     if archive_entry_hardlink(header) != nil { return .odd("a hard link") }
     if archive_entry_symlink(header) != nil { return .odd("a symbolic link") }

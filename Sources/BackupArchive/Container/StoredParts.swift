@@ -1,44 +1,35 @@
 /// The files of a backup that this module reads, as they are stored: encrypted ones still encrypted.
 struct StoredParts: Sendable {
-  var manifest: [UInt8]?
-  var status: [UInt8]?
-  var info: [UInt8]?
-  var database: [UInt8]?
-  var keychain: [UInt8]?
-  /// Whether the manifest database of iOS 9 and earlier is there.
-  var hasOldDatabase = false
+  private var small: [StoredPart: [UInt8]] = [:]
+  /// `Manifest.db`, which may be larger than memory.
+  var database: StoredBytes?
 
   subscript(part: StoredPart) -> [UInt8]? {
-    get {
-      switch part {
-      case .manifest: manifest
-      case .status: status
-      case .info: info
-      case .database: database
-      case .keychain: keychain
-      case .oldDatabase: nil
-      }
-    }
-    set {
-      switch part {
-      case .manifest: manifest = newValue
-      case .status: status = newValue
-      case .info: info = newValue
-      case .database: database = newValue
-      case .keychain: keychain = newValue
-      case .oldDatabase: hasOldDatabase = newValue != nil
-      }
-    }
+    get { small[part] }
+    set { small[part] = newValue }
   }
 
-  var isEmpty: Bool { StoredPart.allCases.allSatisfy { self[$0] == nil } && !hasOldDatabase }
+  func contains(_ part: StoredPart) -> Bool { part == .database ? database != nil : small[part] != nil }
+
+  /// What the list of files says that the backup is; `nil` where it has none.
+  var layout: BackupLayout? { BackupLayout.allCases.first { contains($0.listPart) } }
+
+  /// Forgets what belongs to another layout: a device that was updated may have left its old list behind.
+  func only(_ layout: BackupLayout) -> StoredParts {
+    var parts = self
+    for other in BackupLayout.allCases where other != layout {
+      parts[other.listPart] = nil
+      parts[other.keychainPart] = nil
+    }
+    return parts
+  }
 }
 
 /// The files of a backup that have a name of their own.
 enum StoredPart: CaseIterable {
   case manifest, status, info, database, keychain
-  /// `Manifest.mbdb`, of iOS 9 and earlier; noticed, never read.
-  case oldDatabase
+  /// `Manifest.mbdb`, of iOS 9 and earlier, and the keychain file as it lies beside it.
+  case oldDatabase, oldKeychain
 
   /// Relative to the backup's folder.
   var path: String {
@@ -47,8 +38,9 @@ enum StoredPart: CaseIterable {
     case .status: "Status.plist"
     case .info: "Info.plist"
     case .database: "Manifest.db"
-    case .keychain: KeychainPayload.storedPath
+    case .keychain: BackupLayout.manifestDB.storedPath(of: KeychainPayload.fileIdentifier)
     case .oldDatabase: "Manifest.mbdb"
+    case .oldKeychain: BackupLayout.mbdb.storedPath(of: KeychainPayload.fileIdentifier)
     }
   }
 
@@ -56,8 +48,8 @@ enum StoredPart: CaseIterable {
     switch self {
     case .manifest, .status, .info: limits.propertyListByteCount
     case .database: limits.databaseByteCount
-    case .keychain: limits.keychainByteCount
-    case .oldDatabase: Int.max
+    case .keychain, .oldKeychain: limits.keychainByteCount
+    case .oldDatabase: limits.oldDatabaseByteCount
     }
   }
 }

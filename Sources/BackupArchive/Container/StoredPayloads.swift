@@ -1,19 +1,58 @@
 /// The payloads that a backup stores, by the names under which they are stored, with their sizes as stored.
 public struct StoredPayloads: Sendable, Equatable {
   /// Twenty bytes of SHA-1 without a heap allocation: a large backup has half a million of them.
-  private struct Name: Hashable {
+  struct Name: Hashable, Sendable {
     let first: UInt64
     let second: UInt64
     let third: UInt32
 
     /// - Returns: `nil` unless there are forty lower-case hexadecimal digits.
     init?(_ text: some StringProtocol) {
-      guard isFileIdentifier(text) else { return nil }
-      var values: [UInt64] = [0, 0, 0]
-      for (index, digit) in text.utf8.enumerated() {
-        values[index / 16] = values[index / 16] << 4 | UInt64(digit < 58 ? digit - 48 : digit - 87)
+      var copy = String(text)
+      guard let name = copy.withUTF8({ Name(bytes: UnsafeRawBufferPointer($0)) }) else { return nil }
+      self = name
+    }
+
+    /// The same of a text's bytes.
+    init?(bytes: UnsafeRawBufferPointer) {
+      guard bytes.count == 40 else { return nil }
+      var values: (UInt64, UInt64, UInt64) = (0, 0, 0)
+      for digit in bytes {
+        let value: UInt8
+        switch digit {
+        case 48...57: value = digit - 48
+        case 97...102: value = digit - 87
+        default: return nil
+        }
+        // A number of 192 bits, moved on by one digit.
+        values.0 = values.0 << 4 | values.1 >> 60
+        values.1 = values.1 << 4 | values.2 >> 60
+        values.2 = values.2 << 4 | UInt64(value)
       }
-      (first, second, third) = (values[0], values[1], UInt32(truncatingIfNeeded: values[2]))
+      self.init(values)
+    }
+
+    /// The name that a SHA-1 stands for.
+    init?(hash: UnsafeRawBufferPointer) {
+      guard hash.count == 20 else { return nil }
+      var values: (UInt64, UInt64, UInt64) = (0, 0, 0)
+      for byte in hash {
+        values.0 = values.0 << 8 | values.1 >> 56
+        values.1 = values.1 << 8 | values.2 >> 56
+        values.2 = values.2 << 8 | UInt64(byte)
+      }
+      self.init(values)
+    }
+
+    /// Forty digits.
+    var text: String {
+      hexadecimal(
+        withUnsafeBytes(of: third.bigEndian, Array.init) + withUnsafeBytes(of: second.bigEndian, Array.init)
+          + withUnsafeBytes(of: first.bigEndian, Array.init))
+    }
+
+    private init(_ values: (UInt64, UInt64, UInt64)) {
+      (third, second, first) = (UInt32(truncatingIfNeeded: values.0), values.1, values.2)
     }
   }
 
@@ -29,6 +68,13 @@ public struct StoredPayloads: Sendable, Equatable {
   public func byteCount(of fileIdentifier: some StringProtocol) -> Int64? {
     Name(fileIdentifier).flatMap { byteCounts[$0] }
   }
+
+  /// The names of payloads that are stored with such a size, in order.
+  public func fileIdentifiers(whereByteCount matches: (Int64) -> Bool) -> [String] {
+    byteCounts.filter { matches($0.value) }.map { $0.key.text }.sorted()
+  }
+
+  func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
 
   mutating func add(_ fileIdentifier: some StringProtocol, byteCount: Int64) {
     guard let name = Name(fileIdentifier), byteCounts.updateValue(byteCount, forKey: name) == nil else { return }

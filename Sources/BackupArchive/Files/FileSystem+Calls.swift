@@ -42,6 +42,26 @@ extension FileSystem {
       raw: try perform(.open) { _ in openat(raw, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) })
   }
 
+  /// Creates a file for its owner alone and takes its name away at once.
+  func createNamelessFile(in folder: String) throws(SystemFailure) -> Descriptor {
+    var name = Array("\(folder)/keyhaul-XXXXXX".utf8CString)
+    let raw = try perform(.open) { _ in mkstemp(&name) }
+    let file = Descriptor(raw: raw)
+    // What a child process inherits is not ours alone any more.
+    try perform(.open) { _ in fcntl(raw, F_SETFD, FD_CLOEXEC) }
+    try perform(.remove) { _ in unlink(name) }
+    return file
+  }
+
+  /// Reads from a place of a file, wherever its own position is; 0 at the end.
+  func read(
+    _ file: Int32, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(SystemFailure) -> Int {
+    try perform(.read) { short in
+      pread(file, buffer.baseAddress, short ? (buffer.count + 1) / 2 : buffer.count, off_t(offset))
+    }
+  }
+
   /// Marks a file or a folder as being written, for as long as the descriptor is open.
   ///
   /// - Returns: Whether nobody else has; always `false` on a file system that knows no such marks.

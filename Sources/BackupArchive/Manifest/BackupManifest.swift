@@ -8,8 +8,8 @@ public struct BackupManifest: Sendable {
   /// `10.0` since iOS 10.
   public var version: String
   public var date: KeychainDate?
-  /// The only authority on whether the backup has a password; there is a keybag either way.
-  public var isEncrypted: Bool
+  /// The only authority on whether the backup has a password; there is a keybag either way. `nil` where it doesn't say.
+  public var isEncrypted: Bool?
   public var wasPasscodeSet: Bool?
   public var keybag: Keybag
   /// The manifest database's key: its class as 4 bytes, little-endian, then the wrapped key. Only where it is encrypted.
@@ -19,7 +19,7 @@ public struct BackupManifest: Sendable {
   public var others: PropertyDictionary
 
   public init(
-    version: String = "10.0", date: KeychainDate?, isEncrypted: Bool, wasPasscodeSet: Bool?, keybag: Keybag,
+    version: String = "10.0", date: KeychainDate?, isEncrypted: Bool?, wasPasscodeSet: Bool?, keybag: Keybag,
     manifestKey: [UInt8]?, device: BackupDevice, others: PropertyDictionary = PropertyDictionary()
   ) {
     self.version = version
@@ -38,9 +38,13 @@ public struct BackupManifest: Sendable {
   public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
     let part = StoredPart.manifest.path
     var root = try rootDictionary(of: bytes, in: part)
-    guard let isEncrypted = root["IsEncrypted"]?.booleanValue else {
-      throw BackupArchiveError(.damaged, "\(part) does not say whether the backup is encrypted")
-    }
+    isEncrypted =
+      switch root["IsEncrypted"] {
+      case nil: nil
+      case .boolean(let value): value
+      case .integer(let value): value != 0
+      default: throw BackupArchiveError(.damaged, "\(part) does not say whether the backup is encrypted")
+      }
     guard let bag = root["BackupKeyBag"]?.dataValue else {
       throw BackupArchiveError(.damaged, "\(part) has no keybag")
     }
@@ -56,7 +60,6 @@ public struct BackupManifest: Sendable {
       throw BackupArchiveError(.unsupported, "\(part) has version \(quoted(version)); 10.0 is the newest known")
     }
     keybag = try explained("the keybag") { () throws(FormatError) in try Keybag(parsing: bag) }
-    self.isEncrypted = isEncrypted
     date = root["Date"]?.dateValue
     wasPasscodeSet = root["WasPasscodeSet"]?.booleanValue
     manifestKey = root["ManifestKey"]?.dataValue
@@ -68,8 +71,9 @@ public struct BackupManifest: Sendable {
   /// The binary property list. Lockdown values that were read and are not part of `device` are kept.
   public func serialized() throws(BackupArchiveError) -> [UInt8] {
     var root: PropertyDictionary = [
-      "BackupKeyBag": .data(keybag.serialized()), "IsEncrypted": .boolean(isEncrypted), "Version": .string(version),
+      "BackupKeyBag": .data(keybag.serialized()), "Version": .string(version),
     ]
+    root["IsEncrypted"] = isEncrypted.map { .boolean($0) }
     root["Date"] = date.map { .date($0) }
     root["WasPasscodeSet"] = wasPasscodeSet.map { .boolean($0) }
     root["ManifestKey"] = manifestKey.map { .data($0) }
@@ -99,13 +103,30 @@ extension BackupDevice {
   }
 }
 
-/// The dictionary of a binary property list that is a backup's root file.
-func rootDictionary(of bytes: [UInt8], in part: String) throws(BackupArchiveError) -> PropertyDictionary {
-  let start = bytes.prefix(64).drop { [0xEF, 0xBB, 0xBF, 9, 10, 13, 32].contains($0) }
-  if start.starts(with: "<?xml".utf8) || start.starts(with: "<!DOCTYPE".utf8) || start.starts(with: "<plist".utf8) {
-    throw BackupArchiveError(.unsupported, "\(part) is an XML property list; a device writes binary ones")
+extension BackupDevice {
+  /// What the computer wrote about the device; `nil` where its file is no property list.
+  init?(infoPropertyList bytes: [UInt8]) {
+    guard let info = try? rootDictionary(of: bytes, in: StoredPart.info.path) else { return nil }
+    self.init(
+      identifier: info["Target Identifier"]?.stringValue ?? info["Unique Identifier"]?.stringValue,
+      name: info["Device Name"]?.stringValue ?? info["Display Name"]?.stringValue,
+      productType: info["Product Type"]?.stringValue, productVersion: info["Product Version"]?.stringValue,
+      buildVersion: info["Build Version"]?.stringValue, serialNumber: info["Serial Number"]?.stringValue)
   }
-  let value = try explained(part) { () throws(FormatError) in try BinaryPlist.decode(bytes) }
+
+  func completed(by other: BackupDevice?) -> BackupDevice {
+    BackupDevice(
+      identifier: identifier ?? other?.identifier, name: name ?? other?.name,
+      productType: productType ?? other?.productType, productVersion: productVersion ?? other?.productVersion,
+      buildVersion: buildVersion ?? other?.buildVersion, serialNumber: serialNumber ?? other?.serialNumber)
+  }
+}
+
+/// The dictionary of a property list, binary or XML, that is a backup's root file.
+func rootDictionary(of bytes: [UInt8], in part: String) throws(BackupArchiveError) -> PropertyDictionary {
+  let value = try explained(part) { () throws(FormatError) in
+    XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes)
+  }
   guard let dictionary = value.dictionaryValue else {
     throw BackupArchiveError(.damaged, "\(part) is not a dictionary")
   }

@@ -1,33 +1,72 @@
 import CSQLite
-import GRDB
 
-/// How a database from outside is opened.
+/// A read-only connection to a database from outside, with every door of SQL shut.
 ///
-/// Source: SQLite, "Defense Against The Dark Arts" (untrusted database files).
-enum DefensiveConnection {
-  static var configuration: Configuration {
-    var configuration = Configuration()
-    configuration.foreignKeysEnabled = false
-    configuration.label = "manifest"
-    return configuration
+/// Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts" (untrusted database files).
+final class DefensiveConnection {
+  private let handle: OpaquePointer
+
+  init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
+    let opened = DatabaseFileSystem.open(try bytes.reader())
+    guard opened.code == SQLITE_OK, let connection = opened.connection else {
+      sqlite3_close_v2(opened.connection)
+      throw BackupArchiveError(.damaged, "the manifest database cannot be opened")
+    }
+    handle = connection
+    try Self.shutDoors(of: connection)
+    for setting in Self.settings { try forEachRow(setting) { _ in } }
   }
 
-  /// Replaces the connection's empty database in memory by `image`, with every door of SQL shut before.
-  static func open(_ image: DatabaseImage, in database: Database) throws {
-    guard let connection = database.sqliteConnection else {
-      throw BackupArchiveError(.unreadable, "SQLite gave no connection")
-    }
-    for (option, value) in switches {
+  /// Takes away every way in which a foreign database could have something computed or loaded.
+  static func shutDoors(of connection: OpaquePointer) throws(BackupArchiveError) {
+    for (option, value) in Self.switches {
       guard keyhaul_sqlite3_switch(connection, option, value) == SQLITE_OK else {
         throw BackupArchiveError(.unreadable, "this SQLite is too old to read a foreign database safely")
       }
     }
-    for (limit, value) in limits { sqlite3_limit(connection, limit, value) }
-    try database.execute(sql: "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA query_only = ON")
-    guard image.attach(to: connection) == SQLITE_OK else {
-      throw BackupArchiveError(.damaged, "the manifest database cannot be opened")
+    for (limit, value) in Self.limits { sqlite3_limit(connection, limit, value) }
+  }
+
+  deinit { sqlite3_close_v2(handle) }
+
+  /// Runs one query and lends its rows. The values of a row are valid until the closure returns.
+  func forEachRow(
+    _ sql: String, _ arguments: [String] = [], _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    var prepared: OpaquePointer?
+    guard sqlite3_prepare_v2(handle, sql, -1, &prepared, nil) == SQLITE_OK, let statement = prepared else {
+      throw failure()
+    }
+    defer { sqlite3_finalize(statement) }
+    for (index, argument) in arguments.enumerated() {
+      let bound = sqlite3_bind_text(
+        statement, Int32(index) + 1, argument, -1, unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+      guard bound == SQLITE_OK else { throw failure() }
+    }
+    while true {
+      switch sqlite3_step(statement) {
+      case SQLITE_ROW: try body(ForeignRow(statement: statement))
+      case SQLITE_DONE: return
+      default: throw failure()
+      }
     }
   }
+
+  private func failure() -> BackupArchiveError {
+    let code: BackupArchiveError.Code =
+      switch sqlite3_errcode(handle) {
+      case SQLITE_TOOBIG: .overLimit
+      case SQLITE_NOMEM: .unreadable
+      case SQLITE_IOERR: .unreadable
+      default: .damaged
+      }
+    let message = sqlite3_errmsg(handle).map { String(cString: $0) } ?? "SQLite gave no reason"
+    return BackupArchiveError(code, "the manifest database: \(quoted(message))")
+  }
+
+  private static let settings = [
+    "PRAGMA cell_size_check = ON", "PRAGMA mmap_size = 0", "PRAGMA query_only = ON", "PRAGMA temp_store = MEMORY",
+  ]
 
   private static let switches: [(Int32, Int32)] = [
     (SQLITE_DBCONFIG_DEFENSIVE, 1),
@@ -49,4 +88,46 @@ enum DefensiveConnection {
     (SQLITE_LIMIT_TRIGGER_DEPTH, 1),
     (SQLITE_LIMIT_EXPR_DEPTH, 100),
   ]
+}
+
+/// A row of a foreign database. Values by their stored type; a column may hold any.
+struct ForeignRow: ~Copyable {
+  fileprivate let statement: OpaquePointer
+
+  func text(_ column: Int32) -> String? {
+    withText(column) { String(validating: $0, as: UTF8.self) }.flatMap(\.self)
+  }
+
+  /// The bytes of a text, which need not be UTF-8.
+  func withText<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
+    textBytes(column).map(body)
+  }
+
+  /// The same, valid until the row is left.
+  fileprivate func textBytes(_ column: Int32) -> UnsafeRawBufferPointer? {
+    guard sqlite3_column_type(statement, column) == SQLITE_TEXT else { return nil }
+    let start = UnsafeRawPointer(sqlite3_column_text(statement, column))
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column)))
+  }
+
+  /// Lends two texts at once.
+  func withTexts<Value>(
+    _ first: Int32, _ second: Int32,
+    _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(BackupArchiveError) -> Value
+  ) throws(BackupArchiveError) -> Value? {
+    guard let first = textBytes(first), let second = textBytes(second) else { return nil }
+    return try body(first, second)
+  }
+
+  func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+
+  func number(_ column: Int32) -> Int64? {
+    sqlite3_column_type(statement, column) == SQLITE_INTEGER ? sqlite3_column_int64(statement, column) : nil
+  }
+
+  func data(_ column: Int32) -> [UInt8]? {
+    guard sqlite3_column_type(statement, column) == SQLITE_BLOB else { return nil }
+    let start = sqlite3_column_blob(statement, column)
+    return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
+  }
 }

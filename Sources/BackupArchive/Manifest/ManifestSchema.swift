@@ -1,5 +1,3 @@
-import GRDB
-
 /// What may stand in a manifest database.
 enum ManifestSchema {
   /// As current devices create them (iOS 10.2 and later; `Properties` is empty since 10.1).
@@ -15,18 +13,15 @@ enum ManifestSchema {
   private static let columns = ["fileID", "domain", "relativePath", "flags", "file"]
 
   /// Compares the schema with what a device creates; reads nothing but the schema itself.
-  static func check(_ database: Database) throws {
-    let objects = try Row.fetchCursor(database, sql: "SELECT type, name, tbl_name, sql FROM sqlite_master")
+  static func check(_ connection: DefensiveConnection) throws(BackupArchiveError) {
     var hasFiles = false
-    while let object = try objects.next() {
-      let fields = (0..<4).map { column -> String? in
-        if case .string(let text) = (object[column] as DatabaseValue).storage { text } else { nil }
-      }
-      guard let type = fields[0], let name = fields[1], let table = fields[2] else {
+    try connection.forEachRow("SELECT type, name, tbl_name, sql FROM sqlite_master") {
+      (object) throws(BackupArchiveError) in
+      guard let type = object.text(0), let name = object.text(1), let table = object.text(2) else {
         throw foreign("a nameless object")
       }
       let isKnownTable = tables.contains(table)
-      switch (type, fields[3]) {
+      switch (type, object.text(3)) {
       case ("table", let sql?) where isKnownTable && name == table && isPlain(sql, beginningWith: "CREATE TABLE"):
         hasFiles = hasFiles || name == "Files"
       case ("index", nil) where isKnownTable: break
@@ -36,7 +31,7 @@ enum ManifestSchema {
       }
     }
     guard hasFiles else { throw BackupArchiveError(.damaged, "the manifest database has no table Files") }
-    try checkColumns(database)
+    try checkColumns(connection)
   }
 
   /// One pair of parentheses holds the columns. Every way to make SQLite compute something (checks, generated columns,
@@ -50,11 +45,10 @@ enum ManifestSchema {
       && !["CHECK", "GENERATED", "WHERE", "SELECT", "USING", "COLLATE"].contains { words.contains($0) }
   }
 
-  private static func checkColumns(_ database: Database) throws {
-    let rows = try Row.fetchAll(database, sql: "PRAGMA table_xinfo(Files)")
-    let names = rows.map { row -> String? in
-      if case .string(let text) = (row["name"] as DatabaseValue).storage { text } else { nil }
-    }
+  private static func checkColumns(_ connection: DefensiveConnection) throws(BackupArchiveError) {
+    var names: [String?] = []
+    // The second column is the name.
+    try connection.forEachRow("PRAGMA table_xinfo(Files)") { names.append($0.text(1)) }
     guard names == columns else {
       throw BackupArchiveError(.damaged, "the table Files of the manifest database has other columns than expected")
     }

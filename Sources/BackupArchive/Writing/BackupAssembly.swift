@@ -72,7 +72,7 @@ struct BackupAssembly {
   /// Lists the keychain's folder and file, owned by root as on a device.
   private func manifestDatabase(for keychain: Protected, time: Int64) throws(BackupArchiveError) -> [UInt8] {
     let identifier = try explained("the manifest database") { () throws(DataProtectionError) in
-      try ManifestDatabase.fileIdentifier(domain: KeychainPayload.domain, relativePath: "")
+      try ListedFile.fileIdentifier(domain: KeychainPayload.domain, relativePath: "")
     }
     let digest = try explained("the manifest database") { () throws(DataProtectionError) in
       try Digest.sha1(keychain.bytes)

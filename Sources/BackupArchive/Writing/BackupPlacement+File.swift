@@ -1,7 +1,19 @@
 extension BackupPlacement {
   /// Writes one file beside its target, checks and syncs it, and renames it there.
   func placeFile(
-    _ backup: StoredBackup, at path: String, format: ContainerFormat, replace: Bool
+    _ backup: OutgoingBackup, at path: String, format: ContainerFormat, replace: Bool
+  ) throws(BackupArchiveError) -> Placed {
+    try placeFile(at: path, byteCount: backup.byteCount, replace: replace, check: backup.check) {
+      (descriptor) throws(WriteFailure) in try pack(backup, as: format, into: descriptor)
+    }
+  }
+
+  /// - Parameters:
+  ///   - check: Looks at the finished file, by its path, before it gets its name.
+  ///   - fill: Writes the bytes; returns how many.
+  func placeFile(
+    at path: String, byteCount: Int64, replace: Bool, check: (String) throws(BackupArchiveError) -> Void = { _ in },
+    fill: (Int32) throws(WriteFailure) -> Int64
   ) throws(BackupArchiveError) -> Placed {
     guard let place = PlacePath(path) else {
       throw BackupArchiveError(.occupied, "\(quoted(path)) cannot be the name of a file")
@@ -12,7 +24,8 @@ extension BackupPlacement {
       sweepLeftovers(of: place, in: parent)
       let temporary = place.sibling("tmp")
       do throws(WriteFailure) {
-        let count = try fill(temporary, in: parent, with: backup, format: format)
+        let count = try create(temporary, in: parent, fill: fill)
+        try obtaining { () throws(BackupArchiveError) in try check("\(place.parent)/\(temporary)") }
         try systemCall { () throws(SystemFailure) in try system.rename(temporary, to: place.name, in: parent) }
         return Placed(path: path, byteCount: count, isDurable: keepsNames(of: parent), leftover: nil)
       } catch {
@@ -20,7 +33,7 @@ extension BackupPlacement {
         throw error
       }
     } catch {
-      throw explain(error, path: path, needs: backup.byteCount)
+      throw explain(error, path: path, needs: byteCount)
     }
   }
 
@@ -39,12 +52,12 @@ extension BackupPlacement {
     }
   }
 
-  private func fill(
-    _ name: String, in parent: borrowing Descriptor, with backup: StoredBackup, format: ContainerFormat
+  private func create(
+    _ name: String, in parent: borrowing Descriptor, fill: (Int32) throws(WriteFailure) -> Int64
   ) throws(WriteFailure) -> Int64 {
     let file = try systemCall { () throws(SystemFailure) in try system.createFile(name, in: parent) }
     _ = system.claim(file)
-    let count = try pack(backup, as: format, into: file.raw)
+    let count = try fill(file.raw)
     do throws(SystemFailure) {
       try system.seal(file, byteCount: count)
     } catch {

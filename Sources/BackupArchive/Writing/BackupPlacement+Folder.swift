@@ -7,7 +7,7 @@ extension BackupPlacement {
 
   /// Fills a folder beside its target and renames it there.
   func placeFolder(
-    _ backup: StoredBackup, at path: String, replace: Bool
+    _ backup: OutgoingBackup, at path: String, replace: Bool
   ) throws(BackupArchiveError) -> Placed {
     do throws(WriteFailure) {
       let target = try resolve(path, for: backup)
@@ -22,9 +22,10 @@ extension BackupPlacement {
       let temporary = target.place.sibling("tmp")
       do throws(WriteFailure) {
         // Held until the folder has its name: a claim ends with its descriptor.
-        let folder = try systemCall { () throws(SystemFailure) in try fill(temporary, in: parent, with: backup) }
+        let sink = try fill(temporary, in: parent, with: backup)
+        try obtaining { () throws(BackupArchiveError) in try backup.check("\(target.place.parent)/\(temporary)") }
         let leftover = try install(temporary, as: target.place, in: parent, over: target.occupant)
-        _ = consume folder
+        withExtendedLifetime(sink) {}
         return Placed(
           path: target.path, byteCount: backup.byteCount, isDurable: keepsNames(of: parent),
           leftover: leftover.map { "\(target.place.parent)/\($0)" })
@@ -39,15 +40,16 @@ extension BackupPlacement {
 
   /// The folder itself, or the one for this device in it, where it holds other things.
   private func resolve(
-    _ path: String, for backup: StoredBackup
+    _ path: String, for backup: OutgoingBackup
   ) throws(WriteFailure) -> (place: PlacePath, path: String, occupant: Occupant) {
     if let place = PlacePath(path) {
       let occupant = try occupant(of: place)
       if occupant != .otherFolder { return (place, path, occupant) }
     }
-    let inner = (path.hasSuffix("/") ? path : path + "/") + backup.folderName
-    guard let place = PlacePath(inner), place.name == backup.folderName else {
-      throw .occupied("\(quoted(backup.folderName)) cannot be the name of a folder")
+    guard let folderName = backup.folderName else { throw .occupied("\(quoted(path)) holds other things") }
+    let inner = (path.hasSuffix("/") ? path : path + "/") + folderName
+    guard let place = PlacePath(inner), place.name == folderName else {
+      throw .occupied("\(quoted(folderName)) cannot be the name of a folder")
     }
     return (place, inner, try occupant(of: place))
   }
@@ -66,33 +68,17 @@ extension BackupPlacement {
   }
 
   private func fill(
-    _ name: String, in parent: borrowing Descriptor, with backup: StoredBackup
-  ) throws(SystemFailure) -> Descriptor {
-    try system.makeDirectory(name, in: parent)
-    let folder = try system.openDirectory(name.systemName, in: parent)
-    _ = system.claim(folder)
-    var innerFolders: Set<String> = []
-    for file in backup.files {
-      let names = file.path.split(separator: "/").map(String.init)
-      guard names.count == 2 else {
-        try write(file, named: file.path, in: folder)
-        continue
-      }
-      if innerFolders.insert(names[0]).inserted { try system.makeDirectory(names[0], in: folder) }
-      let inner = try system.openDirectory(names[0].systemName, in: folder)
-      try write(file, named: names[1], in: inner)
-      try system.syncDirectory(inner)
+    _ name: String, in parent: borrowing Descriptor, with backup: OutgoingBackup
+  ) throws(WriteFailure) -> FolderSink {
+    let sink = try systemCall { () throws(SystemFailure) in
+      try system.makeDirectory(name, in: parent)
+      let folder = try system.openDirectory(name.systemName, in: parent)
+      _ = system.claim(folder)
+      return FolderSink(folder, system: system)
     }
-    try system.syncDirectory(folder)
-    return folder
-  }
-
-  private func write(
-    _ file: StoredFile, named name: String, in folder: borrowing Descriptor
-  ) throws(SystemFailure) {
-    let handle = try system.createFile(name, in: folder)
-    try system.writeAll(file.bytes, to: handle.raw)
-    try system.seal(handle, byteCount: Int64(file.bytes.count))
+    try backup.send(sink)
+    try systemCall { () throws(SystemFailure) in try sink.finish() }
+    return sink
   }
 
   /// - Returns: The name under which a replaced backup could not be removed.

@@ -27,6 +27,12 @@ package struct BackupPlacement: Sendable {
   package func place(
     _ backup: StoredBackup, at destination: ArchiveDestination, replace: Bool
   ) throws(BackupArchiveError) -> Placed {
+    try place(backup.outgoing, at: destination, replace: replace)
+  }
+
+  func place(
+    _ backup: OutgoingBackup, at destination: ArchiveDestination, replace: Bool
+  ) throws(BackupArchiveError) -> Placed {
     switch destination {
     case .folder(let path): return try placeFolder(backup, at: path, replace: replace)
     case .file(let path, let format): return try placeFile(backup, at: path, format: format, replace: replace)
@@ -42,13 +48,11 @@ package struct BackupPlacement: Sendable {
 
   /// Writes a container's bytes; returns how many.
   func pack(
-    _ backup: StoredBackup, as format: ContainerFormat, into descriptor: Int32
+    _ backup: OutgoingBackup, as format: ContainerFormat, into descriptor: Int32
   ) throws(WriteFailure) -> Int64 {
     let sink = LibArchiveWriter.Sink(descriptor: descriptor, system: system)
     let writer = try LibArchiveWriter(format, to: sink)
-    for file in backup.files {
-      try writer.add(file, in: backup.folderName, modificationTime: backup.modificationTime)
-    }
+    try backup.send(ContainerSink(writer, folderName: backup.folderName))
     try writer.finish()
     return sink.byteCount
   }
@@ -57,6 +61,7 @@ package struct BackupPlacement: Sendable {
     switch failure {
     case .library(let text): BackupArchiveError(.unwritable, "\(quotedPath(path)): \(text)")
     case .occupied(let text): BackupArchiveError(.occupied, text)
+    case .source(let error): error
     case .system(let failure): explain(failure, path: path, needs: byteCount)
     }
   }

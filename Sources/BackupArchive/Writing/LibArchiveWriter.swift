@@ -4,6 +4,8 @@ import CArchive
 final class LibArchiveWriter {
   private let handle: OpaquePointer
   private let sink: Sink
+  /// Of the entry that is being written.
+  private var missingByteCount: Int64 = 0
 
   /// Receives the stream's bytes in order.
   final class Sink {
@@ -61,18 +63,33 @@ final class LibArchiveWriter {
 
   deinit { archive_write_free(handle) }
 
-  func add(_ file: StoredFile, in folder: String, modificationTime: Int64) throws(WriteFailure) {
+  /// - Parameter name: The entry's whole name.
+  func begin(_ name: String, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
     guard let entry = archive_entry_new() else { throw .library("out of memory") }
     defer { archive_entry_free(entry) }
-    archive_entry_set_pathname_utf8(entry, "\(folder)/\(file.path)")
+    archive_entry_set_pathname_utf8(entry, name)
     archive_entry_set_mode(entry, 0o100600)
     archive_entry_set_uid(entry, 0)
     archive_entry_set_gid(entry, 0)
-    archive_entry_set_size(entry, Int64(file.bytes.count))
+    archive_entry_set_size(entry, byteCount)
     archive_entry_set_mtime(entry, time_t(modificationTime), 0)
     try check(archive_write_header(handle, entry))
-    let written = file.bytes.withUnsafeBytes { archive_write_data(handle, $0.baseAddress, $0.count) }
-    guard written == file.bytes.count else { throw failure() }
+    missingByteCount = byteCount
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let written = archive_write_data(handle, rest.baseAddress, rest.count)
+      guard written > 0 else { throw failure() }
+      missingByteCount -= Int64(written)
+      rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+    }
+  }
+
+  func end() throws(WriteFailure) {
+    // libarchive would fill up with zeros.
+    guard missingByteCount == 0 else { throw .library("an entry has another length than was said") }
     try check(archive_write_finish_entry(handle))
   }
 
@@ -89,10 +106,21 @@ final class LibArchiveWriter {
   }
 }
 
-/// Why bytes could not be put where they should go.
-enum WriteFailure: Error {
-  case system(SystemFailure)
-  case library(String)
-  /// Something stands there that may not be replaced.
-  case occupied(String)
+/// Writes a backup's files as entries of one container.
+final class ContainerSink: StoredFileSink {
+  private let writer: LibArchiveWriter
+  private let folderName: String?
+
+  init(_ writer: LibArchiveWriter, folderName: String?) {
+    self.writer = writer
+    self.folderName = folderName
+  }
+
+  func begin(_ path: String, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+    let name = folderName.map { "\($0)/\(path)" } ?? path
+    try writer.begin(name, byteCount: byteCount, modificationTime: modificationTime)
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) { try writer.write(bytes) }
+  func end() throws(WriteFailure) { try writer.end() }
 }

@@ -109,9 +109,12 @@ struct ASN1Cursor {
 
 /// Writes DER elements whose contents are no secret.
 enum ASN1Encoding {
-  static func element(_ tag: ASN1Cursor.Tag, _ contents: [UInt8]) -> [UInt8] {
-    guard contents.count >= 0x80 else { return [tag.rawValue, UInt8(contents.count)] + contents }
-    let digits = bigEndianBytes(UInt64(contents.count)).drop { $0 == 0 }
-    return [tag.rawValue, 0x80 | UInt8(digits.count)] + digits + contents
+  static func element(_ tag: ASN1Cursor.Tag, _ contents: [UInt8]) -> [UInt8] { header(tag, contents.count) + contents }
+
+  /// Tag and length of an element whose contents follow.
+  static func header(_ tag: ASN1Cursor.Tag, _ count: Int) -> [UInt8] {
+    guard count >= 0x80 else { return [tag.rawValue, UInt8(count)] }
+    let digits = bigEndianBytes(UInt64(count)).drop { $0 == 0 }
+    return [tag.rawValue, 0x80 | UInt8(digits.count)] + digits
   }
 }

@@ -101,6 +101,16 @@ public struct CertificateFacts: Sendable, Hashable {
     publicKey = try Self.publicKey(certificate.publicKeyInfo())
   }
 
+  /// The certificate's public key in the form in which a keychain stores it, `nil` where keychains store no such key.
+  public var publicKeyMaterial: KeyMaterial? {
+    get throws(MaterialError) {
+      let info = try der.withRawBytes { (bytes) throws(MaterialError) in
+        try X509Certificate(der: bytes).publicKeyInfo()
+      }
+      return try Self.publicKeyMaterial(info)
+    }
+  }
+
   /// A key in DER, or the DER of something else, gets a better answer than OpenSSL's.
   private static func checkShape(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
     var outer = ASN1Cursor(bytes)
@@ -124,11 +134,14 @@ public struct CertificateFacts: Sendable, Hashable {
     }
   }
 
-  /// A certificate over a key that no keychain stores is a certificate all the same.
   private static func publicKey(_ info: [UInt8]) throws(MaterialError) -> PublicKey? {
+    try publicKeyMaterial(info).map { PublicKey(algorithm: $0.algorithm, sizeInBits: $0.sizeInBits) }
+  }
+
+  /// A certificate over a key that no keychain stores is a certificate all the same.
+  private static func publicKeyMaterial(_ info: [UInt8]) throws(MaterialError) -> KeyMaterial? {
     do throws(MaterialError) {
-      let key = try info.withRawBytes { (bytes) throws(MaterialError) in try KeyMaterial.publicKeyInfo(bytes) }
-      return PublicKey(algorithm: key.algorithm, sizeInBits: key.sizeInBits)
+      return try info.withRawBytes { (bytes) throws(MaterialError) in try KeyMaterial.publicKeyInfo(bytes) }
     } catch {
       if error.code == .failed { throw error }
       return nil

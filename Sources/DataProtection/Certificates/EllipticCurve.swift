@@ -16,7 +16,7 @@ public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
   var pointSize: Int { 1 + 2 * coordinateSize }
 
   /// The contents of the curve's object identifier (RFC 5480, 2.1.1.1).
-  private var identifier: [UInt8] {
+  var identifier: [UInt8] {
     switch self {
     case .p256: [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07]
     case .p384: [0x2B, 0x81, 0x04, 0x00, 0x22]

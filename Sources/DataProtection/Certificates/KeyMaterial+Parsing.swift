@@ -203,12 +203,12 @@ extension KeyMaterial {
   }
 
   /// The two algorithms that keychains know (RFC 3279, 2.3.1; RFC 5480, 2.1.1).
-  private enum AlgorithmIdentifier {
+  enum AlgorithmIdentifier {
     case rsa
     case ellipticCurve(EllipticCurve)
 
-    private static let rsaEncryption: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
-    private static let ecPublicKey: [UInt8] = [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]
+    static let rsaEncryption: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
+    static let ecPublicKey: [UInt8] = [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]
 
     init(_ members: inout ASN1Cursor) throws(MaterialError) {
       var cursor = try members.next(.sequence, "the algorithm").cursor

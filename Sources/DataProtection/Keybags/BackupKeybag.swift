@@ -17,7 +17,7 @@ public enum BackupKeybag {
   public static let standardRounds = 10_000_000
   /// PBKDF2-HMAC-SHA1 rounds (`ITER`) of every real backup.
   public static let lastRounds: UInt32 = 10_000
-  private static let saltSize = 20
+  static let saltSize = 20
 
   /// Makes a keybag with new class keys.
   ///
@@ -66,13 +66,25 @@ public enum BackupKeybag {
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Keybag {
     try check(new)
+    let oldKey = try keybag.passcodeKey(password: old, acceptingAtMost: limit, progress: progress)
+    return try rewrap(
+      keybag, fromPasscodeKey: oldKey, to: new, rounds: rounds, acceptingAtMost: limit, random: random,
+      progress: progress)
+  }
+
+  /// The same with the old password's key, where that was derived before.
+  public static func rewrap(
+    _ keybag: Keybag, fromPasscodeKey oldKey: borrowing Secret, to new: borrowing Secret, rounds: Int? = nil,
+    acceptingAtMost limit: Int = RoundLimit.standard, random: some RandomSource = SystemRandomSource(),
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(DataProtectionError) -> Keybag {
+    try check(new)
     var result = keybag
     result.salt = try random.bytes(saltSize)
     if let present = keybag.secondRound {
       result.secondRound = Keybag.SecondRound(
         rounds: try rounds.map(checked) ?? present.rounds, salt: try random.bytes(saltSize))
     }
-    let oldKey = try keybag.passcodeKey(password: old, acceptingAtMost: limit, progress: progress)
     _ = try keybag.openClassKeys(passcodeKey: oldKey.copy(), deviceKey: nil, wrong: .wrongPassword)
     let newKey = try result.passcodeKey(password: new, acceptingAtMost: limit, progress: progress)
     try result.replacePasswordLayer(oldKey, with: newKey, wrong: .wrongPassword)
@@ -105,13 +117,13 @@ public enum BackupKeybag {
     return UnlockedKeybag(keybag: keybag, classKeys: classKeys)
   }
 
-  private static func check(_ password: borrowing Secret) throws(DataProtectionError) {
+  static func check(_ password: borrowing Secret) throws(DataProtectionError) {
     guard !password.isAllZero else {
       throw DataProtectionError(.unsupported, "a backup's password cannot be empty")
     }
   }
 
-  private static func checked(_ rounds: Int) throws(DataProtectionError) -> UInt32 {
+  static func checked(_ rounds: Int) throws(DataProtectionError) -> UInt32 {
     let most = RoundLimit.standard - Int(lastRounds)
     guard (1...most).contains(rounds), let count = UInt32(exactly: rounds) else {
       throw DataProtectionError(.unsupported, "\(grouped(rounds)) rounds; 1 to \(grouped(most)) are readable")

@@ -21,9 +21,11 @@ struct ClassKeyRecipe: Sendable, Equatable {
 extension Keybag {
   /// Takes the old password's layer off every class that has one and puts the new one on. Nothing else changes.
   ///
+  /// - Parameter changing: What to put the new layer on instead of what was below the old one; it may change the record.
   /// - Throws: `code` where no class unwraps, `.damagedKeybag` where only some do: what does not open now would be lost.
   mutating func replacePasswordLayer(
-    _ old: borrowing Secret, with new: borrowing Secret, wrong code: DataProtectionError.Code
+    _ old: borrowing Secret, with new: borrowing Secret, wrong code: DataProtectionError.Code,
+    changing: (inout ClassKey, consuming Secret) throws(DataProtectionError) -> Secret = { _, inner in inner }
   ) throws(DataProtectionError) {
     let opened = try openClassKeys(passcodeKey: old.copy(), deviceKey: nil, wrong: code)
     if let report = opened.damageReport { throw DataProtectionError(.damagedKeybag, report) }
@@ -31,7 +33,8 @@ extension Keybag {
       guard let wrapped = classKeys[index].wrappedKey, let inner = try KeyWrap.unwrap(wrapped, with: old) else {
         throw DataProtectionError(.damagedKeybag, "a class key of it does not unwrap")
       }
-      classKeys[index].wrappedKey = try KeyWrap.wrap(inner, with: new)
+      let changed = try changing(&classKeys[index], inner)
+      classKeys[index].wrappedKey = try KeyWrap.wrap(changed, with: new)
     }
   }
 

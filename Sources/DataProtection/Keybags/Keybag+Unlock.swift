@@ -43,6 +43,36 @@ extension Keybag {
       password: password, parameters: parameters, acceptingAtMost: limit, progress: progress)
   }
 
+  /// A passcode key that opens the bag, and the form of the password that it was derived from.
+  public struct FittingKey: ~Copyable {
+    /// 32 bytes.
+    public let passcodeKey: Secret
+    public let form: PasswordForm
+  }
+
+  /// Derives the key of the password as it is given, and where that does not fit and the password is not all ASCII, of
+  /// the same text in its other Unicode forms.
+  ///
+  /// - Throws: As `unlock` does, `.wrongPassword` where none of the forms fits. Each form costs a derivation.
+  public func fittingKey(
+    password: borrowing Secret, acceptingAtMost limit: Int = RoundLimit.standard,
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(DataProtectionError) -> FittingKey {
+    var first: DataProtectionError?
+    for form in PasswordForm.allCases {
+      guard let text = form == .asGiven ? password.copy() : password.inForm(form) else { continue }
+      let key = try passcodeKey(password: text, acceptingAtMost: limit, progress: progress)
+      do throws(DataProtectionError) {
+        _ = try unlock(passcodeKey: key.copy(), deviceKey: nil)
+        return FittingKey(passcodeKey: key, form: form)
+      } catch {
+        guard error.code == .wrongPassword else { throw error }
+        first = first ?? error
+      }
+    }
+    throw first ?? DataProtectionError(.wrongPassword, "no password was given")
+  }
+
   /// Opens the class keys with a passcode key that was derived before.
   public func unlock(
     passcodeKey: borrowing Secret?, deviceKey: borrowing DeviceKey?
@@ -52,6 +82,7 @@ extension Keybag {
 
   /// What the header says about the derivation. Two rounds where both `DPIC` and `DPSL` are present.
   public func derivationParameters() throws(DataProtectionError) -> PasswordDerivation.Parameters {
+    if let fault = derivationFault { throw DataProtectionError(.damagedKeybag, fault) }
     guard let salt else { throw DataProtectionError(.missingField, "it has no SALT") }
     guard let iterations else { throw DataProtectionError(.missingField, "it has no ITER") }
     return PasswordDerivation.Parameters(
@@ -72,7 +103,9 @@ extension Keybag {
       let opened = try record.open(passcodeKey: passcodeKey, deviceKey: deviceKey)
       if opened.triedPassword { triedCount += 1 }
       if opened.unwrapped { unwrappedCount += 1 }
-      if entries[keyClass] == nil {
+      if record.isAmbiguous {
+        entries[keyClass] = ClassKeys.Entry(unusable: "its wrapped key stands twice with two values")
+      } else if entries[keyClass] == nil {
         entries[keyClass] = opened.entry
       } else {
         entries[keyClass] = ClassKeys.Entry(unusable: "it occurs twice")

@@ -36,6 +36,11 @@ struct DigestContext: ~Copyable {
 
   deinit { EVP_MD_CTX_free(handle) }
 
+  /// Begins a new message.
+  borrowing func restart() throws(DataProtectionError) {
+    guard EVP_DigestInit_ex(handle, nil, nil) == 1 else { throw .crypto("EVP_DigestInit_ex") }
+  }
+
   borrowing func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) {
     guard EVP_DigestUpdate(handle, bytes.baseAddress, bytes.count) == 1 else { throw .crypto("EVP_DigestUpdate") }
   }

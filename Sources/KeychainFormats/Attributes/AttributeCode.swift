@@ -3,14 +3,43 @@
 /// Source: Apple `SecItemConstants.c`.
 public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, ExpressibleByStringLiteral {
   public let rawValue: String
+  /// The first seven bytes, the first one highest, and the length, so that the usual code of four letters is compared
+  /// and hashed as one number.
+  private let prefix: UInt64
 
-  public init(rawValue: String) { self.rawValue = rawValue }
+  private static let prefixByteCount = 7
+
+  public init(rawValue: String) {
+    self.rawValue = rawValue
+    var prefix: UInt64 = 0
+    var count = 0
+    for byte in rawValue.utf8 {
+      if count < Self.prefixByteCount { prefix |= UInt64(byte) << (56 - 8 * UInt64(count)) }
+      count += 1
+    }
+    self.prefix = prefix | UInt64(min(count, 0xFF))
+  }
+
   public init(stringLiteral value: String) { self.init(rawValue: value) }
 
+  /// Whether `prefix` says it all.
+  private var isShort: Bool { prefix & 0xFF <= UInt64(Self.prefixByteCount) }
+
   /// Byte for byte; `String` also takes composed and decomposed letters as equal, and a code may hold any.
-  public static func == (left: Self, right: Self) -> Bool { left.rawValue.hasSameBytes(as: right.rawValue) }
-  public func hash(into hasher: inout Hasher) { rawValue.hashBytes(into: &hasher) }
-  public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  public static func == (left: Self, right: Self) -> Bool {
+    left.prefix == right.prefix && (left.isShort || left.rawValue.hasSameBytes(as: right.rawValue))
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(prefix)
+    if !isShort { rawValue.hashBytes(into: &hasher) }
+  }
+
+  /// In the order of the bytes, which agrees with `==`.
+  public static func < (left: Self, right: Self) -> Bool {
+    left.isShort && right.isShort
+      ? left.prefix < right.prefix : left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
+  }
 }
 
 extension AttributeCode {

@@ -95,6 +95,25 @@ public enum AttributeTable {
     byCode[kind]?[code]
   }
 
+  /// The codes flagged D. A handful, which are compared faster than one is hashed.
+  static func secretCodes(of kind: ItemKind) -> [AttributeCode] {
+    switch kind {
+    case .genericPassword: genericPasswordSecrets
+    case .internetPassword: internetPasswordSecrets
+    case .certificate: certificateSecrets
+    case .key: keySecrets
+    }
+  }
+
+  private static let genericPasswordSecrets = secrets(in: genericPassword)
+  private static let internetPasswordSecrets = secrets(in: internetPassword)
+  private static let certificateSecrets = secrets(in: certificate)
+  private static let keySecrets = secrets(in: key)
+
+  private static func secrets(in definitions: [AttributeDefinition]) -> [AttributeCode] {
+    definitions.filter { $0.flags.contains(.returnedAsData) }.map(\.code)
+  }
+
   private static let byCode: [ItemKind: [AttributeCode: AttributeDefinition]] = Dictionary(
     uniqueKeysWithValues: ItemKind.allCases.map { kind in
       (kind, Dictionary(uniqueKeysWithValues: definitions(of: kind).map { ($0.code, $0) }))

@@ -67,7 +67,7 @@ extension FileRecord {
       ]))
   }
 
-  private static func classDescription(_ names: [String]) -> PropertyValue {
+  static func classDescription(_ names: [String]) -> PropertyValue {
     .dictionary(["$classname": .string(names[0]), "$classes": .array(names.map(PropertyValue.string))])
   }
 }

@@ -11,20 +11,32 @@ extension KeychainItem {
       throw decoder.malformed(dictionary, "an item that is no dictionary")
     }
     self.init(kind: kind)
-    var seen: Set<AttributeCode> = []
+    attributes.reserveCapacity(Self.usualAttributeCount)
+    // Codes whose first value was a null, which leaves no other trace.
+    var absent: Set<AttributeCode> = []
     var contents = dictionary.contents
     while !contents.isAtEnd {
       let pair = try decoder.pair(in: &contents)
       let code = AttributeCode(rawValue: try decoder.string(of: pair.key))
       if code.isSecret(in: kind) {
         let secret = try Self.secret(of: pair.value, code: code, decoder: decoder)
-        if seen.insert(code).inserted { secrets[code] = secret }
+        guard absent.isEmpty || !absent.contains(code), secrets[code] == nil else { continue }
+        if let secret { secrets[code] = secret } else { absent.insert(code) }
       } else {
         let value = try decoder.value(of: pair.value, depth: 2)
-        if seen.insert(code).inserted, value != .null { attributes[code] = value }
+        guard absent.isEmpty || !absent.contains(code) else { continue }
+        if case .null = value {
+          if attributes[code] == nil { absent.insert(code) }
+        } else {
+          // Where a code occurs twice the first wins.
+          attributes.merge(CollectionOfOne((code, value))) { first, _ in first }
+        }
       }
     }
   }
+
+  /// Room for the attributes of an item, which are ten to fourteen on current systems.
+  private static let usualAttributeCount = 16
 
   public init(derDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
     self = try bytes.withBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainItem in
@@ -62,7 +74,7 @@ extension KeychainItem {
 extension AttributeCode {
   /// Whether an item of this kind keeps the attribute's value with its secrets (flag D).
   func isSecret(in kind: ItemKind) -> Bool {
-    AttributeTable.definition(of: self, in: kind)?.flags.contains(.returnedAsData) ?? false
+    AttributeTable.secretCodes(of: kind).contains(self)
   }
 }
 

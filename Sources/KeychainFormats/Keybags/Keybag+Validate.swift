@@ -80,3 +80,20 @@ extension Keybag {
     }
   }
 }
+
+extension Keybag {
+  /// Why the header does not say one thing about the derivation: a field that stands twice with two values, or a count of
+  /// rounds that is none. A reader that took one of two values would derive another key than the next reader.
+  public var derivationFault: String? {
+    for tag in [Tag.salt, .iterations, .dpic, .dpsl] where Set(header.filter { $0.tag == tag }.map(\.value)).count > 1 {
+      return "its \(tag) stands twice with two values"
+    }
+    guard dpic == nil, let value = header.value(of: .dpic) else { return nil }
+    return "its \(Tag.dpic) has \(value.count) bytes where 4 are expected"
+  }
+}
+
+extension Keybag.ClassKey {
+  /// Whether its wrapped key stands twice with two values.
+  public var isAmbiguous: Bool { Set(records.filter { $0.tag == .wrappedKey }.map(\.value)).count > 1 }
+}

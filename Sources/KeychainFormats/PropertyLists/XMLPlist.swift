@@ -91,14 +91,8 @@ public enum XMLPlist {
   }
 
   private static func base64(_ bytes: [UInt8]) -> String {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     var text: [UInt8] = []
-    for start in stride(from: 0, to: bytes.count, by: 3) {
-      let group = bytes[start..<min(start + 3, bytes.count)]
-      let bits = (0..<3).reduce(UInt32(0)) { $0 << 8 | (start + $1 < bytes.count ? UInt32(bytes[start + $1]) : 0) }
-      let digits = (0..<4).map { alphabet[Int(bits >> (18 - 6 * UInt32($0)) & 63)] }
-      text += digits.prefix(group.count + 1) + [UInt8](repeating: UInt8(ascii: "="), count: 3 - group.count)
-    }
+    Base64Digits.forEach(of: bytes) { text.append($0) }
     return String(decoding: text, as: UTF8.self)
   }
 }

@@ -1,4 +1,11 @@
 extension String {
+  /// Two lower-case digits a byte.
+  package init(hexadecimal bytes: [UInt8]) {
+    self = bytes.reduce(into: "") { text, byte in
+      text += byte < 0x10 ? "0" + String(byte, radix: 16) : String(byte, radix: 16)
+    }
+  }
+
   /// Whether the two are the same bytes; `==` also takes composed and decomposed letters as equal.
   func hasSameBytes(as other: String) -> Bool {
     guard utf8.count == other.utf8.count else { return false }

@@ -45,4 +45,12 @@ public func SecCertificateCopySerialNumberData(
   certificate.item[.serialNumber]?.dataValue.map { NSData(data: Data($0)) }
 }
 
+/// The certificate's public key; `nil` for one that keychains don't store, such as Ed25519.
+public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
+  guard let facts = try? CertificateFacts(der: certificate.der), let key = try? facts.publicKeyMaterial else {
+    return nil
+  }
+  return SecKey(KeychainItem(key))
+}
+
 public func SecCertificateGetTypeID() -> CFTypeID { CoreFoundationType.certificate.rawValue }

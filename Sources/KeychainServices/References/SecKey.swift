@@ -96,7 +96,7 @@ public func SecKeyGetBlockSize(_ key: SecKey) -> Int {
 public func SecKeyGetTypeID() -> CFTypeID { CoreFoundationType.key.rawValue }
 
 /// Gives an error to whoever asks for it.
-private func reporting<Value>(
+func reporting<Value>(
   to target: UnsafeMutablePointer<Unmanaged<CFError>?>?, _ body: () throws(SecItemError) -> Value
 ) -> Value? {
   do throws(SecItemError) {
@@ -121,7 +121,7 @@ extension KeyMaterial {
 
 extension SecItemValue {
   /// A number, also where it comes as text, as the constants of key types and classes do.
-  fileprivate var cssmNumber: Int64? { numberValue ?? stringValue.flatMap { Int64($0) } }
+  var cssmNumber: Int64? { numberValue ?? stringValue.flatMap { Int64($0) } }
 
   /// - Returns: `nil` for a value that a caller is not shown.
   fileprivate init?(attribute value: PropertyValue) {

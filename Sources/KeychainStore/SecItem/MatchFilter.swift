@@ -20,32 +20,35 @@ struct MatchFilter {
 
   var isEmpty: Bool { !conditions.filters && token == nil }
 
-  /// Issuers by their subjects, of the certificates that the caller sees.
-  func certificates(
+  /// The names that a certificate's issuer may have: those that the query lists, and those of the certificates that
+  /// they issued, directly or through others. Certificates that the caller does not see are no link.
+  func acceptedIssuers(
     in transaction: KeychainTransaction, keys: borrowing ClassKeys
-  ) throws(KeychainStoreError) -> [[UInt8]: [[UInt8]]] {
-    guard conditions.issuers != nil else { return [:] }
-    var issuers: [[UInt8]: [[UInt8]]] = [:]
-    let all = ItemQuery(kind: .certificate, accessGroups: groups)
-    try transaction.forEachRow(matching: all, keys: keys) { (row) throws(KeychainStoreError) in
-      guard let item = row.item, all.admits(item), let subject = item[.subject]?.dataValue,
-        let issuer = item[.issuer]?.dataValue
-      else { return }
-      issuers[subject, default: []].append(issuer)
+  ) throws(KeychainStoreError) -> Set<[UInt8]> {
+    var accepted = Set((conditions.issuers ?? []).compactMap(CertificateFacts.normalizedName))
+    var latest = accepted
+    for _ in 0..<Self.deepestChain where !latest.isEmpty {
+      var found: Set<[UInt8]> = []
+      for issuer in latest {
+        let issued = ItemQuery(kind: .certificate, attributes: [.issuer: .data(issuer)], accessGroups: groups)
+        try transaction.forEachRow(matching: issued, keys: keys) { (row) throws(KeychainStoreError) in
+          guard let item = row.item, issued.admits(item), let subject = item[.subject]?.dataValue else { return }
+          found.insert(subject)
+        }
+      }
+      latest = found.subtracting(accepted)
+      accepted.formUnion(latest)
     }
-    return issuers
+    return accepted
   }
 
-  func admits(_ match: SecItemMatch, _ certificates: [[UInt8]: [[UInt8]]]) -> Bool {
+  func admits(_ match: SecItemMatch, issuers: Set<[UInt8]>) -> Bool {
     if let token, TokenValue(of: match.item)?.objectID != token { return false }
     if let host = conditions.host, !Self.isHost(match.item[.server], host) { return false }
     let certificate = match.certificate ?? match.item
     guard certificate.kind == .certificate else { return true }
-    if let issuers = conditions.issuers {
-      let names = issuers.compactMap(CertificateFacts.normalizedName)
-      guard let issuer = certificate[.issuer]?.dataValue,
-        Self.leads(issuer, to: names, through: certificates, depth: Self.deepestChain)
-      else { return false }
+    if conditions.issuers != nil {
+      guard let issuer = certificate[.issuer]?.dataValue, issuers.contains(issuer) else { return false }
     }
     if let date = conditions.validDate {
       guard let der = certificate.secret?.withBytes({ Array($0) }), let facts = try? CertificateFacts(der: der),
@@ -61,15 +64,5 @@ struct MatchFilter {
     guard let name = server?.stringValue?.lowercased() else { return false }
     let host = host.lowercased()
     return !host.isEmpty && (name == host || name.hasSuffix("." + host))
-  }
-
-  private static func leads(
-    _ issuer: [UInt8], to wanted: [[UInt8]], through certificates: [[UInt8]: [[UInt8]]], depth: Int
-  ) -> Bool {
-    if wanted.contains(issuer) { return true }
-    guard depth > 0 else { return false }
-    return (certificates[issuer] ?? []).contains { next in
-      next != issuer && leads(next, to: wanted, through: certificates, depth: depth - 1)
-    }
   }
 }

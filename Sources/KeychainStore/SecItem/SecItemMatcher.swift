@@ -28,35 +28,37 @@ struct SecItemMatcher {
 
   /// The matching items, at most as many as the query's limit.
   ///
-  /// The database counts the limit before rows are opened, unless there are conditions that it cannot look at.
+  /// The database counts the limit before rows are opened, unless there are conditions that it cannot look at. What does
+  /// not match is not kept, so that memory grows with the matches alone.
   /// - Throws: `.interactionNotAllowed` at the first row that is locked.
   mutating func matches(
     in transaction: KeychainTransaction, keys: borrowing ClassKeys
   ) throws(KeychainStoreError) -> Found {
+    guard rowLimit != 0 else { return Found(matches: [], undecodable: []) }
     let filter = MatchFilter(query, groups: groups)
+    let issuers = try filter.acceptedIssuers(in: transaction, keys: keys)
     var matches: [SecItemMatch] = []
+    /// Whether more may follow.
+    func take(_ match: SecItemMatch) -> Bool {
+      if filter.admits(match, issuers: issuers) { matches.append(match) }
+      return rowLimit.map { matches.count < $0 } ?? true
+    }
+    let sqlLimit = filter.isEmpty ? rowLimit : nil
     switch query.queryClass {
     case .items(let kind):
       var itemQuery = Self.itemQuery(query, kind: kind, groups: groups) { _ in true }
-      itemQuery.limit = filter.isEmpty ? rowLimit : nil
-      try transaction.forEachRow(matching: itemQuery, keys: keys) { (row) throws(KeychainStoreError) in
-        guard let item = try admitted(row, itemQuery) else { return }
-        matches.append(SecItemMatch(item: item, reference: row.summary.reference, certificate: nil))
+      itemQuery.limit = sqlLimit
+      try transaction.walkRows(matching: itemQuery, keys: keys) { (row) throws(KeychainStoreError) in
+        guard let item = try admitted(row, itemQuery) else { return true }
+        return take(SecItemMatch(item: item, reference: row.summary.reference, certificate: nil))
       }
     case .identity:
-      var pairs = try identityPairs(in: transaction)
-      if filter.isEmpty, let rowLimit { pairs = Array(pairs.prefix(rowLimit)) }
-      for pair in pairs {
+      for pair in try identityPairs(in: transaction, limit: sqlLimit) {
         guard let certificate = try item(pair.certificate, in: transaction, keys: keys),
           let key = try item(pair.key, in: transaction, keys: keys)
         else { continue }
-        matches.append(SecItemMatch(item: key, reference: pair.key, certificate: certificate))
+        guard take(SecItemMatch(item: key, reference: pair.key, certificate: certificate)) else { break }
       }
-    }
-    if !filter.isEmpty {
-      let certificates = try filter.certificates(in: transaction, keys: keys)
-      matches.removeAll { !filter.admits($0, certificates) }
-      if let rowLimit { matches = Array(matches.prefix(rowLimit)) }
     }
     return Found(matches: matches, undecodable: undecodable)
   }
@@ -93,7 +95,7 @@ struct SecItemMatcher {
 
   /// The rows of certificates and private keys that belong together.
   private func identityPairs(
-    in transaction: KeychainTransaction
+    in transaction: KeychainTransaction, limit: Int?
   ) throws(KeychainStoreError) -> [(certificate: RowReference, key: RowReference)] {
     var keyQuery = Self.itemQuery(query, kind: .key, groups: groups) {
       !QueryClass.certificateAttributes.contains($0)
@@ -113,7 +115,8 @@ struct SecItemMatcher {
     let rows = try transaction.database.columnValues(
       sql: """
         SELECT c.rowid, k.rowid FROM (SELECT rowid, klbl FROM keys\(key.clause)) k
-        JOIN (SELECT rowid, pkhh FROM cert\(certificate.clause)) c ON c.pkhh = k.klbl ORDER BY k.rowid, c.rowid
+        JOIN (SELECT rowid, pkhh FROM cert\(certificate.clause)) c ON c.pkhh = k.klbl
+        ORDER BY k.rowid, c.rowid LIMIT \(limit ?? -1)
         """, key.arguments + certificate.arguments)
     return rows.compactMap { row in
       guard let certificate = row[0].integerValue, let key = row[1].integerValue else { return nil }

@@ -1,4 +1,5 @@
-/// The results of Apple's keychain calls (`OSStatus`) that this keychain can end with.
+/// The results of Apple's keychain calls (`OSStatus`): those that this keychain ends calls with, and those that apps
+/// compare with although nothing here gives them.
 ///
 /// Source: Apple `SecBase.h`, `SecBasePriv.h`.
 public enum SecItemStatus: Int32, Sendable, CaseIterable {
@@ -61,35 +62,35 @@ public enum SecItemStatus: Int32, Sendable, CaseIterable {
     }
   }
 
-  /// What `SecCopyErrorMessageString` says of it.
+  /// What `SecCopyErrorMessageString` says of it: the fact that the constant stands for, in this project's words.
   public var sentence: String {
     switch self {
-    case .success: "No error."
-    case .unimplemented: "Function or operation not implemented."
-    case .diskFull: "The disk is full."
-    case .ioError: "I/O error."
-    case .parameter: "One or more parameters passed to a function were not valid."
-    case .allocate: "Failed to allocate memory."
-    case .userCanceled: "User canceled the operation."
-    case .badRequest: "Bad parameter or invalid state for operation."
-    case .missingEntitlement: "A required entitlement isn't present."
-    case .upgradePending: "The keychain's upgrade is not finished."
-    case .restrictedAPI: "Client is restricted and is not permitted to perform this operation."
-    case .notAvailable: "No keychain is available. You may need to restart your computer."
-    case .readOnly: "This keychain cannot be modified."
-    case .authFailed: "The user name or passphrase you entered is not correct."
-    case .duplicateItem: "The specified item already exists in the keychain."
-    case .itemNotFound: "The specified item could not be found in the keychain."
-    case .noSuchAttribute: "The specified attribute does not exist."
-    case .invalidItemReference: "The specified item is no longer valid. It may have been deleted from the keychain."
-    case .noSuchClass: "The specified item does not appear to be a valid keychain item."
-    case .interactionNotAllowed: "User interaction is not allowed."
-    case .authNeeded: "Authentication is needed to complete this operation."
-    case .policyDenied: "The policy doesn't permit this operation."
-    case .decode: "Unable to decode the provided data."
-    case .internalError: "An internal error occurred."
-    case .serviceNotAvailable: "The required service is not available."
-    case .verifyFailed: "A cryptographic verification failure has occurred."
+    case .success: "The call did what it was asked."
+    case .unimplemented: "This kind of item cannot be searched in this way."
+    case .diskFull: "There is no space left on the disk."
+    case .ioError: "The keychain's file could not be read or written."
+    case .parameter: "A key or a value of the call is not valid, or some of them do not go together."
+    case .allocate: "There is not enough memory."
+    case .userCanceled: "The person dismissed the dialog."
+    case .badRequest: "The call does not fit the state that things are in."
+    case .missingEntitlement: "The app has no access group, or none that allows this."
+    case .upgradePending: "The keychain is waiting to be converted to its newest form."
+    case .restrictedAPI: "An App Clip may not do this."
+    case .notAvailable: "The keychain cannot be used."
+    case .readOnly: "The keychain cannot be changed."
+    case .authFailed: "The person could not be authenticated, or the device has no passcode and the item needs one."
+    case .duplicateItem: "There is an item with the same primary key already."
+    case .itemNotFound: "No item matches."
+    case .noSuchAttribute: "This class of items has no such attribute."
+    case .invalidItemReference: "The reference leads to no item any more."
+    case .noSuchClass: "There is no such class of items, or the reference is to an item of another one."
+    case .interactionNotAllowed: "The device is locked, or a person would have to be asked and may not be."
+    case .authNeeded: "The person has to be authenticated first."
+    case .policyDenied: "A policy forbids this."
+    case .decode: "The item's bytes cannot be decrypted or read."
+    case .internalError: "Something went wrong inside the keychain."
+    case .serviceNotAvailable: "A service that the call needs is not there."
+    case .verifyFailed: "A signature or a digest does not verify."
     }
   }
 }

@@ -78,7 +78,7 @@ public struct DeviceHome: Sendable {
   /// - Parameters:
   ///   - passcode: Empty for a device without one.
   ///   - filledBy: Puts items on the device before it appears.
-  /// - Throws: `.exists`, `.io`, and what `filledBy` throws.
+  /// - Throws: `.exists`, `.occupied`, `.io`, and what `filledBy` throws.
   @discardableResult
   public func create(
     _ name: DeviceName, _ options: DeviceOptions = DeviceOptions(), passcode: borrowing Secret,
@@ -88,9 +88,7 @@ public struct DeviceHome: Sendable {
     let hold = try HomeLock(path, clock: environment.clock)
     defer { _ = hold }
     let folder = folder(of: name)
-    guard try files.presence(of: folder) == .absent else {
-      throw VirtualDeviceError(.exists, name.text, "\(folder) is there already")
-    }
+    try requireFree(name)
     let temporary = temporaryFolder(of: name)
     if try files.presence(of: temporary) != .absent { try files.removeTree(temporary) }
     do throws(VirtualDeviceError) {
@@ -108,6 +106,16 @@ public struct DeviceHome: Sendable {
     }
     try files.syncFolder(path)
     return VirtualDevice(name: name, folder: folder, environment: environment)
+  }
+
+  /// - Throws: `.exists` where there is a device of this name, `.occupied` where anything else is in its place; `.io`.
+  package func requireFree(_ name: DeviceName) throws(VirtualDeviceError) {
+    let folder = folder(of: name)
+    guard try files.presence(of: folder) != .absent else { return }
+    guard try isDevice(name) else {
+      throw VirtualDeviceError(.occupied, name.text, "\(folder) is there and is no device")
+    }
+    throw VirtualDeviceError(.exists, name.text, "\(folder) is there already")
   }
 
   /// Removes a device for good. From one moment on it is no longer there; a crash after it leaves rests that no one lists

@@ -23,14 +23,16 @@ public struct VirtualDevice: Sendable {
     try DeviceSession(self, access, verb: verb, wait: wait)
   }
 
-  /// Holds the device for the length of the closure.
+  /// Holds the device for the length of the closure. What it changed is on the disk when this returns.
   public func withSession<Value>(
     _ access: DeviceAccess, verb: String, wait: Duration = .zero,
     _ body: (DeviceSession) throws(VirtualDeviceError) -> Value
   ) throws(VirtualDeviceError) -> Value {
     let session = try openSession(access, verb: verb, wait: wait)
     defer { session.end() }
-    return try body(session)
+    let value = try body(session)
+    try session.finish()
+    return value
   }
 
   /// Writes the files of a new device into its folder, which is empty.

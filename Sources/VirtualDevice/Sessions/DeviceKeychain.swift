@@ -15,11 +15,11 @@ struct DeviceKeychain {
     try files.syncFolder(folder)
   }
 
-  func open() throws(VirtualDeviceError) -> KeychainStore {
+  func open(_ durability: KeychainStore.Durability = .eachCall) throws(VirtualDeviceError) -> KeychainStore {
     guard try files.presence(of: path) != .absent else {
       throw VirtualDeviceError(.damaged, device, "its keychain (keychain-2.db) is missing")
     }
-    return try reporting { () throws(KeychainStoreError) in try KeychainStore.open(at: path) }
+    return try reporting { () throws(KeychainStoreError) in try KeychainStore.open(at: path, durability: durability) }
   }
 
   /// Does what a change asks for. Can be done again after it was cut off. No one else may have the database open.

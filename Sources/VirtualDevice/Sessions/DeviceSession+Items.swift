@@ -69,6 +69,25 @@ extension DeviceSession {
     }
   }
 
+  /// Learns whether `update` would succeed, and changes nothing.
+  ///
+  /// - Returns: How many items would be changed.
+  /// - Throws: What `update` throws.
+  @discardableResult
+  public func rehearseUpdating(
+    _ query: ItemQuery, with changes: ItemChanges, as app: String? = nil
+  ) throws(VirtualDeviceError) -> Int {
+    try requireWriting()
+    let query = try restricted(query, to: app)
+    if let group = changes.attributes[.accessGroup]?.stringValue { try requireGroup(group, of: app) }
+    let store = try keychain
+    return try reporting { () throws(KeychainStoreError) in
+      try store.rehearseUpdating(
+        query, with: changes, keys: classKeys, now: environment.clock.now(), tombstones: tombstonePolicy,
+        random: environment.random)
+    }
+  }
+
   /// Deletes the items that a query means.
   ///
   /// - Returns: How many.

@@ -4,8 +4,11 @@ public import KeychainStore
 
 /// One process's hold on a device: its identity, the keys that are in memory, and its keychain.
 ///
-/// Several may read at once; who writes is alone. The hold ends with `end()`, with the last reference, or with the
+/// Several may read at once; who writes is alone. The hold ends with `finish()`, `end()`, the last reference, or the
 /// process. A session is for one thread.
+///
+/// What a call changed is safe from the process's death when the call returns, and from a power cut when `finish()`
+/// does: one session waits for the disk once, however many items it adds.
 public final class DeviceSession {
   public let device: VirtualDevice
   public let access: DeviceAccess
@@ -57,7 +60,18 @@ public final class DeviceSession {
 
   deinit { end() }
 
-  /// Closes the keychain, forgets the keys and lets go of the device.
+  /// Ends the session when all that it changed is on the disk. One that has ended is left alone.
+  ///
+  /// - Throws: `.io`, `.keychain` where it may not be. The session has ended all the same.
+  public func finish() throws(VirtualDeviceError) {
+    defer { end() }
+    if isRecordAhead, hold != nil { try store(record) }
+    guard let store else { return }
+    try reporting { () throws(KeychainStoreError) in try store.close() }
+  }
+
+  /// Closes the keychain, forgets the keys and lets go of the device. What cannot be written any more is not told:
+  /// that is for who gives up, `finish()` for who is done.
   public func end() {
     if isRecordAhead, hold != nil { try? store(record) }
     try? store?.close()
@@ -92,7 +106,7 @@ public final class DeviceSession {
   // MARK: The keychain
 
   /// The keychain's database. What changes items goes through `changeItems` or after `willChangeItems`, so that the
-  /// revision tells of it. Must not be used after the session's end.
+  /// revision tells of it. Closed at the session's end: its calls throw then.
   ///
   /// - Throws: `.damaged`, `.keychain`; `.notWritable` after the session's end.
   public var keychain: KeychainStore {
@@ -100,7 +114,8 @@ public final class DeviceSession {
       guard hold != nil else { throw ended }
       settleLock()
       if let store { return store }
-      let opened = try DeviceKeychain(folder: folder, device: name, files: files).open()
+      let durability = access == .writing ? KeychainStore.Durability.onClose : .eachCall
+      let opened = try DeviceKeychain(folder: folder, device: name, files: files).open(durability)
       store = opened
       return opened
     }

@@ -1,4 +1,5 @@
 import Foundation
+import KeychainFormats
 
 /// What an argument of the command line refers to.
 enum ResolvedArgument: Equatable, Sendable {
@@ -130,6 +131,9 @@ extension Session {
       return names.filter { ArgumentResolver.isDeviceName($0) && Self.content(of: "\(home)/\($0)") == .device }.sorted()
     }
   }
+
+  /// What stands at a path, links followed.
+  func resolvedContent(_ path: String) -> PathContent { Self.content(of: path) }
 
   private static func content(of path: String) -> PathContent {
     var isFolder: ObjCBool = false

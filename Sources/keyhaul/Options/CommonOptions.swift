@@ -1,10 +1,19 @@
 import ArgumentParser
+import KeychainFormats
 
 /// The forms that every verb's result has.
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case text
   case json
   case csv
+  /// One self-contained page.
+  case html
+  /// Secrets of one-time passwords, an address on each line.
+  case otpauth
+  /// Certificates and keys.
+  case pem
+  /// Wi-Fi networks and their passwords.
+  case wifi
 }
 
 extension ColourChoice: ExpressibleByArgument {}
@@ -40,12 +49,15 @@ struct CommonOptions: ParsableArguments {
 
   var isJSON: Bool { json || format == .json }
   var isCSV: Bool { format == .csv }
+  var isHTML: Bool { format == .html }
 
   /// What cannot be meant together, and a form that the verb's result does not have.
   func check(formats: [OutputFormat] = OutputFormat.allCases) throws(CommandFailure) {
     if let format, !formats.contains(format) {
       let known = Amounts.list(formats.map(\.rawValue), conjunction: "or")
-      throw .usage("the result is not made as \(format.rawValue)", why: "it is \(known)", try: "--format text")
+      throw .usage(
+        "the result is not made as \(format.rawValue)", why: "it is \(known)",
+        try: "--format \(formats.first?.rawValue ?? "text")")
     }
     if json, let format, format != .json {
       throw .usage("--json and --format \(format.rawValue) cannot go together", try: "one of them")

@@ -1,6 +1,7 @@
 import ArgumentParser
 import KeychainFormats
 import KeychainStore
+import VirtualDevice
 
 /// What `item update` changes in the items that it meets.
 struct ItemChangeOptions: ParsableArguments {
@@ -34,9 +35,37 @@ struct ItemChangeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("When the item can be read from now on, and whether it may leave.", valueName: "class"))
   var newProtection: ProtectionArgument?
 
-  /// The new values, without the secret.
+  @Flag(inversion: .prefixedNo, help: "Whether the item syncs between devices from now on.")
+  var newSync: Bool?
+
+  @Flag(inversion: .prefixedNo, help: "Whether reading it asks for the user's presence from now on.")
+  var newUserPresence: Bool?
+
+  @Flag(inversion: .prefixedNo, help: "Whether reading it asks for biometry from now on.")
+  var newBiometry: Bool?
+
+  /// The new values, without the secret; `null` takes one away.
   func attributes() throws(CommandFailure) -> [AttributeCode: PropertyValue] {
-    try options().reduce(into: [:]) { values, option in values[option.code] = option.value }
+    var values = try options().reduce(into: [:]) { values, option in values[option.code] = option.value }
+    if let constraints {
+      try AccessConstraint.check(constraints, sync: newSync == true, prefix: "new-")
+      values[.accessControl] = constraints.isEmpty ? .null : .dictionary(AccessConstraint.operations(constraints))
+    }
+    return values
+  }
+
+  /// What a person must do from now on before the item opens; `nil` where that stays as it is.
+  private var constraints: [AccessConstraint]? {
+    guard newUserPresence != nil || newBiometry != nil else { return nil }
+    return (newUserPresence == true ? [.userPresence] : []) + (newBiometry == true ? [.biometryAny] : [])
+  }
+
+  /// Refuses to make an item sync that asks for its owner and goes on asking.
+  func check(for item: KeychainItem) throws(CommandFailure) {
+    guard newSync == true, item[.accessControl] != nil, constraints == nil else { return }
+    throw .usage(
+      "--new-sync cannot go to an item that asks for its owner", why: "such an item never leaves its device",
+      try: "--no-new-user-presence, or --no-new-biometry, which take that away")
   }
 
   /// Refuses an attribute that items of this kind do not have.
@@ -63,6 +92,7 @@ struct ItemChangeOptions: ParsableArguments {
       ("new-application-tag", .applicationTag, newApplicationTag.map { .data(Array($0.utf8)) }),
       ("new-access-group", .accessGroup, newAccessGroup.map { .string($0) }),
       ("new-protection", .protection, newProtection.map { .string($0.protection.rawValue) }),
+      ("new-sync", .synchronizable, newSync.map { .integer($0 ? 1 : 0) }),
     ]
     return all.compactMap { flag, code, value in value.map { (flag, code, $0) } }
   }

@@ -1,4 +1,6 @@
 import ArgumentParser
+import BackupArchive
+import DataProtection
 
 /// What opens a backup besides its password.
 struct OpeningOptions: ParsableArguments {
@@ -22,10 +24,17 @@ struct OpeningOptions: ParsableArguments {
   }
 }
 
-/// How much work a backup may ask for.
+/// How much work and room a backup may take.
 struct RoundLimitOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The most rounds of key derivation to accept (default 20,000,000).", valueName: "n"))
   var maxRounds: RoundCount?
+
+  var rounds: Int { maxRounds?.value ?? RoundLimit.standard }
+
+  @Flag(help: "Keep a large list of files in memory, without a temporary file.") var memory = false
+
+  /// Where a large list of files is kept while it is read.
+  var storage: ManifestStorage { memory ? .memory : .temporaryFile }
 }
 
 /// A number of rounds of key derivation.

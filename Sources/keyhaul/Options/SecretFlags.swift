@@ -4,6 +4,7 @@ import ArgumentParser
 protocol SecretFamilyName { static var family: SecretFamily { get } }
 
 enum PasswordName: SecretFamilyName { static let family = SecretFamily.password }
+enum OtherPasswordName: SecretFamilyName { static let family = SecretFamily.otherPassword }
 enum NewPasswordName: SecretFamilyName { static let family = SecretFamily.newPassword }
 enum PasscodeName: SecretFamilyName { static let family = SecretFamily.passcode }
 enum NewPasscodeName: SecretFamilyName { static let family = SecretFamily.newPasscode }
@@ -11,6 +12,7 @@ enum ItemSecretName: SecretFamilyName { static let family = SecretFamily.secret 
 enum NewItemSecretName: SecretFamilyName { static let family = SecretFamily.newSecret }
 
 typealias PasswordFlags = SecretFlags<PasswordName>
+typealias OtherPasswordFlags = SecretFlags<OtherPasswordName>
 typealias NewPasswordFlags = SecretFlags<NewPasswordName>
 typealias PasscodeFlags = SecretFlags<PasscodeName>
 typealias NewPasscodeFlags = SecretFlags<NewPasscodeName>

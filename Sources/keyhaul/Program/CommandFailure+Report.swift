@@ -1,3 +1,5 @@
+import KeychainFormats
+
 extension CommandFailure {
   /// The widest that an error's text gets, however wide the terminal is.
   static let widestText = 100

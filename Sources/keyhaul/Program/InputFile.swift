@@ -1,3 +1,5 @@
+import KeychainFormats
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)

@@ -15,14 +15,16 @@ import Synchronization
 enum Interruption {
   private static let received = Atomic<Int32>(0)
   private static let mayLeaveAtOnce = Atomic<Bool>(false)
+  private static let resumed = Atomic<Bool>(false)
   /// The terminal's settings while a prompt has switched its echo off; the handler may read it at any moment.
   private static let savedTerminal = SavedTerminal()
 
   /// Takes over SIGINT, SIGTERM and SIGHUP, except where the parent wants them ignored (`nohup`, jobs in the background),
-  /// and turns a closed pipe and a file over the shell's size limit into errors of the write.
+  /// notices SIGCONT, and turns a closed pipe and a file over the shell's size limit into errors of the write.
   static func install() {
     _ = received.load(ordering: .relaxed)
     _ = mayLeaveAtOnce.load(ordering: .relaxed)
+    _ = resumed.load(ordering: .relaxed)
     _ = savedTerminal
     signal(SIGPIPE, SIG_IGN)
     signal(SIGXFSZ, SIG_IGN)
@@ -34,7 +36,14 @@ enum Interruption {
       setHandler(&action) { number in Interruption.handle(number) }
       sigaction(number, &action, nil)
     }
+    var resumption = sigaction()
+    setHandler(&resumption) { _ in Interruption.resumed.store(true, ordering: .releasing) }
+    sigaction(SIGCONT, &resumption, nil)
   }
+
+  /// Whether the program was stopped (Ctrl-Z) and goes on since this was asked last: the shell has had the terminal in
+  /// between, and may have left it otherwise than a prompt wants it.
+  static func takeResumption() -> Bool { resumed.exchange(false, ordering: .acquiringAndReleasing) }
 
   /// The signal that asked the program to stop, if one has.
   static var pending: Int32? {

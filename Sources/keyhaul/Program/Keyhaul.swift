@@ -14,8 +14,12 @@ struct Keyhaul: ParsableCommand {
     groupedSubcommands: [
       CommandGroup(name: "Devices", subcommands: [DeviceGroup.self]),
       CommandGroup(name: "Items", subcommands: [ItemGroup.self]),
-      CommandGroup(name: "Archives", subcommands: [Backup.self, Inspect.self]),
-      CommandGroup(name: "Moving", subcommands: [Plan.self, Restore.self]),
+      CommandGroup(
+        name: "Archives",
+        subcommands: [
+          Backup.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self, Convert.self,
+        ]),
+      CommandGroup(name: "Moving", subcommands: [Plan.self, Restore.self, Why.self]),
       CommandGroup(name: "About", subcommands: [Demo.self, Explain.self, Completions.self]),
     ],
     helpNames: .long)

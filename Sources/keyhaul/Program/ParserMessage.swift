@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Turns what the argument parser says into our own form of error.
 ///
 /// Its errors have no public type, only a text; a text that is not known here is passed on as it is, in our case and
@@ -21,12 +23,14 @@ enum ParserMessage {
       return .usage("\(command) needs \(missing)", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^Unexpected argument '(.*)'$/) {
-      return .usage("\(command) takes no argument \"\(match.1)\"", try: help)
+      return secretGiven(flags, command: command)
+        ?? .usage("\(command) takes no argument \"\(match.1)\"", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^(\d+) unexpected arguments: '(.*)'$/) {
-      return .usage(
-        "\(command) takes fewer arguments", why: "\(match.1) are too many: \(match.2.replacing("', '", with: ", "))",
-        try: help)
+      return secretGiven(flags, command: command)
+        ?? .usage(
+          "\(command) takes fewer arguments",
+          why: "\(match.1) are too many: \(match.2.replacing("', '", with: ", "))", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^The value '(.*)' is invalid for '(-[^' ]*)[^']*'(.*)$/) {
       return .usage(
@@ -44,6 +48,15 @@ enum ParserMessage {
       return .usage("\(match.2) and \(match.1) cannot go together", try: "one of them")
     }
     return .usage(plain(text), try: help)
+  }
+
+  /// A word too many beside a verb that asks for a secret may be that secret: it is not repeated.
+  private static func secretGiven(_ flags: [String], command: String) -> CommandFailure? {
+    guard let family = SecretFamily.allCases.first(where: { flags.contains("--\($0.flagPrefix)-file") }) else {
+      return nil
+    }
+    return .usage(
+      "\(command) takes fewer arguments", why: "a \(family.noun) is never an argument", try: family.flags)
   }
 
   private static func unknownFlag(_ flag: String, flags: [String], command: String) -> CommandFailure {

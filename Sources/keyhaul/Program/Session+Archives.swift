@@ -3,6 +3,7 @@ import BackupArchive
 import DataProtection
 import KeychainFormats
 import Migration
+import VirtualDevice
 
 extension Session {
   /// An archive that is to be read, by the name that the user gave it.
@@ -12,80 +13,218 @@ extension Session {
   }
 
   /// Opens what can be opened without a password.
-  func openArchive(_ argument: String) throws(CommandFailure) -> NamedArchive {
-    switch try resolver().archive(argument) {
-    case .standardInput:
-      try claimStandardInput(for: "the archive")
-      return try Interruption.leavingAtOnce { () throws(CommandFailure) in
-        try openArchive(.stream(descriptor: 0), name: "standard input")
-      }
-    case .archive(let path): return try openArchive(.path(path), name: argument)
-    case .device(let name, _):
-      throw .usage("\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(name) -o ARCHIVE")
-    }
-  }
-
-  private func openArchive(_ location: ArchiveLocation, name: String) throws(CommandFailure) -> NamedArchive {
+  ///
+  /// - Parameter storage: Where a large list of files is kept meanwhile.
+  func openArchive(
+    _ argument: String, storage: ManifestStorage = .temporaryFile
+  ) throws(CommandFailure) -> NamedArchive {
+    let (location, name) = try locate(argument)
     do throws(BackupArchiveError) {
-      return NamedArchive(name: name, archive: try BackupArchive.open(location))
+      return NamedArchive(name: name, archive: try readArchive(at: location, storage: storage))
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
   }
 
-  /// Asks for the password where the archive has one, unlocks it and tries every item.
-  ///
-  /// - Parameter deviceKey: The hardware key of the device that the items should go to.
-  func unlock(
-    _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
-    accepting options: RoundLimitOptions
-  ) throws(CommandFailure) -> OpenedArchive {
-    let opened = try unlockIfPresent(named, flags, deviceKey: deviceKey, accepting: options)
-    guard let opened else {
-      let error = BackupArchiveError(.noKeychain, "the manifest database lists no keychain file")
-      throw CommandFailure(archive: error, name: named.name)
+  /// Where an archive is to be read, and what messages call it.
+  func locate(_ argument: String) throws(CommandFailure) -> (ArchiveLocation, name: String) {
+    switch try resolver().archive(argument) {
+    case .standardInput:
+      try claimStandardInput(for: "the archive")
+      return (.stream(descriptor: 0), "standard input")
+    case .archive(let path):
+      if let backups = backups(inParent: path) { throw Self.several(backups, in: argument) }
+      return (.path(path), argument)
+    case .device(let name, _):
+      throw .usage("\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(name) -o ARCHIVE")
     }
+  }
+
+  func readArchive(
+    at location: ArchiveLocation, storage: ManifestStorage
+  ) throws(BackupArchiveError) -> BackupArchive {
+    guard case .stream = location else { return try BackupArchive.open(location, storage: storage) }
+    return try Interruption.leavingAtOnce { () throws(BackupArchiveError) in
+      try BackupArchive.open(location, storage: storage)
+    }
+  }
+
+  /// The backups in a folder that is none itself, such as `MobileSync/Backup`; `nil` for everything else.
+  func backups(inParent path: String) -> [BackupFolder.Entry]? {
+    let isFolder = resolvedContent(path) == .folder
+    guard isFolder, resolvedContent("\(path)/Manifest.plist") == .absent else { return nil }
+    let backups = (try? BackupFolder.backups(in: path)) ?? []
+    return backups.isEmpty ? nil : backups
+  }
+
+  private static func several(_ backups: [BackupFolder.Entry], in argument: String) -> CommandFailure {
+    let folder = argument.hasSuffix("/") ? String(argument.dropLast()) : argument
+    let names = backups.prefix(3).map(\.name).joined(separator: ", ")
+    let more = backups.count > 3 ? ", ..." : ""
+    return .usage(
+      "\(argument) holds \(Amounts.count(backups.count, "backup")); one of them is to be named",
+      why: "in it are \(names)\(more)", try: "\(folder)/\(backups[0].name); keyhaul inspect \(argument) lists them")
+  }
+
+  /// Asks for the password where the archive has one, unlocks it and tries every item, with the hardware key that the
+  /// user gives or else that of a virtual device which made the backup.
+  ///
+  /// A backup in which no keychain was stored has no items.
+  func unlock(
+    _ named: NamedArchive, _ flags: PasswordFlags, opening: OpeningOptions
+  ) throws(CommandFailure) -> OpenedArchive {
+    try checkRounds(of: named, accepting: opening.limit)
+    let password = try passwordIfNeeded(named, flags)
+    return try unlock(named, password: password, opening: opening)
+  }
+
+  /// The same with a password that is at hand.
+  ///
+  /// - Parameter hardware: A device's hardware key that may have made the backup.
+  func unlock(
+    _ named: NamedArchive, password: consuming Secret?, opening: OpeningOptions, hardware: Maker? = nil
+  ) throws(CommandFailure) -> OpenedArchive {
+    if let key = try deviceKey(opening, of: named.name) {
+      return try unlock(
+        named, password: password, deviceKey: key, isGuess: false, requiresKeychain: false, limit: opening.limit.rounds)
+    }
+    let maker = hardware ?? maker(of: named.archive)
+    let opened = try unlock(
+      named, password: password, deviceKey: maker?.key(), isGuess: true, requiresKeychain: false,
+      limit: opening.limit.rounds)
+    if opened.provesDevice, let maker, hardware == nil { noteMaker(maker, of: named.name) }
     return opened
   }
 
-  /// The same, but `nil` for a backup in which no keychain was stored.
-  func unlockIfPresent(
-    _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
+  func noteMaker(_ maker: Maker, of name: String) {
+    note("\(HostileText.shown(name)): items of this device only were opened with the key of \(maker.name)")
+  }
+
+  /// The class keys of an archive, for its files; none of a backup without a password are needed for those.
+  func classKeys(
+    of named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
     accepting options: RoundLimitOptions
-  ) throws(CommandFailure) -> OpenedArchive? {
-    let limit = options.maxRounds?.value ?? RoundLimit.standard
+  ) throws(CommandFailure) -> ClassKeys {
+    try checkRounds(of: named, accepting: options)
+    let password = try passwordIfNeeded(named, flags)
+    return try classKeys(of: named, password: password, deviceKey: deviceKey, limit: options.rounds)
+  }
+
+  /// The same with a password that is at hand.
+  func classKeys(
+    of named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
+  ) throws(CommandFailure) -> ClassKeys {
     do throws(ArchivedKeychainError) {
-      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
+      return try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
+        try OpenedArchive.classKeys(
+          of: named.archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
+  /// The password of an archive that has one.
+  func passwordIfNeeded<Name>(
+    _ named: NamedArchive, _ flags: SecretFlags<Name>
+  ) throws(CommandFailure) -> Secret? {
+    guard !named.archive.isEncrypted else { return try password(flags, of: named.name) }
+    if flags.isGiven {
+      warn(
+        "\(named.name) has no password", why: "it is not encrypted; the given password was not used",
+        try: "leave the password out")
+    }
+    return nil
+  }
+
+  /// Refuses a keybag that asks for too much work, before anybody is asked for a password.
+  func checkRounds(of named: NamedArchive, accepting options: RoundLimitOptions) throws(CommandFailure) {
+    do throws(ArchivedKeychainError) {
+      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: options.rounds)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
-    guard named.archive.isEncrypted else {
-      if flags.isGiven {
-        warn(
-          "\(named.name) has no password", why: "it is not encrypted; the given password was not used",
-          try: "leave the password out")
-      }
-      return try unlock(named, password: nil, deviceKey: deviceKey, limit: limit)
-    }
-    let password = try password(flags, of: named.name)
-    return try unlock(named, password: password, deviceKey: deviceKey, limit: limit)
   }
 
+  /// A virtual device that claims to be the one that made a backup, or may be; its key has to prove it.
+  final class Maker: Sendable {
+    let name: String
+    let folder: String
+    private let held: DeviceKey
+
+    init(name: String, folder: String, key: consuming DeviceKey) {
+      self.name = name
+      self.folder = folder
+      held = key
+    }
+
+    func key() -> DeviceKey { held.copy() }
+  }
+
+  /// Looks for the device without waiting for whoever uses one; what cannot be read is passed over.
+  ///
+  /// - Parameter target: The device that the items should go to, whose own key is tried anyway.
+  func maker(of archive: BackupArchive, besides target: DeviceSession? = nil) -> Maker? {
+    guard let identifier = archive.device.identifier?.lowercased(), identifier != target?.record.udid.lowercased(),
+      let devices = try? deviceHome().devices()
+    else { return nil }
+    for device in devices {
+      guard let summary = try? device.summary(verb: "keyhaul"), !summary.isBusy,
+        summary.record.udid.lowercased() == identifier,
+        let session = try? device.openSession(.reading, verb: "keyhaul")
+      else { continue }
+      defer { session.end() }
+      if let key = try? session.deviceKey() { return Maker(name: device.name.text, folder: device.folder, key: key) }
+    }
+    return nil
+  }
+
+  /// Asks for the password where the archive has one, unlocks it and tries every item.
+  ///
+  /// - Parameters:
+  ///   - deviceKey: The hardware key of the device that the items should go to.
+  ///   - makerKey: Of the device that made the archive, for the names of what the other does not open.
+  func unlock(
+    _ named: NamedArchive, _ flags: PasswordFlags, deviceKey: consuming DeviceKey?,
+    makerKey: consuming DeviceKey? = nil, accepting options: RoundLimitOptions
+  ) throws(CommandFailure) -> OpenedArchive {
+    try checkRounds(of: named, accepting: options)
+    let password = try passwordIfNeeded(named, flags)
+    return try unlock(
+      named, password: password, deviceKey: deviceKey, makerKey: makerKey, isGuess: false, requiresKeychain: true,
+      limit: options.rounds)
+  }
+
+  /// - Parameter isGuess: Whether the device key may turn out to be another device's.
   private func unlock(
-    _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
-  ) throws(CommandFailure) -> OpenedArchive? {
+    _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?,
+    makerKey: consuming DeviceKey? = nil, isGuess: Bool, requiresKeychain: Bool, limit: Int
+  ) throws(CommandFailure) -> OpenedArchive {
     let start = ContinuousClock.now
     do throws(ArchivedKeychainError) {
       let opened = try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
         try OpenedArchive(
-          named.archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+          named.archive, password: password, deviceKey: deviceKey, isGuess: isGuess, makerKey: makerKey,
+          requiresKeychain: requiresKeychain, acceptingAtMost: limit, progress: progress)
       }
+      tellForm(of: opened, name: named.name)
       tellDetails(of: opened, name: named.name, since: start)
       return opened
     } catch {
-      if (error.underlying as? BackupArchiveError)?.code == .noKeychain { return nil }
       try Interruption.check()
       throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
+  /// A password that fitted in another form than it was given in was given in the wrong one.
+  private func tellForm(of opened: OpenedArchive, name: String) {
+    switch opened.passwordForm {
+    case .asGiven: return
+    case .composed:
+      note("\(HostileText.shown(name)): the password fitted with its accents in the letters (Unicode form NFC)")
+    case .decomposed:
+      note("\(HostileText.shown(name)): the password fitted with its accents behind the letters (Unicode form NFD)")
     }
   }
 
@@ -126,8 +265,7 @@ extension Keybag {
 extension CommandFailure {
   /// An error about an archive, in the words of what the user named.
   init(archive error: any ExplainedError, name: String) {
-    let underlying = (error as? MigrationError)?.underlying ?? (error as? ArchivedKeychainError)?.underlying
-    if let underlying {
+    if let underlying = Self.carried(by: error) {
       self.init(archive: underlying, name: name)
       return
     }
@@ -136,6 +274,15 @@ extension CommandFailure {
     if (error as? DataProtectionError)?.code == .roundsOverLimit {
       advice = "don't trust this file; --max-rounds raises the limit"
     }
+  }
+
+  private static func carried(by error: any ExplainedError) -> (any ExplainedError)? {
+    (error as? MigrationError)?.underlying ?? (error as? ArchivedKeychainError)?.underlying
+  }
+
+  /// The error of the lowest part that knows it.
+  static func underlying(of error: any ExplainedError) -> any ExplainedError {
+    carried(by: error).map(underlying) ?? error
   }
 
   /// What keeps a device from being backed up or restored to. Where its summary names the device, it stands alone.
@@ -149,7 +296,7 @@ extension CommandFailure {
       switch error.code {
       case .notFound: "\(name) does not exist"
       case .notABackup: "\(name) is not a backup"
-      case .unsupported: "\(name) cannot be read: \(error.summary)"
+      case .unsupported, .notStreamable: "\(name) cannot be read: \(error.summary)"
       case .hostile, .overLimit: "refused to read \(name)"
       case .truncated: "\(name) is cut short"
       case .damaged: "\(name) is damaged"
@@ -157,8 +304,9 @@ extension CommandFailure {
       case .payloadMissing: "\(name) is not whole"
       case .noKeychain: "\(name) holds no keychain"
       case .keyUnavailable: "cannot open \(name): \(error.summary)"
-      case .unreadable: "could not read \(name)"
+      case .unreadable, .noTemporarySpace: "could not read \(name)"
       case .unwritable, .noSpace, .occupied: "could not write \(name)"
+      case .interrupted: "stopped"
       }
     case let error as DataProtectionError:
       switch error.code {

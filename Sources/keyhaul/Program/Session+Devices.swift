@@ -44,7 +44,9 @@ extension Session {
     defer { session.end() }
     try Interruption.check()
     do {
-      return try body(session)
+      let value = try body(session)
+      try session.finish()
+      return value
     } catch let error as VirtualDeviceError {
       throw CommandFailure(error, device: device.name.text)
     }
@@ -68,6 +70,7 @@ extension CommandFailure {
       switch error.code {
       case .notFound: "there is no device named \(device)"
       case .exists: "there is a device named \(device) already"
+      case .occupied: "cannot make \(device): something else is in its place"
       case .busy: "\(device) is in use"
       case .wrongPasscode: "cannot unlock \(device): the passcode is wrong"
       case .locked: "\(device) is locked"

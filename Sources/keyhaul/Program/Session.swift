@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// What a verb has of the world around it: where its words go, what it may ask, and what the user wants of both.
 ///
 /// Results go to standard output, everything else to standard error.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainFormats
 
 /// Which verb the arguments name, and the arguments with its words first.
 ///

@@ -14,7 +14,8 @@ extension Explanation {
         "Nothing was changed, or the message says what was. No partial output file is left.", "Read the message.")
     case .differs:
       of(
-        status, "a difference was found", "With --exit-code, plan found items that do not migrate.",
+        status, "a difference was found",
+        "With --exit-code, diff found a difference, or plan items that do not migrate.",
         "The report is complete.", "Read the report.")
     case .partial:
       of(

@@ -14,43 +14,51 @@ struct ItemDocument {
   /// Whether secrets are shown. Those of items that ask for their owner never are.
   let revealsSecrets: Bool
 
+  /// An item of whatever source.
+  struct Entry {
+    let index: Int?
+    let kind: ItemKind
+    let protection: ProtectionClass?
+    let content: Content
+
+    enum Content {
+      case readable(KeychainItem)
+      case unreadable(Reason?, detail: String?)
+    }
+  }
+
   /// - Parameter outcome: What the verb did besides.
   func document(of rows: [ItemRow], _ outcome: [(String, JSONValue)] = []) -> JSONValue {
+    document(ofEntries: rows.map { Entry($0, index: indexes[$0.summary.reference]) }, outcome)
+  }
+
+  func document(ofEntries entries: [Entry], _ outcome: [(String, JSONValue)] = []) -> JSONValue {
     .object(
       [
         ("format", "keychain-items/1"), ("source", ["kind": .string(source.kind), "name": .string(source.name)]),
-        ("items", .array(rows.map(entry))),
+        ("items", .array(entries.map(object))),
       ] + outcome)
   }
 
-  private func entry(_ row: ItemRow) -> JSONValue {
-    let kind = row.summary.kind
-    var fields: [(String, JSONValue)] = indexes[row.summary.reference].map { [("index", .count($0))] } ?? []
+  private func object(_ entry: Entry) -> JSONValue {
+    var fields: [(String, JSONValue)] = entry.index.map { [("index", .count($0))] } ?? []
     fields += [
-      ("kind", .string(kind.reportName)), ("table", .string(kind.rawValue)),
-      ("protection", .text(row.protection?.rawValue)),
+      ("kind", .string(entry.kind.reportName)), ("table", .string(entry.kind.rawValue)),
+      ("protection", .text(entry.protection?.rawValue)),
     ]
-    switch row {
-    case .item(let stored):
+    switch entry.content {
+    case .readable(let item):
       fields.append(("readable", true))
-      fields.append(("attributes", Self.attributes(of: stored.item)))
-      if revealsSecrets, stored.accessControl == nil, let secret = stored.item.secret {
+      fields.append(("attributes", Self.attributes(of: item)))
+      if revealsSecrets, !item.asksForOwner, let secret = item.secret {
         fields.append(("secret", secret.withBytes { Self.secret($0) }))
       }
-    case .unreadable(let unreadable):
+    case .unreadable(let reason, let detail):
       fields.append(("readable", false))
-      if let fault = unreadable.fault { fields.append(("reason", .string(Self.reason(fault).rawValue))) }
-      if let text = row.faultText { fields.append(("detail", .string(text))) }
+      if let reason { fields.append(("reason", .string(reason.rawValue))) }
+      if let detail { fields.append(("detail", .string(detail))) }
     }
     return .object(fields)
-  }
-
-  /// A search reports rows that nothing will open; one whose key is locked ends it.
-  private static func reason(_ fault: RowFault) -> Reason {
-    switch fault {
-    case .undecodable: .malformed
-    case .locked, .keyUnavailable: .noClassKey
-    }
   }
 
   /// In the order of Apple's schema, then those that it does not know.
@@ -85,10 +93,28 @@ struct ItemDocument {
   }
 }
 
-extension KeychainStore {
-  /// The place of each row among all items, in the order in which a backup numbers them. Needs no key.
-  func itemIndexes() throws(KeychainStoreError) -> [RowReference: Int] {
-    let summaries = try rowSummaries(includingTombstones: false)
-    return Dictionary(uniqueKeysWithValues: summaries.enumerated().map { ($1.reference, $0) })
+extension ItemDocument.Entry {
+  init(_ row: ItemRow, index: Int?) {
+    self.index = index
+    kind = row.summary.kind
+    protection = row.protection
+    switch row {
+    case .item(let stored): content = .readable(stored.item)
+    case .unreadable(let unreadable):
+      content = .unreadable(unreadable.fault.map(Self.reason), detail: row.faultText)
+    }
   }
+
+  /// A search reports rows that nothing will open; one whose key is locked ends it.
+  private static func reason(_ fault: RowFault) -> Reason {
+    switch fault {
+    case .undecodable: .malformed
+    case .locked, .keyUnavailable: .noClassKey
+    }
+  }
+}
+
+extension KeychainItem {
+  /// Whether an access control guards the secret: a virtual device has nobody to ask.
+  var asksForOwner: Bool { self[.accessControl]?.dictionaryValue != nil }
 }

@@ -32,6 +32,28 @@ enum ItemFailure {
     }
   }
 
+  /// Refuses an app that the device does not have, and access groups that are not the app's, in a person's words.
+  ///
+  /// - Parameter app: `nil` where nobody acts as an app, and every group may be used.
+  static func checkGroups(_ groups: [String], of app: String?, on held: DeviceSession) throws(CommandFailure) {
+    guard let app else { return }
+    guard let own = held.record.apps.first(where: { $0.name == app })?.accessGroups, let first = own.first else {
+      let names = held.record.apps.filter { !$0.accessGroups.isEmpty }.map(\.name)
+      throw CommandFailure(
+        .failed, "\(held.name) has no app \(short(app))",
+        why: names.isEmpty ? "no app is on it" : "the apps on it are \(Amounts.list(names.map(short)))",
+        try: EditDistance.nearest(to: app, among: names).map { "--app \($0)" }
+          ?? "without --app, every access group can be used")
+    }
+    guard let foreign = groups.first(where: { !own.contains($0) }) else { return }
+    throw CommandFailure(
+      .failed, "\(short(app)) may not use the access group \(short(foreign))",
+      why: "it has \(Amounts.list(own.map(short))) (errSecMissingEntitlement, -34018)",
+      try: "--access-group \(short(first)), or without --app")
+  }
+
+  private static func short(_ name: String) -> String { HostileText.shortened(name, columns: 60) }
+
   /// Why items could not be changed or deleted.
   ///
   /// - Parameter verb: "change" or "delete".

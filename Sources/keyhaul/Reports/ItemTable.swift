@@ -5,11 +5,15 @@ import Migration
 
 /// The table of `item find`.
 enum ItemTable {
+  /// With names of so few columns the widest row, a certificate with the longest protection, has 80.
+  private static let narrowestName = 7
+
   static func table(of rows: [ItemRow]) -> Table {
-    var table = Table([
-      .init("KIND"), .init(nameTitle(of: Set(rows.map(\.summary.kind))), flexible: true),
-      .init("ACCOUNT", flexible: true), .init("PROTECTION"), .init("CHANGED"),
-    ])
+    var table = Table(
+      [
+        .init("KIND"), .init(nameTitle(of: Set(rows.map(\.summary.kind))), flexible: true),
+        .init("ACCOUNT", flexible: true), .init("PROTECTION"), .init("CHANGED"),
+      ], narrowest: narrowestName)
     for row in rows {
       table.add([
         ItemText.kind(row.summary.kind), name(of: row), row.identity.account ?? "", ItemText.protection(row.protection),

@@ -35,7 +35,8 @@ enum ItemText {
     let known = parts.compactMap(\.self).filter { !$0.isEmpty }
     if !known.isEmpty { return known.joined(separator: " · ") }
     if let label = identity.label, !label.isEmpty { return label }
-    return identity.accessGroup.map { "(unnamed, \($0))" } ?? "(sealed)"
+    let state = identity.isSealed ? "sealed" : "unnamed"
+    return identity.accessGroup.map { "(\(state), \($0))" } ?? "(\(state))"
   }
 
   /// "generic password "chat.example · anna"", in one line that is safe to show.

@@ -1,18 +1,16 @@
 import ArchivedKeychain
-import BackupArchive
-import Foundation
 import KeychainFormats
 import Migration
 import VirtualDevice
 
-/// A plan with everything that its reports say about it: the archive, the target, the words.
+/// A plan with everything that its reports say about it: what is moved, the target, the words.
 struct PlanReport {
   let plan: MigrationPlan
   let document: PlanDocument
-  private let archive: Session.NamedArchive
-  private let target: Target
+  let source: MoveSource
+  let target: Target
 
-  private struct Target {
+  struct Target {
     let name: String
     let state: DeviceState
     let isPasscodeSet: Bool
@@ -20,44 +18,39 @@ struct PlanReport {
   }
 
   init(
-    _ plan: MigrationPlan, of archive: Session.NamedArchive, onto session: DeviceSession, made: KeychainDate
+    _ plan: MigrationPlan, of source: MoveSource, onto session: DeviceSession, made: KeychainDate,
+    isRedacted: Bool = false
   ) throws(CommandFailure) {
-    let backup = archive.archive
     let itemCount: Int
     do throws(VirtualDeviceError) {
       itemCount = try session.itemCount
     } catch {
       throw CommandFailure(error, device: session.name)
     }
-    self.plan = plan
-    self.archive = archive
-    target = Target(
-      name: session.name, state: session.state, isPasscodeSet: session.isPasscodeSet, itemCount: itemCount)
-    document = PlanDocument(
-      made: Timestamp.text(of: made),
-      source: PlanDocument.Source(
-        kind: .archive, name: archive.name, device: backup.device.identifier,
-        made: backup.date.map(Timestamp.text), deviceName: backup.device.name, encrypted: backup.isEncrypted,
-        digest: backup.digest),
+    let plan = isRedacted ? plan.redacted : plan
+    let document = PlanDocument(
+      made: Timestamp.text(of: made), source: source.document,
       target: PlanDocument.Target(
         name: session.name, sameDevice: plan.isSameDevice,
-        claimsSameDevice: backup.device.identifier == session.record.udid, state: session.state.rawValue,
+        claimsSameDevice: source.document.device == session.record.udid, state: session.state.rawValue,
         passcodeSet: session.isPasscodeSet, items: itemCount, revision: session.record.revision),
       plan: plan)
+    self.plan = plan
+    self.source = isRedacted ? source.redacted : source
+    self.document = isRedacted ? document.redactingNames() : document
+    target = Target(
+      name: self.document.target.name, state: session.state, isPasscodeSet: session.isPasscodeSet,
+      itemCount: itemCount)
   }
-
-  /// The device that made the archive, as it claims.
-  var sourceDevice: String { archive.archive.device.name ?? "the device that made it" }
 
   func text(showsAll: Bool) -> PlanText {
     PlanText(
-      plan: plan, archiveName: archive.name, targetName: target.name, sourceDevice: sourceDevice, showsAll: showsAll)
+      plan: plan, source: source, targetName: target.name, isTargetLocked: target.state != .unlocked,
+      showsAll: showsAll)
   }
 
   /// The lines above the groups.
-  var heading: [String] {
-    let backup = archive.archive
-    let made = backup.date.map { "made \(TimeText.localWithoutZone($0)) by " } ?? "made by "
+  func heading(style: TextStyle) -> [String] {
     let policy =
       switch plan.policy {
       case .replace: "replace, as iOS does (--existing replace)"
@@ -69,14 +62,34 @@ struct PlanReport {
       case .locked: "locked"
       case .beforeFirstUnlock: "before first unlock"
       }
-    return [
-      "Plan: \(archive.name) → \(target.name) (\(relation))",
-      "  \(made)\(sourceDevice) · \(backup.isEncrypted ? "encrypted" : "no password") · "
-        + Amounts.count(plan.decisions.count, "item"),
-      "  \(target.name): \(state), passcode \(target.isPasscodeSet ? "set" : "not set"), "
-        + Amounts.count(target.itemCount, "item"),
-      "  existing items: \(policy)",
+    var parts = [
+      ("", "Plan: \(source.name) → \(target.name) (\(relation))"), ("  ", sourceLine),
+      (
+        "  ",
+        "\(target.name): \(state), passcode \(target.isPasscodeSet ? "set" : "not set"), "
+          + Amounts.count(target.itemCount, "item")
+      ), ("  ", "existing items: \(policy)"),
     ]
+    if target.state != .unlocked {
+      parts.append(
+        ("  ", "a restore needs \(target.name) unlocked first: keyhaul device unlock \(target.name)"))
+    }
+    if let device = source.namesFrom {
+      parts.append(("  ", "names of sealed items: by the hardware key of \(device), which is at hand"))
+    }
+    return parts.flatMap { indent, text in
+      WordWrap.labelled(indent, style.adapted(HostileText.shown(text)), columns: style.width)
+    }
+  }
+
+  private var sourceLine: String {
+    let count = Amounts.count(plan.decisions.count, "item")
+    guard source.isDevice else {
+      let made = source.made.map { "made \(TimeText.localWithoutZone($0)) by " } ?? "made by "
+      return "\(made)\(source.sourceDevice) · \(source.isEncrypted ? "encrypted" : "no password") · \(count)"
+    }
+    let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
+    return "as backed up now \(password) · \(count)"
   }
 
   private var relation: String {
@@ -92,22 +105,18 @@ struct PlanReport {
     let stays = plan.summary.byReason[.backupNotEncrypted, default: 0]
     guard stays > 0, plan.summary.migrates == 0 else { return nil }
     return (
-      "nothing in \(archive.name) can move to \(target.name)",
-      "a backup without a password opens only on \(sourceDevice)",
-      "make a new backup of \(sourceDevice) with a password"
+      "nothing in \(source.name) can move to \(target.name)",
+      "a backup without a password opens only on \(source.sourceDevice)",
+      "make a new backup of \(source.sourceDevice) with a password"
     )
   }
 
-  /// The document as bytes: sorted keys, so that equal plans are equal bytes.
-  func encoded() throws(CommandFailure) -> [UInt8] { try Self.encode(document) }
-
-  static func encode(_ value: some Encodable) throws(CommandFailure) -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    do {
-      return try Array(encoder.encode(value)) + [UInt8(ascii: "\n")]
+  /// The document as bytes, with its checksum; equal plans are equal bytes.
+  func encoded() throws(CommandFailure) -> [UInt8] {
+    do throws(MigrationError) {
+      return Array((try document.checksummed().json.text() + "\n").utf8)
     } catch {
-      throw CommandFailure(.failed, "the report cannot be written", why: "it has no form in JSON")
+      throw CommandFailure(error, doing: "the plan cannot be written")
     }
   }
 }

@@ -3,28 +3,15 @@ import KeychainFormats
 import Migration
 import VirtualDevice
 
-/// A plan as text for a terminal: what is removed first, then what moves, what stays and why, what is lost; the counts
-/// last.
+/// A plan as text for a terminal: what is removed first, then what moves, what stays and why, what is lost; whom to
+/// ask for it, and the counts last.
 struct PlanText {
   let plan: MigrationPlan
-  let archiveName: String
+  let source: MoveSource
   let targetName: String
-  /// Name of the device that made the archive, as it claims.
-  let sourceDevice: String
-  /// Shows every item, however many.
+  /// The names of some of the target's items cannot be read then.
+  let isTargetLocked: Bool
   let showsAll: Bool
-
-  /// The most items that a group shows unless all are asked for.
-  static let shortGroup = 10
-
-  /// A line of a group: the symbol, the item, its class, a remark.
-  private struct Row {
-    let symbol: String
-    let kind: ItemKind
-    let name: String
-    let protection: String
-    let remark: String
-  }
 
   func lines(style: TextStyle) -> [String] {
     var lines = removedLines(style)
@@ -36,27 +23,33 @@ struct PlanText {
       lines.append("")
     }
     for reason in Reason.allCases where reason.isDamage { lines += unreadableLines(reason, style) }
+    lines += SignInAgain(shares: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
+      .lines(style: style)
     return lines + WordWrap.lines(of: summaryLine, columns: style.width)
   }
 
-  /// What the symbols mean, as far as they occur.
-  var legend: String {
+  /// What the symbols mean, as far as they occur; none where there is nothing to show.
+  func legend(style: TextStyle) -> [String] {
     let summary = plan.summary
     let there = summary.byChange[.identical, default: 0] + summary.byChange[.keepsExisting, default: 0]
     let meanings = [
       ("- removed", summary.removed), ("+ new", summary.byChange[.new, default: 0]),
       ("~ replaces", summary.byChange[.replaces, default: 0]), ("= already there", there),
       ("< stays behind", summary.staysBehind), ("! cannot be read", summary.unreadable),
-    ]
-    return "  " + meanings.filter { $0.1 > 0 }.map(\.0).joined(separator: "    ")
+    ].filter { $0.1 > 0 }.map(\.0)
+    var lines: [String] = []
+    for meaning in meanings {
+      if let last = lines.last, last.count + 4 + meaning.count <= style.width {
+        lines[lines.count - 1] = last + "    " + meaning
+      } else {
+        lines.append("  " + meaning)
+      }
+    }
+    return lines.isEmpty ? [] : lines + [""]
   }
 
-  private static func isSealed(_ decision: MigrationPlan.Decision) -> Bool {
-    if case .staysBehind = decision.outcome {
-      decision.identity == ItemIdentity(sealed: decision.identity.kind)
-    } else {
-      false
-    }
+  static func isSealed(_ decision: MigrationPlan.Decision) -> Bool {
+    if case .staysBehind = decision.outcome { decision.identity.isSealed } else { false }
   }
 
   /// "12 will migrate (10 new, 1 replaces, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
@@ -76,25 +69,33 @@ struct PlanText {
 
   private func removedLines(_ style: TextStyle) -> [String] {
     guard !plan.removed.isEmpty else { return [] }
-    let rows = plan.removed.map {
-      Row(symbol: "-", kind: $0.kind, name: ItemText.name($0), protection: "", remark: "")
+    let rows = plan.removed.map { identity in
+      ItemLines.Row(symbol: "-", kind: identity.kind, name: removedName(identity), protection: "")
+    }
+    let sealed = plan.removed.count(where: \.isSealed)
+    var advice = "iOS removes what is on the device before it restores. Keep it with --existing merge."
+    if sealed > 0, isTargetLocked {
+      advice += " The names of \(Amounts.count(sealed, "item")) cannot be read while \(targetName) is locked."
     }
     return group(
-      "Will be removed from \(targetName) (\(Amounts.grouped(rows.count)))", rows, style, colour: .red,
-      advice: "iOS removes what is on the device before it restores. Keep it with --existing merge.")
+      "Will be removed from \(targetName) (\(Amounts.grouped(rows.count)))", rows, style, colour: .red, advice: advice)
+  }
+
+  /// What is known of an item of the target that cannot be opened: in which access group it is.
+  private func removedName(_ identity: ItemIdentity) -> String {
+    guard identity.isSealed else { return ItemText.name(identity) }
+    let fact = isTargetLocked ? "locked" : "does not open"
+    return identity.accessGroup.map { "(\(fact), of \($0))" } ?? "(\(fact))"
   }
 
   private func migratingLines(_ style: TextStyle) -> [String] {
-    let rows = plan.decisions.compactMap { decision -> Row? in
-      guard case .migrates(let change) = decision.outcome else { return nil }
-      return row(decision, symbol: Self.symbol(of: change))
-    }
+    let rows = plan.decisions.filter { $0.outcome.change != nil }.map(row)
     guard !rows.isEmpty else { return ["Will migrate (0)", ""] }
     return group("Will migrate (\(Amounts.grouped(rows.count)))", rows, style, colour: .green, advice: nil)
   }
 
   private func stayingLines(_ reason: Reason, _ style: TextStyle) -> [String] {
-    let rows = plan.decisions.filter { $0.outcome == .staysBehind(reason) }.map { row($0, symbol: "<") }
+    let rows = plan.decisions.filter { $0.outcome == .staysBehind(reason) }.map(row)
     guard !rows.isEmpty else { return [] }
     let (fact, advice) = sentences(for: reason)
     return group(
@@ -103,7 +104,7 @@ struct PlanText {
   }
 
   private func unreadableLines(_ reason: Reason, _ style: TextStyle) -> [String] {
-    let rows = plan.decisions.filter { $0.outcome == .unreadable(reason) }.map { row($0, symbol: "!") }
+    let rows = plan.decisions.filter { $0.outcome == .unreadable(reason) }.map(row)
     guard !rows.isEmpty else { return [] }
     return group(
       "Cannot be read (\(Amounts.grouped(rows.count)))", because: "\(reason.rawValue): \(reason.explanation.headline)",
@@ -112,87 +113,66 @@ struct PlanText {
 
   /// The fact behind a group and what to do about it, with the devices' names where they say more.
   private func sentences(for reason: Reason) -> (fact: String, advice: String) {
-    switch reason {
+    let device = source.sourceDevice
+    return switch reason {
     case .deviceBound:
       (
-        "their keys also need the hardware of \(sourceDevice)",
-        "These restore only to \(sourceDevice). Sign in again on \(targetName) to replace them."
+        "their keys also need the hardware of \(device)",
+        "These restore only to \(device). Sign in again on \(targetName) to replace them; an app's database that one of "
+          + "them is the key of cannot be read there."
       )
     case .backupNotEncrypted:
       (
-        "the backup has no password, so its keys need \(sourceDevice)",
-        "These move with a new backup of \(sourceDevice) that has a password."
+        "the backup has no password, so its keys need \(device)",
+        "These move with a new backup of \(device) that has a password."
       )
     default: (reason.explanation.headline, reason.explanation.action)
     }
   }
 
-  private func row(_ decision: MigrationPlan.Decision, symbol: String) -> Row {
+  /// The line of one decision.
+  func row(_ decision: MigrationPlan.Decision) -> ItemLines.Row {
+    let name: String
     var remark = ""
-    if let detail = decision.detail {
-      switch decision.outcome {
-      case .migrates: remark = detail
-      case .unreadable: remark = "item \(decision.index), \(detail)"
-      case .staysBehind: remark = ""
-      }
+    switch decision.outcome {
+    case .migrates:
+      name = ItemText.name(decision.identity)
+      remark = decision.detail ?? ""
+    case .staysBehind:
+      name = Self.isSealed(decision) ? "(sealed, item \(decision.index))" : ItemText.name(decision.identity)
+    case .unreadable:
+      name = decision.identity.isSealed ? "(sealed)" : ItemText.name(decision.identity)
+      remark = decision.detail.map { "item \(decision.index), \($0)" } ?? ""
     }
-    let name =
-      if case .unreadable = decision.outcome {
-        "(sealed)"
-      } else if Self.isSealed(decision) {
-        "(sealed, item \(decision.index))"
-      } else {
-        ItemText.name(decision.identity)
-      }
-    return Row(
-      symbol: symbol, kind: decision.identity.kind, name: name,
+    return ItemLines.Row(
+      symbol: Self.symbol(of: decision.outcome), kind: decision.identity.kind, name: name,
       protection: ItemText.protection(decision.protection), remark: remark)
   }
 
-  private static func symbol(of change: MigrationPlan.Change) -> String {
-    switch change {
-    case .new: "+"
-    case .replaces: "~"
-    case .keepsExisting, .identical: "="
+  static func symbol(of outcome: MigrationPlan.Outcome) -> String {
+    switch outcome {
+    case .migrates(.new): "+"
+    case .migrates(.replaces): "~"
+    case .migrates(.keepsExisting), .migrates(.identical): "="
+    case .staysBehind: "<"
+    case .unreadable: "!"
     }
   }
 
   private func group(
-    _ title: String, because reason: String? = nil, _ rows: [Row], _ style: TextStyle, colour: Colour, advice: String?
+    _ title: String, because reason: String? = nil, _ rows: [ItemLines.Row], _ style: TextStyle, colour: Colour,
+    advice: String?
   ) -> [String] {
-    let shown = showsAll ? rows[...] : rows.prefix(Self.shortGroup)
     let head = style.adapted(HostileText.shown(title))
     var lines = [head]
     if let reason {
       lines = WordWrap.labelled(head + "  ", style.adapted(HostileText.shown(reason)), columns: style.width)
     }
     if let first = lines.first { lines[0] = style.painted(first, colour) }
-    let protectionWidth = shown.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
-    let fixed = 4 + 11 + 2 + 2 + protectionWidth
-    let widest = shown.map { DisplayWidth.columns(of: HostileText.shown($0.name)) }.max() ?? 0
-    let nameWidth = max(Table.narrowestColumn, min(widest, style.width - fixed))
-    for row in shown {
-      let name = DisplayWidth.cut(
-        style.adapted(HostileText.shown(row.name)), columns: nameWidth, ellipsis: style.ellipsis)
-      var line = "  \(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.kind), columns: 11) + "  "
-      line += DisplayWidth.padded(name, columns: nameWidth) + "  "
-      line += DisplayWidth.padded(style.adapted(row.protection), columns: protectionWidth)
-      let remark = style.adapted(HostileText.shown(row.remark))
-      let fits = DisplayWidth.columns(of: line) + 2 + DisplayWidth.columns(of: remark) <= style.width
-      if !remark.isEmpty, fits { line += "  " + remark }
-      lines.append(Self.withoutTrailingSpace(line))
-      if !remark.isEmpty, !fits { lines += WordWrap.labelled("      ", remark, columns: style.width) }
-    }
-    if shown.count < rows.count {
-      lines.append("    \(style.ellipsis) \(Amounts.grouped(rows.count - shown.count)) more (-v shows all)")
-    }
+    lines += ItemLines(rows: rows, showsAll: showsAll).lines(style: style)
     if let advice {
       lines += WordWrap.labelled("    ", style.adapted(HostileText.shown(advice)), columns: style.width)
     }
     return lines + [""]
-  }
-
-  private static func withoutTrailingSpace(_ line: String) -> String {
-    String(line.dropLast(line.reversed().prefix { $0 == " " }.count))
   }
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -10,31 +12,51 @@
 enum ReportFile {
   /// Writes beside the target, syncs, and renames. The file is readable by its owner alone: it names accounts.
   static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
+    try write(to: path) { (portion) throws(CommandFailure) in try portion(bytes) }
+  }
+
+  /// The same for bytes that come in portions; where `body` throws, no file is left.
+  static func write(
+    to path: String, _ body: (_ portion: ([UInt8]) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
     try requireRegularFile(path)
     let temporary = "\(path).\(getpid()).tmp"
     let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw failure(path, .last) }
-    var written: SystemError?
-    do {
-      try ByteStream.writeAll(bytes, to: descriptor)
-      if fsync(descriptor) != 0 { written = .last }
+    var isOpen = true
+    do throws(CommandFailure) {
+      try body { (bytes) throws(CommandFailure) in
+        do throws(SystemError) {
+          try ByteStream.writeAll(bytes, to: descriptor)
+        } catch {
+          throw failure(path, error)
+        }
+      }
+      guard fsync(descriptor) == 0 else { throw failure(path, .last) }
+      isOpen = false
+      guard close(descriptor) == 0, rename(temporary, path) == 0 else { throw failure(path, .last) }
     } catch {
-      written = error
+      if isOpen { close(descriptor) }
+      unlink(temporary)
+      throw error
     }
-    if close(descriptor) != 0, written == nil { written = .last }
-    if written == nil, rename(temporary, path) != 0 { written = .last }
-    guard let written else { return }
-    unlink(temporary)
-    throw failure(path, written)
   }
 
-  /// Refuses a pipe or a device: renaming over it would take its place instead of writing to it.
+  /// Refuses what is no regular file: renaming over a link, a pipe or a device would take its place instead of writing to
+  /// it.
   static func requireRegularFile(_ path: String) throws(CommandFailure) {
     var standing = stat()
-    guard stat(path, &standing) == 0, standing.st_mode & S_IFMT != S_IFREG else { return }
-    throw CommandFailure(
-      .failed, "could not write \(path)", why: "it is not a regular file",
-      try: "another name after -o, or -o - for standard output")
+    guard lstat(path, &standing) == 0 else { return }
+    let (fact, advice): (String, String)
+    switch standing.st_mode & S_IFMT {
+    case S_IFREG: return
+    case S_IFLNK:
+      (fact, advice) = ("it is a link, and the file would take its place", "the name of the file that it points to")
+    case S_IFDIR: (fact, advice) = ("it is a folder", "a name in it after -o")
+    case S_IFIFO: (fact, advice) = ("it is a pipe", "-o - for standard output, and > \(path)")
+    default: (fact, advice) = ("it is a device", "-o - for standard output")
+    }
+    throw CommandFailure(.failed, "could not write \(path)", why: fact, try: advice)
   }
 
   /// Refuses an output that is one of the inputs, by whatever name.
@@ -69,11 +91,19 @@ extension Session {
 
   /// Before a report is written: it must not take the place of what is read, and a file that stands there only goes
   /// after a yes.
-  func prepareOutput(_ output: String, inputs: [String?]) throws(CommandFailure) {
+  ///
+  /// - Parameter asks: Whether it will be written; a dry run looks and does not ask.
+  func prepareOutput(_ output: String, inputs: [String?], asks: Bool = true) throws(CommandFailure) {
     try ReportFile.check(output, differsFrom: inputs.compactMap(\.self))
     try ReportFile.requireRegularFile(output)
-    guard access(output, F_OK) == 0 else { return }
+    guard asks, access(output, F_OK) == 0 else { return }
     try confirm("Replace \(output)?", refusal: "replacing \(output)")
+  }
+
+  /// The files in a device's folder.
+  func filesOfDevice(_ folder: String) -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return names.map { folder + "/" + $0 }
   }
 
   /// Refuses to show bytes on a terminal that are not meant for eyes.

@@ -1,7 +1,11 @@
+import KeychainFormats
+
 /// The kinds of secret that a verb may ask for. A device's passcode is not a backup's password, so each has its own
 /// flags, and every prompt says which it wants and whose.
 enum SecretFamily: String, CaseIterable, Sendable {
   case password
+  /// Of the second of two backups.
+  case otherPassword = "other-password"
   case newPassword = "new-password"
   case passcode
   case newPasscode = "new-passcode"
@@ -13,7 +17,7 @@ enum SecretFamily: String, CaseIterable, Sendable {
   var flagPrefix: String { rawValue }
 
   /// How prompts and errors call it: "new password".
-  var noun: String { rawValue.replacing("-", with: " ") }
+  var noun: String { self == .otherPassword ? "password" : rawValue.replacing("-", with: " ") }
 
   /// The environment may name a source for the password of a backup alone.
   var hasEnvironment: Bool { self == .password }

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Where a secret is read from.
 enum SecretSource: Equatable, Sendable {
   case descriptor(Int32)

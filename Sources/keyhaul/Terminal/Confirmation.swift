@@ -1,3 +1,5 @@
+import KeychainFormats
+
 extension Session {
   /// Asks before something is deleted or replaced; goes on only after a clear yes.
   ///

@@ -1,4 +1,5 @@
 import Dispatch
+import KeychainFormats
 import Synchronization
 
 /// One line on standard error that says what takes so long, and goes away when it is done.

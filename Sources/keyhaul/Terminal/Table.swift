@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Rows under a heading, as wide as they need to be and no wider than the terminal.
 ///
 /// Cells are names and may be hostile: they are escaped here. Where the table is too wide, the widest flexible column
@@ -21,8 +23,13 @@ struct Table {
 
   let columns: [Column]
   private(set) var rows: [[String]] = []
+  private let narrowest: Int
 
-  init(_ columns: [Column]) { self.columns = columns }
+  /// - Parameter narrowest: How far cells may be cut where that is what makes the table fit.
+  init(_ columns: [Column], narrowest: Int = Self.narrowestColumn) {
+    self.columns = columns
+    self.narrowest = narrowest
+  }
 
   /// Adds a row. Missing cells are empty, surplus cells are left out.
   mutating func add(_ cells: [String]) {
@@ -54,7 +61,7 @@ struct Table {
   private func fit(_ widths: inout [Int], into limit: Int) {
     var excess = widths.reduce(0, +) + 2 * max(0, widths.count - 1) - limit
     while excess > 0 {
-      let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > Self.narrowestColumn }
+      let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > narrowest }
       guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { return }
       widths[widest] -= 1
       excess -= 1

@@ -1,4 +1,5 @@
 import DataProtection
+import KeychainFormats
 
 #if canImport(Glibc)
   import Glibc
@@ -45,22 +46,36 @@ final class TerminalDevice {
     }
     // What was typed ahead was typed before the echo was off, and is not meant for this prompt.
     guard tcsetattr(descriptor, TCSAFLUSH, &settings) == 0 else { throw unusable(.last) }
-    return try read(prompt).secret()
+    let hidden = settings
+    return try read(prompt) { [descriptor] in
+      var settings = hidden
+      tcsetattr(descriptor, TCSAFLUSH, &settings)
+    }.secret()
   }
 
   private func unusable(_ error: SystemError) -> CommandFailure {
     CommandFailure(.failed, "cannot ask on the terminal", why: error.reason)
   }
 
-  private func read(_ prompt: String) throws(CommandFailure) -> WipedBuffer {
+  private func write(_ text: String) throws(CommandFailure) {
     do {
-      try ByteStream.writeAll(Array(prompt.utf8), to: descriptor)
+      try ByteStream.writeAll(Array(text.utf8), to: descriptor)
     } catch {
       throw unusable(error)
     }
+  }
+
+  /// - Parameter whenResumed: Called where the program was stopped at the prompt and goes on, before it asks again.
+  private func read(_ prompt: String, whenResumed: () -> Void = {}) throws(CommandFailure) -> WipedBuffer {
+    _ = Interruption.takeResumption()
+    try write(prompt)
     let line = WipedBuffer(limit: Self.maximumLineByteCount)
     while true {
       try Interruption.check()
+      if Interruption.takeResumption() {
+        whenResumed()
+        try write(prompt)
+      }
       let outcome: WipedBuffer.Outcome
       do {
         outcome = try line.readOnce(from: descriptor)

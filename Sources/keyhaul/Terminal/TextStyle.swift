@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// How text for people looks on one stream: its width, its colours and the characters it may use.
 struct TextStyle: Equatable, Sendable {
   /// In columns.
@@ -26,6 +28,13 @@ struct TextStyle: Equatable, Sendable {
       }
     }
     return result
+  }
+
+  /// The style of what stands behind an indentation.
+  func narrowed(by columns: Int) -> TextStyle {
+    var narrower = self
+    narrower.width -= columns
+    return narrower
   }
 
   /// What stands for a text that was cut off.

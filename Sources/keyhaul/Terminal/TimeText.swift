@@ -8,7 +8,7 @@ import KeychainFormats
   import Darwin
 #endif
 
-/// Moments as text: local with its zone for people, RFC 3339 in UTC for programs.
+/// Moments as text for people: local. Programs get `Timestamp`.
 enum TimeText {
   /// "2026-11-20 18:04 CET" in the zone of this machine (`TZ`).
   static func local(_ date: KeychainDate) -> String {
@@ -27,28 +27,15 @@ enum TimeText {
     String(localWithoutZone(date).prefix { $0 != " " })
   }
 
-  /// "2026-11-20T18:04:10Z", with as many digits after the seconds as the date has, up to nanoseconds.
-  ///
-  /// - Returns: `nil` for a date outside the years 0 to 9999, which RFC 3339 has no form for.
-  static func rfc3339(_ date: KeychainDate) -> String? {
-    let total = date.secondsSince1970
-    guard total.isFinite else { return nil }
-    let whole = total.rounded(.down)
-    var seconds = whole
-    var nanoseconds = Int(((total - whole) * 1_000_000_000).rounded())
-    if nanoseconds >= 1_000_000_000 {
-      nanoseconds = 0
-      seconds += 1
+  /// "about 0.8 s", "about 12 s", "about 6 min"; what nobody notices is "under 0.1 s".
+  static func estimate(_ duration: Duration) -> String {
+    let seconds = duration / .seconds(1)
+    guard seconds >= 0.095 else { return "under 0.1 s" }
+    if seconds < 9.95 {
+      let tenths = Int((seconds * 10).rounded())
+      return "about \(tenths / 10).\(tenths % 10) s"
     }
-    guard let fields = fields(of: KeychainDate(secondsSince1970: seconds), using: gmtime_r),
-      (0...9999).contains(fields.tm_year + 1900)
-    else { return nil }
-    let clock = "\(day(fields))T\(two(fields.tm_hour)):\(two(fields.tm_min)):\(two(fields.tm_sec))"
-    guard nanoseconds > 0 else { return clock + "Z" }
-    var fraction = String(nanoseconds)
-    fraction = String(repeating: "0", count: 9 - fraction.count) + fraction
-    while fraction.hasSuffix("0") { fraction.removeLast() }
-    return "\(clock).\(fraction)Z"
+    return seconds < 120 ? "about \(Int(seconds.rounded())) s" : "about \(Amounts.grouped(Int(seconds / 60))) min"
   }
 
   private static func fields(

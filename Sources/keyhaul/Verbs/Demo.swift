@@ -67,14 +67,16 @@ struct Demo: RunnableVerb {
         try Interruption.check("nothing was left behind")
         try session.say("\n$ keyhaul \(command)", .green)
         try session.flush()
-        try run(command, in: session)
+        let status = try run(command, in: session)
+        // The command has said already what stopped it.
+        if case .signal = status { return status }
       }
     }
     try session.say("\n" + folder.farewell)
     return .ok
   }
 
-  private func run(_ command: String, in session: Session) throws(CommandFailure) {
+  private func run(_ command: String, in session: Session) throws(CommandFailure) -> CommandStatus {
     var environment = session.environment
     for name in ["KEYHAUL_HOME", "KEYHAUL_PASSWORD_FILE", "KEYHAUL_PASSWORD_COMMAND"] { environment[name] = nil }
     environment["KEYHAUL_HOME"] = "devices"
@@ -82,7 +84,9 @@ struct Demo: RunnableVerb {
     let status = Program(
       arguments: words + ["--no-input", "--color", common.color.rawValue], environment: environment
     ).run()
-    guard status == .ok else {
+    switch status {
+    case .ok, .signal: return status
+    default:
       throw CommandFailure(
         status, "the demo stopped", why: "keyhaul \(command) ended with exit code \(status.code)",
         try: "run that command by itself")

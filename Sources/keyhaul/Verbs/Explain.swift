@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainFormats
 
 /// `keyhaul explain [REASON|CODE]`: what a reason in a report, or an exit code, means and what to do.
 struct Explain: RunnableVerb {

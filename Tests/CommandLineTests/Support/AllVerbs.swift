@@ -7,8 +7,8 @@ struct AllVerbs: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keyhaul",
     subcommands: [
-      DeviceGroup.self, ItemGroup.self, Backup.self, Inspect.self, Plan.self, Restore.self, Demo.self, Explain.self,
-      Completions.self,
+      DeviceGroup.self, ItemGroup.self, Backup.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self,
+      Convert.self, Plan.self, Restore.self, Why.self, Demo.self, Explain.self, Completions.self,
     ],
     helpNames: .long)
 

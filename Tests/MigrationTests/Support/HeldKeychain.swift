@@ -16,6 +16,8 @@ struct HeldKeychain {
     /// What tells it from every other item.
     var key: ItemKey? { item.map { ItemKey($0) } }
     var isTombstone: Bool { columns["tomb"] == 1.databaseValue }
+    /// Number of the row in its table.
+    var rowID: Int64 { Int64.fromDatabaseValue(columns["rowid"] ?? .null) ?? 0 }
   }
 
   let rows: [Row]
@@ -65,6 +67,15 @@ struct HeldKeychain {
   /// Runs SQL on the file, as someone would who has it.
   static func execute(_ sql: String, on phone: VirtualDevice, _ arguments: StatementArguments = []) throws {
     try queue(of: phone).write { try $0.execute(sql: sql, arguments: arguments) }
+  }
+
+  /// Gives generic passwords a digest that is not theirs.
+  static func damage(_ rowIDs: [Int64], on phone: VirtualDevice) throws {
+    try queue(of: phone).write { database in
+      for rowID in rowIDs {
+        try database.execute(sql: "UPDATE genp SET sha1 = x'00' WHERE rowid = ?", arguments: [rowID])
+      }
+    }
   }
 
   static func empty(_ phone: VirtualDevice) throws {

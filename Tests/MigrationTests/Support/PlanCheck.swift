@@ -81,7 +81,11 @@ struct PlanCheck {
     case .keepsExisting:
       let expected = winner(key).map { archive[$0] } ?? before[key]
       require(held != nil, decision, "nothing is there to keep")
-      require(held?.message == expected?.message || heldAsIdentical(key), decision, "the file holds something else")
+      require(
+        held?.message == expected?.message || heldAsIdentical(key), decision,
+        "the file holds something else: \(held?.attributes ?? [:]), expected \(expected?.attributes ?? [:]); "
+          + "before \(before[key]?.attributes ?? [:]), damaged \(damaged.contains(key)), "
+          + "rivals \(rivals.map { "\($0.index) \($0.outcome) \($0.detail ?? "")" })")
     case .identical:
       require(held?.message == item.message, decision, "the file holds something else")
       let twin = before[key]?.message == item.message || rivals.contains { $0.index != decision.index }

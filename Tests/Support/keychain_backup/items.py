@@ -59,6 +59,8 @@ class ItemBlob:
             raise FormatError("an item's blob is shorter than its version")
         word = struct.unpack_from("<I", data)[0]
         version = word & ~STATIC_IV_FLAG
+        if version == 0 and len(data) >= 64:
+            return cls(0, False, int.from_bytes(data[4:8], "little"), data[8:48], data[48:], b"")
         if version not in (2, 3):
             raise UnsupportedVersion(f"an item's blob has version {version}")
         if len(data) < 12:
@@ -78,7 +80,9 @@ class ItemBlob:
         return self.header + self.wrapped_key + self.ciphertext + self.tag
 
     def open_with(self, key):
-        """The plaintext under the item's own key."""
+        """The plaintext under the item's own key: of version 0 the secret alone."""
+        if self.version == 0:
+            return crypto.unpad(crypto.cbc_decrypt(key, self.ciphertext))
         if self.has_static_iv:
             return crypto.gcm_open(key, self.ciphertext, self.tag, STATIC_IV, self.header)
         return crypto.gcm_open(key, self.ciphertext, self.tag)
@@ -204,7 +208,11 @@ def read_item(index, table, entry, classes):
         if opened.state == "device-bound":
             item.reason, item.detail = "device-bound", "its class key also needs the device's key"
             return item
-        dictionary = decode_dictionary(item.blob.open_with(opened.unwrap(item.blob.wrapped_key)), item.blob.version)
+        plaintext = item.blob.open_with(opened.unwrap(item.blob.wrapped_key))
+        if item.blob.version == 0:
+            item.secret, item.attributes = plaintext, {}
+            return item
+        dictionary = decode_dictionary(plaintext, item.blob.version)
         if keybag.KEYCHAIN_CLASSES.get(dictionary.get("pdmn")) != item.blob.key_class & 0xF:
             raise FormatError("the protection class inside is not that of the blob")
         item.secret = dictionary.pop("v_Data", None)

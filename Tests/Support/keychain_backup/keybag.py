@@ -101,6 +101,8 @@ class Keybag:
 
     @property
     def uuid_text(self):
+        if len(self.header.get(b"UUID", b"")) != 16:
+            raise FormatError("the keybag has no UUID of 16 bytes")
         return str(uuids.UUID(bytes=self.header[b"UUID"]))
 
     @property

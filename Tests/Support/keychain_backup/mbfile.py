@@ -23,6 +23,7 @@ class FileRecord:
     wrapped_key: object = None
     digest: object = None
     modified: int = 0
+    target: object = None
 
     @property
     def is_regular(self):
@@ -49,7 +50,8 @@ class FileRecord:
                 path=record.get("RelativePath", ""), mode=record["Mode"], size=record.get("Size", 0),
                 protection_class=record.get("ProtectionClass", 0), digest=record.get("Digest"),
                 key_class=int.from_bytes(wrapped[:4], "little") if wrapped else 0,
-                wrapped_key=wrapped[4:] if wrapped else None, modified=record.get("LastModified", 0))
+                wrapped_key=wrapped[4:] if wrapped else None, modified=record.get("LastModified", 0),
+                target=record.get("Target"))
         except FormatError:
             raise
         except Exception as error:
@@ -67,6 +69,8 @@ class FileRecord:
             objects.append(value)
             return plistlib.UID(len(objects) - 1)
 
+        if self.target is not None:
+            root["Target"] = add(self.target)
         if self.digest is not None:
             root["Digest"] = add(self.digest)
         if self.wrapped_key is not None:

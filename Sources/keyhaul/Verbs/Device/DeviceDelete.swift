@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainFormats
 import VirtualDevice
 
 /// `keyhaul device delete`: the device and its hardware key are gone.
@@ -10,7 +11,7 @@ struct DeviceDelete: RunnableVerb {
     flags: [("--confirm NAME", "say the name, so that nobody is asked for it"), HelpScreen.dryRunFlag])
   static let configuration = described(as: "delete")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @Option(help: ArgumentHelp("The device's name once more.", valueName: "name")) var confirm: String?
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions

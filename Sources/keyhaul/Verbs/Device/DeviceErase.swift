@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainFormats
 import VirtualDevice
 
 /// `keyhaul device erase`: empty, with the same hardware.
@@ -10,7 +11,7 @@ struct DeviceErase: RunnableVerb {
     flags: [HelpScreen.yesFlag, HelpScreen.dryRunFlag])
   static let configuration = described(as: "erase")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions

@@ -10,7 +10,7 @@ struct DeviceLock: RunnableVerb {
     flags: [HelpScreen.waitFlag])
   static let configuration = described(as: "lock")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 

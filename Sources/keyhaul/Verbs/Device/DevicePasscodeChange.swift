@@ -16,7 +16,7 @@ struct DevicePasscodeChange: RunnableVerb {
     ])
   static let configuration = described(as: "change")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
   @OptionGroup var dryRun: DryRunOptions

@@ -12,7 +12,7 @@ struct DevicePasscodeRemove: RunnableVerb {
     flags: [HelpScreen.passcodeFlag, HelpScreen.yesFlag, HelpScreen.dryRunFlag])
   static let configuration = described(as: "remove")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions

@@ -12,7 +12,7 @@ struct DevicePasscodeSet: RunnableVerb {
     flags: [("--new-passcode-file PATH", "read the passcode from a file; also -fd, -command"), HelpScreen.dryRunFlag])
   static let configuration = described(as: "set")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions

@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainFormats
 import VirtualDevice
 
 /// `keyhaul device show`: what a device is and what state it is in.
@@ -10,7 +11,7 @@ struct DeviceShow: RunnableVerb {
     flags: [HelpScreen.jsonFlag])
   static let configuration = described(as: "show")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 

@@ -10,7 +10,7 @@ struct DeviceUnlock: RunnableVerb {
     flags: [HelpScreen.passcodeFlag, HelpScreen.waitFlag])
   static let configuration = described(as: "unlock")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions

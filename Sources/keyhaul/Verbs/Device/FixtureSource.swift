@@ -1,5 +1,6 @@
 import BundledFixtures
 import Foundation
+import KeychainFormats
 import VirtualDevice
 
 /// Where `--from` finds the description of a device.
@@ -8,7 +9,9 @@ enum FixtureSource {
   static let bundledNames = Amounts.list(BundledFixtures.names, conjunction: "or")
 
   /// What unlocks the devices of the bundled descriptions, which are invented and hold nothing real.
-  static let passcodes = "The passcode is 135790 on old-phone and 2468 on new-phone; hostile-names has none."
+  static let passcodes =
+    "The passcode is 135790 on old-phone, 2468 on new-phone, 1357 on every-rule and 2468 on every-rule-target; "
+    + "hostile-names has none."
 
   /// A bundled description by its name, or else a file by its path.
   ///

@@ -1,5 +1,4 @@
 import DataProtection
-import Foundation
 import KeychainFormats
 import VirtualDevice
 
@@ -52,10 +51,7 @@ struct NewDevice {
   func rehearse(in home: DeviceHome, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
     let folder: TemporaryDeviceHome
     do throws(VirtualDeviceError) {
-      let path = "\(home.path)/\(name)"
-      if (try? FileManager.default.attributesOfItem(atPath: path)) != nil {
-        throw VirtualDeviceError(.exists, name.text, "\(path) is there already")
-      }
+      try home.requireFree(name)
       folder = try TemporaryDeviceHome(environment: home.environment)
     } catch {
       throw CommandFailure(error, device: name.text)

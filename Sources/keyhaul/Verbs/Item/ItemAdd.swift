@@ -26,7 +26,7 @@ struct ItemAdd: RunnableVerb {
     ])
   static let configuration = described(as: "add")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @Option(help: ArgumentHelp("generic, internet, certificate or key (default generic).", valueName: "kind"))
   var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
@@ -43,7 +43,7 @@ struct ItemAdd: RunnableVerb {
     let (stored, document) = try session.withDevice(device, .writing, verb: "keyhaul item add", wait: wait.wait) {
       held in
       let stored = try add(item, on: held)
-      let indexes = session.isJSON ? try held.keychain.itemIndexes() : [:]
+      let indexes = session.isJSON ? try held.keychain.places(of: [stored.summary.reference]) : [:]
       return (stored, ItemDocument(source: ("device", deviceName), indexes: indexes, revealsSecrets: false))
     }
     let shown = HostileText.shown(name, columns: 100, ellipsis: session.resultStyle.ellipsis)
@@ -59,22 +59,13 @@ struct ItemAdd: RunnableVerb {
   private func described() throws(CommandFailure) -> KeychainItem {
     let kind = kind?.kind ?? .genericPassword
     let isPassword = kind == .genericPassword || kind == .internetPassword
-    guard attributes.hasName || !isPassword else {
-      throw .usage(
-        "the item has no name", why: "nobody could tell it from another", try: "--service NAME --account NAME")
-    }
+    if isPassword { try attributes.checkName() }
     var item = KeychainItem(kind: kind, attributes: try attributes.attributes(of: kind))
     if let group = attributes.accessGroup { item[.accessGroup] = .string(group) }
     if attributes.sync { item[.synchronizable] = .integer(1) }
     let constraints = attributes.constraints
-    if !constraints.isEmpty {
-      guard !attributes.sync else {
-        throw .usage(
-          "--sync cannot go with --user-presence or --biometry", why: "what asks for its owner never leaves its device",
-          try: "one of them")
-      }
-      item[.accessControl] = .dictionary(AccessConstraint.operations(constraints))
-    }
+    try AccessConstraint.check(constraints, sync: attributes.sync)
+    if !constraints.isEmpty { item[.accessControl] = .dictionary(AccessConstraint.operations(constraints)) }
     return item
   }
 
@@ -93,6 +84,7 @@ struct ItemAdd: RunnableVerb {
   }
 
   private func add(_ item: KeychainItem, on held: DeviceSession) throws(CommandFailure) -> StoredItem {
+    try ItemFailure.checkGroups([item.accessGroup].compactMap(\.self), of: attributes.app, on: held)
     do throws(VirtualDeviceError) {
       return dryRun.dryRun
         ? try held.rehearseAdding(item, as: attributes.app) : try held.add(item, as: attributes.app)

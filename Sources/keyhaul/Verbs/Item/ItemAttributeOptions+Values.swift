@@ -22,8 +22,18 @@ extension ItemAttributeOptions {
     return values
   }
 
-  /// Whether anything names the item.
-  var hasName: Bool { [account, service, server, label].contains { $0 != nil } }
+  /// Refuses a password that nothing names: without any, and with names that are empty, as they come from a variable
+  /// that a script has not set.
+  func checkName() throws(CommandFailure) {
+    let names = [("--service", service), ("--account", account), ("--server", server), ("--label", label)]
+    guard names.allSatisfy({ ($0.1 ?? "").isEmpty }) else { return }
+    let empty = names.filter { $0.1 != nil }.map(\.0)
+    throw .usage(
+      "the item has no name",
+      why: empty.isEmpty
+        ? "nobody could tell it from another" : "\(Amounts.list(empty)) \(empty.count == 1 ? "is" : "are") empty",
+      try: "--service NAME --account NAME")
+  }
 
   /// The attributes that are compared as texts, and so may be patterns, as they were typed.
   var texts: [AttributeCode: String] {
@@ -55,21 +65,32 @@ extension ItemAttributeOptions {
   }
 }
 
+extension AccessConstraint {
+  /// Refuses constraints that no access control can have together.
+  ///
+  /// Source: Apple `SecAccessControl.c` (`SecAccessControlCreateWithFlags`).
+  /// - Parameter prefix: What the names of the flags begin with after their hyphens.
+  static func check(_ constraints: [AccessConstraint], sync: Bool, prefix: String = "") throws(CommandFailure) {
+    if constraints.count > 1 {
+      throw .usage(
+        "--\(prefix)user-presence and --\(prefix)biometry cannot go together",
+        why: "a user is present who shows a face or finger, or enters the passcode", try: "one of them")
+    }
+    if sync, !constraints.isEmpty {
+      throw .usage(
+        "--\(prefix)sync cannot go with --\(prefix)user-presence or --\(prefix)biometry",
+        why: "what asks for its owner never leaves its device", try: "one of them")
+    }
+  }
+}
+
 /// The protocols of internet passwords, by the names people use.
 enum ProtocolCode {
-  /// The values of Apple's `kSecAttrProtocol…` constants, four letters each. Source: Apple `SecItemConstants.c`.
-  private static let named = [
-    "afp": "afp ", "ftp": "ftp ", "ftps": "ftps", "http": "http", "https": "htps", "imap": "imap", "imaps": "imps",
-    "ipp": "ipp ", "irc": "irc ", "ircs": "ircs", "ldap": "ldap", "ldaps": "ldps", "nntp": "nntp", "nntps": "ntps",
-    "pop3": "pop3", "pop3s": "pops", "rtsp": "rtsp", "smb": "smb ", "smtp": "smtp", "socks": "sox ", "ssh": "ssh ",
-    "telnet": "teln", "telnets": "tels",
-  ]
-
   /// - Throws: `.usage` for what is neither a known name nor a code of four characters.
   static func code(of text: String, flag: String = "--protocol") throws(CommandFailure) -> String {
-    if let code = named[text.lowercased()] { return code }
+    if let known = InternetProtocol(name: text) { return known.rawValue }
     guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      let near = EditDistance.nearest(to: text, among: named.keys.sorted())
+      let near = EditDistance.nearest(to: text, among: InternetProtocol.names)
       throw .usage(
         "\(flag) cannot be \"\(text)\"",
         why: "it is a name such as https, imap or ssh, or a code of four characters",

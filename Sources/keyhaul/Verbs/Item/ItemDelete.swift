@@ -20,7 +20,7 @@ struct ItemDelete: RunnableVerb {
     ])
   static let configuration = described(as: "delete")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
   var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
@@ -78,7 +78,8 @@ struct AgreedItems {
     self.rows = rows
     revision = held.record.revision
     document = ItemDocument(
-      source: ("device", held.name), indexes: try held.keychain.itemIndexes(), revealsSecrets: false)
+      source: ("device", held.name), indexes: try held.keychain.places(of: Set(rows.map(\.summary.reference))),
+      revealsSecrets: false)
   }
 
   /// "2 items", or `nil` for none.

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import KeychainFormats
 import KeychainStore
 import Migration
@@ -26,7 +25,7 @@ struct ItemFind: RunnableVerb {
   static let configuration = described(as: "find")
   static let formats: [OutputFormat] = [.text, .json, .csv]
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
   var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
@@ -58,7 +57,7 @@ struct ItemFind: RunnableVerb {
     let (rows, document) = try session.withDevice(device, .reading, verb: "keyhaul item find", wait: wait.wait) {
       held in
       let rows = try search(for: selection, on: held)
-      let indexes = session.isJSON ? try held.keychain.itemIndexes() : [:]
+      let indexes = session.isJSON ? try held.keychain.places(of: Set(rows.map(\.summary.reference))) : [:]
       return (rows, ItemDocument(source: ("device", held.name), indexes: indexes, revealsSecrets: reveal))
     }
     if session.isJSON {
@@ -87,9 +86,9 @@ struct ItemFind: RunnableVerb {
     // The database counts before a condition is looked at, and in its own order.
     let limit = isBareSecret ? nil : limit.map { Int($0) }
     if query.condition == nil, sort == nil { query.limit = limit }
+    try selection.check(on: held)
     let rows: [ItemRow]
     do throws(VirtualDeviceError) {
-      try selection.check(on: held)
       rows = ItemRow.all(of: try held.find(query, as: selection.app))
     } catch {
       throw ItemFailure.finding(error, on: held)
@@ -142,8 +141,7 @@ struct ItemFind: RunnableVerb {
   /// Refuses to write over a file of the device that is searched.
   private func protectDevice(from output: String, in session: Session) throws(CommandFailure) {
     let folder = try session.virtualDevice(device).folder
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    try session.prepareOutput(output, inputs: names.map { folder + "/" + $0 })
+    try session.prepareOutput(output, inputs: session.filesOfDevice(folder))
   }
 
   // MARK: Secrets

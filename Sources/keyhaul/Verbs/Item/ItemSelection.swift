@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import KeychainFormats
 import KeychainStore
 import VirtualDevice
@@ -40,6 +41,43 @@ struct ItemSelection {
       || attributes.sync
   }
 
+  /// Whether an item that no database holds, as one of an archive, is meant.
+  func admits(_ item: KeychainItem) -> Bool {
+    if let kind = query.kind, kind != item.kind { return false }
+    if query.synchronization == .synchronizedOnly, !item.isSynchronizable { return false }
+    if case .only(let groups) = query.accessGroups, !groups.contains(where: { $0 == item.accessGroup }) { return false }
+    if let condition = query.condition, !condition(item) { return false }
+    return query.attributes.allSatisfy { code, value in
+      AttributeTable.definition(of: code, in: item.kind) != nil && Self.isSame(value, item[code])
+    }
+  }
+
+  /// Whether an item is meant of which nothing is known but kind and class.
+  func admits(sealed kind: ItemKind, _ protection: ProtectionClass?) -> Bool {
+    guard query.condition == nil, query.accessGroups == .all, query.synchronization == .any else { return false }
+    if let wanted = query.kind, wanted != kind { return false }
+    return query.attributes.allSatisfy { code, value in
+      code == .protection && value == protection.map { .string($0.rawValue) }
+    }
+  }
+
+  /// Text and data are the same where their bytes are.
+  private static func isSame(_ wanted: PropertyValue, _ value: PropertyValue?) -> Bool {
+    guard let value else { return false }
+    return switch (bytes(of: wanted), bytes(of: value)) {
+    case (let wanted?, let found?): wanted == found
+    default: wanted == value
+    }
+  }
+
+  private static func bytes(of value: PropertyValue) -> [UInt8]? {
+    switch value {
+    case .string(let text): Array(text.utf8)
+    case .data(let bytes): bytes
+    default: nil
+    }
+  }
+
   private static func condition(
     _ patterns: [AttributeCode: ItemPattern], _ constraints: [AccessConstraint]
   ) -> (@Sendable (KeychainItem) -> Bool)? {
@@ -48,6 +86,27 @@ struct ItemSelection {
       patterns.allSatisfy { code, pattern in
         AttributeTable.definition(of: code, in: item.kind) != nil && pattern.matches(item[code])
       } && constraints.allSatisfy(item.asks)
+    }
+  }
+
+  /// Whether an opened item is meant: what a search of a database finds, decided without one.
+  func matches(_ item: KeychainItem) -> Bool {
+    if let kind = query.kind, kind != item.kind { return false }
+    if case .only(let groups) = query.accessGroups, !groups.contains(item.accessGroup ?? "") { return false }
+    if query.synchronization == .synchronizedOnly, !item.isSynchronizable { return false }
+    for (code, value) in query.attributes {
+      guard let wanted = Self.bytes(of: value), Self.bytes(of: item[code]) == wanted else { return false }
+    }
+    return query.condition?(item) ?? true
+  }
+
+  /// A value's bytes, whichever type it has; a number in decimal.
+  private static func bytes(of value: PropertyValue?) -> [UInt8]? {
+    switch value {
+    case .string(let text): Array(text.utf8)
+    case .data(let bytes): bytes
+    case .integer(let number): Array(String(number).utf8)
+    default: nil
     }
   }
 
@@ -63,19 +122,18 @@ struct ItemSelection {
     return self
   }
 
-  /// - Throws: `.notEntitled` where an app is to act with a group that it does not have.
-  func check(on held: DeviceSession) throws(VirtualDeviceError) {
-    guard let app, case .only(let groups) = query.accessGroups else { return }
-    let own = try held.accessGroups(of: app)
-    for group in groups where !own.contains(group) {
-      throw VirtualDeviceError(.notEntitled, held.name, "\(app) has no access group \(group)")
+  /// Refuses an app that the device does not have, and a group that is not one of the app's.
+  func check(on held: DeviceSession) throws(CommandFailure) {
+    guard case .only(let groups) = query.accessGroups else {
+      return try ItemFailure.checkGroups([], of: app, on: held)
     }
+    try ItemFailure.checkGroups(groups, of: app, on: held)
   }
 
   /// What a deletion would delete, in the order of the kinds, then of the rows.
   func rows(on held: DeviceSession, to verb: String) throws(CommandFailure) -> [ItemRow] {
+    try check(on: held)
     do throws(VirtualDeviceError) {
-      try check(on: held)
       return try held.rows(matching: query, as: app).map(ItemRow.init)
     } catch {
       throw ItemFailure.changing(error, verb, on: held)

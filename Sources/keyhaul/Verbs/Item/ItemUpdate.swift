@@ -18,12 +18,13 @@ struct ItemUpdate: RunnableVerb {
       ("--kind KIND", "generic, internet, certificate or key"),
       ("--new-account, --new-label, ...", "what they get; the same for every attribute"),
       ("--new-protection CLASS", "when they can be read from now on, and how far they may go"),
+      ("--new-biometry, --no-new-sync, ...", "what else they ask for or do from now on, or no longer"),
       ("--new-secret-file PATH", "read the new secret of a password; - is standard input"), HelpScreen.yesFlag,
       HelpScreen.dryRunFlag, HelpScreen.jsonFlag,
     ])
   static let configuration = described(as: "update")
 
-  @Argument(help: "The device.") var device: String
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
   var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
@@ -40,6 +41,7 @@ struct ItemUpdate: RunnableVerb {
       throw CommandFailure.usage("nothing says what to change", try: "--new-label TEXT, or --new-secret-file PATH")
     }
     let agreed = try session.withDevice(device, .reading, verb: Self.holder, wait: wait.wait) { held in
+      try ItemFailure.checkGroups([changes.newAccessGroup].compactMap(\.self), of: attributes.app, on: held)
       let rows = try selection.rows(on: held, to: "change")
       if rows.contains(where: \.isLocked) { throw ItemFailure.locked("change", on: held) }
       return try AgreedItems(rows, on: held)
@@ -47,11 +49,16 @@ struct ItemUpdate: RunnableVerb {
     let readable = agreed.rows.filter { $0.stored != nil }
     guard !readable.isEmpty else { return try end(agreed, changed: [], in: session) }
     try checkKinds(of: readable)
+    for item in readable.compactMap({ $0.stored?.item }) { try changes.check(for: item) }
     if newSecret.isGiven {
       wanted.secrets[.valueData] = try session.itemSecret(newSecret, of: Self.subject(of: readable))
     }
     let items = Amounts.count(readable.count, "item")
     guard !dryRun.dryRun else {
+      try session.withDevice(device, .writing, verb: Self.holder, wait: wait.wait) { held in
+        try held.requireUnchanged(since: agreed.revision)
+        try rehearse(wanted, selection, on: held)
+      }
       try session.announce("Would change \(items) on \(agreed.device):")
       try session.say(ItemTable.table(of: readable))
       return try end(agreed, changed: readable, in: session)
@@ -81,18 +88,33 @@ struct ItemUpdate: RunnableVerb {
   private func update(
     _ rows: [ItemRow], with changes: ItemChanges, _ selection: ItemSelection, on held: DeviceSession
   ) throws(CommandFailure) -> [ItemRow] {
-    // A row that nothing opens is left as it is: an update without a condition would delete it, as a device does.
-    var query = selection.query
-    let condition = query.condition
-    query.condition = { condition?($0) ?? true }
     do throws(VirtualDeviceError) {
-      try held.update(query, with: changes, as: selection.app)
+      try held.update(Self.query(of: selection), with: changes, as: selection.app)
       var changed: [ItemRow] = []
       for row in rows { changed += ItemRow.all(of: try held.find(ItemQuery(row: row.summary.reference))) }
       return changed
     } catch {
       throw ItemFailure.changing(error, "change", on: held)
     }
+  }
+
+  /// Ends as the change would end, and changes nothing.
+  private func rehearse(
+    _ changes: ItemChanges, _ selection: ItemSelection, on held: DeviceSession
+  ) throws(CommandFailure) {
+    do throws(VirtualDeviceError) {
+      try held.rehearseUpdating(Self.query(of: selection), with: changes, as: selection.app)
+    } catch {
+      throw ItemFailure.changing(error, "change", on: held)
+    }
+  }
+
+  /// A row that nothing opens is left as it is: an update without a condition would delete it, as a device does.
+  private static func query(of selection: ItemSelection) -> ItemQuery {
+    var query = selection.query
+    let condition = query.condition
+    query.condition = { condition?($0) ?? true }
+    return query
   }
 
   private func end(_ agreed: AgreedItems, changed: [ItemRow], in session: Session) throws -> CommandStatus {

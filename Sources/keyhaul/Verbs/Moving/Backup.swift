@@ -2,7 +2,6 @@ import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
 import DataProtection
-import Foundation
 import KeychainFormats
 import Migration
 import VirtualDevice
@@ -23,7 +22,7 @@ struct Backup: RunnableVerb {
     ])
   static let configuration = described(as: "backup")
 
-  @Argument(help: "The device to back up.") var device: String
+  @Argument(help: "The device to back up.", completion: .deviceNames) var device: String
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp("The archive to write; - is a tar on standard output.", valueName: "archive"),
@@ -46,7 +45,8 @@ struct Backup: RunnableVerb {
       } catch {
         throw CommandFailure(error, device: device.name)
       }
-      let (destination, replaces) = try destination(of: device, in: session)
+      let (destination, replaces) = try ArchiveOutput.destination(
+        output, deviceIdentifier: device.record.udid, asks: !dryRun.dryRun, in: session)
       let backup = try prepare(device, in: session)
       guard !dryRun.dryRun else {
         try report(backup.report, device, outcome: nil, in: session)
@@ -58,7 +58,7 @@ struct Backup: RunnableVerb {
       do throws(MigrationError) {
         outcome = try backup.write(to: destination, replace: replaces)
       } catch {
-        throw failure(error)
+        throw ArchiveOutput.failure(error, writing: output)
       }
       try device.recordBackup(at: backup.contents.date)
       if let leftover = outcome.leftover {
@@ -82,51 +82,7 @@ struct Backup: RunnableVerb {
         "--no-password and --rounds cannot go together", why: "without a password nothing slow is derived",
         try: "one of them")
     }
-    if output.isEmpty { throw .usage("--output is empty", try: "-o ARCHIVE") }
-    if output == "-" {
-      try session.refuseTerminal(for: "a tar")
-      guard !session.isJSON else {
-        throw .usage("--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
-      }
-    }
-  }
-
-  /// Where the backup goes, and whether it replaces what is there, which is asked for first.
-  private func destination(
-    of device: DeviceSession, in session: Session
-  ) throws(CommandFailure) -> (ArchiveDestination, replaces: Bool) {
-    guard output != "-" else { return (.stream(descriptor: 1), false) }
-    let destination = ArchiveDestination(path: output)
-    guard let standing = standing(at: destination, of: device) else { return (destination, false) }
-    if !dryRun.dryRun { try session.confirm("Replace \(standing)?", refusal: "replacing \(standing)") }
-    return (destination, true)
-  }
-
-  /// The file or the backup that stands where the new one goes.
-  private func standing(at destination: ArchiveDestination, of device: DeviceSession) -> String? {
-    let files = FileManager.default
-    switch destination {
-    case .file(let path, _): return files.fileExists(atPath: path) ? path : nil
-    case .folder(let path):
-      // A folder that holds other things gets one for this device in it.
-      let inner = (path.hasSuffix("/") ? path : path + "/") + device.record.udid
-      return [path, inner].first { files.fileExists(atPath: $0 + "/Manifest.plist") }
-    case .stream: return nil
-    }
-  }
-
-  private func failure(_ error: MigrationError) -> CommandFailure {
-    let name = output == "-" ? "standard output" : output
-    var failure = CommandFailure(archive: error, name: name)
-    switch (error.underlying as? BackupArchiveError)?.code {
-    case .notFound:
-      failure.status = .failed
-      failure.message = "could not write \(name)"
-      failure.advice = "a folder that is there"
-    case .occupied: failure.advice = "another name after -o"
-    default: break
-    }
-    return failure
+    try ArchiveOutput.check(output, in: session)
   }
 
   private func prepare(_ device: DeviceSession, in session: Session) throws -> PreparedBackup {

@@ -3,80 +3,208 @@ import ArgumentParser
 import BackupArchive
 import KeychainFormats
 import Migration
+import MigrationReports
 import VirtualDevice
 
 /// `keyhaul plan`: what a restore would do, decided without changing anything.
 struct Plan: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Say what a restore would do, without doing it",
-    usage: "keyhaul plan ARCHIVE --to DEVICE [-o FILE] [--existing replace|merge]",
+    usage: "keyhaul plan ARCHIVE|DEVICE --to DEVICE [-o FILE] [--existing replace|merge]",
     examples: [
-      "keyhaul plan family.backup --to new-phone",
-      "keyhaul plan family.backup --to new-phone --existing merge -o move.plan",
+      "keyhaul plan family.backup --to new-phone -o move.plan",
+      "keyhaul plan old-phone --to new-phone --compare",
     ],
     flags: [
       ("--to DEVICE", "the device to restore to"), ("--existing POLICY", "items already there: replace, or merge"),
       ("-o, --output FILE", "save the plan for restore --plan"),
-      ("--exit-code", "end with 2 if any item does not migrate"), HelpScreen.passwordFlag, HelpScreen.jsonFlag,
+      ("--format html", "one page for people, with -o FILE"),
+      ("--compare", "with and without a password, to the same and to another device"),
+      ("--by-app", "the items by app"), ("--audit", "for developers: what leaves the device, what never does"),
+      ("--expect FILE", "check the plan against a list; 2 where it is not met"),
+      ("--exit-code", "end with 2 if any item does not migrate"), ("--redact", "leave out all names"),
+      ("--no-password", "of a DEVICE: think of a backup without a password"), HelpScreen.passwordFlag,
+      HelpScreen.jsonFlag,
     ])
   static let configuration = described(as: "plan")
+  static let formats: [OutputFormat] = [.text, .json, .html]
 
-  @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file())
-  var archive: String
+  /// What is said of the plan.
+  enum View: String, EnumerableFlag {
+    case compare
+    case byApp
+    case audit
+
+    static func help(for value: View) -> ArgumentHelp? {
+      switch value {
+      case .compare: "Compare backups with and without a password, restored to the same and to another device."
+      case .byApp: "Show the items by app, those with the most losses first."
+      case .audit: "For developers: deprecated classes, items that leave the device, items that never do."
+      }
+    }
+  }
+
+  @Argument(help: "The backup: a folder, a file, or - for a tar stream; or a device, as one made now would be.")
+  var source: String
   @OptionGroup var move: MoveOptions
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("Save the plan in a file, for restore --plan.", valueName: "file"),
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "Save the plan in a file, for restore --plan; or its page, with --format html.", valueName: "file"),
     completion: .file())
   var output: String?
+  @Flag(exclusivity: .exclusive) var view: View?
+  @Option(
+    help: ArgumentHelp("Check the plan against this list of expectations.", valueName: "file"), completion: .file())
+  var expect: String?
   @Flag(help: "End with exit code 2 if any item does not migrate.") var exitCode = false
+  @Flag(help: "Leave out all names, so that the plan can be shown to others.") var redact = false
+  @Flag(help: "Of a device: think of a backup without a password.") var noPassword = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: RoundLimitOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    if let output, output != "-" { try session.prepareOutput(output, inputs: [archive, password.file]) }
-    let named = try session.openArchive(archive)
-    return try session.withDevice(move.to, .reading, verb: "keyhaul plan", wait: wait.wait) { device in
-      let opened = try session.unlock(named, password, onto: device, opening: opening)
-      let plan = try session.plan(opened, of: named, onto: device, policy: move.policy)
-      let report = try PlanReport(plan, of: named, onto: device, made: device.environment.clock.now())
-      try say(report, in: session)
-      return try status(of: report, damage: opened.keybagDamage, name: named.name)
+    try checkFlags()
+    let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path) }
+    if let output, output != "-" { try session.prepareOutput(output, inputs: [source, password.file, expect]) }
+    switch try session.source(source, storage: opening.storage) {
+    case .archive(let named):
+      if noPassword {
+        throw CommandFailure.usage(
+          "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",
+          try: "leave --no-password out")
+      }
+      return try session.withDevice(move.to, .reading, verb: "keyhaul plan", wait: wait.wait) { device in
+        try plan(named, onto: device, expectations, in: session)
+      }
+    case .device(let folder):
+      if password.isGiven {
+        throw CommandFailure.usage(
+          "a plan of a device takes no password", why: "no backup is opened; one with a password is assumed",
+          try: "leave the password out, or --no-password")
+      }
+      return try session.withDevice(folder, .reading, verb: "keyhaul plan", wait: wait.wait) { held in
+        try session.withDevice(move.to, .reading, verb: "keyhaul plan", wait: wait.wait) { device in
+          try plan(of: held, onto: device, expectations, in: session)
+        }
+      }
     }
   }
 
-  private func say(_ report: PlanReport, in session: Session) throws {
+  private func checkFlags() throws(CommandFailure) {
+    if let name = view.map({ $0 == .byApp ? "--by-app" : "--\($0.rawValue)" }) {
+      if output != nil {
+        throw .usage("\(name) and -o cannot go together", why: "it is no plan to save", try: "a plan without \(name)")
+      }
+      if expect != nil { throw .usage("\(name) and --expect cannot go together", try: "one of them") }
+      if redact {
+        throw .usage("\(name) and --redact cannot go together", why: "it is about names", try: "one of them")
+      }
+    }
+    if redact, expect != nil {
+      throw .usage("--redact and --expect cannot go together", why: "an expectation is about names", try: "one of them")
+    }
+  }
+
+  /// Plans for an archive.
+  private func plan(
+    _ named: Session.NamedArchive, onto device: DeviceSession, _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandStatus {
+    let opened = try session.unlock(named, password, onto: device, opening: opening)
+    let plan = try session.plan(opened.archive, of: named, onto: device, policy: move.policy)
+    let source = MoveSource(named, namesFrom: opened)
+    let outlook = Outlook(source: source, device: device, plan: plan) { () throws(CommandFailure) in
+      MigrationComparison(of: opened.archive, plan)
+    }
+    return try finish(outlook, expectations, damage: opened.archive.keybagDamage, in: session)
+  }
+
+  /// Plans for a backup that a device would give now.
+  private func plan(
+    of held: DeviceSession, onto device: DeviceSession, _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandStatus {
+    let plan: MigrationPlan
+    do throws(MigrationError) {
+      let forecast = try BackupForecast(of: held, hasPassword: !noPassword)
+      plan = try Restorer.plan(forecast, onto: device, policy: move.policy)
+    } catch {
+      throw CommandFailure(error, device: held.name)
+    }
+    let source = try MoveSource(held, hasPassword: !noPassword)
+    let outlook = Outlook(source: source, device: device, plan: plan) { () throws(CommandFailure) in
+      do throws(MigrationError) {
+        return try MigrationComparison(of: held, onto: device, hasPassword: !noPassword)
+      } catch {
+        throw CommandFailure(error, device: held.name)
+      }
+    }
+    return try finish(outlook, expectations, damage: nil, in: session)
+  }
+
+  /// A plan, and how to compare it with the other ways of restoring where that is asked for.
+  private struct Outlook {
+    let source: MoveSource
+    let device: DeviceSession
+    let plan: MigrationPlan
+    let compare: () throws(CommandFailure) -> MigrationComparison
+  }
+
+  private func finish(
+    _ outlook: Outlook, _ expectations: [PlanExpectation]?, damage: String?, in session: Session
+  ) throws -> CommandStatus {
+    let report = try PlanReport(
+      outlook.plan, of: outlook.source, onto: outlook.device, made: outlook.device.environment.clock.now(),
+      isRedacted: redact)
+    var missed = 0
+    switch view {
+    case .compare: try session.say(ComparisonReport(comparison: outlook.compare(), report: report))
+    case .byApp: try session.say(AppReport(report: report))
+    case .audit: try session.say(AuditReport(audit: KeychainAudit(outlook.compare()), report: report))
+    case nil:
+      if let expectations {
+        let result = ExpectationReport(expectations: expectations, plan: outlook.plan, document: report.document)
+        missed = result.misses.count
+        if let output { try save(report, to: output, in: session) }
+        if output != "-" { try session.say(result) }
+      } else {
+        try say(report, in: session)
+      }
+    }
+    if let damage { throw CommandFailure.damagedKeybag(of: outlook.source.name, report: damage) }
+    let summary = report.plan.summary
+    if missed > 0 { return .differs }
+    if summary.unreadable > 0 { return .partial }
+    return exitCode && summary.migrates < summary.total ? .differs : .ok
+  }
+
+  private func save(_ report: PlanReport, to output: String, in session: Session) throws(CommandFailure) {
     let bytes = try report.encoded()
-    if let output, output != "-" { try ReportFile.write(bytes, to: output) }
-    if session.isJSON || output == "-" {
-      try session.writeRaw(bytes)
+    if output == "-" { try session.writeRaw(bytes) } else { try ReportFile.write(bytes, to: output) }
+  }
+
+  private func say(_ report: PlanReport, in session: Session) throws {
+    guard !common.isHTML else { return try session.deliver(page: report.page(), to: output) }
+    if let output { try save(report, to: output, in: session) }
+    if output == "-" { return }
+    if session.isJSON {
+      try session.writeRaw(report.encoded())
       return
     }
     try report.say(in: session)
     guard let output else { return }
     try session.say()
-    let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
-    try session.say("Saved to \(HostileText.shown(output)). To do exactly this:")
-    try session.say(
-      "  keyhaul restore \(Self.word(archive)) --to \(Self.word(move.to)) --plan \(Self.word(output))\(policy)")
-  }
-
-  /// A name as a shell takes it for one word.
-  private static func word(_ name: String) -> String {
-    let shown = HostileText.shown(name)
-    let isPlain = shown.utf8.allSatisfy { byte in
-      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-        || "._/-:+,@%".utf8.contains(byte)
+    let saved = "Saved to \(HostileText.shown(output))."
+    guard !redact, !report.source.isDevice else {
+      try session.say("\(saved) It is a report to read: restore --plan takes the plan of an archive, with names.")
+      return
     }
-    return isPlain ? shown : "'" + shown.replacing("'", with: #"'\''"#) + "'"
-  }
-
-  private func status(of report: PlanReport, damage: String?, name: String) throws(CommandFailure) -> CommandStatus {
-    if let damage { throw .damagedKeybag(of: name, report: damage) }
-    let summary = report.plan.summary
-    if summary.unreadable > 0 { return .partial }
-    return exitCode && summary.migrates < summary.total ? .differs : .ok
+    let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
+    try session.say("\(saved) To do exactly this:")
+    try session.say(
+      "  keyhaul restore \(ShellWord.quoted(source)) --to \(ShellWord.quoted(move.to)) --plan \(ShellWord.quoted(output))\(policy)"
+    )
   }
 }
 
@@ -93,34 +221,11 @@ extension PlanReport {
   /// The plan in text, on standard output; the warning that nothing moves goes first, to standard error.
   func say(in session: Session) throws(CommandFailure) {
     if let warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
-    for line in heading { try session.say(HostileText.shown(line)) }
+    let style = session.resultStyle
+    for line in heading(style: style) { try session.say(line) }
     try session.say()
     let text = text(showsAll: session.common.verbose > 0)
-    if !plan.decisions.isEmpty || !plan.removed.isEmpty {
-      try session.say(text.legend)
-      try session.say()
-    }
-    for line in text.lines(style: session.resultStyle) { try session.say(line) }
-  }
-}
-
-extension Session {
-  /// Unlocks an archive for a device: with its password, and with the device's hardware key.
-  func unlock(
-    _ named: NamedArchive, _ flags: PasswordFlags, onto device: DeviceSession, opening: RoundLimitOptions
-  ) throws -> OpenedArchive {
-    let key = try device.deviceKey()
-    return try unlock(named, flags, deviceKey: key, accepting: opening)
-  }
-
-  func plan(
-    _ opened: OpenedArchive, of named: NamedArchive, onto device: DeviceSession, policy: ExistingItemPolicy,
-    only indexes: Set<Int>? = nil
-  ) throws(CommandFailure) -> MigrationPlan {
-    do throws(MigrationError) {
-      return try Restorer.plan(opened, onto: device, policy: policy, only: indexes)
-    } catch {
-      throw CommandFailure(error, doing: "cannot plan for \(device.name)")
-    }
+    for line in text.legend(style: style) { try session.say(line) }
+    for line in text.lines(style: style) { try session.say(line) }
   }
 }

@@ -10,13 +10,14 @@ import VirtualDevice
 struct Restore: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Restore a backup onto a device, in one step",
-    usage: "keyhaul restore ARCHIVE --to DEVICE [-n] [--plan FILE] [--existing replace|merge]",
+    usage: "keyhaul restore ARCHIVE --to DEVICE [-n] [--plan FILE] [--only FILE] [--existing replace|merge]",
     examples: [
       "keyhaul restore family.backup --to new-phone -n",
       "keyhaul restore family.backup --to new-phone --plan move.plan",
     ],
     flags: [
       ("--to DEVICE", "the device to restore to"), ("--plan FILE", "do exactly what a saved plan says, or refuse"),
+      ("--only FILE", "bring only the items that a list names: {\"indexes\": [0, 3]}"),
       ("--existing POLICY", "items already there: replace, or merge"), HelpScreen.dryRunFlag, HelpScreen.passwordFlag,
       HelpScreen.yesFlag,
     ])
@@ -27,6 +28,10 @@ struct Restore: RunnableVerb {
   @Option(
     help: ArgumentHelp("Do exactly what this saved plan says, or refuse.", valueName: "file"), completion: .file())
   var plan: String?
+  @Option(
+    help: ArgumentHelp("Bring only the items that this list names: {\"indexes\": [0, 3]}.", valueName: "file"),
+    completion: .file())
+  var only: String?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: RoundLimitOptions
   @OptionGroup var dryRun: DryRunOptions
@@ -36,7 +41,8 @@ struct Restore: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path) }
     let policy = try policy(saved: saved)
-    let named = try session.openArchive(archive)
+    let selection = try only.map { path throws(CommandFailure) in try ItemList(path) }
+    let named = try session.openArchive(archive, storage: opening.storage)
     return try session.withDevice(move.to, .writing, verb: "keyhaul restore", wait: wait.wait) { device in
       do throws(MigrationError) {
         try Restorer.checkReadable(device)
@@ -45,16 +51,24 @@ struct Restore: RunnableVerb {
       }
       try saved?.check(named, device)
       let opened = try session.unlock(named, password, onto: device, opening: opening)
-      let plan = try session.plan(opened, of: named, onto: device, policy: policy)
-      let report = try PlanReport(plan, of: named, onto: device, made: device.environment.clock.now())
-      try saved?.check(against: report.document, target: device.name)
+      let source = MoveSource(named, namesFrom: opened)
+      var plan = try session.plan(opened.archive, of: named, onto: device, policy: policy)
+      if let saved {
+        let now = try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now())
+        try saved.check(against: now.document, target: device.name)
+      }
+      if let selection {
+        try selection.check(against: plan, named, in: session)
+        plan = try session.plan(opened.archive, of: named, onto: device, policy: policy, only: selection.indexes)
+      }
+      let report = try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now())
       if dryRun.dryRun {
         try say(report, in: session)
         session.note("Nothing was changed (--dry-run).")
       } else {
         try restore(report, onto: device, in: session)
       }
-      if let damage = opened.keybagDamage { throw CommandFailure.damagedKeybag(of: named.name, report: damage) }
+      if let damage = opened.archive.keybagDamage { throw CommandFailure.damagedKeybag(of: named.name, report: damage) }
       return plan.summary.unreadable > 0 ? .partial : .ok
     }
   }
@@ -90,7 +104,7 @@ struct Restore: RunnableVerb {
       throw CommandFailure(error, doing: "nothing was restored to \(device.name)")
     }
     if session.isJSON {
-      try session.writeRaw(PlanReport.encode(RestoreResult(report.document, revision: device.record.revision)))
+      try session.answer(Self.result(report.document, revision: device.record.revision))
       return
     }
     if session.common.verbose > 0 {
@@ -108,67 +122,12 @@ struct Restore: RunnableVerb {
     let head = "Restored \(Amounts.count(summary.migrates, "item")) to \(device) in one step"
     return rest.isEmpty ? head + "." : "\(head); \(rest.joined(separator: ", "))."
   }
-}
 
-/// What `restore --json` prints (format `restore-result/1`): the plan's outcome, and the revision after it.
-private struct RestoreResult: Encodable {
-  let format = "restore-result/1"
-  let summary: PlanDocument.Summary
-  let items: [PlanDocument.Item]
-  let removed: [PlanDocument.Identity]
-  let revision: String
-
-  init(_ document: PlanDocument, revision: String) {
-    summary = document.summary
-    items = document.items
-    removed = document.removed
-    self.revision = revision
-  }
-}
-
-/// A plan that was saved by `plan -o`.
-struct SavedPlan {
-  let path: String
-  let document: PlanDocument
-
-  /// The largest plan that is read, in bytes: more than one of 100,000 items takes.
-  static let largestByteCount = 128 << 20
-
-  init(_ path: String) throws(CommandFailure) {
-    self.path = path
-    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the plan")
-    do {
-      document = try JSONDecoder().decode(PlanDocument.self, from: Data(bytes))
-    } catch {
-      throw CommandFailure(
-        .refused, "\(path) is not a saved plan", why: "it is no document of the format \(PlanDocument.formatName)",
-        try: "keyhaul plan ARCHIVE --to DEVICE -o FILE")
-    }
-    guard document.format == PlanDocument.formatName else {
-      throw CommandFailure(
-        .refused, "\(path) is of another format", why: "it says \(document.format); \(PlanDocument.formatName) is read",
-        try: "plan again")
-    }
-  }
-
-  /// Refuses at once where the archive or the device is another, before a password is asked for.
-  func check(_ named: Session.NamedArchive, _ device: DeviceSession) throws(CommandFailure) {
-    if document.source.digest != named.archive.digest {
-      throw stale(device.name, "\(named.name) is another archive, or has changed since")
-    }
-    if document.target.revision != device.record.revision {
-      throw stale(
-        device.name,
-        "it was made for revision \(document.target.revision), \(device.name) is at \(device.record.revision)")
-    }
-  }
-
-  /// Refuses where anything is decided differently now.
-  func check(against now: PlanDocument, target: String) throws(CommandFailure) {
-    if let difference = document.difference(from: now) { throw stale(target, difference) }
-  }
-
-  private func stale(_ target: String, _ why: String) -> CommandFailure {
-    CommandFailure(.stalePlan, "\(path) no longer fits \(target)", why: why, try: "plan again")
+  /// What `--json` prints (format `restore-result/1`): the plan's outcome, and the revision after it.
+  private static func result(_ document: PlanDocument, revision: String) -> JSONValue {
+    [
+      "format": "restore-result/1", "summary": document.summary.json, "items": .array(document.items.map(\.json)),
+      "removed": .array(document.removed.map { .object($0.fields) }), "revision": .string(revision),
+    ]
   }
 }

@@ -2,23 +2,52 @@ import Foundation
 
 /// Prints the figures that the project promises, each with its limit, and ends with 1 where one is missed.
 ///
-///     swift run -c release --package-path Tests/Benchmarks Benchmarks PATH-OF-KEYHAUL
+///     swift run -c release --package-path Tests/Benchmarks Benchmarks PATH-OF-KEYHAUL [GROUP ...]
 @main
 struct Benchmarks {
   static func main() throws {
-    guard let program = CommandLine.arguments.dropFirst().first else {
-      FileHandle.standardError.write(Data("usage: Benchmarks PATH-OF-KEYHAUL\n".utf8))
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.first == ManyItemsBenchmark.argument {
+      return try ManyItemsBenchmark.run(Array(arguments.dropFirst()))
+    }
+    if arguments.first == KeychainBenchmark.fillWord { return try KeychainBenchmark.fill(arguments) }
+    let groups = groups(program: arguments.first ?? "")
+    let names = groups.map(\.name)
+    guard !arguments.isEmpty, arguments.dropFirst().allSatisfy(names.contains) else {
+      let usage =
+        "usage: Benchmarks PATH-OF-KEYHAUL [GROUP ...], a group being one of \(names.joined(separator: " "))\n"
+      FileHandle.standardError.write(Data(usage.utf8))
       exit(64)
     }
-    var figures = [try DerivationBenchmark.figure()]
-    figures += try StartBenchmark(program: program).figures()
-    figures += try TenThousandItemsBenchmark(program: program).figures()
-    // Last: what a child starts with counts in its peak memory.
-    figures += try KeychainBenchmark.figures()
+    var figures: [Figure] = []
+    for group in groups where arguments.count == 1 || arguments.dropFirst().contains(group.name) {
+      figures += try group.figures()
+    }
     for figure in figures { print(figure.line) }
     let missed = figures.count { !$0.isReached }
     print("\(figures.count - missed) passed, \(missed) failed")
     exit(missed == 0 ? 0 : 1)
+  }
+
+  /// What a child starts with counts in its peak memory, so those that fill this process's come last.
+  private static func groups(program: String) -> [(name: String, figures: () throws -> [Figure])] {
+    [
+      ("derivation", { [try DerivationBenchmark.figure()] }),
+      ("start", { try StartBenchmark(program: program).figures() }),
+      ("program", { try TenThousandItemsBenchmark(program: program).figures() }),
+      (
+        "plan",
+        {
+          try PlanBenchmark(program: program, count: 10_000, limit: 0.5).figures()
+            + PlanBenchmark(program: program, count: 100_000, limit: 3).figures()
+        }
+      ),
+      ("items", ManyItemsBenchmark.figures),
+      ("rows", { try ManyRowsBenchmark(program: program).figures() }),
+      ("memory", { try KeychainBenchmark.memory(program: program) }),
+      ("adding", KeychainBenchmark.adding),
+      ("finding", KeychainBenchmark.finding),
+    ]
   }
 }
 

@@ -8,31 +8,30 @@ import VirtualDevice
 enum KeychainBenchmark {
   private static let addedCount = 10_000
   private static let storedCount = 100_000
+  private static let fewCount = 1_000
 
-  static func figures() throws -> [Figure] {
+  static func adding() throws -> [Figure] {
     let home = try TemporaryDeviceHome()
-    return [try adding(home), try finding(home)]
-  }
-
-  private static func adding(_ home: TemporaryDeviceHome) throws -> Figure {
     let device = try home.home.create(DeviceName("adding"), passcode: Secret(utf8: "1234"))
-    let session = try device.openSession(.writing, verb: "benchmark")
-    defer { session.end() }
-    let time = try seconds {
-      for index in 0..<addedCount { try session.add(item(index)) }
+    var wallTime = 0.0
+    let processorTime = try processorSeconds {
+      wallTime = try seconds {
+        let session = try device.openSession(.writing, verb: "benchmark")
+        for index in 0..<addedCount { try session.add(item(index)) }
+        try session.finish()
+      }
     }
-    return Figure(name: "\(addedCount) adds, one by one", value: time, unit: "s", limit: 5)
+    return [
+      Figure(name: "\(addedCount) adds, one by one", value: wallTime, unit: "s", limit: 5),
+      Figure(name: "\(addedCount) adds, processor time", value: processorTime, unit: "s", limit: nil),
+    ]
   }
 
-  private static func finding(_ home: TemporaryDeviceHome) throws -> Figure {
-    let device = try home.home.create(DeviceName("finding"), passcode: Secret(utf8: "1234"))
-    let session = try device.openSession(.writing, verb: "benchmark")
+  static func finding() throws -> [Figure] {
+    let home = try TemporaryDeviceHome()
+    let device = try filled("finding", with: storedCount, in: home.home)
+    let session = try device.openSession(.reading, verb: "benchmark")
     defer { session.end() }
-    let items = (0..<storedCount).map(item)
-    let random = SystemRandomSource()
-    try session.changeItems { (store, keys) throws(KeychainStoreError) in
-      try store.add(contentsOf: items, keys: keys, now: KeychainDate(secondsSinceReferenceDate: 0), random: random)
-    }
     var times: [Double] = []
     for step in 0..<500 {
       let index = step &* 7_919 % storedCount
@@ -44,8 +43,66 @@ enum KeychainBenchmark {
       times.append(try seconds { count = try session.find(query).items.count })
       guard count == 1 else { throw Run.Failure(description: "item \(index) was found \(count) times") }
     }
-    return Figure(
-      name: "find by service and account among \(storedCount)", value: times.median * 1000, unit: "ms", limit: 1)
+    return [
+      Figure(
+        name: "find by service and account among \(storedCount)", value: times.median * 1000, unit: "ms", limit: 1)
+    ]
+  }
+
+  /// The program's peak memory where one item matches among very many, against the same among few: by a name, which an
+  /// index finds, and by a pattern, for which every item is opened.
+  static func memory(program: String) throws -> [Figure] {
+    let home = try TemporaryDeviceHome()
+    // By processes of their own: the memory that this one has counts in the peak of the programs it starts.
+    for (name, count) in [("few", fewCount), ("many", storedCount)] {
+      _ = try Run(CommandLine.arguments[0], [fillWord, home.home.path, name, String(count)])
+    }
+    func peak(_ device: String, _ arguments: [String]) throws -> Double {
+      let fixed = ["item", "find", device, "--home", home.home.path, "--no-input"]
+      return try (0..<3).map { _ in try Run(program, fixed + arguments).peakMemory }.median
+    }
+    let searches = [
+      ("a name", ["--service", "service-7.example.org"]), ("a pattern", ["--service", "service-7.*"]),
+      ("a name, as JSON", ["--service", "service-7.example.org", "--json"]),
+    ]
+    return try searches.flatMap { name, arguments in
+      let (few, many) = (try peak("few", arguments), try peak("many", arguments))
+      return [
+        Figure(
+          name: "peak memory of item find by \(name), \(storedCount) items against \(fewCount)", value: many / few,
+          unit: "times", limit: 1.15),
+        Figure(
+          name: "peak memory of item find by \(name) among \(storedCount)", value: many / 1_000_000, unit: "MB",
+          limit: nil),
+      ]
+    }
+  }
+
+  static let fillWord = "fill"
+
+  /// `fill HOME NAME COUNT`: what this program starts itself with to make a device.
+  static func fill(_ arguments: [String]) throws {
+    guard arguments.count == 4, let count = Int(arguments[3]) else { exit(64) }
+    _ = try filled(arguments[2], with: count, in: DeviceHome(path: arguments[1]))
+  }
+
+  /// A device with so many items, no two alike.
+  private static func filled(
+    _ name: String, with count: Int, in home: DeviceHome
+  ) throws -> VirtualDevice {
+    let device = try home.create(DeviceName(name), passcode: Secret(utf8: "1234"))
+    let random = SystemRandomSource()
+    let session = try device.openSession(.writing, verb: "benchmark")
+    defer { session.end() }
+    for start in stride(from: 0, to: count, by: fewCount) {
+      let items = (start..<min(start + fewCount, count)).map(item)
+      try session.changeItems { (store, keys) throws(KeychainStoreError) in
+        try store.add(
+          contentsOf: items, keys: keys, now: KeychainDate(secondsSinceReferenceDate: 0), random: random)
+      }
+    }
+    try session.finish()
+    return device
   }
 
   private static func item(_ index: Int) -> KeychainItem {

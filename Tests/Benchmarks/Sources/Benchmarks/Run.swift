@@ -48,6 +48,19 @@ struct Run {
   }
 }
 
+/// Seconds of processor time that this process uses for something, the system's work for it among them: what waiting
+/// for a disk or for other processes does not change.
+func processorSeconds(_ body: () throws -> Void) rethrows -> Double {
+  func used() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+  let start = used()
+  try body()
+  return used() - start
+}
+
 /// How fast the program is there, against an interpreter that everyone has.
 struct StartBenchmark {
   let program: String

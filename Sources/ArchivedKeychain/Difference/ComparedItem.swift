@@ -1,0 +1,63 @@
+import BackupArchive
+public import KeychainFormats
+
+/// One item of a keychain that is compared with another keychain: opened, or as much as is known of a sealed one.
+public struct ComparedItem: Sendable {
+  /// Its position in its list, counted from 0 as every report does.
+  public let index: Int
+  public let identity: ItemIdentity
+  public let protection: ProtectionClass?
+  /// `nil` where it does not open.
+  public let item: KeychainItem?
+  /// What both keychains may call it by, beside its content: as stored in an archive, 12 or 20 bytes.
+  public let persistentReference: [UInt8]?
+  /// Why it does not open; `nil` where it does.
+  public let reason: Reason?
+
+  public var kind: ItemKind { identity.kind }
+
+  public init(
+    index: Int, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil
+  ) {
+    self.index = index
+    identity = ItemIdentity(item)
+    self.protection = protection ?? item.protection
+    self.item = item
+    self.persistentReference = persistentReference
+    reason = nil
+  }
+
+  /// An item that does not open.
+  public init(
+    index: Int, sealed identity: ItemIdentity, protection: ProtectionClass?, persistentReference: [UInt8]?,
+    reason: Reason
+  ) {
+    self.index = index
+    self.identity = identity
+    self.protection = protection
+    item = nil
+    self.persistentReference = persistentReference
+    self.reason = reason
+  }
+}
+
+extension OpenedArchive {
+  /// Its items, as far as they open, for a comparison.
+  public var comparedItems: [ComparedItem] {
+    let isSameDevice = items.provesSameDevice
+    return items.map { archived in
+      switch archived.opening {
+      case .opened(let item):
+        ComparedItem(
+          index: archived.index, item: item, persistentReference: archived.persistentReference,
+          protection: archived.protection)
+      case .failed(let failure):
+        ComparedItem(
+          index: archived.index, sealed: ItemIdentity(sealed: archived.kind), protection: archived.protection,
+          persistentReference: archived.persistentReference,
+          reason: archived.reason(
+            of: failure, isSameDevice: isSameDevice, backupHasPassword: archive.isEncrypted))
+      }
+    }
+  }
+}

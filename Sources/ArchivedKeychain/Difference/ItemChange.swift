@@ -1,0 +1,76 @@
+public import KeychainFormats
+
+/// What is different about an item that two keychains have. Values are never part of it, nor are their lengths.
+public struct ItemChange: Sendable, Equatable {
+  public let before: ItemIdentity
+  public let after: ItemIdentity
+  /// Its position in either list.
+  public let indexBefore: Int
+  public let indexAfter: Int
+  /// The attributes that differ, dates among them, in the order of Apple's schema and then those that it does not know.
+  public let attributes: [AttributeCode]
+  /// Whether the secret differs: `v_Data`, or what an internet password holds besides.
+  public let isSecretChanged: Bool
+  public let modifiedBefore: KeychainDate?
+  public let modifiedAfter: KeychainDate?
+
+  /// Only the date of the last change differs.
+  public var isTouchedOnly: Bool { !isSecretChanged && attributes == [.modificationDate] }
+
+  /// - Returns: `nil` where the two are the same.
+  init?(_ before: ComparedItem, _ old: KeychainItem, _ after: ComparedItem, _ new: KeychainItem) {
+    let attributes = Self.differingAttributes(old, new)
+    let isSecretChanged = !Self.haveSameSecrets(old, new)
+    guard !attributes.isEmpty || isSecretChanged else { return nil }
+    self.before = before.identity
+    self.after = after.identity
+    indexBefore = before.index
+    indexAfter = after.index
+    self.attributes = attributes
+    self.isSecretChanged = isSecretChanged
+    modifiedBefore = old.modificationDate
+    modifiedAfter = new.modificationDate
+  }
+
+  /// What follows from the others, or only says which row of a database an item is in. A restore sets all but the digest
+  /// anew, and an export drops the access control, so that they say nothing about the item.
+  ///
+  /// Source: Apple `SecItemDb.c` (`SecServerImportItem`, `s3dl_export_row`).
+  private static let bookkeeping: Set<AttributeCode> = [
+    .digest, .persistentReference, .uuid, .multiUser, .rowID, .primaryKeyDigest, .accessControl,
+  ]
+
+  private static func differingAttributes(_ old: KeychainItem, _ new: KeychainItem) -> [AttributeCode] {
+    let known = AttributeTable.definitions(of: new.kind).map(\.code)
+    let others = Set(old.attributes.keys).union(new.attributes.keys).subtracting(known).sorted()
+    return (known + others).filter { code in
+      !bookkeeping.contains(code) && !isSame(value(of: code, in: old), value(of: code, in: new))
+    }
+  }
+
+  /// An attribute that may not be absent counts with its default where it is, as in digests.
+  private static func value(of code: AttributeCode, in item: KeychainItem) -> PropertyValue? {
+    item[code] ?? AttributeTable.definition(of: code, in: item.kind)?.defaultValue
+  }
+
+  /// Empty text and empty data are the same absence; dates count by their moment, not by their digits.
+  private static func isSame(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
+    switch (old, new) {
+    case (.date(let old)?, .date(let new)?): old.secondsSinceReferenceDate == new.secondsSinceReferenceDate
+    case (.string(""), .data([])), (.data([]), .string("")): true
+    case (.string(let old)?, .string(let new)?): old.utf8.elementsEqual(new.utf8)
+    default: old == new
+    }
+  }
+
+  private static func haveSameSecrets(_ old: KeychainItem, _ new: KeychainItem) -> Bool {
+    Set(old.secrets.keys).union(new.secrets.keys).allSatisfy { code in
+      switch (old.secrets[code], new.secrets[code]) {
+      case (let old?, let new?): old.constantTimeEquals(new)
+      // An item that was stored with nothing and one that was stored without anything read alike.
+      case (let only?, nil), (nil, let only?): only.isEmpty
+      case (nil, nil): true
+      }
+    }
+  }
+}

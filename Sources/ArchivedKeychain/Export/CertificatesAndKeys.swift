@@ -1,0 +1,71 @@
+import DataProtection
+public import KeychainFormats
+
+extension ItemExport {
+  /// Certificates and keys in PEM, each below a line that names it.
+  ///
+  /// Private keys are PKCS#8, public ones SubjectPublicKeyInfo: what every program reads.
+  public static func certificatesAndKeys(_ items: [KeychainItem]) -> ItemExport {
+    var builder = ItemExportBuilder()
+    for item in items where item.kind == .certificate || item.kind == .key {
+      guard item.words(.tokenID).isEmpty else {
+        builder.leave(item, "its private key is in a chip")
+        continue
+      }
+      guard let secret = item.secret else {
+        builder.leave(item, "it has no bytes")
+        continue
+      }
+      do throws(MaterialError) {
+        let block = try secret.withBytes { (bytes) throws(MaterialError) -> SensitiveBytes in
+          guard item.kind == .key else { return try CertificateFacts(der: Array(bytes)).pem }
+          return try KeyMaterial(of: item, bytes).pem
+        }
+        builder.appendTitle(of: item)
+        block.withBytes { builder.text.append($0) }
+        builder.count += 1
+        if item.kind == .key, item.half == .privateKey { builder.secretCount += 1 }
+      } catch {
+        builder.leave(item, error.reason)
+      }
+    }
+    return builder.finish()
+  }
+}
+
+extension ItemExportBuilder {
+  /// A line that readers of PEM pass over. Nothing in it can be taken for the begin of a block.
+  fileprivate mutating func appendTitle(of item: KeychainItem) {
+    let title = [item.words(.label), item.words(.applicationTag)].first { !$0.isEmpty } ?? ""
+    guard !title.isEmpty else { return }
+    let shown = title.unicodeScalars.prefix(200).filter { scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: false
+      default: true
+      }
+    }
+    var line = "Title: "
+    line.unicodeScalars.append(contentsOf: shown)
+    text.append(line.replacing("-----", with: "- "))
+    text.append("\n")
+  }
+}
+
+extension KeychainItem {
+  /// What `kcls` says, as a number or, as some writers have it, in digits.
+  fileprivate var half: KeyMaterial.Half? {
+    Int64(words(.keyClass)).flatMap(KeyMaterial.Half.init(rawValue:))
+  }
+}
+
+extension KeyMaterial {
+  fileprivate init(of item: KeychainItem, _ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+    guard let half = item.half else {
+      throw MaterialError(.unsupported, "it is neither the public nor the private half of a pair")
+    }
+    guard let type = Int64(item.words(.type)).flatMap(KeyMaterial.KeyType.init(rawValue:)) else {
+      throw MaterialError(.unsupported, "it is neither an RSA key nor one on a curve")
+    }
+    try self.init(externalRepresentation: bytes, keyType: type, half: half)
+  }
+}

@@ -1,0 +1,61 @@
+public import KeychainFormats
+
+extension ItemExport {
+  /// The header that Apple's Passwords writes and that it and other password managers import.
+  public static let passwordColumns = ["Title", "URL", "Username", "Password", "Notes", "OTPAuth"]
+
+  /// Generic and internet passwords as a table (RFC 4180, every field in quotes, UTF-8 without a mark).
+  ///
+  /// A password, a one-time secret and a telephone number as user name stand as they are, because whoever imports them
+  /// takes them literally. Every other cell that a spreadsheet would compute gets an apostrophe before it.
+  public static func passwords(_ items: [KeychainItem]) -> ItemExport {
+    var builder = ItemExportBuilder()
+    builder.text.append(passwordColumns.joined(separator: ","))
+    builder.endLine()
+    for item in items where item.kind == .genericPassword || item.kind == .internetPassword {
+      builder.appendPassword(item)
+    }
+    return builder.finish()
+  }
+}
+
+extension ItemExportBuilder {
+  fileprivate mutating func appendPassword(_ item: KeychainItem) {
+    guard let secret = item.secret, !secret.isEmpty else { return leave(item, "it has no secret") }
+    guard item.hasTextSecret else { return leave(item, "its secret is not text") }
+    appendName(PasswordEntry.title(of: item))
+    text.append(",")
+    appendName(InternetAddress.text(of: item))
+    text.append(",")
+    let user = item.words(.account)
+    if PasswordEntry.isTelephoneNumber(user) { text.appendQuoted(user) } else { appendName(user) }
+    text.append(",")
+    let isOneTime = secret.withBytes { OneTimeSecret.isOne($0) }
+    secret.withBytes { bytes in
+      if isOneTime { text.append("\"\"") } else { appendSecret(bytes) }
+      text.append(",")
+      appendName(item.words(.comment))
+      text.append(",")
+      if isOneTime { text.appendQuoted(bytes) } else { text.append("\"\"") }
+    }
+    endLine()
+    count += 1
+    secretCount += 1
+  }
+}
+
+/// What a row of a table of passwords says of an item.
+enum PasswordEntry {
+  /// What the item is labelled, else what it is for, else whose it is.
+  static func title(of item: KeychainItem) -> String {
+    let place = item.kind == .internetPassword ? AttributeCode.server : .service
+    return [.label, place, .account].lazy.map(item.words).first { !$0.isEmpty } ?? ""
+  }
+
+  /// "+49 170 1234567": a spreadsheet makes a number of it at worst.
+  static func isTelephoneNumber(_ text: String) -> Bool {
+    let rest = text.utf8.dropFirst()
+    return text.utf8.first == UInt8(ascii: "+") && !rest.isEmpty
+      && rest.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x20 }
+  }
+}

@@ -1,0 +1,35 @@
+public import KeychainFormats
+
+/// What an item must be called to be meant; a matcher without conditions means every item.
+///
+/// Compares with the names that a report shows, so that it works on plans as on archives. A sealed item has no names:
+/// only its kind can match.
+public struct ItemMatcher: Hashable, Sendable {
+  public var kind: ItemKind?
+  public var label: ItemPattern?
+  public var account: ItemPattern?
+  public var service: ItemPattern?
+  public var server: ItemPattern?
+  public var accessGroup: ItemPattern?
+
+  public init(
+    kind: ItemKind? = nil, label: ItemPattern? = nil, account: ItemPattern? = nil, service: ItemPattern? = nil,
+    server: ItemPattern? = nil, accessGroup: ItemPattern? = nil
+  ) {
+    self.kind = kind
+    self.label = label
+    self.account = account
+    self.service = service
+    self.server = server
+    self.accessGroup = accessGroup
+  }
+
+  public func matches(_ identity: ItemIdentity) -> Bool {
+    if let kind, kind != identity.kind { return false }
+    let conditions = [
+      (label, identity.label), (account, identity.account), (service, identity.service), (server, identity.server),
+      (accessGroup, identity.accessGroup),
+    ]
+    return conditions.allSatisfy { pattern, name in pattern?.matches(name: name) ?? true }
+  }
+}

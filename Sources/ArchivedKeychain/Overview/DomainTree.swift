@@ -1,0 +1,93 @@
+public import BackupArchive
+import KeychainFormats
+
+/// The files that a backup lists, summed up by domain and by the first folders of their paths.
+///
+/// Domains of apps stand under what they begin with: `AppDomain-org.example.app` under `AppDomain`. Every name comes from
+/// the backup and is hostile.
+public struct DomainTree: Sendable, Equatable {
+  /// A domain, a group of them or a folder, with everything below it.
+  public struct Node: Sendable, Equatable {
+    public let name: String
+    /// Listed files; folders and links are not counted.
+    public var fileCount = 0
+    /// As stored: an encrypted file has up to sixteen bytes of padding.
+    public var storedByteCount: Int64 = 0
+    /// Files of which nothing is stored though they are not empty.
+    public var missingCount = 0
+    /// The largest first.
+    public var children: [Node] = []
+
+    init(_ name: String) { self.name = name }
+
+    /// What several nodes come to together, without a name.
+    public init(sumOf nodes: some Sequence<Node>) {
+      name = ""
+      for node in nodes {
+        fileCount += node.fileCount
+        add(node.storedByteCount)
+        missingCount += node.missingCount
+      }
+    }
+
+    /// Sizes of a container's entries are claims: their sum must not trap.
+    mutating func add(_ byteCount: Int64) {
+      let (sum, overflow) = storedByteCount.addingReportingOverflow(byteCount)
+      storedByteCount = overflow ? .max : sum
+    }
+  }
+
+  public let root: Node
+
+  /// The most folders of a path that are told apart; a hostile path may have millions.
+  public static let mostDepth = 64
+
+  /// - Parameters:
+  ///   - depth: How many folders of a path are told apart below its domain, at most `mostDepth`.
+  /// - Throws: What reading the list throws.
+  public init(
+    of list: FileList, stored: StoredPayloads, depth: Int = 1
+  ) throws(BackupArchiveError) {
+    let builder = Builder("")
+    try list.forEachFile { (file) throws(BackupArchiveError) in
+      guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
+      let byteCount = stored.byteCount(of: file.fileIdentifier)
+      let isMissing = byteCount == nil && (try? file.record())?.size != 0
+      builder.add(Self.places(domain: domain, path: path, depth: depth)[...], byteCount ?? 0, isMissing: isMissing)
+    }
+    root = builder.node
+  }
+
+  /// "AppDomain", "org.example.app", "Documents"
+  private static func places(domain: String, path: String, depth: Int) -> [Substring] {
+    let group = domain.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    // The last part is the file itself.
+    return group + path.split(separator: "/", maxSplits: mostDepth + 1).dropLast().prefix(min(depth, mostDepth))
+  }
+
+  /// Nodes while they grow.
+  private final class Builder {
+    private var sum: Node
+    private var below: [Substring: Builder] = [:]
+
+    init(_ name: String) { sum = Node(name) }
+
+    func add(_ places: ArraySlice<Substring>, _ byteCount: Int64, isMissing: Bool) {
+      sum.fileCount += 1
+      sum.add(byteCount)
+      if isMissing { sum.missingCount += 1 }
+      guard let first = places.first else { return }
+      let child = below[first] ?? Builder(String(first))
+      below[first] = child
+      child.add(places.dropFirst(), byteCount, isMissing: isMissing)
+    }
+
+    var node: Node {
+      var node = sum
+      node.children = below.values.map(\.node).sorted {
+        ($0.storedByteCount, $0.fileCount, $1.name) > ($1.storedByteCount, $1.fileCount, $0.name)
+      }
+      return node
+    }
+  }
+}

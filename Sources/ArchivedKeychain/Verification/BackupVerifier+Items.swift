@@ -1,0 +1,106 @@
+import BackupArchive
+import DataProtection
+import KeychainFormats
+
+extension BackupVerifier {
+  /// The keychain's file: that it is there, ends in its padding, has its digest, follows its format, and was sealed for
+  /// this backup's keybag.
+  ///
+  /// - Returns: `nil` where there is none to look into.
+  mutating func checkKeychain(with keys: borrowing ClassKeys) -> KeychainBackupFile? {
+    do throws(BackupArchiveError) {
+      let payload = try archive.keychainFile(with: keys)
+      for note in payload.notes where !findings.notes.contains(note.description) {
+        findings.notes.append(note.description)
+      }
+      checkUUID(of: payload.file)
+      findings.conclude(
+        .keychain,
+        "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte"))")
+      return payload.file
+    } catch {
+      if error.code == .noKeychain, !archive.hasKeychain {
+        findings.conclude(.keychain, "none in this backup")
+        return nil
+      }
+      let kind: BackupVerification.Fault.Kind = error.code == .payloadMissing ? .payloadMissing : .keychainDamaged
+      findings.add(.init(.keychain, kind, file: Self.keychainName, error.reason), because: error)
+      findings.conclude(.keychain, error.reason)
+      return nil
+    }
+  }
+
+  static var keychainName: String { "\(KeychainPayload.domain)/\(KeychainPayload.relativePath)" }
+
+  private mutating func checkUUID(of file: KeychainBackupFile) {
+    guard let named = file.keybagUUID, let own = archive.keybag.uuidText, named != own else { return }
+    findings.add(
+      .init(
+        .keychain, .keybagMismatch, file: Self.keychainName,
+        "it names keybag \(named), the manifest holds \(own): it was put together from parts of two backups"))
+  }
+
+  /// Tries every item.
+  mutating func checkItems(
+    of file: KeychainBackupFile?, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) {
+    guard let file else {
+      if findings.faultCount[.keychain] != nil { findings.leaveOut(.items, "the keychain's file cannot be read") }
+      return
+    }
+    let items = try ArchivedItem.openAll(in: file, with: keys)
+    let isSameDevice = items.provesSameDevice
+    var counts = BackupVerification.ItemCounts()
+    var first: BackupVerification.Fault?
+    for item in items {
+      guard let reason = item.reason(isSameDevice: isSameDevice, backupHasPassword: archive.isEncrypted) else {
+        counts.readable += 1
+        continue
+      }
+      guard reason.isDamage else {
+        counts.deviceBound += 1
+        continue
+      }
+      counts.damaged += 1
+      let fault = Self.fault(of: item, reason)
+      first = first ?? fault
+      findings.add(fault)
+    }
+    findings.items = counts
+    findings.provesDevice = isSameDevice == true
+    findings.conclude(.items, detail(of: counts, first: first))
+  }
+
+  private static func fault(of item: ArchivedItem, _ reason: Reason) -> BackupVerification.Fault {
+    .init(
+      .items, .itemDamaged, file: keychainName, offset: item.blob?.offset, byteCount: item.blob?.byteCount,
+      item: item.index, reason.rawValue)
+  }
+
+  /// "12 of 16 open, 3 need the hardware of old-phone, 1 does not open: item 15, tag-mismatch (…)"
+  private func detail(of counts: BackupVerification.ItemCounts, first: BackupVerification.Fault?) -> String {
+    var parts = ["\(Amounts.grouped(counts.readable)) of \(Amounts.grouped(counts.total)) open"]
+    if counts.deviceBound > 0 {
+      let maker = archive.device.name ?? "the device that made it"
+      parts.append(
+        "\(Amounts.grouped(counts.deviceBound)) \(counts.deviceBound == 1 ? "needs" : "need") the hardware of \(maker)")
+    }
+    guard counts.damaged > 0 else { return parts.joined(separator: ", ") }
+    var last = "\(Amounts.grouped(counts.damaged)) \(counts.damaged == 1 ? "does" : "do") not open"
+    if counts.damaged == 1, let first { last += ": \(first.placeText)" }
+    return (parts + [last]).joined(separator: ", ")
+  }
+}
+
+extension BackupVerification.Fault {
+  /// "item 15, tag-mismatch (blob of 312 bytes at byte 7,994 of the keychain file)"; for a file its name and the reason.
+  public var placeText: String {
+    guard let item else {
+      let place = offset.map { " at byte \(Amounts.grouped($0))" } ?? ""
+      return file.map { "\($0)\(place): \(reason)" } ?? reason
+    }
+    guard let offset, let byteCount else { return "item \(item), \(reason)" }
+    return
+      "item \(item), \(reason) (blob of \(Amounts.count(byteCount, "byte")) at byte \(Amounts.grouped(offset)) of the keychain file)"
+  }
+}

@@ -1,0 +1,146 @@
+import BackupArchive
+import DataProtection
+import KeychainFormats
+
+/// Makes the checks of a `BackupVerification` one after the other.
+struct BackupVerifier {
+  let archive: BackupArchive
+  var findings: BackupVerification
+
+  /// The property lists were read when the backup was opened; a backup with a fault in them has not come so far.
+  mutating func checkStructure() {
+    var names = ["Manifest.plist"]
+    if archive.status != nil { names.append("Status.plist") }
+    for note in archive.notes { findings.notes.append(note.description) }
+    findings.conclude(.structure, "\(names.joined(separator: " and ")) readable, \(archive.layout.listName) there")
+  }
+
+  // MARK: With the password
+
+  /// Makes every check. Without keys there is nothing that this could do.
+  mutating func check(
+    with unlocked: borrowing ClassKeys?, progress: BackupVerification.Progress
+  ) throws(ArchivedKeychainError) {
+    switch unlocked {
+    case .none: return
+    case .some(let keys):
+      let list = openList(with: keys)
+      if let list { try checkFiles(of: list, with: unlocked, progress: progress) } else { leaveOutFiles() }
+      checkKeybag(with: keys)
+      checkDatabase(list)
+      let file = checkKeychain(with: keys)
+      try checkItems(of: file, with: keys)
+    }
+  }
+
+  private mutating func openList(with keys: borrowing ClassKeys) -> FileList? {
+    do throws(BackupArchiveError) {
+      return try archive.fileList(with: keys)
+    } catch {
+      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
+      return nil
+    }
+  }
+
+  private mutating func leaveOutFiles() {
+    findings.leaveOut(.files, "the list of files cannot be read")
+  }
+
+  private mutating func checkKeybag(with keys: borrowing ClassKeys) {
+    if let damage = keys.damageReport {
+      findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", damage))
+    }
+    findings.conclude(.keybag, keys.summary)
+  }
+
+  private mutating func checkDatabase(_ list: FileList?) {
+    guard let list, findings.faultCount[.database] == nil else {
+      findings.conclude(.database, "\(archive.layout.listName) cannot be read")
+      return
+    }
+    for note in list.notes { findings.notes.append(note.description) }
+    do throws(BackupArchiveError) {
+      try list.check()
+      let listing = try list.listing()
+      if listing.unreadableRowCount > 0 {
+        findings.isHostile = true
+        findings.add(
+          .init(
+            .database, .recordMalformed, file: archive.layout.listName,
+            "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leads out of its domain, or whose identifier is not the hash of both"
+          ))
+      }
+      findings.conclude(.database, archive.layout.checkName)
+    } catch {
+      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
+      findings.conclude(.database, "\(archive.layout.listName) cannot be read")
+    }
+  }
+
+  // MARK: Without it
+
+  /// - Parameter keybagFault: Why the password could not be tried, where it was given.
+  mutating func checkWithoutKeys(
+    keybagFault: String?, progress: BackupVerification.Progress
+  ) throws(ArchivedKeychainError) {
+    let reason = keybagFault == nil ? "needs the password" : "needs the keybag's keys"
+    let list = plainList()
+    if let list {
+      try checkFiles(of: list, with: nil, progress: progress)
+    } else if archive.isEncrypted {
+      try checkStoredSizes()
+    } else {
+      leaveOutFiles()
+    }
+    checkKeybagRecords(keybagFault)
+    if isListInClear { checkDatabase(list) } else { findings.leaveOut(.database, reason) }
+    findings.leaveOut(.keychain, reason)
+    findings.leaveOut(.items, reason)
+  }
+
+  /// The list of old backups is never encrypted, and has a digest of what is stored of every file.
+  private var isListInClear: Bool { !archive.isEncrypted || archive.layout == .mbdb }
+
+  private mutating func plainList() -> FileList? {
+    guard isListInClear else { return nil }
+    do throws(BackupArchiveError) {
+      return try archive.fileList()
+    } catch {
+      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
+      return nil
+    }
+  }
+
+  private mutating func checkKeybagRecords(_ fault: String?) {
+    if let fault {
+      findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", fault))
+      findings.conclude(.keybag, fault)
+      return
+    }
+    do throws(FormatError) {
+      try archive.keybag.validate()
+      findings.conclude(.keybag, "\(Amounts.count(archive.keybag.classKeys.count, "class key")), none of them tried")
+    } catch {
+      findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", offset: error.offset, error.reason))
+      findings.conclude(.keybag, error.reason)
+    }
+  }
+}
+
+extension BackupLayout {
+  /// The name of its list of files.
+  var listName: String {
+    switch self {
+    case .manifestDB: "Manifest.db"
+    case .mbdb: "Manifest.mbdb"
+    }
+  }
+
+  /// What was looked at in the list.
+  fileprivate var checkName: String {
+    switch self {
+    case .manifestDB: "integrity check, schema as expected"
+    case .mbdb: "records fill it to its end"
+    }
+  }
+}

@@ -1,0 +1,64 @@
+public import DataProtection
+import KeychainFormats
+
+extension BackupArchive {
+  /// Opens the list of files.
+  ///
+  /// - Parameter keys: The backup's keybag, unlocked with its password; not needed where the list is not encrypted.
+  /// - Throws: `.keyUnavailable` where the list's class key is not at hand, `.damaged` and `.truncated` for a list whose
+  ///   bytes are not what was written, `.hostile` for one that no device makes.
+  public func fileList(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> FileList {
+    guard isEncrypted, layout == .manifestDB, manifest.manifestKey != nil else { return try plainList() }
+    return FileList(try ManifestDatabase(try databaseBytes(with: keys)))
+  }
+
+  /// The manifest database's plain bytes, read from the private copy.
+  func databaseBytes(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> DatabaseBytes {
+    guard isEncrypted, let field = manifest.manifestKey else { return try DatabaseBytes(try storedDatabase()) }
+    let key = try fileKey(field, of: "the manifest database", keys: keys)
+    return try DatabaseBytes(try storedDatabase(), key: key)
+  }
+
+  /// The list of files of a backup whose list is in clear: of every one without a password, and of iOS 4 to 9 also of
+  /// one with a password.
+  ///
+  /// - Throws: `.keyUnavailable` for a list that is encrypted, otherwise as `fileList(with:)`.
+  public func fileList() throws(BackupArchiveError) -> FileList {
+    guard !isEncrypted || layout == .mbdb else {
+      throw BackupArchiveError(.keyUnavailable, "the backup has a password")
+    }
+    return try plainList()
+  }
+
+  private func plainList() throws(BackupArchiveError) -> FileList {
+    switch layout {
+    case .manifestDB: return FileList(try ManifestDatabase(try DatabaseBytes(try storedDatabase())))
+    case .mbdb:
+      let bytes = parts[.oldDatabase] ?? []
+      return FileList(
+        try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try OldManifest(bytes) })
+    }
+  }
+
+  private func storedDatabase() throws(BackupArchiveError) -> StoredBytes {
+    guard let stored = parts.database else {
+      throw BackupArchiveError(.payloadMissing, "it has no \(StoredPart.database.path)")
+    }
+    return stored
+  }
+
+  /// - Parameter field: The class as 4 bytes, little-endian, then the wrapped key.
+  func fileKey(
+    _ field: [UInt8], of part: String, keys: borrowing ClassKeys
+  ) throws(BackupArchiveError) -> Secret {
+    let wrapped = try explained("the key of \(part)") { () throws(FormatError) in try ClassWrappedKey(parsing: field) }
+    do throws(DataProtectionError) {
+      return try keys.unwrapFileKey(field)
+    } catch {
+      guard error.code == .keyUnavailable else { throw BackupArchiveError(error, in: "the key of \(part)") }
+      // A class key that is there and doesn't unwrap, though others do, is no question of the password.
+      let isDamaged = keys.availability(of: wrapped.keyClass) == .damaged
+      throw BackupArchiveError(isDamaged ? .damaged : .keyUnavailable, "\(part): \(error.reason)")
+    }
+  }
+}

@@ -1,0 +1,118 @@
+public import KeychainFormats
+
+/// A folder with the backups of several devices, such as `MobileSync/Backup`.
+public enum BackupFolder {
+  /// One backup in it, as far as can be told without opening it.
+  public struct Entry: Sendable, Hashable {
+    /// Of the folder, which is what chooses it.
+    public let name: String
+    /// The identifier of the device, from its own manifest or else from the folder's name.
+    public let identifier: String?
+    public let deviceName: String?
+    public let date: KeychainDate?
+    /// `nil` where the manifest cannot be read.
+    public let isEncrypted: Bool?
+    /// Whether it is a copy that was put aside; the folder's name then ends in a date and a time.
+    public let isArchivedCopy: Bool
+  }
+
+  /// Folders that are looked into, at most.
+  public static let maximumFolderCount = 10_000
+
+  /// The backups right inside of a folder, by name. Links are not followed; what has no manifest is no backup.
+  ///
+  /// - Throws: `.notFound` and `.unreadable`; `.overLimit` for more folders than `maximumFolderCount`.
+  public static func backups(
+    in path: String, limits: ArchiveLimits = .standard
+  ) throws(BackupArchiveError) -> [Entry] {
+    let system = FileSystem.real
+    let source = FolderSource(system: system, limits: limits, storage: .memory)
+    var entries: [Entry] = []
+    do throws(SystemFailure) {
+      let folder = try system.openDirectory(path)
+      var count = 0
+      for name in try system.names(in: folder) {
+        guard let text = name.validText, try system.status(of: name, in: folder)?.kind == .directory else { continue }
+        count += 1
+        guard count <= maximumFolderCount else {
+          throw SystemFailure(number: SystemFailure.tooMany)
+        }
+        if let entry = source.entry(named: text, in: try system.openDirectory(name, in: folder)) {
+          entries.append(entry)
+        }
+      }
+    } catch {
+      if error.number == SystemFailure.tooMany {
+        throw BackupArchiveError(.overLimit, "\(quoted(path)) has more than \(maximumFolderCount) folders")
+      }
+      throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.text)")
+    }
+    return entries.sorted { $0.name < $1.name }
+  }
+
+  /// The one backup of a device or a folder's name, compared as a whole.
+  ///
+  /// - Parameter choice: A folder's name, or a device's identifier in any case.
+  /// - Returns: `nil` where none has it.
+  /// - Throws: `.unsupported` where several backups are of that device: then only a folder's name chooses.
+  public static func backup(
+    _ choice: String, among entries: [Entry]
+  ) throws(BackupArchiveError) -> Entry? {
+    if let exact = entries.first(where: { $0.name == choice }) { return exact }
+    let own = entries.filter { $0.identifier?.lowercased() == choice.lowercased() }
+    guard own.count < 2 else {
+      throw BackupArchiveError(
+        .unsupported, "\(own.count) backups are of \(quoted(choice)); the first is \(quoted(own[0].name))")
+    }
+    return own.first
+  }
+
+  /// Splits a folder's name into a device's identifier and whether a date follows: forty hexadecimal digits or eight, a
+  /// hyphen and sixteen, then in a copy that was put aside `-20240101-101112`.
+  static func parts(of name: String) -> (identifier: String?, isArchivedCopy: Bool) {
+    let bytes = Array(name.utf8)
+    func isHexadecimal(_ range: Range<Int>) -> Bool {
+      range.upperBound <= bytes.count && bytes[range].allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit }
+    }
+    let length =
+      if isHexadecimal(0..<40) {
+        40
+      } else if isHexadecimal(0..<8), bytes.count > 8, bytes[8] == UInt8(ascii: "-"), isHexadecimal(9..<25) {
+        25
+      } else {
+        0
+      }
+    guard length > 0 else { return (nil, false) }
+    let rest = bytes[length...]
+    if rest.isEmpty { return (name, false) }
+    let pattern = Array("-00000000-000000".utf8)
+    let isDate =
+      rest.count == pattern.count
+      && zip(rest, pattern).allSatisfy { $1 == UInt8(ascii: "0") ? (48...57).contains($0) : $0 == $1 }
+    return isDate ? (String(decoding: bytes[..<length], as: UTF8.self), true) : (nil, false)
+  }
+}
+
+extension SystemFailure {
+  /// No error number of any system.
+  fileprivate static let tooMany: Int32 = -1
+}
+
+extension FolderSource {
+  /// What a folder's own papers say; `nil` where it has no manifest.
+  fileprivate func entry(named name: String, in folder: borrowing Descriptor) -> BackupFolder.Entry? {
+    guard let papers = try? readPapers(folder), let manifest = papers[.manifest] else { return nil }
+    let parsed = try? BackupManifest(parsing: manifest)
+    let info = papers[.info].flatMap(BackupDevice.init(infoPropertyList:))
+    let device = (parsed?.device ?? BackupDevice()).completed(by: info)
+    let parts = BackupFolder.parts(of: name)
+    return BackupFolder.Entry(
+      name: name, identifier: device.identifier ?? parts.identifier, deviceName: device.name, date: parsed?.date,
+      isEncrypted: parsed.map { $0.isEncrypted ?? ($0.manifestKey != nil) }, isArchivedCopy: parts.isArchivedCopy)
+  }
+}
+
+extension FileSystem.Name {
+  /// `nil` for bytes that are not UTF-8.
+  fileprivate var validText: String? { String(validating: dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) }
+}

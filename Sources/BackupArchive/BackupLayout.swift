@@ -1,0 +1,32 @@
+/// How a backup's folder is laid out: what its list of files is, and where the payloads lie.
+public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
+  /// `Manifest.db`, payloads in 256 folders named after their first two digits. iOS 10.2 and later; a backup without a
+  /// password of iOS 10.0 and 10.1 is laid out the same.
+  case manifestDB = "manifest-db"
+  /// `Manifest.mbdb`, payloads beside it. iOS 4 to 9.
+  case mbdb
+
+  /// The stored list of files.
+  var listPart: StoredPart {
+    switch self {
+    case .manifestDB: .database
+    case .mbdb: .oldDatabase
+    }
+  }
+
+  /// The stored keychain file.
+  var keychainPart: StoredPart {
+    switch self {
+    case .manifestDB: .keychain
+    case .mbdb: .oldKeychain
+    }
+  }
+
+  /// Where a payload lies, relative to the backup's folder.
+  func storedPath(of fileIdentifier: String) -> String {
+    switch self {
+    case .manifestDB: "\(fileIdentifier.prefix(2))/\(fileIdentifier)"
+    case .mbdb: fileIdentifier
+    }
+  }
+}

@@ -1,0 +1,61 @@
+public import DataProtection
+public import KeychainFormats
+
+/// Sets a backup's password or takes it off. A backup with a password has every file encrypted and one without has none,
+/// so that all of it is written anew, beside the old one, which goes only when the new one stands.
+///
+/// The class keys and the keychain's items stay what they are.
+public struct BackupReencryption: Sendable {
+  private let system: FileSystem
+  private let limits: ArchiveLimits
+
+  public init() { self.init(system: .real) }
+
+  package init(system: FileSystem, limits: ArchiveLimits = .standard) {
+    self.system = system
+    self.limits = limits
+  }
+
+  /// Encrypts a backup that has no password, or decrypts one that has.
+  ///
+  /// The list of files is kept in memory meanwhile; payloads pass through in portions.
+  /// - Parameters:
+  ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
+  ///   - path: Where it stands: a folder, or one file. No link.
+  ///   - keybag: The one that it gets, with the class keys that it had.
+  ///   - keys: Those class keys, unlocked.
+  ///   - random: Gives the keys of the files.
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its folder holds other things, which
+  ///   would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
+  public func rewrite(
+    _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: consuming ClassKeys,
+    random: some RandomSource = SystemRandomSource(),
+    progress: @escaping BackupConverter.Progress = { _, _ in true }
+  ) throws(BackupArchiveError) -> BackupConverter.Outcome {
+    guard archive.layout == .manifestDB else {
+      throw BackupArchiveError(
+        .unsupported, "its password cannot be set or taken off: the backup is of iOS 9 or earlier")
+    }
+    let stored = try archive.storedFiles()
+    let pass = try ReencryptionPass(
+      archive, keybag: keybag, keys: keys, random: random,
+      meter: CopyMeter(total: stored.byteCount + archive.partByteCount, progress))
+    let walk = BackupWalk(archive: archive, path: path, limits: limits, system: system)
+    try pass.prepare(walk)
+    var outgoing = OutgoingBackup(folderName: nil, byteCount: pass.meter.total) { (sink) throws(WriteFailure) in
+      try pass.send(walk, to: sink)
+    }
+    outgoing.check = { (written) throws(BackupArchiveError) in
+      let copy = try BackupArchive.open(.path(written), limits: limits, system: system)
+      try pass.check(copy, storedCount: stored.count)
+    }
+    let placement = BackupPlacement(system: system)
+    let placed =
+      walk.isFolder
+      ? try placement.placeFolder(outgoing, at: path, replace: true)
+      : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true)
+    return BackupConverter.Outcome(
+      path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
+      leftover: placed.leftover, foreignFiles: pass.unlisted.sorted())
+  }
+}

@@ -1,0 +1,95 @@
+/// Goes through the files of a backup once more, wherever it stands, to write them anew.
+struct BackupWalk {
+  let archive: BackupArchive
+  let path: String
+  let limits: ArchiveLimits
+  let system: FileSystem
+
+  /// A file that is being gone through.
+  struct File {
+    /// Relative to the backup's folder; of what is no part of the backup its whole name.
+    let path: String
+    /// The whole name of an entry.
+    let name: String
+    /// Whether it is a part of the backup.
+    let isOwn: Bool
+    let byteCount: Int64
+    let modificationTime: Int64
+    fileprivate let source: Source
+
+    fileprivate enum Source {
+      case folder(FolderWalk, FolderWalk.File)
+      case container(ContainerWalk, ContainerWalk.File)
+    }
+
+    /// The identifier, where the file is a payload.
+    var payload: String? {
+      guard isOwn, let name = path.split(separator: "/").last, isFileIdentifier(name) else { return nil }
+      return String(name)
+    }
+
+    func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(WriteFailure) -> Void) throws(WriteFailure) {
+      switch source {
+      case .folder(let walk, let file): try walk.forEachPortion(of: file, body)
+      case .container(let walk, let file): try walk.forEachPortion(of: file, body)
+      }
+    }
+
+    /// Up to so many bytes of its end. Of an entry that is all that can be had: its bytes have gone by then.
+    func lastBytes(_ count: Int) throws(WriteFailure) -> [UInt8] {
+      switch source {
+      case .folder(let walk, let file): return try walk.lastBytes(count, of: file)
+      case .container(let walk, let file):
+        var end: [UInt8] = []
+        try walk.forEachPortion(of: file) { (portion) throws(WriteFailure) in
+          end = Array((end + portion.suffix(count)).suffix(count))
+        }
+        return end
+      }
+    }
+  }
+
+  var isFolder: Bool { if case .folder = archive.source { true } else { false } }
+
+  /// Of one file; a folder has none.
+  func format() throws(BackupArchiveError) -> ContainerFormat {
+    try ContainerWalk(path, limits: limits, system: system).format
+  }
+
+  /// Of a folder only the backup's own files; of a container every file.
+  ///
+  /// - Returns: The paths of a folder's other files.
+  @discardableResult
+  func forEachFile(_ body: (File) throws(WriteFailure) -> Void) throws(WriteFailure) -> [String] {
+    switch archive.source {
+    case .folder:
+      let walk = try obtaining { () throws(BackupArchiveError) in try FolderWalk(path, system: system) }
+      return try walk.forEachFile { (file) throws(WriteFailure) in
+        try body(
+          File(
+            path: file.path, name: file.path, isOwn: true, byteCount: file.byteCount, modificationTime: 0,
+            source: .folder(walk, file)))
+      }
+    case .container(let container):
+      let walk = try obtaining { () throws(BackupArchiveError) in
+        try ContainerWalk(path, limits: limits, system: system)
+      }
+      while let file = try obtaining({ () throws(BackupArchiveError) in try walk.next() }) {
+        let own = BackupPath.inside(container.folder, file.path.components)
+        try body(
+          File(
+            path: own ?? file.name, name: file.name, isOwn: own != nil, byteCount: file.byteCount,
+            modificationTime: file.modificationTime, source: .container(walk, file)))
+      }
+      return []
+    case .stream: throw .source(BackupArchiveError(.unsupported, "a stream passes by once, and it did"))
+    }
+  }
+
+  /// What else stands in a folder, and would go with it; what systems leave in every folder doesn't count.
+  func strangers() throws(WriteFailure) -> [String] {
+    guard isFolder else { return [] }
+    let ordinary: Set = [".DS_Store", "Thumbs.db", "desktop.ini"]
+    return try forEachFile { _ in }.filter { !ordinary.contains($0) && !$0.hasPrefix("._") }
+  }
+}

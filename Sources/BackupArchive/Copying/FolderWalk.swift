@@ -1,0 +1,154 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Goes through the files of a backup's folder in a fixed order, to copy them: the parts with a name of their own first.
+struct FolderWalk {
+  private let handle: FolderHandle
+  private let system: FileSystem
+
+  init(_ path: String, system: FileSystem) throws(BackupArchiveError) {
+    handle = FolderHandle(try opened(path) { () throws(SystemFailure) in try system.openDirectory(path) })
+    self.system = system
+  }
+
+  /// A file that is open for reading.
+  struct File {
+    /// Relative to the backup's folder.
+    let path: String
+    let byteCount: Int64
+    fileprivate let handle: FolderHandle
+  }
+
+  /// Opens each file that belongs to a backup.
+  ///
+  /// - Returns: The paths of files that don't.
+  @discardableResult
+  func forEachFile(
+    _ body: (File) throws(WriteFailure) -> Void
+  ) throws(WriteFailure) -> [String] {
+    var foreign: [String] = []
+    var folders: [String] = []
+    var payloads: [String] = []
+    let found = Set(try names(in: handle.descriptor, of: "", foreign: &foreign))
+    for name in BackupPath.parts where found.contains(name) { try lend(name, in: handle.descriptor, path: name, body) }
+    for name in found.subtracting(BackupPath.parts).sorted() {
+      if isFileIdentifier(name) {
+        payloads.append(name)
+      } else if name.utf8.count == 2, isFileIdentifier(name + String(repeating: "0", count: 38)) {
+        folders.append(name)
+      } else {
+        foreign.append(name)
+      }
+    }
+    for name in payloads { try lend(name, in: handle.descriptor, path: name, body) }
+    for name in folders {
+      let folder = try systemCall(name) { () throws(SystemFailure) in
+        try system.openDirectory(name.systemName, in: handle.descriptor)
+      }
+      for payload in try names(in: folder, of: name + "/", foreign: &foreign).sorted() {
+        let path = "\(name)/\(payload)"
+        if isFileIdentifier(payload), payload.hasPrefix(name) {
+          try lend(payload, in: folder, path: path, body)
+        } else {
+          foreign.append(path)
+        }
+      }
+    }
+    return foreign.sorted()
+  }
+
+  /// Hands on the bytes of a file.
+  func forEachPortion(
+    of file: File, _ body: (UnsafeRawBufferPointer) throws(WriteFailure) -> Void
+  ) throws(WriteFailure) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+    defer { buffer.deallocate() }
+    let raw = file.handle.descriptor.raw
+    var count: Int64 = 0
+    while count <= file.byteCount {
+      let portion = try systemCall(file.path) { () throws(SystemFailure) in try system.read(raw, into: buffer) }
+      if portion == 0 { break }
+      count += Int64(portion)
+      if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<portion])) }
+    }
+    guard count == file.byteCount else {
+      throw .source(BackupArchiveError(.unreadable, "\(quoted(file.path)) changed its length while it was read"))
+    }
+  }
+
+  /// Up to so many bytes of a file's end.
+  func lastBytes(_ count: Int, of file: File) throws(WriteFailure) -> [UInt8] {
+    let wanted = Int(min(Int64(count), file.byteCount))
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: wanted, alignment: 16)
+    defer { buffer.deallocate() }
+    let raw = file.handle.descriptor.raw
+    var done = 0
+    while done < wanted {
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+      let offset = file.byteCount - Int64(wanted - done)
+      let read = try systemCall(file.path) { () throws(SystemFailure) in try system.read(raw, at: offset, into: rest) }
+      guard read > 0 else {
+        throw .source(BackupArchiveError(.unreadable, "\(quoted(file.path)) changed its length while it was read"))
+      }
+      done += read
+    }
+    return Array(buffer)
+  }
+
+  private func names(
+    in folder: borrowing Descriptor, of prefix: String, foreign: inout [String]
+  ) throws(WriteFailure) -> [String] {
+    let names: [FileSystem.Name]
+    do throws(SystemFailure) {
+      names = try system.names(in: folder)
+    } catch {
+      throw .source(BackupArchiveError(.unreadable, "\(quoted(prefix)): \(error.text)"))
+    }
+    var texts: [String] = []
+    for name in names {
+      let bytes = name.dropLast().map { UInt8(bitPattern: $0) }
+      if let text = String(validating: bytes, as: UTF8.self) {
+        texts.append(text)
+      } else {
+        foreign.append(prefix + String(decoding: bytes, as: UTF8.self))
+      }
+    }
+    return texts
+  }
+
+  private func lend(
+    _ name: String, in folder: borrowing Descriptor, path: String,
+    _ body: (File) throws(WriteFailure) -> Void
+  ) throws(WriteFailure) {
+    let descriptor: Descriptor
+    do throws(SystemFailure) {
+      descriptor = try system.openForReading(name, in: folder)
+    } catch {
+      let isLink = error.number == ELOOP || error.number == ENXIO
+      throw .source(
+        BackupArchiveError(
+          isLink ? .hostile : .unreadable, isLink ? "\(quoted(path)) is not a regular file" : "\(path): \(error.text)"))
+    }
+    let raw = descriptor.raw
+    let status = try systemCall(path) { () throws(SystemFailure) in try system.status(of: raw) }
+    guard status.kind == .file else {
+      throw .source(BackupArchiveError(.hostile, "\(quoted(path)) is not a regular file"))
+    }
+    try body(File(path: path, byteCount: status.byteCount, handle: FolderHandle(descriptor)))
+  }
+
+  private func systemCall<Value: ~Copyable>(
+    _ path: String, _ body: () throws(SystemFailure) -> Value
+  ) throws(WriteFailure) -> Value {
+    do throws(SystemFailure) {
+      return try body()
+    } catch {
+      throw .source(BackupArchiveError(.unreadable, "\(quoted(path)): \(error.text)"))
+    }
+  }
+}

@@ -1,0 +1,301 @@
+import DataProtection
+import KeychainFormats
+
+/// One writing of a backup with every file encrypted, or with every file decrypted.
+final class ReencryptionPass<Random: RandomSource> {
+  let meter: CopyMeter
+  private(set) var fileCount = 0
+  /// Payloads that the list doesn't have. Nothing tells what they are, so that they are not carried over.
+  private(set) var unlisted: [String] = []
+  private let archive: BackupArchive
+  private let keybag: Keybag
+  private let keys: ClassKeys
+  private let random: Random
+  private let list: ManifestWorkingCopy
+  /// Of each payload's plain form, by its identifier; found before any is written, because an entry says its size first.
+  private var plainByteCounts: [String: Int64] = [:]
+
+  /// The class of what has none of its own: readable after the first unlock.
+  private static var fileClass: KeyClass { .fileUntilFirstUserAuthentication }
+
+  init(
+    _ archive: BackupArchive, keybag: Keybag, keys: consuming ClassKeys, random: Random, meter: CopyMeter
+  ) throws(BackupArchiveError) {
+    list = try ManifestWorkingCopy(try archive.databaseBytes(with: keys))
+    self.archive = archive
+    self.keybag = keybag
+    self.keys = keys
+    self.random = random
+    self.meter = meter
+  }
+
+  private var encrypts: Bool { !archive.isEncrypted }
+
+  // MARK: Before
+
+  /// Learns what has to be known before the first byte is written.
+  func prepare(_ walk: BackupWalk) throws(BackupArchiveError) {
+    do throws(WriteFailure) {
+      if let other = try walk.strangers().first {
+        throw .occupied("\(quoted(other)) is no part of the backup, and would be lost")
+      }
+      guard !encrypts else { return }
+      try walk.forEachFile { (file) throws(WriteFailure) in
+        guard let identifier = file.payload, let key = try fileKey(of: identifier) else { return }
+        plainByteCounts[identifier] = try plainByteCount(of: file, key: key)
+      }
+    } catch {
+      throw BackupPlacement(system: .real).explain(error, path: "the backup", needs: 0)
+    }
+  }
+
+  private func plainByteCount(of file: BackupWalk.File, key: borrowing Secret) throws(WriteFailure) -> Int64 {
+    guard file.byteCount > 0 else { return 0 }
+    let size = Int64(FileSectionDecryptor.blockSize)
+    var end = try file.lastBytes(2 * FileSectionDecryptor.blockSize)
+    guard file.byteCount.isMultiple(of: size), end.count >= Int(size) else { throw damaged(file) }
+    let previous = end.count > Int(size) ? Array(end.prefix(Int(size))) : nil
+    end = Array(end.suffix(Int(size)))
+    try obtaining { () throws(BackupArchiveError) in
+      try explained(file.path) { () throws(DataProtectionError) in
+        let decryptor = try FileSectionDecryptor(key: key)
+        let result: Result<Void, DataProtectionError> = end.withUnsafeMutableBytes { block in
+          do throws(DataProtectionError) {
+            return .success(try decryptor.decrypt(block, after: previous))
+          } catch {
+            return .failure(error)
+          }
+        }
+        try result.get()
+      }
+    }
+    let padding = end.last ?? 0
+    guard (1...UInt8(size)).contains(padding), end.suffix(Int(padding)).allSatisfy({ $0 == padding }) else {
+      throw damaged(file)
+    }
+    return file.byteCount - Int64(padding)
+  }
+
+  private func damaged(_ file: BackupWalk.File) -> WriteFailure {
+    .source(BackupArchiveError(.damaged, "\(file.path) does not end in its padding"))
+  }
+
+  // MARK: Writing
+
+  func send(_ walk: BackupWalk, to sink: any StoredFileSink) throws(WriteFailure) {
+    var time: Int64 = 0
+    var prefix = ""
+    try walk.forEachFile { (file) throws(WriteFailure) in
+      if let identifier = file.payload {
+        guard let row = try obtaining({ () throws(BackupArchiveError) in try list.archive(of: identifier) }) else {
+          unlisted.append(file.path)
+          return
+        }
+        let change = encrypts ? try encrypt(file, row, to: sink) : try decrypt(file, identifier, row, to: sink)
+        try obtaining { () throws(BackupArchiveError) in
+          let changed = try explained("the record of \(file.path)") { () throws(FormatError) in
+            try FileRecord.replacing(encryptionKey: change.key, digest: change.digest, in: row)
+          }
+          try list.replaceArchive(of: identifier, by: changed)
+        }
+      } else if file.path == StoredPart.manifest.path || file.path == StoredPart.database.path {
+        time = file.modificationTime
+        prefix = String(file.name.dropLast(file.path.count))
+        return
+      } else {
+        try sink.begin(file.name, byteCount: file.byteCount, modificationTime: file.modificationTime)
+        try file.forEachPortion { (portion) throws(WriteFailure) in
+          try sink.write(portion)
+          try meter.add(portion.count)
+        }
+        try sink.end()
+      }
+      fileCount += 1
+    }
+    let (database, manifest) = try obtaining { () throws(BackupArchiveError) in try lastParts() }
+    try sink.add(prefix + StoredPart.database.path, database, modificationTime: time)
+    try sink.add(prefix + StoredPart.manifest.path, manifest, modificationTime: time)
+    fileCount += 2
+  }
+
+  /// What the list says of a file from now on.
+  private struct Change {
+    let key: ClassWrappedKey?
+    let digest: [UInt8]
+  }
+
+  private func encrypt(
+    _ file: BackupWalk.File, _ row: [UInt8], to sink: any StoredFileSink
+  ) throws(WriteFailure) -> Change {
+    let record = try obtaining { () throws(BackupArchiveError) in
+      try explained("the record of \(file.path)") { () throws(FormatError) in try FileRecord(archive: row) }
+    }
+    let own = record.protectionClass
+    let isUsable = (KeyClass.fileComplete...KeyClass.fileNone).contains(own) && keys.hasKey(of: own)
+    let (key, wrapped) = try obtaining { () throws(BackupArchiveError) in
+      try makeKey(isUsable ? own : Self.fileClass)
+    }
+    guard let size = FileCipher.encryptedSize(of: UInt64(file.byteCount)).flatMap(Int64.init(exactly:)) else {
+      throw .source(BackupArchiveError(.overLimit, "\(file.path) is too large"))
+    }
+    try sink.begin(file.name, byteCount: size, modificationTime: file.modificationTime)
+    let cipher = try obtaining { () throws(BackupArchiveError) in try FileEncryption(key.secret, part: file.path) }
+    let digest = try obtaining { () throws(BackupArchiveError) in try RunningSHA1() }
+    func write(_ bytes: [UInt8]) throws(WriteFailure) {
+      try obtaining { () throws(BackupArchiveError) in try digest.add(bytes) }
+      try sink.write(bytes)
+    }
+    try file.forEachPortion { (portion) throws(WriteFailure) in
+      try write(try obtaining { () throws(BackupArchiveError) in try cipher.update(portion) })
+      try meter.add(portion.count)
+    }
+    try write(try obtaining { () throws(BackupArchiveError) in try cipher.finish() })
+    try sink.end()
+    return Change(key: wrapped, digest: try obtaining { () throws(BackupArchiveError) in try digest.value() })
+  }
+
+  private func decrypt(
+    _ file: BackupWalk.File, _ identifier: String, _ row: [UInt8], to sink: any StoredFileSink
+  ) throws(WriteFailure) -> Change {
+    guard let size = plainByteCounts[identifier], let key = try fileKey(of: identifier) else {
+      throw .source(BackupArchiveError(.damaged, "the list of files has no key for \(file.path)"))
+    }
+    let digest = try obtaining { () throws(BackupArchiveError) in try RunningSHA1() }
+    let cipher = try obtaining { () throws(BackupArchiveError) in try FileDecryption(key, part: file.path) }
+    try sink.begin(file.name, byteCount: size, modificationTime: file.modificationTime)
+    func write(_ bytes: [UInt8]) throws(WriteFailure) {
+      try obtaining { () throws(BackupArchiveError) in try digest.add(bytes) }
+      try sink.write(bytes)
+    }
+    try file.forEachPortion { (portion) throws(WriteFailure) in
+      try write(try obtaining { () throws(BackupArchiveError) in try cipher.update(portion) })
+      try meter.add(portion.count)
+    }
+    if file.byteCount > 0 {
+      let end = try obtaining { () throws(BackupArchiveError) in try cipher.finish() }
+      guard end.hasValidPadding else { throw damaged(file) }
+      try write(end.bytes)
+    }
+    try sink.end()
+    return Change(key: nil, digest: try obtaining { () throws(BackupArchiveError) in try digest.value() })
+  }
+
+  /// A file's own key, `nil` for what the list doesn't have.
+  private func fileKey(of identifier: String) throws(WriteFailure) -> Secret? {
+    do throws(BackupArchiveError) {
+      guard let row = try list.archive(of: identifier) else { return nil }
+      let part = archive.layout.storedPath(of: identifier)
+      let record = try explained("the record of \(part)") { () throws(FormatError) in try FileRecord(archive: row) }
+      guard let field = record.encryptionKey?.serialized() else {
+        throw BackupArchiveError(.damaged, "the list of files has no key for \(part)")
+      }
+      return try archive.fileKey(field, of: part, keys: keys)
+    } catch {
+      throw .source(error)
+    }
+  }
+
+  private final class NewKey {
+    let secret: Secret
+    init(_ secret: consuming Secret) { self.secret = secret }
+  }
+
+  private func makeKey(_ keyClass: KeyClass) throws(BackupArchiveError) -> (NewKey, ClassWrappedKey) {
+    let key = try explained("the key of a file") { () throws(DataProtectionError) in
+      NewKey(try Secret(count: 32, from: random))
+    }
+    let field = try explained("the key of a file") { () throws(DataProtectionError) in
+      try keys.wrapFileKey(key.secret, keyClass: keyClass, random: random)
+    }
+    return (key, try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
+  }
+
+  /// The list of files and the manifest, which know what all others have become.
+  private func lastParts() throws(BackupArchiveError) -> (database: [UInt8], manifest: [UInt8]) {
+    let plain = try list.serialized()
+    let edit = try ManifestEdit(archive.parts[.manifest] ?? [])
+    guard encrypts else { return (plain, try edit.replacing(keybag: keybag, manifestKey: nil)) }
+    let (key, wrapped) = try makeKey(Self.fileClass)
+    let stored = try explained("the manifest database") { () throws(DataProtectionError) in
+      try FileCipher.encrypt(plain, key: key.secret)
+    }
+    return (stored, try edit.replacing(keybag: keybag, manifestKey: wrapped))
+  }
+
+  // MARK: After
+
+  /// Holds what was written against what was read, before it takes its place.
+  func check(_ copy: BackupArchive, storedCount: Int) throws(BackupArchiveError) {
+    let changed = BackupArchiveError(.unreadable, "the backup changed while it was written anew")
+    guard copy.keybag == keybag, copy.isEncrypted == encrypts,
+      try copy.storedFiles().count == storedCount - unlisted.count
+    else { throw changed }
+    guard archive.hasKeychain else { return }
+    // The class keys are the same, so that they open both.
+    guard try copy.keychainFile(with: keys).bytes == archive.keychainFile(with: keys).bytes else { throw changed }
+  }
+}
+
+/// A digest that grows inside of closures.
+private final class RunningSHA1 {
+  private var stream: SHA1Stream?
+
+  init() throws(BackupArchiveError) {
+    stream = try explained("a digest") { () throws(DataProtectionError) in try SHA1Stream() }
+  }
+
+  func add(_ bytes: [UInt8]) throws(BackupArchiveError) {
+    let result: Result<Void, DataProtectionError> = bytes.withUnsafeBytes { buffer in
+      do throws(DataProtectionError) {
+        return .success(try stream?.update(buffer) ?? ())
+      } catch {
+        return .failure(error)
+      }
+    }
+    do throws(DataProtectionError) {
+      try result.get()
+    } catch {
+      throw BackupArchiveError(error, in: "a digest")
+    }
+  }
+
+  func value() throws(BackupArchiveError) -> [UInt8] {
+    guard let stream = stream.take() else { return [] }
+    do throws(DataProtectionError) {
+      return try stream.finish()
+    } catch {
+      throw BackupArchiveError(error, in: "a digest")
+    }
+  }
+}
+
+/// An encryption under way that closures can share.
+private final class FileEncryption {
+  private var encryptor: FileEncryptor
+  private let part: String
+
+  init(_ key: borrowing Secret, part: String) throws(BackupArchiveError) {
+    self.part = part
+    do throws(DataProtectionError) {
+      encryptor = try FileEncryptor(key: key)
+    } catch {
+      throw BackupArchiveError(error, in: part)
+    }
+  }
+
+  func update(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) -> [UInt8] {
+    do throws(DataProtectionError) {
+      return try encryptor.update(Array(bytes))
+    } catch {
+      throw BackupArchiveError(error, in: part)
+    }
+  }
+
+  func finish() throws(BackupArchiveError) -> [UInt8] {
+    do throws(DataProtectionError) {
+      return try encryptor.finish()
+    } catch {
+      throw BackupArchiveError(error, in: part)
+    }
+  }
+}

@@ -1,0 +1,145 @@
+public import DataProtection
+public import KeychainFormats
+
+/// A file, folder or link as a backup's list names it.
+///
+/// Every word of it comes from the backup: a path may name any place, and is never to be written to unchecked.
+public struct ListedFile: Sendable, Hashable {
+  public enum Kind: Sendable, Hashable, CaseIterable {
+    case file, directory, link
+    /// What a device had not finished, and what no bit or mode tells.
+    case other
+  }
+
+  /// The name under which its content is stored: forty hexadecimal digits.
+  public let fileIdentifier: String
+  /// Such as `KeychainDomain`; `nil` in rows that a transfer has left over.
+  public let domain: String?
+  public let relativePath: String?
+  public let kind: Kind
+  private let description: Description
+
+  /// What more the list says of it.
+  private enum Description: Sendable, Hashable {
+    case none
+    /// The keyed archive of a current list's row.
+    case archive([UInt8])
+    case record(FileRecord)
+  }
+
+  /// The size, the key and the rest of what the list records; `nil` for what was never finished.
+  ///
+  /// - Throws: `.damaged` for a record whose bytes are not what was written.
+  public func record() throws(BackupArchiveError) -> FileRecord? {
+    switch description {
+    case .none: return nil
+    case .record(let record): return record
+    case .archive(let bytes):
+      return try explained("the record of \(fileIdentifier)") { () throws(FormatError) in
+        try FileRecord(archive: bytes)
+      }
+    }
+  }
+
+  /// Whether the identifier is the hash of domain and path, and the path stays inside of its domain. True where there is
+  /// no domain to hold it against.
+  public func hasFittingIdentifier() throws(BackupArchiveError) -> Bool {
+    guard let domain, let relativePath else { return true }
+    guard Self.isInsideItsDomain(domain: domain.utf8, path: relativePath.utf8) else { return false }
+    return try Self.identifier(domain: domain, relativePath: relativePath) == fileIdentifier
+  }
+
+  /// The name under which a backup stores a file: SHA-1 of its domain, a hyphen and its path, in hexadecimal.
+  public static func fileIdentifier(
+    domain: String, relativePath: String
+  ) throws(DataProtectionError) -> String {
+    hexadecimal(try Digest.sha1(Array("\(domain)-\(relativePath)".utf8)))
+  }
+
+  static func identifier(domain: String, relativePath: String) throws(BackupArchiveError) -> String {
+    try explained("a file's identifier") { () throws(DataProtectionError) in
+      try fileIdentifier(domain: domain, relativePath: relativePath)
+    }
+  }
+
+  /// Whether a path stays where its domain is, by bytes.
+  static func isInsideItsDomain(
+    domain: some Collection<UInt8>, path: some Collection<UInt8>
+  ) -> Bool {
+    let slash = UInt8(ascii: "/")
+    guard !domain.contains(where: { $0 == slash || $0 == 0 }) else { return false }
+    // The folder of the domain itself.
+    guard !path.isEmpty else { return true }
+    var (length, dots) = (0, 0)
+    for byte in path {
+      switch byte {
+      case 0: return false
+      case slash:
+        if isNoName(length: length, dots: dots) { return false }
+        (length, dots) = (0, 0)
+      default:
+        length += 1
+        if byte == UInt8(ascii: ".") { dots += 1 }
+      }
+    }
+    return !isNoName(length: length, dots: dots)
+  }
+
+  /// Whether a part of a path is empty, `.` or `..`.
+  private static func isNoName(length: Int, dots: Int) -> Bool { length == dots && length <= 2 }
+}
+
+extension ListedFile {
+  /// A row `fileID, domain, relativePath, flags, file`; `nil` where it has no identifier.
+  init?(_ row: borrowing ForeignRow) {
+    guard let identifier = row.text(0), isFileIdentifier(identifier) else { return nil }
+    fileIdentifier = identifier
+    domain = row.text(1)
+    relativePath = row.text(2)
+    let archive = row.data(4)
+    description = archive.map { .archive($0) } ?? .none
+    // Hand-made lists have no flags and leave it to the mode.
+    let flagged = FileFlags(rawValue: row.number(3) ?? 0)
+    kind = flagged.saysNothing ? Kind(archive.flatMap { try? FileRecord(archive: $0) }) : flagged.kind
+  }
+
+  /// A record of an old list.
+  init(_ entry: OldManifest.Entry) throws(BackupArchiveError) {
+    let (entryDomain, path) = (entry.domain ?? "", entry.record.relativePath)
+    fileIdentifier = try Self.identifier(domain: entryDomain, relativePath: path)
+    domain = entry.domain
+    relativePath = path
+    description = .record(entry.record)
+    kind = Kind(entry.record)
+  }
+}
+
+extension ListedFile.Kind {
+  fileprivate init(_ record: FileRecord?) {
+    self =
+      switch record?.fileType {
+      case .regular: .file
+      case .directory: .directory
+      case .symbolicLink: .link
+      case .other, nil: .other
+      }
+  }
+}
+
+/// The `flags` of a row. Bits that are not named here are left over from the transfer: 8 and 128 uploaded, 16 changed
+/// meanwhile, 32 verified.
+struct FileFlags: OptionSet {
+  let rawValue: Int64
+
+  static let file = FileFlags(rawValue: 1)
+  static let directory = FileFlags(rawValue: 2)
+  static let link = FileFlags(rawValue: 4)
+
+  var saysNothing: Bool { isDisjoint(with: [.file, .directory, .link]) }
+
+  var kind: ListedFile.Kind {
+    if contains(.file) { return .file }
+    if contains(.directory) { return .directory }
+    return contains(.link) ? .link : .other
+  }
+}

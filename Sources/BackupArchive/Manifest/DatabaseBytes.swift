@@ -1,0 +1,194 @@
+import DataProtection
+
+/// The bytes of a manifest database as SQLite gets to see them: out of the private copy, decrypted where they are read.
+final class DatabaseBytes: Sendable {
+  /// Of the plain database.
+  let byteCount: Int
+  /// What was unusual, and tolerated.
+  let notes: [ArchiveNote]
+  private let stored: StoredBytes
+  private let key: HeldKey?
+
+  /// A key with an owner that can be absent.
+  private final class HeldKey: Sendable {
+    let secret: Secret
+
+    init(_ secret: consuming Secret) { self.secret = secret }
+  }
+
+  static let magic = Array("SQLite format 3\0".utf8)
+  private static let headerByteCount = 100
+  private static let blockSize = FileSectionDecryptor.blockSize
+
+  /// A database that is stored in clear.
+  init(_ stored: StoredBytes) throws(BackupArchiveError) {
+    self.stored = stored
+    key = nil
+    byteCount = stored.byteCount
+    let header = try Self.checkedHeader(stored: stored, byteCount: byteCount, decryptor: nil)
+    notes = Self.notes(on: header)
+  }
+
+  /// A database that is stored encrypted.
+  ///
+  /// - Throws: `.damaged` for bytes that are no whole blocks, or whose plain form is no SQLite database.
+  init(_ stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) {
+    guard stored.byteCount >= Self.blockSize, stored.byteCount.isMultiple(of: Self.blockSize) else {
+      throw BackupArchiveError(
+        .damaged, "\(StoredPart.database.path): its length is not a multiple of \(Self.blockSize) bytes, or zero")
+    }
+    let decryptor = try Self.decryptor(key)
+    let last = try Self.plain(
+      of: stored, decryptor: decryptor, blocks: stored.byteCount - Self.blockSize..<stored.byteCount)
+    let padding = Int(last.last ?? 0)
+    let hasPadding = (1...Self.blockSize).contains(padding) && last.suffix(padding).allSatisfy { $0 == UInt8(padding) }
+    // Not padded at all, though its last bytes may happen to look like a padding: then what is left is no whole pages.
+    let isPadded = hasPadding && (stored.byteCount - padding).isMultiple(of: 512)
+    byteCount = isPadded ? stored.byteCount - padding : stored.byteCount
+    let header = try Self.checkedHeader(stored: stored, byteCount: byteCount, decryptor: decryptor)
+    notes = (isPadded ? [] : [.databaseUnpadded]) + Self.notes(on: header)
+    self.stored = stored
+    self.key = HeldKey(key.copy())
+  }
+
+  /// Reads on behalf of one connection.
+  func reader() throws(BackupArchiveError) -> Reader {
+    Reader(self, try key.map { (key) throws(BackupArchiveError) in try Self.decryptor(key.secret) })
+  }
+
+  /// Reads ahead, so that going through a whole database asks the system and the cipher a few thousand times and not
+  /// once for every page. Not to be used from two threads at once.
+  final class Reader {
+    private let source: DatabaseBytes
+    private let decryptor: FileSectionDecryptor?
+    private let window: UnsafeMutableRawBufferPointer
+    /// The bytes of the database that are in the window.
+    private var range = 0..<0
+
+    private static let windowByteCount = 64 << 10
+
+    fileprivate init(_ source: DatabaseBytes, _ decryptor: FileSectionDecryptor?) {
+      self.source = source
+      self.decryptor = decryptor
+      window = .allocate(byteCount: Self.windowByteCount, alignment: 16)
+    }
+
+    deinit { window.deallocate() }
+
+    var byteCount: Int { source.byteCount }
+
+    /// Fills the whole buffer with the bytes from `offset` on, all of which the database has.
+    func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
+      guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
+        throw BackupArchiveError(.truncated, "a page beyond the end of the manifest database")
+      }
+      var done = 0
+      while done < buffer.count {
+        if !range.contains(offset + done) { try load(offset + done) }
+        let start = offset + done - range.lowerBound
+        let part = window[start..<min(range.count, start + buffer.count - done)]
+        UnsafeMutableRawBufferPointer(rebasing: buffer[done...]).copyMemory(from: .init(rebasing: part))
+        done += part.count
+      }
+      // A database that a device left in write-ahead mode is read like any other once these two bytes say so.
+      // Source: SQLite, "Database File Format", section 1.3.3.
+      for place in 18...19 where place >= offset && place < offset + buffer.count && buffer[place - offset] == 2 {
+        buffer[place - offset] = 1
+      }
+    }
+
+    private func load(_ offset: Int) throws(BackupArchiveError) {
+      let start = offset / Self.windowByteCount * Self.windowByteCount
+      let end = min(start + Self.windowByteCount, byteCount)
+      range = 0..<0
+      try DatabaseBytes.read(
+        source.stored, decryptor, at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<(end - start)]))
+      range = start..<end
+    }
+  }
+
+  private static func read(
+    _ stored: StoredBytes, _ decryptor: FileSectionDecryptor?, at offset: Int,
+    into buffer: UnsafeMutableRawBufferPointer
+  ) throws(BackupArchiveError) {
+    guard let decryptor else { return try stored.read(at: offset, into: buffer) }
+    let end = offset + buffer.count
+    if offset.isMultiple(of: blockSize), end.isMultiple(of: blockSize) {
+      try stored.read(at: offset, into: buffer)
+      return try decrypt(buffer, of: stored, at: offset, decryptor)
+    }
+    let blocks = offset / blockSize * blockSize..<(end + blockSize - 1) / blockSize * blockSize
+    let plain = try plain(of: stored, decryptor: decryptor, blocks: blocks)
+    plain.withUnsafeBytes { all in
+      buffer.copyMemory(
+        from: UnsafeRawBufferPointer(rebasing: all[(offset - blocks.lowerBound)...].prefix(buffer.count)))
+    }
+  }
+
+  /// The plain form of a range of whole blocks.
+  private static func plain(
+    of stored: StoredBytes, decryptor: FileSectionDecryptor?, blocks: Range<Int>
+  ) throws(BackupArchiveError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: blocks.count)
+    let result: Result<Void, BackupArchiveError> = bytes.withUnsafeMutableBytes { buffer in
+      do throws(BackupArchiveError) {
+        try stored.read(at: blocks.lowerBound, into: buffer)
+        if let decryptor { try decrypt(buffer, of: stored, at: blocks.lowerBound, decryptor) }
+        return .success(())
+      } catch {
+        return .failure(error)
+      }
+    }
+    try result.get()
+    return bytes
+  }
+
+  private static func decrypt(
+    _ buffer: UnsafeMutableRawBufferPointer, of stored: StoredBytes, at offset: Int, _ decryptor: FileSectionDecryptor
+  ) throws(BackupArchiveError) {
+    let before = offset == 0 ? nil : try plain(of: stored, decryptor: nil, blocks: offset - blockSize..<offset)
+    try explained(StoredPart.database.path) { () throws(DataProtectionError) in
+      try decryptor.decrypt(buffer, after: before)
+    }
+  }
+
+  private static func decryptor(_ key: borrowing Secret) throws(BackupArchiveError) -> FileSectionDecryptor {
+    do throws(DataProtectionError) {
+      return try FileSectionDecryptor(key: key)
+    } catch {
+      throw BackupArchiveError(error, in: StoredPart.database.path)
+    }
+  }
+
+  private static func notes(on header: [UInt8]) -> [ArchiveNote] {
+    header[18] == 2 || header[19] == 2 ? [.databaseInWriteAheadMode] : []
+  }
+
+  /// Checks the header before SQLite sees it: that the pages the file is made of are all there.
+  ///
+  /// Source: SQLite, "Database File Format", section 1.3.
+  private static func checkedHeader(
+    stored: StoredBytes, byteCount: Int, decryptor: FileSectionDecryptor?
+  ) throws(BackupArchiveError) -> [UInt8] {
+    let noDatabase = BackupArchiveError(.damaged, "the manifest database is not an SQLite database")
+    guard byteCount >= headerByteCount else { throw noDatabase }
+    // Whole blocks, which a database of any page size begins with.
+    let blocks = decryptor == nil ? 0..<headerByteCount : 0..<(headerByteCount + blockSize - 1) / blockSize * blockSize
+    guard blocks.upperBound <= stored.byteCount else { throw noDatabase }
+    let header = try plain(of: stored, decryptor: decryptor, blocks: blocks)
+    guard header.starts(with: magic) else { throw noDatabase }
+    let size = Int(header[16]) << 8 | Int(header[17])
+    let pageByteCount = size == 1 ? 65_536 : size
+    guard pageByteCount >= 512, pageByteCount <= 65_536, pageByteCount & (pageByteCount - 1) == 0 else {
+      throw BackupArchiveError(.damaged, "the manifest database has pages of \(pageByteCount) bytes")
+    }
+    let pageCount = header[28..<32].reduce(0) { $0 << 8 | Int($1) }
+    let isCountValid = header[24..<28].elementsEqual(header[92..<96])
+    guard byteCount.isMultiple(of: pageByteCount), !isCountValid || pageCount <= byteCount / pageByteCount else {
+      throw BackupArchiveError(
+        .truncated,
+        "the manifest database has \(grouped(Int64(byteCount))) bytes, which is not \(pageCount) whole pages")
+    }
+    return header
+  }
+}

@@ -1,0 +1,110 @@
+import DataProtection
+
+/// A stored part of a backup that may be too large for memory: a private copy, taken once, so that what was measured is
+/// what is read later.
+final class StoredBytes: Sendable {
+  let byteCount: Int
+  /// 32 bytes, of the whole.
+  let sha256: [UInt8]
+  private let place: Place
+
+  fileprivate enum Place: Sendable {
+    case memory([UInt8])
+    case file(NamelessFile)
+  }
+
+  fileprivate init(_ place: Place, byteCount: Int, sha256: [UInt8]) {
+    self.place = place
+    self.byteCount = byteCount
+    self.sha256 = sha256
+  }
+
+  convenience init(_ bytes: [UInt8]) throws(BackupArchiveError) {
+    let digest = try explained("the digest") { () throws(DataProtectionError) in try Digest.sha256(bytes) }
+    self.init(.memory(bytes), byteCount: bytes.count, sha256: digest)
+  }
+
+  /// Whether it is in a file and not in memory.
+  var isInFile: Bool { if case .file = place { true } else { false } }
+
+  /// Fills the whole buffer with the bytes from `offset` on.
+  ///
+  /// - Throws: `.truncated` where the buffer reaches beyond the end.
+  func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
+    guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
+      throw BackupArchiveError(.truncated, "byte \(grouped(Int64(offset))) is beyond the end of a stored part")
+    }
+    switch place {
+    case .memory(let bytes):
+      bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[offset...][..<(offset + buffer.count)])) }
+    case .file(let file): try file.read(at: offset, into: buffer)
+    }
+  }
+
+  /// All of it, for parts that are known to be small.
+  func bytes() throws(BackupArchiveError) -> [UInt8] {
+    switch place {
+    case .memory(let bytes): return bytes
+    case .file:
+      var bytes = [UInt8](repeating: 0, count: byteCount)
+      let result: Result<Void, BackupArchiveError> = bytes.withUnsafeMutableBytes { buffer in
+        do throws(BackupArchiveError) {
+          return .success(try read(at: 0, into: buffer))
+        } catch {
+          return .failure(error)
+        }
+      }
+      try result.get()
+      return bytes
+    }
+  }
+}
+
+/// Takes the bytes of a stored part as they arrive.
+struct StoredBytesCollector: ~Copyable {
+  private let storage: ManifestStorage
+  private let system: FileSystem
+  private var digest: SHA256Stream
+  private var buffered: [UInt8] = []
+  private var file: NamelessFile?
+  private(set) var byteCount = 0
+
+  init(_ storage: ManifestStorage, system: FileSystem) throws(BackupArchiveError) {
+    self.storage = storage
+    self.system = system
+    digest = try explained("the digest") { () throws(DataProtectionError) in try SHA256Stream() }
+  }
+
+  mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+    do throws(DataProtectionError) {
+      try digest.update(bytes)
+    } catch {
+      throw BackupArchiveError(error, in: "the digest")
+    }
+    byteCount += bytes.count
+    if let file { return try file.append(bytes) }
+    buffered.append(contentsOf: bytes)
+    guard storage == .temporaryFile, buffered.count >= ManifestStorage.smallestFileByteCount else { return }
+    let created = try NamelessFile(system: system)
+    let result: Result<Void, BackupArchiveError> = buffered.withUnsafeBytes { all in
+      do throws(BackupArchiveError) {
+        return .success(try created.append(all))
+      } catch {
+        return .failure(error)
+      }
+    }
+    try result.get()
+    buffered = []
+    file = created
+  }
+
+  consuming func finish() throws(BackupArchiveError) -> StoredBytes {
+    let place: StoredBytes.Place = file.map { .file($0) } ?? .memory(buffered)
+    let count = byteCount
+    do throws(DataProtectionError) {
+      return StoredBytes(place, byteCount: count, sha256: try digest.finish())
+    } catch {
+      throw BackupArchiveError(error, in: "the digest")
+    }
+  }
+}

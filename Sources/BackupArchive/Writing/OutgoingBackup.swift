@@ -1,0 +1,70 @@
+/// Takes the files of a backup that is being written, one after the other, each in portions.
+protocol StoredFileSink: AnyObject {
+  /// Begins a file of exactly so many bytes.
+  ///
+  /// - Parameter path: Relative to the backup's folder.
+  func begin(_ path: String, byteCount: Int64, modificationTime: Int64) throws(WriteFailure)
+  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure)
+  func end() throws(WriteFailure)
+}
+
+extension StoredFileSink {
+  func add(_ path: String, _ bytes: [UInt8], modificationTime: Int64) throws(WriteFailure) {
+    try begin(path, byteCount: Int64(bytes.count), modificationTime: modificationTime)
+    try write(bytes)
+    try end()
+  }
+
+  func write(_ bytes: [UInt8]) throws(WriteFailure) {
+    let result: Result<Void, WriteFailure> = bytes.withUnsafeBytes { buffer in
+      do throws(WriteFailure) {
+        return .success(try write(buffer))
+      } catch {
+        return .failure(error)
+      }
+    }
+    try result.get()
+  }
+}
+
+/// A backup on its way to where it should stand.
+struct OutgoingBackup {
+  /// The name of the folder around the files, in one file and where a folder already holds other things; `nil` where the
+  /// files have their whole names.
+  let folderName: String?
+  /// About how many bytes it needs, to say where there is no room.
+  let byteCount: Int64
+  /// Sends every file.
+  let send: (any StoredFileSink) throws(WriteFailure) -> Void
+  /// Looks at what was written, by its path, before it gets its name.
+  var check: (String) throws(BackupArchiveError) -> Void = { _ in }
+}
+
+extension StoredBackup {
+  var outgoing: OutgoingBackup {
+    OutgoingBackup(folderName: folderName, byteCount: byteCount) { (sink) throws(WriteFailure) in
+      for file in files { try sink.add(file.path, file.bytes, modificationTime: modificationTime) }
+    }
+  }
+}
+
+/// Why bytes could not be put where they should go.
+enum WriteFailure: Error {
+  case system(SystemFailure)
+  case library(String)
+  /// Something stands there that may not be replaced.
+  case occupied(String)
+  /// What should have been written could not be had.
+  case source(BackupArchiveError)
+}
+
+/// Runs `body` for what is to be written.
+func obtaining<Value: ~Copyable>(
+  _ body: () throws(BackupArchiveError) -> Value
+) throws(WriteFailure) -> Value {
+  do throws(BackupArchiveError) {
+    return try body()
+  } catch {
+    throw .source(error)
+  }
+}

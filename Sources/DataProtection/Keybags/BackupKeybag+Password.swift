@@ -1,0 +1,70 @@
+public import KeychainFormats
+
+/// Setting a backup's password and taking it off. Both need the hardware's key: without a password it is that key which
+/// protects what may migrate.
+extension BackupKeybag {
+  /// The classes that a password lets migrate: with one they are wrapped with it alone, without one with the hardware too.
+  private static let migratable: Set<KeyClass> = [.whenUnlocked, .afterFirstUnlock, .always]
+
+  /// The keybag of a backup without a password under a new one. The class keys stay.
+  ///
+  /// Nothing in the bag tells whether `deviceKey` is the right one, unless a class has a public key: an item has to have
+  /// been opened with it before.
+  /// - Parameter rounds: Of the slow round; `nil` makes a bag with one round, as iOS 10.1 and earlier have it.
+  /// - Throws: `.damagedKeybag` where a class key does not unwrap with the empty password; `.keyUnavailable` where a
+  ///   public key shows that the hardware is another; `.unsupported` for an empty password or a count of rounds that
+  ///   readers refuse.
+  public static func protect(
+    _ keybag: Keybag, with password: borrowing Secret, deviceKey: borrowing DeviceKey, rounds: Int?,
+    random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(DataProtectionError) -> Keybag {
+    try check(password)
+    var result = keybag
+    result.salt = try random.bytes(saltSize)
+    result.iterations = lastRounds
+    result.secondRound = nil
+    if let rounds {
+      result.secondRound = Keybag.SecondRound(rounds: try checked(rounds), salt: try random.bytes(saltSize))
+    }
+    let oldKey = try keybag.passcodeKey(password: .empty)
+    let newKey = try result.passcodeKey(password: password, progress: progress)
+    try result.replacePasswordLayer(oldKey, with: newKey, wrong: .damagedKeybag) {
+      (record, inner) throws(DataProtectionError) in
+      guard let keyClass = record.keyClass, migratable.contains(keyClass), record.wrap == [.device, .password] else {
+        return inner
+      }
+      let key = try inner.withBytes { (bytes) throws(DataProtectionError) in try deviceKey.unwrap(bytes) }
+      if let publicKey = record.publicKey, try X25519.publicKey(of: key) != publicKey {
+        throw DataProtectionError(.keyUnavailable, "the hardware key is not that of the device that made the backup")
+      }
+      record.wrap = .password
+      return key
+    }
+    return result
+  }
+
+  /// The keybag of a backup with a password without one, as a device would have made it: only its own hardware opens the
+  /// keychain's class keys then. The class keys stay.
+  ///
+  /// - Parameter oldKey: The key of the password, as `Keybag.fittingKey` gives it.
+  /// - Throws: `.wrongPassword`; `.damagedKeybag` where a class key does not unwrap.
+  public static func unprotect(
+    _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: borrowing DeviceKey,
+    random: some RandomSource = SystemRandomSource()
+  ) throws(DataProtectionError) -> Keybag {
+    var result = keybag
+    result.salt = try random.bytes(saltSize)
+    result.iterations = lastRounds
+    result.secondRound = nil
+    let newKey = try result.passcodeKey(password: .empty)
+    try result.replacePasswordLayer(oldKey, with: newKey, wrong: .wrongPassword) {
+      (record, inner) throws(DataProtectionError) in
+      guard let keyClass = record.keyClass, migratable.contains(keyClass), record.wrap == .password else {
+        return inner
+      }
+      record.wrap = [.device, .password]
+      return try deviceKey.wrap(inner)
+    }
+    return result
+  }
+}

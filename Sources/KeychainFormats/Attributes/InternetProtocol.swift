@@ -1,0 +1,49 @@
+/// The protocol of an internet password, as `kSecAttrProtocol` spells it: four characters, blanks included.
+///
+/// Source: the values of Apple's `kSecAttrProtocol…` constants (`SecItemConstants.c`).
+public struct InternetProtocol: RawRepresentable, Sendable, Hashable {
+  public let rawValue: String
+
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// By the name that people use, such as `https` or `imaps`; `nil` for one that has no code.
+  public init?(name: String) {
+    guard let entry = Self.table.first(where: { $0.name == name.lowercased() }) else { return nil }
+    rawValue = entry.code
+  }
+
+  /// Every name there is, in alphabetical order.
+  public static var names: [String] { table.map(\.name) }
+
+  /// How addresses begin that use it, `https` for `htps`; `nil` for a code without a scheme of its own.
+  ///
+  /// Source: IANA, "Uniform Resource Identifier (URI) Schemes".
+  public var scheme: String? { Self.table.first { $0.code == rawValue }?.scheme }
+
+  /// The port that an address need not name (IANA, "Service Name and Transport Protocol Port Number Registry").
+  public var standardPort: UInt16? { Self.table.first { $0.code == rawValue }?.port }
+
+  private struct Entry {
+    let name: String
+    let code: String
+    let scheme: String
+    let port: UInt16
+
+    init(_ name: String, _ code: String, _ port: UInt16, scheme: String? = nil) {
+      self.name = name
+      self.code = code
+      self.port = port
+      self.scheme = scheme ?? name
+    }
+  }
+
+  private static let table = [
+    Entry("afp", "afp ", 548), Entry("ftp", "ftp ", 21), Entry("ftps", "ftps", 990), Entry("http", "http", 80),
+    Entry("https", "htps", 443), Entry("imap", "imap", 143), Entry("imaps", "imps", 993), Entry("ipp", "ipp ", 631),
+    Entry("irc", "irc ", 194), Entry("ircs", "ircs", 6697), Entry("ldap", "ldap", 389), Entry("ldaps", "ldps", 636),
+    Entry("nntp", "nntp", 119), Entry("nntps", "ntps", 563, scheme: "snews"),
+    Entry("pop3", "pop3", 110, scheme: "pop"), Entry("pop3s", "pops", 995, scheme: "pops"),
+    Entry("rtsp", "rtsp", 554), Entry("smb", "smb ", 445), Entry("smtp", "smtp", 25), Entry("socks", "sox ", 1080),
+    Entry("ssh", "ssh ", 22), Entry("telnet", "teln", 23), Entry("telnets", "tels", 992),
+  ]
+}

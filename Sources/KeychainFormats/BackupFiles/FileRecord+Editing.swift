@@ -1,0 +1,35 @@
+extension FileRecord {
+  /// The archive of a manifest's row with another key and another digest. Everything else stays as it was written, also
+  /// what this project does not know.
+  ///
+  /// - Parameter encryptionKey: `nil` takes the key away.
+  /// - Throws: `.malformed` for what is no such archive; what reading and writing the property list throw.
+  package static func replacing(
+    encryptionKey: ClassWrappedKey?, digest: [UInt8], in archive: [UInt8]
+  ) throws(FormatError) -> [UInt8] {
+    guard var root = try BinaryPlist.decode(archive, limits: .small).dictionaryValue,
+      var objects = root["$objects"]?.arrayValue, case .uid(let number)? = root["$top"]?.dictionaryValue?["root"],
+      let index = Int(exactly: number), objects.indices.contains(index), var record = objects[index].dictionaryValue
+    else { throw FormatError(.fileRecord, .malformed, "it has no root") }
+    func refer(to object: PropertyValue) -> PropertyValue {
+      objects.append(object)
+      return .uid(UInt64(objects.count - 1))
+    }
+    // What the old key's reference stood for is no longer referred to.
+    if case .uid(let old)? = record["EncryptionKey"], let place = Int(exactly: old), objects.indices.contains(place),
+      place != 0, place != index
+    {
+      objects[place] = .string("$null")
+    }
+    record["EncryptionKey"] = nil
+    record["Digest"] = refer(to: .data(digest))
+    if let encryptionKey {
+      let dataClass = refer(to: classDescription(["NSMutableData", "NSData", "NSObject"]))
+      record["EncryptionKey"] = refer(
+        to: .dictionary(["$class": dataClass, "NS.data": .data(encryptionKey.serialized())]))
+    }
+    objects[index] = .dictionary(record)
+    root["$objects"] = .array(objects)
+    return try BinaryPlist.encode(.dictionary(root))
+  }
+}

@@ -1,0 +1,29 @@
+/// Numbers as people read them.
+package enum Amounts {
+  /// "41,208"
+  package static func grouped(_ number: some BinaryInteger) -> String {
+    let digits = String(number.magnitude)
+    var result = ""
+    for (index, digit) in digits.enumerated() {
+      if index > 0, (digits.count - index).isMultiple(of: 3) { result.append(",") }
+      result.append(digit)
+    }
+    return number < 0 ? "-" + result : result
+  }
+
+  /// "1 item", "2 items", "1,204 items"
+  package static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
+    "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
+  }
+
+  /// "41,208 bytes"
+  package static func bytes(_ number: some BinaryInteger) -> String {
+    "\(grouped(number)) \(number == 1 ? "byte" : "bytes")"
+  }
+
+  /// "a", "a and b", "a, b and c"
+  package static func list(_ names: [String], conjunction: String = "and") -> String {
+    guard let last = names.last, names.count > 1 else { return names.first ?? "" }
+    return names.dropLast().joined(separator: ", ") + " \(conjunction) \(last)"
+  }
+}

@@ -1,0 +1,51 @@
+/// Collects bytes that must not outlive their use, such as a list of passwords. What it outgrows is overwritten.
+package struct SensitiveBuffer: ~Copyable {
+  private var storage: UnsafeMutableRawBufferPointer
+  package private(set) var count = 0
+
+  private static let firstCapacity = 4096
+
+  package init() { storage = Self.allocate(Self.firstCapacity) }
+
+  deinit {
+    wipe(storage)
+    storage.deallocate()
+  }
+
+  package mutating func append(_ byte: UInt8) {
+    reserve(1)
+    storage[count] = byte
+    count += 1
+  }
+
+  package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    reserve(bytes.count)
+    UnsafeMutableRawBufferPointer(rebasing: storage[count...]).copyMemory(from: bytes)
+    count += bytes.count
+  }
+
+  /// The text's UTF-8.
+  package mutating func append(_ text: some StringProtocol) {
+    for byte in text.utf8 { append(byte) }
+  }
+
+  /// A second owner of what was collected; the buffer's own bytes are overwritten with it.
+  package borrowing func bytes() -> SensitiveBytes {
+    SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: storage[..<count]))
+  }
+
+  private mutating func reserve(_ added: Int) {
+    guard storage.count - count < added else { return }
+    let larger = Self.allocate(max(storage.count * 2, count + added))
+    larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[..<count]))
+    wipe(storage)
+    storage.deallocate()
+    storage = larger
+  }
+
+  private static func allocate(_ count: Int) -> UnsafeMutableRawBufferPointer {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+    buffer.initializeMemory(as: UInt8.self, repeating: 0)
+    return buffer
+  }
+}

@@ -1,0 +1,260 @@
+public import ArchivedKeychain
+import KeychainFormats
+
+/// A plan as a document: what `plan --json` prints and what a saved plan holds (format `migration-plan/1`).
+///
+/// The planner never sees the identities in here; they are added for people, and for finding out later whether the
+/// archive and the device are still the ones the plan was made for.
+public struct PlanDocument: Codable, Sendable, Equatable {
+  public static let formatName = "migration-plan/1"
+
+  public var format = Self.formatName
+  /// RFC 3339, UTC.
+  public var made: String
+  public var source: Source
+  public var target: Target
+  public var policy: ExistingItemPolicy
+  public var summary: Summary
+  public var items: [Item]
+  public var removed: [Identity]
+  /// The names are taken out; such a document is no plan to carry out.
+  public var redacted: Bool?
+  /// `sha256:` and 64 hexadecimal digits over everything else, in a plan that is saved.
+  public var checksum: String?
+
+  public struct Source: Codable, Sendable, Equatable {
+    public enum Kind: String, Codable, Sendable { case archive, device }
+
+    public var kind: Kind
+    /// As the person named it.
+    public var name: String
+    /// UDID of the device that made it, as the archive claims.
+    public var device: String?
+    public var made: String?
+    public var deviceName: String?
+    public var encrypted: Bool
+    /// `sha256:` and 64 hexadecimal digits.
+    public var digest: String
+
+    public init(
+      kind: Kind, name: String, device: String?, made: String?, deviceName: String?, encrypted: Bool, digest: String
+    ) {
+      self.kind = kind
+      self.name = name
+      self.device = device
+      self.made = made
+      self.deviceName = deviceName
+      self.encrypted = encrypted
+      self.digest = digest
+    }
+
+    enum CodingKeys: String, CodingKey {
+      case kind, name, device, made, encrypted, digest
+      case deviceName = "device_name"
+    }
+  }
+
+  public struct Target: Codable, Sendable, Equatable {
+    public var name: String
+    public var sameDevice: Bool?
+    public var claimsSameDevice: Bool
+    public var state: String
+    public var passcodeSet: Bool
+    public var items: Int
+    public var revision: String
+
+    public init(
+      name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, passcodeSet: Bool, items: Int,
+      revision: String
+    ) {
+      self.name = name
+      self.sameDevice = sameDevice
+      self.claimsSameDevice = claimsSameDevice
+      self.state = state
+      self.passcodeSet = passcodeSet
+      self.items = items
+      self.revision = revision
+    }
+
+    enum CodingKeys: String, CodingKey {
+      case name, state, items, revision
+      case sameDevice = "same_device"
+      case claimsSameDevice = "claims_same_device"
+      case passcodeSet = "passcode_set"
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(name, forKey: .name)
+      try container.encode(sameDevice, forKey: .sameDevice)
+      try container.encode(claimsSameDevice, forKey: .claimsSameDevice)
+      try container.encode(state, forKey: .state)
+      try container.encode(passcodeSet, forKey: .passcodeSet)
+      try container.encode(items, forKey: .items)
+      try container.encode(revision, forKey: .revision)
+    }
+  }
+
+  public struct Summary: Codable, Sendable, Equatable {
+    public var total: Int
+    public var migrates: Int
+    public var staysBehind: Int
+    public var unreadable: Int
+    public var removed: Int
+    public var byReason: [String: Int]
+
+    public init(_ summary: MigrationPlan.Summary) {
+      total = summary.total
+      migrates = summary.migrates
+      staysBehind = summary.staysBehind
+      unreadable = summary.unreadable
+      removed = summary.removed
+      byReason = Dictionary(uniqueKeysWithValues: summary.byReason.map { ($0.key.rawValue, $0.value) })
+    }
+
+    enum CodingKeys: String, CodingKey {
+      case total, migrates, unreadable, removed
+      case staysBehind = "stays_behind"
+      case byReason = "by_reason"
+    }
+  }
+
+  public struct Identity: Codable, Sendable, Equatable {
+    public var kind: String
+    public var label: String?
+    public var account: String?
+    public var service: String?
+    public var server: String?
+    public var accessGroup: String?
+
+    public init(_ identity: ItemIdentity) {
+      kind = identity.kind.reportName
+      label = identity.label
+      account = identity.account
+      service = identity.service
+      server = identity.server
+      accessGroup = identity.accessGroup
+    }
+
+    var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
+
+    enum CodingKeys: String, CodingKey {
+      case kind, label, account, service, server
+      case accessGroup = "access_group"
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(kind, forKey: .kind)
+      try container.encode(label, forKey: .label)
+      try container.encode(account, forKey: .account)
+      try container.encode(service, forKey: .service)
+      try container.encode(server, forKey: .server)
+      try container.encode(accessGroup, forKey: .accessGroup)
+    }
+  }
+
+  public struct Item: Codable, Sendable, Equatable {
+    public var index: Int
+    public var identity: Identity
+    public var protection: String?
+    public var outcome: String
+    public var change: String?
+    public var reason: String?
+    public var detail: String?
+
+    public init(_ decision: MigrationPlan.Decision) {
+      index = decision.index
+      identity = Identity(decision.identity)
+      protection = decision.protection?.rawValue
+      detail = decision.detail
+      switch decision.outcome {
+      case .migrates(let change):
+        outcome = "migrates"
+        self.change = change.rawValue
+      case .staysBehind(let reason):
+        outcome = "stays-behind"
+        self.reason = reason.rawValue
+      case .unreadable(let reason):
+        outcome = "unreadable"
+        self.reason = reason.rawValue
+      }
+    }
+
+    /// Whether both say the same of an item. What stays behind sealed may have a name in one of them alone: it is known
+    /// where the key of the device that made the archive is at hand.
+    func decides(as other: Item) -> Bool {
+      guard outcome != "migrates", identity.isSealed || other.identity.isSealed else { return self == other }
+      var named = other
+      named.identity = identity
+      return self == named && identity.kind == other.identity.kind
+    }
+
+    enum CodingKeys: String, CodingKey { case index, protection, outcome, change, reason, detail }
+
+    public init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      index = try container.decode(Int.self, forKey: .index)
+      protection = try container.decodeIfPresent(String.self, forKey: .protection)
+      outcome = try container.decode(String.self, forKey: .outcome)
+      change = try container.decodeIfPresent(String.self, forKey: .change)
+      reason = try container.decodeIfPresent(String.self, forKey: .reason)
+      detail = try container.decodeIfPresent(String.self, forKey: .detail)
+      identity = try Identity(from: decoder)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+      try identity.encode(to: encoder)
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(index, forKey: .index)
+      try container.encode(protection, forKey: .protection)
+      try container.encode(outcome, forKey: .outcome)
+      try container.encodeIfPresent(change, forKey: .change)
+      try container.encodeIfPresent(reason, forKey: .reason)
+      try container.encodeIfPresent(detail, forKey: .detail)
+    }
+  }
+
+  public init(made: String, source: Source, target: Target, plan: MigrationPlan) {
+    self.made = made
+    self.source = source
+    self.target = target
+    policy = plan.policy
+    summary = Summary(plan.summary)
+    items = plan.decisions.map(Item.init)
+    removed = plan.removed.map(Identity.init)
+  }
+
+  /// A copy to show to others: without the names of the devices and the archive. The items' own names are taken out of
+  /// the plan before (`MigrationPlan.redacted`).
+  public func redactingNames() -> PlanDocument {
+    var document = self
+    document.redacted = true
+    document.source.name = document.source.kind.rawValue
+    document.source.device = nil
+    document.source.deviceName = nil
+    document.target.name = "target"
+    return document
+  }
+
+  /// What differs between a saved plan and one made now, as one sentence; `nil` where they are the same plan.
+  ///
+  /// Compares every item, change and removal, not only the counts, so that an edited plan is refused as well.
+  public func difference(from now: PlanDocument) -> String? {
+    if format != now.format { return "its format is \(format), not \(now.format)" }
+    if source.digest != now.source.digest { return "the archive is another one or has changed" }
+    if target.name != now.target.name { return "it was made for \(target.name)" }
+    if target.revision != now.target.revision {
+      return "\(target.name) has changed since (revision \(target.revision), now \(now.target.revision))"
+    }
+    if policy != now.policy { return "it was made with --existing \(policy.rawValue)" }
+    if target.sameDevice != now.target.sameDevice { return "it was made for another device" }
+    if items.count != now.items.count { return "it lists \(items.count) items, the archive has \(now.items.count)" }
+    if let index = items.indices.first(where: { !items[$0].decides(as: now.items[$0]) }) {
+      return "item \(index) is decided differently now"
+    }
+    if removed != now.removed { return "other items would be removed" }
+    if summary != now.summary { return "its summary does not fit its items" }
+    return nil
+  }
+}

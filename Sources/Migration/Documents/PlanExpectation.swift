@@ -1,0 +1,129 @@
+public import ArchivedKeychain
+import KeychainFormats
+
+/// What someone expects of a plan for the items that a matcher means.
+public struct PlanExpectation: Sendable, Hashable {
+  public enum Fate: String, Sendable, Hashable, CaseIterable {
+    case migrates
+    case staysBehind = "stays-behind"
+    /// The item is in neither archive nor plan.
+    case absent
+  }
+
+  public var matcher: ItemMatcher
+  public var fate: Fate
+  /// Why it stays behind, where that matters too.
+  public var reason: Reason?
+
+  public init(_ matcher: ItemMatcher, _ fate: Fate, reason: Reason? = nil) {
+    self.matcher = matcher
+    self.fate = fate
+    self.reason = reason
+  }
+
+  /// An expectation that a plan does not meet.
+  public struct Miss: Sendable, Hashable {
+    public let expectation: PlanExpectation
+    /// What the plan decides about an item that is meant; `nil` where none is.
+    public let decision: MigrationPlan.Decision?
+  }
+
+  /// The decisions that are not as expected: those of each item that is meant, or that there is none.
+  public func misses(in plan: MigrationPlan) -> [Miss] {
+    let found = plan.decisions(for: matcher)
+    if found.isEmpty { return fate == .absent ? [] : [Miss(expectation: self, decision: nil)] }
+    return found.filter { !isMet(by: $0.outcome) }.map { Miss(expectation: self, decision: $0) }
+  }
+
+  private func isMet(by outcome: MigrationPlan.Outcome) -> Bool {
+    switch (fate, outcome) {
+    case (.migrates, .migrates): true
+    case (.staysBehind, .staysBehind(let why)): reason == nil || reason == why
+    case (.migrates, _), (.staysBehind, _), (.absent, _): false
+    }
+  }
+}
+
+extension MigrationPlan {
+  /// What is not as expected, in the order of the expectations; none where the plan is as it should be.
+  public func misses(of expectations: [PlanExpectation]) -> [PlanExpectation.Miss] {
+    expectations.flatMap { $0.misses(in: self) }
+  }
+}
+
+/// A list of expectations as it stands in a file (format `plan-expectations/1`).
+///
+/// ```json
+/// { "format": "plan-expectations/1",
+///   "expectations": [
+///     { "service": "chat.example", "account": "anna", "expect": "migrates" },
+///     { "service": "chat.example", "account": "push *", "expect": "stays-behind", "reason": "device-bound" },
+///     { "kind": "key", "label": "*", "expect": "absent" } ] }
+/// ```
+/// `*` stands for any text. A member that is not known is an error, so that a mistyped one does not widen an expectation.
+public struct PlanExpectations: Decodable, Sendable {
+  public static let formatName = "plan-expectations/1"
+
+  public let expectations: [PlanExpectation]
+
+  private struct Member: CodingKey, Hashable {
+    let stringValue: String
+    let intValue: Int? = nil
+
+    init(_ name: String) { stringValue = name }
+    init?(stringValue: String) { self.init(stringValue) }
+    init?(intValue: Int) { nil }
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let root = try decoder.container(keyedBy: Member.self)
+    try Self.allow(["format", "expectations"], in: root)
+    let format = try root.decode(String.self, forKey: Member("format"))
+    guard format == Self.formatName else {
+      throw Self.fault(root, "its format is \(format); \(Self.formatName) is read")
+    }
+    var list = try root.nestedUnkeyedContainer(forKey: Member("expectations"))
+    var expectations: [PlanExpectation] = []
+    while !list.isAtEnd { expectations.append(try Self.expectation(list.nestedContainer(keyedBy: Member.self))) }
+    self.expectations = expectations
+  }
+
+  private static func expectation(_ members: KeyedDecodingContainer<Member>) throws -> PlanExpectation {
+    try allow(["kind", "label", "account", "service", "server", "access_group", "expect", "reason"], in: members)
+    func text(_ name: String) throws -> String? { try members.decodeIfPresent(String.self, forKey: Member(name)) }
+    func pattern(_ name: String) throws -> ItemPattern? { try text(name).map(ItemPattern.init) }
+    let matcher = ItemMatcher(
+      kind: try text("kind").map { name in
+        guard let kind = ItemKind.allCases.first(where: { $0.reportName == name }) else {
+          throw fault(members, "\(name) is no kind; it is \(words(ItemKind.allCases.map(\.reportName)))")
+        }
+        return kind
+      },
+      label: try pattern("label"), account: try pattern("account"), service: try pattern("service"),
+      server: try pattern("server"), accessGroup: try pattern("access_group"))
+    guard matcher != ItemMatcher() else { throw fault(members, "it names no item: give service, account, kind …") }
+    let word = try members.decode(String.self, forKey: Member("expect"))
+    guard let fate = PlanExpectation.Fate(rawValue: word) else {
+      throw fault(members, "\(word) cannot be expected; it is \(words(PlanExpectation.Fate.allCases.map(\.rawValue)))")
+    }
+    let reason = try text("reason").map { name in
+      guard fate == .staysBehind else { throw fault(members, "only what stays-behind has a reason") }
+      guard let reason = Reason(rawValue: name) else { throw fault(members, "\(name) is no reason") }
+      return reason
+    }
+    return PlanExpectation(matcher, fate, reason: reason)
+  }
+
+  private static func allow(_ names: Set<String>, in members: KeyedDecodingContainer<Member>) throws {
+    guard let unknown = members.allKeys.map(\.stringValue).filter({ !names.contains($0) }).min() else { return }
+    throw fault(members, "\(unknown) is not known here; known are \(words(names.sorted()))")
+  }
+
+  private static func words(_ names: [String]) -> String {
+    names.count < 2 ? names.joined() : names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+  }
+
+  private static func fault(_ members: KeyedDecodingContainer<Member>, _ reason: String) -> DecodingError {
+    DecodingError.dataCorrupted(DecodingError.Context(codingPath: members.codingPath, debugDescription: reason))
+  }
+}

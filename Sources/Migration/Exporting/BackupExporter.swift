@@ -1,0 +1,198 @@
+public import ArchivedKeychain
+public import BackupArchive
+public import DataProtection
+public import KeychainFormats
+import KeychainStore
+public import VirtualDevice
+
+/// What a backup takes along and what it leaves on the device.
+public struct ExportReport: Sendable {
+  public struct Item: Sendable, Hashable {
+    public let identity: ItemIdentity
+    public let protection: ProtectionClass?
+    /// Number of its row in the table of its kind.
+    public let rowID: Int64
+  }
+
+  public struct LeftOut: Sendable, Hashable {
+    public let item: Item
+    public let reason: Reason
+    /// Why it cannot be read, where that is the reason.
+    public let detail: String?
+  }
+
+  public internal(set) var exported: [Item] = []
+  public internal(set) var leftOut: [LeftOut] = []
+
+  /// Items of the device, tombstones that stay at home apart.
+  public var total: Int { exported.count + leftOut.count { $0.reason != .deleted } }
+}
+
+/// A keychain sealed for a new keybag, ready to be written.
+public struct PreparedBackup: ~Copyable, Sendable {
+  public let contents: BackupContents
+  public let report: ExportReport
+  let keys: ClassKeys
+
+  /// Writes it, whole or not at all.
+  ///
+  /// - Throws: What the writer reports: something stands there, no space, no permission.
+  public borrowing func write(
+    to destination: ArchiveDestination, replace: Bool = false, random: some RandomSource = SystemRandomSource()
+  ) throws(MigrationError) -> BackupWriter.Outcome {
+    try write(with: BackupWriter(), to: destination, replace: replace, random: random)
+  }
+
+  package borrowing func write(
+    with writer: BackupWriter, to destination: ArchiveDestination, replace: Bool,
+    random: some RandomSource = SystemRandomSource()
+  ) throws(MigrationError) -> BackupWriter.Outcome {
+    do throws(BackupArchiveError) {
+      return try writer.write(contents, keys: keys, random: random, to: destination, replace: replace)
+    } catch {
+      throw MigrationError(error)
+    }
+  }
+}
+
+/// Takes a device's keychain out for a backup, as the export rules allow.
+public enum BackupExporter {
+  /// The first version whose backups this project writes.
+  ///
+  /// Source: libimobiledevice's and Apple's change of the backup format in iOS 10.2.
+  static let firstWritableVersion = "10.2"
+
+  /// Reads every row, seals what may leave for a new keybag, and says what stays.
+  ///
+  /// - Parameters:
+  ///   - password: `nil` for a backup without one, which only this device can restore its keychain from.
+  ///   - rounds: Of the slow derivation; every real device asks for 10,000,000.
+  ///   - progress: Told how far the derivation is; where it answers `false` it ends.
+  /// - Throws: Category `locked` where a row is locked: no half keychain is ever exported. `refused` for a device whose
+  ///   system writes another kind of backup.
+  public static func prepare(
+    _ session: DeviceSession, password: borrowing Secret?, rounds: Int = BackupKeybag.standardRounds,
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(MigrationError) -> PreparedBackup {
+    try check(session)
+    let environment = session.environment
+    let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
+    let bag: UnlockedKeybag
+    do throws(DataProtectionError) {
+      bag = try BackupKeybag.make(
+        password: password, deviceKey: deviceKey, rounds: rounds, random: environment.random, progress: progress)
+    } catch {
+      throw MigrationError(error)
+    }
+    let isEncrypted = password != nil
+    let keybag = bag.keybag
+    let keys = bag.takeClassKeys()
+    let export = try export(session, sealing: keys, random: environment.random)
+    let file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: export.entries)
+    let bytes = try reporting { () throws(FormatError) in try file.serialized() }
+    let contents = BackupContents(
+      device: BackupDevice(session.record), date: environment.clock.now(), keybag: keybag, isEncrypted: isEncrypted,
+      wasPasscodeSet: session.isPasscodeSet, keychainFile: bytes,
+      applications: AppDirectory.identifiers(of: session.record.apps))
+    return PreparedBackup(contents: contents, report: export.report, keys: keys)
+  }
+
+  /// Takes every row of the device as far as the rules let it go.
+  static func export(
+    _ session: DeviceSession, sealing keys: borrowing ClassKeys, random: any RandomSource
+  ) throws(MigrationError) -> Export {
+    var export = Export(random: random, deviceSyncs: session.record.isSyncing)
+    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+    try reporting { () throws(KeychainStoreError) in
+      try store.forEachRow(includingTombstones: true, keys: session.classKeys) { export.take($0, sealing: keys) }
+    }
+    return export
+  }
+
+  /// Whether the device can be backed up now, before anyone is asked for a password.
+  ///
+  /// - Throws: As `prepare` does.
+  public static func check(_ session: DeviceSession) throws(MigrationError) {
+    let version = session.record.productVersion
+    guard version.canWriteBackups else {
+      throw MigrationError(
+        .unsupportedSystem, .refused, "it does not write this kind of backup",
+        reason: "it runs iOS \(version); this format begins with iOS \(firstWritableVersion)",
+        advice: "a device made with --ios \(firstWritableVersion) or later")
+    }
+    try Restorer.checkReadable(session)
+  }
+
+  /// Goes through the rows one by one.
+  struct Export {
+    let random: any RandomSource
+    let deviceSyncs: Bool
+    var entries: [KeychainBackupFile.Entry] = []
+    var report = ExportReport()
+
+    init(random: any RandomSource, deviceSyncs: Bool) {
+      self.random = random
+      self.deviceSyncs = deviceSyncs
+    }
+
+    mutating func take(_ row: KeychainRow, sealing keys: borrowing ClassKeys) {
+      switch row.content {
+      case .fault(let fault):
+        let item = ExportReport.Item(
+          identity: ItemIdentity(sealed: row.summary.kind, accessGroup: row.summary.accessGroup),
+          protection: row.summary.protection, rowID: row.summary.reference.rowID)
+        report.leftOut.append(.init(item: item, reason: Reason(fault), detail: fault.reasonText))
+      case .item(let item):
+        let entry = ExportReport.Item(
+          identity: ItemIdentity(item), protection: item.protection, rowID: row.summary.reference.rowID)
+        let candidate = ExportCandidate(
+          item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
+          deviceSyncs: deviceSyncs)
+        if let reason = ExportRules.reasonToLeaveOut(candidate) {
+          report.leftOut.append(.init(item: entry, reason: reason, detail: nil))
+          return
+        }
+        do throws(ItemSealError) {
+          let blob = try keys.seal(item, as: .backup, random: random)
+          entries.append(
+            .init(
+              kind: item.kind, blob: blob.serialized(),
+              persistentReference: try? PersistentReference.uuid(item.kind, row.summary.persistentReference)
+                .serialized()))
+          report.exported.append(entry)
+        } catch {
+          report.leftOut.append(.init(item: entry, reason: .malformed, detail: error.reason))
+        }
+      }
+    }
+  }
+}
+
+extension Reason {
+  init(_ fault: RowFault) {
+    switch fault {
+    case .undecodable: self = .malformed
+    // Only rows of the passcode class get this far; the others end the export.
+    case .locked: self = .passcodeOnly
+    case .keyUnavailable: self = .noClassKey
+    }
+  }
+}
+
+extension RowFault {
+  var reasonText: String? {
+    switch self {
+    case .undecodable(let reason): reason
+    case .locked: nil
+    case .keyUnavailable(let keyClass): "the device has no usable key of class \(keyClass.rawValue)"
+    }
+  }
+}
+
+extension BackupDevice {
+  init(_ record: DeviceRecord) {
+    self.init(
+      identifier: record.udid, name: record.name, productType: record.productType,
+      productVersion: record.productVersion.text, buildVersion: record.build, serialNumber: record.serialNumber)
+  }
+}

@@ -1,0 +1,109 @@
+public import ArchivedKeychain
+public import DataProtection
+import KeychainFormats
+public import VirtualDevice
+
+/// What a backup of a device made now would hold, without one being written: what a plan has for an archive where there
+/// is only a device yet.
+///
+/// Nothing is guessed. The rows go through the export rules, and what they let pass is sealed for a backup keybag that
+/// exists in memory alone; what opens on another device is found out by opening it there.
+public struct BackupForecast: ~Copyable, Sendable {
+  /// What stays on the device, and why; deleted items' marks apart.
+  public let leftOut: [ExportReport.LeftOut]
+  /// What the backup would hold, by position.
+  public let exported: [ExportReport.Item]
+  public let hasPassword: Bool
+  /// The name of the device.
+  public let source: String
+  private let keybag: Keybag
+  private let file: KeychainBackupFile
+  /// Of a password that nobody knows and that is gone with this value.
+  private let passcodeKey: Secret
+
+  /// - Parameter hasPassword: Whether the backup would be made with a password; which one does not matter.
+  /// - Throws: As a backup does: category `locked` where a row is locked, `refused` for a system that writes another
+  ///   kind of backup.
+  public init(of session: DeviceSession, hasPassword: Bool) throws(MigrationError) {
+    try BackupExporter.check(session)
+    let random = SystemRandomSource()
+    let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
+    let password = try reporting { () throws(DataProtectionError) in
+      hasPassword ? try Secret(count: 32, from: random) : .empty
+    }
+    let bag = try reporting { () throws(DataProtectionError) in
+      try Self.keybag(hasPassword ? password.copy() : nil, deviceKey, random)
+    }
+    let derived = try reporting { () throws(DataProtectionError) in
+      try bag.keybag.passcodeKey(password: password)
+    }
+    let keybag = bag.keybag
+    let export = try BackupExporter.export(session, sealing: bag.takeClassKeys(), random: random)
+    leftOut = export.report.leftOut.filter { $0.reason != .deleted }
+    exported = export.report.exported
+    file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: export.entries)
+    self.hasPassword = hasPassword
+    self.keybag = keybag
+    source = session.name
+    passcodeKey = derived
+  }
+
+  private static func keybag(
+    _ password: consuming Secret?, _ deviceKey: borrowing DeviceKey, _ random: SystemRandomSource
+  ) throws(DataProtectionError) -> UnlockedKeybag {
+    try BackupKeybag.make(
+      password: password, deviceKey: deviceKey, rounds: BackupForecast.rounds, random: random)
+  }
+
+  /// Nobody attacks a keybag that is gone in a moment.
+  private static let rounds = 1
+
+  /// What of it opens on a device.
+  ///
+  /// - Parameter deviceKey: The device's hardware key.
+  public borrowing func items(openedWith deviceKey: borrowing DeviceKey) throws(MigrationError) -> [ArchivedItem] {
+    let keys: ClassKeys
+    do throws(DataProtectionError) {
+      keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey.copy())
+    } catch {
+      throw MigrationError(error)
+    }
+    do throws(ArchivedKeychainError) {
+      return try ArchivedItem.openAll(in: file, with: keys)
+    } catch {
+      throw MigrationError(error)
+    }
+  }
+
+  /// The decisions of a plan for the items that the backup would hold, their names added, and after them one for each
+  /// item that stays on the device by a rule of the backup: those count on from the backup's last position.
+  borrowing func completing(_ plan: MigrationPlan) -> MigrationPlan {
+    var names: [Int: ItemIdentity] = [:]
+    for (index, item) in exported.enumerated() { names[index] = item.identity }
+    let staying = leftOut.enumerated().map { offset, left in
+      MigrationPlan.Decision(
+        index: exported.count + offset, identity: left.item.identity, protection: left.item.protection,
+        outcome: left.reason.isDamage ? .unreadable(left.reason) : .staysBehind(left.reason), detail: left.detail)
+    }
+    let named = plan.naming(names)
+    return named.showing(named.decisions + staying)
+  }
+}
+
+extension Restorer {
+  /// Decides what restoring a backup of a device made now would do to another one. Changes neither.
+  ///
+  /// The positions are those in the backup; the items that no backup would hold come after them.
+  ///
+  /// - Throws: What the target's keychain reports.
+  public static func plan(
+    _ forecast: borrowing BackupForecast, onto target: DeviceSession, policy: ExistingItemPolicy
+  ) throws(MigrationError) -> MigrationPlan {
+    let deviceKey = try reporting { () throws(VirtualDeviceError) in try target.deviceKey() }
+    let plan = MigrationPlanner.plan(
+      try forecast.items(openedWith: deviceKey), onto: try targetRows(of: target), policy: policy,
+      surroundings: RestoreSurroundings(
+        targetSyncs: target.record.isSyncing, backupHasPassword: forecast.hasPassword))
+    return forecast.completing(plan)
+  }
+}

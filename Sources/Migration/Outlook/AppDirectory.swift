@@ -1,0 +1,103 @@
+import ArchivedKeychain
+public import VirtualDevice
+
+/// Which app an item belongs to, as far as its access group and a list of apps say.
+public struct AppName: Sendable, Hashable {
+  public enum Kind: Sendable, Hashable {
+    /// An app, by the name or the identifier that a list of apps gives it.
+    case app
+    /// An identifier that stands in the access group, of an app that no list knows.
+    case identifier
+    /// An access group that is no app's, such as the system's.
+    case group
+    /// The item is sealed, and its access group with it.
+    case unknown
+  }
+
+  public let kind: Kind
+  /// Hostile: it comes out of a backup. Empty where it is unknown.
+  public let text: String
+}
+
+/// The apps of a device or a backup, to name items by.
+///
+/// Nothing is guessed: an app is named where a list knows it, else by the identifier in the access group, else the group
+/// is shown as it is.
+public struct AppDirectory: Sendable {
+  private var namesByGroup: [String: [String]] = [:]
+  private var namesByIdentifier: [String: String] = [:]
+
+  /// The apps of a virtual device, which say their groups themselves.
+  public init(_ apps: [DeviceApp]) {
+    for app in apps { for group in app.accessGroups { namesByGroup[group, default: []].append(app.name) } }
+  }
+
+  /// The apps that a backup lists.
+  ///
+  /// - Parameter names: What the apps are called, by their identifiers; where a backup knows no more, the identifier.
+  public init(installed names: [String: String]) { namesByIdentifier = names }
+
+  /// The identifiers of a virtual device's apps, as far as their access groups name one.
+  static func identifiers(of apps: [DeviceApp]) -> [String] {
+    Set(apps.flatMap(\.accessGroups).compactMap(identifier)).sorted()
+  }
+
+  public func app(of accessGroup: String?) -> AppName {
+    guard let group = accessGroup, !group.isEmpty else { return AppName(kind: .unknown, text: "") }
+    if let names = namesByGroup[group] { return AppName(kind: .app, text: names.sorted().joined(separator: ", ")) }
+    guard let identifier = Self.identifier(in: group) else { return AppName(kind: .group, text: group) }
+    if let name = namesByIdentifier[identifier] { return AppName(kind: .app, text: name) }
+    return AppName(kind: .identifier, text: identifier)
+  }
+
+  /// What stands behind the team's prefix of ten characters: `ABCDE12345.org.example.chat` is `org.example.chat`.
+  ///
+  /// Source: Apple, "Sharing access to keychain items among a collection of apps".
+  static func identifier(in group: String) -> String? {
+    let parts = group.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[0].utf8.count == 10, !parts[1].isEmpty,
+      parts[0].utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) })
+    else { return nil }
+    return String(parts[1])
+  }
+}
+
+/// What a plan does with the items of one app.
+public struct AppShare: Sendable {
+  public let app: AppName
+  public internal(set) var migrates: [MigrationPlan.Decision] = []
+  public internal(set) var staysBehind: [MigrationPlan.Decision] = []
+  public internal(set) var unreadable: [MigrationPlan.Decision] = []
+
+  public var total: Int { migrates.count + staysBehind.count + unreadable.count }
+
+  /// What a person has to make up for in the app, by signing in again or by moving what the item guards. What a backup
+  /// with a password would bring is not among it: that is the better way.
+  public var losses: [MigrationPlan.Decision] {
+    (staysBehind + unreadable).filter { decision in
+      guard let reason = decision.outcome.reason else { return false }
+      return reason.asksForAction && reason != .backupNotEncrypted
+    }
+  }
+}
+
+extension MigrationPlan {
+  /// The plan's decisions by app: those with the most losses first, then by name; what belongs to no known app last.
+  public func byApp(_ directory: AppDirectory) -> [AppShare] {
+    var shares: [AppName: AppShare] = [:]
+    for decision in decisions {
+      let app = directory.app(of: decision.identity.accessGroup)
+      var share = shares[app] ?? AppShare(app: app)
+      switch decision.outcome {
+      case .migrates: share.migrates.append(decision)
+      case .staysBehind: share.staysBehind.append(decision)
+      case .unreadable: share.unreadable.append(decision)
+      }
+      shares[app] = share
+    }
+    func rank(_ share: AppShare) -> (Int, Int, String) {
+      (share.app.kind == .unknown ? 1 : 0, -share.losses.count, share.app.text)
+    }
+    return shares.values.sorted { rank($0) < rank($1) }
+  }
+}

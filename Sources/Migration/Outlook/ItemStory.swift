@@ -1,0 +1,76 @@
+public import ArchivedKeychain
+public import KeychainFormats
+public import VirtualDevice
+
+/// Everything there is to say of one item: who may read it when, what the four restores do with it, what happened to it
+/// in this archive, and what it does on one target.
+public struct ItemStory: Sendable {
+  /// Where the item was found.
+  public enum Place: Sendable, Hashable {
+    /// In the archive, at this position.
+    case archive(index: Int)
+    /// On the device that is asked about: what a backup made now would do with it.
+    case device
+    /// On a device and not in the archive, although the device made it; the rule that left it out, or `nil` where none
+    /// did: it was not there yet.
+    case missing(from: String, rule: Reason?)
+    /// On the target alone, which has not made the archive: its own item.
+    case targetOnly(isRemoved: Bool)
+  }
+
+  public let place: Place
+  public let identity: ItemIdentity
+  public let protection: ProtectionClass?
+  /// One for each of the four restores; empty where nothing is known of them.
+  public let prospects: [RestoreSetting: Prospect]
+  /// What becomes of it in this archive or backup: whether it opens, and if not, why.
+  public let decision: MigrationPlan.Decision?
+  /// What it does on the target that was asked about.
+  public let onTarget: MigrationPlan.Decision?
+
+  public init(
+    place: Place, identity: ItemIdentity, protection: ProtectionClass?, prospects: [RestoreSetting: Prospect],
+    decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?
+  ) {
+    self.place = place
+    self.identity = identity
+    self.protection = protection
+    self.prospects = prospects
+    self.decision = decision
+    self.onTarget = onTarget
+  }
+
+  /// The reason that matters most: why it does not arrive on the target, in this archive, or anywhere.
+  public var reason: Reason? {
+    if case .missing(_, let rule) = place { return rule }
+    if let onTarget { return onTarget.outcome.reason }
+    return decision?.outcome.reason
+      ?? prospects[RestoreSetting(hasPassword: true, onSameDevice: false)]?.reason
+  }
+}
+
+extension ProtectionClass {
+  /// Whether an item of this class can be read in a state of its device.
+  ///
+  /// Source: Apple Platform Security, "Keychain data protection".
+  public func isReadable(in state: DeviceState) -> Bool {
+    switch (keyClass, state) {
+    case (_, .unlocked): true
+    case (.afterFirstUnlock, .locked), (.afterFirstUnlockThisDeviceOnly, .locked): true
+    case (.always, _), (.alwaysThisDeviceOnly, _): true
+    case (_, .locked), (_, .beforeFirstUnlock): false
+    }
+  }
+
+  /// When an item of this class can be read, in a sentence.
+  public var readability: String {
+    switch self {
+    case .whenUnlocked, .whenUnlockedThisDeviceOnly: "while the device is unlocked"
+    case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly:
+      "from the first unlock after a restart on, also while the device is locked"
+    case .always, .alwaysThisDeviceOnly: "always, also before the first unlock (deprecated since iOS 12)"
+    case .whenPasscodeSetThisDeviceOnly:
+      "while the device is unlocked, and only as long as a passcode is set; removing the passcode destroys the item"
+    }
+  }
+}

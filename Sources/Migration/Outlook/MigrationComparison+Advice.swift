@@ -1,0 +1,59 @@
+extension MigrationComparison {
+  /// What to do with the comparison, in numbers. The sentence is `sentence`.
+  public struct Advice: Sendable, Hashable {
+    /// Items that arrive in the restore at hand.
+    public let arrivesNow: Int
+    /// Items that a password would bring besides, to the same target.
+    public let gainedByPassword: Int
+    /// Items that arrive on the device that made the backup and on no other.
+    public let sameDeviceOnly: Int
+    /// Items that no backup brings to the target at hand.
+    public let neverHere: Int
+    /// Items that are damaged in this copy.
+    public let damaged: Int
+  }
+
+  public var advice: Advice {
+    let withPassword = RestoreSetting(hasPassword: true, onSameDevice: current.onSameDevice)
+    let without = RestoreSetting(hasPassword: false, onSameDevice: current.onSameDevice)
+    func reaches(_ item: Item) -> Bool { item[withPassword] == .arrives || item[without] == .arrives }
+    func isDamaged(_ item: Item) -> Bool { if case .unreadable = item[current] { true } else { false } }
+    return Advice(
+      arrivesNow: items.count { $0[current] == .arrives },
+      gainedByPassword: items.count { $0[withPassword] == .arrives && $0[current] != .arrives },
+      sameDeviceOnly: items.count { item in
+        !item.canLeaveItsDevice && RestoreSetting.allCases.contains { $0.onSameDevice && item[$0] == .arrives }
+      },
+      neverHere: items.count { !reaches($0) && !isDamaged($0) }, damaged: items.count(where: isDamaged))
+  }
+}
+
+extension MigrationComparison.Advice {
+  /// "a password would bring 13 more items; 3 stay whatever you do"
+  public func sentence(for setting: RestoreSetting) -> String {
+    var parts: [String] = []
+    switch (setting.hasPassword, setting.onSameDevice) {
+    case (false, false) where gainedByPassword > 0:
+      parts.append("a password would bring \(Self.items(gainedByPassword, more: true))")
+    case (false, false): parts.append("a password would bring no more items")
+    case (true, false): parts.append("the password brings \(Self.items(arrivesNow, more: false)), all that can move")
+    case (_, true): parts.append("the device that made the backup gets \(Self.items(arrivesNow, more: false)) back")
+    }
+    switch neverHere {
+    case 0: parts.append("nothing stays behind")
+    case 1: parts.append("1 stays whatever you do")
+    default: parts.append("\(neverHere) stay whatever you do")
+    }
+    if !setting.onSameDevice, sameDeviceOnly > 0 {
+      let they =
+        sameDeviceOnly == neverHere ? (neverHere == 1 ? "it comes" : "they come") : "\(sameDeviceOnly) of them come"
+      parts.append("\(they) back on the device that made the backup alone")
+    }
+    if damaged > 0 { parts.append("\(damaged) cannot be read in this copy") }
+    return parts.joined(separator: "; ")
+  }
+
+  private static func items(_ count: Int, more: Bool) -> String {
+    "\(count) \(more ? "more " : "")\(count == 1 ? "item" : "items")"
+  }
+}

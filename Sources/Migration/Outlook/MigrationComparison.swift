@@ -1,0 +1,126 @@
+public import ArchivedKeychain
+import BackupArchive
+import DataProtection
+public import KeychainFormats
+public import VirtualDevice
+
+/// What the four ways of restoring would bring of someone's own items: the table {password, none} × {same device, other
+/// device}, filled in.
+///
+/// Counts what arrives; what is on a target already has no part in it.
+public struct MigrationComparison: Sendable {
+  public struct Item: Sendable, Hashable {
+    public let index: Int
+    public let identity: ItemIdentity
+    public let protection: ProtectionClass?
+    /// One for each setting.
+    public let allProspects: [RestoreSetting: Prospect]
+
+    /// What becomes of the item in one of the four.
+    public subscript(setting: RestoreSetting) -> Prospect { allProspects[setting] ?? .unreadable(.malformed) }
+
+    /// Whether it arrives on another device in one of the two ways there are.
+    public var canLeaveItsDevice: Bool {
+      RestoreSetting.allCases.contains { !$0.onSameDevice && self[$0] == .arrives }
+    }
+  }
+
+  public struct Counts: Sendable, Hashable {
+    public var arrives = 0
+    public var staysBehind = 0
+    public var unreadable = 0
+    public var byReason: [Reason: Int] = [:]
+  }
+
+  public let items: [Item]
+  /// Which of the four the restore at hand is.
+  public let current: RestoreSetting
+
+  public subscript(setting: RestoreSetting) -> Counts {
+    items.reduce(into: Counts()) { counts, item in
+      switch item[setting] {
+      case .arrives: counts.arrives += 1
+      case .staysBehind(let reason):
+        counts.staysBehind += 1
+        counts.byReason[reason, default: 0] += 1
+      case .unreadable(let reason):
+        counts.unreadable += 1
+        counts.byReason[reason, default: 0] += 1
+      }
+    }
+  }
+
+  /// What an archive gives, and what another backup of the same items would.
+  ///
+  /// The keys that are at hand decide what opens; of what they do not open, and of the settings that this archive is
+  /// not, the class decides. An item that is damaged here counts as damaged throughout: whether another copy has it is
+  /// not known.
+  ///
+  /// - Parameter plan: Of all items of the archive, for the device that they should go to.
+  public init(of archive: OpenedArchive, _ plan: MigrationPlan) {
+    items = plan.decisions.map { decision in
+      var prospects: [RestoreSetting: Prospect] = [:]
+      for setting in RestoreSetting.allCases { prospects[setting] = Self.prospect(of: decision, in: setting) }
+      return Item(
+        index: decision.index, identity: decision.identity, protection: decision.protection,
+        allProspects: prospects)
+    }
+    current = RestoreSetting(hasPassword: archive.archive.isEncrypted, onSameDevice: plan.isSameDevice == true)
+  }
+
+  private static func prospect(of decision: MigrationPlan.Decision, in setting: RestoreSetting) -> Prospect {
+    switch decision.outcome {
+    case .unreadable(let reason): .unreadable(reason)
+    case .migrates, .staysBehind(.deviceBound), .staysBehind(.backupNotEncrypted):
+      decision.protection?.prospect(in: setting) ?? .unreadable(.malformed)
+    case .staysBehind(let reason): .staysBehind(reason)
+    }
+  }
+
+  /// What backups of a device made now would give: each of the four is tried, with real keys and in memory.
+  ///
+  /// - Parameters:
+  ///   - target: The device that the items should go to; where it is the source itself, another one is made up for the
+  ///     two settings that need it.
+  ///   - hasPassword: Of the backup that is planned.
+  /// - Throws: As a backup does, category `locked` foremost.
+  public init(
+    of source: DeviceSession, onto target: DeviceSession, hasPassword: Bool
+  ) throws(MigrationError) {
+    let sameKey = try reporting { () throws(VirtualDeviceError) in try source.deviceKey() }
+    let isItself = source.device.folder == target.device.folder
+    let otherKey = isItself ? try Self.keyOfSomeDevice() : try Self.key(of: target)
+    var prospects: [Int: [RestoreSetting: Prospect]] = [:]
+    var decisions: [MigrationPlan.Decision] = []
+    for hasPassword in [true, false] {
+      let forecast = try BackupForecast(of: source, hasPassword: hasPassword)
+      for onSameDevice in [true, false] {
+        let items = try forecast.items(openedWith: onSameDevice ? sameKey.copy() : otherKey.copy())
+        let syncs = (onSameDevice ? source : target).record.isSyncing
+        let plan = forecast.completing(
+          MigrationPlanner.plan(
+            items, onto: [], policy: .merge,
+            surroundings: RestoreSurroundings(targetSyncs: syncs, backupHasPassword: hasPassword)))
+        for decision in plan.decisions {
+          let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
+          prospects[decision.index, default: [:]][setting] = Prospect(decision.outcome)
+        }
+        decisions = plan.decisions
+      }
+    }
+    items = decisions.map { decision in
+      Item(
+        index: decision.index, identity: decision.identity, protection: decision.protection,
+        allProspects: prospects[decision.index] ?? [:])
+    }
+    current = RestoreSetting(hasPassword: hasPassword, onSameDevice: isItself)
+  }
+
+  private static func key(of device: DeviceSession) throws(MigrationError) -> DeviceKey {
+    try reporting { () throws(VirtualDeviceError) in try device.deviceKey() }
+  }
+
+  private static func keyOfSomeDevice() throws(MigrationError) -> DeviceKey {
+    try reporting { () throws(DataProtectionError) in try HardwareUID(from: SystemRandomSource()).deviceKey() }
+  }
+}

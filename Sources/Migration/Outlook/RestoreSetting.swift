@@ -1,0 +1,58 @@
+public import ArchivedKeychain
+public import KeychainFormats
+
+/// One of the four ways to bring a keychain back: from a backup with or without a password, to the device that made it or
+/// to another.
+public struct RestoreSetting: Sendable, Hashable, CaseIterable {
+  public let hasPassword: Bool
+  public let onSameDevice: Bool
+
+  public init(hasPassword: Bool, onSameDevice: Bool) {
+    self.hasPassword = hasPassword
+    self.onSameDevice = onSameDevice
+  }
+
+  public static let allCases = [
+    RestoreSetting(hasPassword: true, onSameDevice: true), RestoreSetting(hasPassword: true, onSameDevice: false),
+    RestoreSetting(hasPassword: false, onSameDevice: true), RestoreSetting(hasPassword: false, onSameDevice: false),
+  ]
+
+  /// "password, other device"
+  public var phrase: String {
+    "\(hasPassword ? "password" : "no password"), \(onSameDevice ? "same" : "other") device"
+  }
+}
+
+/// What becomes of one item in one of the four restores, whatever is on the target.
+public enum Prospect: Sendable, Hashable {
+  case arrives
+  case staysBehind(Reason)
+  case unreadable(Reason)
+
+  init(_ outcome: MigrationPlan.Outcome) {
+    switch outcome {
+    case .migrates: self = .arrives
+    case .staysBehind(let reason): self = .staysBehind(reason)
+    case .unreadable(let reason): self = .unreadable(reason)
+    }
+  }
+
+  public var reason: Reason? {
+    switch self {
+    case .arrives: nil
+    case .staysBehind(let reason), .unreadable(let reason): reason
+    }
+  }
+}
+
+extension ProtectionClass {
+  /// What becomes of a sound item of this class that is in the backup: the wraps of the class keys as a table.
+  ///
+  /// Source: Apple Platform Security, "Keybags for Data Protection" (backup keybag).
+  public func prospect(in setting: RestoreSetting) -> Prospect {
+    if self == .whenPasscodeSetThisDeviceOnly { return .staysBehind(.passcodeOnly) }
+    if setting.onSameDevice { return .arrives }
+    if isThisDeviceOnly { return .staysBehind(.deviceBound) }
+    return setting.hasPassword ? .arrives : .staysBehind(.backupNotEncrypted)
+  }
+}

@@ -1,0 +1,111 @@
+public import ArchivedKeychain
+
+extension MigrationPlan {
+  /// What becomes of the items that a name means, for a test to compare with.
+  public enum Fate: String, Sendable, Hashable, CaseIterable {
+    /// It is on the target afterwards: it arrives, or the same or a newer one is there.
+    case migrates
+    case staysBehind = "stays-behind"
+    /// It is in the archive and damaged.
+    case unreadable
+    /// No item of the plan has the name.
+    case absent
+    /// Several items have the name and not all share a fate: equal to none of the others, so that a test fails.
+    case ambiguous
+  }
+
+  /// The fate of the items with this name: `plan["session token"] == .migrates`.
+  ///
+  /// An item is meant where its label, account, service or server is the name, to the letter. Several may be; what they
+  /// have in common is the answer, and `.ambiguous` where they have nothing. To be exact, ask with a matcher. An item
+  /// that stays behind sealed has no names: plan from the device, or ask where the maker's key is at hand.
+  public subscript(name: String) -> Fate { fate(of: decisions(named: name)) }
+
+  /// The fate of the items that a matcher means.
+  public subscript(matcher: ItemMatcher) -> Fate { fate(of: decisions(for: matcher)) }
+
+  /// The decisions about the items whose label, account, service or server is the name.
+  public func decisions(named name: String) -> [Decision] {
+    decisions.filter { decision in
+      let identity = decision.identity
+      return [identity.label, identity.account, identity.service, identity.server].contains(name)
+    }
+  }
+
+  public func decisions(for matcher: ItemMatcher) -> [Decision] { decisions.filter { matcher.matches($0.identity) } }
+
+  /// Why the one item with this name does not arrive; `nil` where it does, or where several or none have the name.
+  public func reason(for name: String) -> Reason? {
+    let found = decisions(named: name)
+    return found.count == 1 ? found[0].outcome.reason : nil
+  }
+
+  private func fate(of found: [Decision]) -> Fate {
+    guard let first = found.first?.outcome.fate else { return .absent }
+    return found.allSatisfy { $0.outcome.fate == first } ? first : .ambiguous
+  }
+}
+
+extension MigrationPlan.Outcome {
+  public var fate: MigrationPlan.Fate {
+    switch self {
+    case .migrates: .migrates
+    case .staysBehind: .staysBehind
+    case .unreadable: .unreadable
+    }
+  }
+
+  /// Why the item does not arrive; `nil` where it does.
+  public var reason: Reason? {
+    switch self {
+    case .migrates: nil
+    case .staysBehind(let reason), .unreadable(let reason): reason
+    }
+  }
+
+  /// What the item does on the target; `nil` where it does not arrive.
+  public var change: MigrationPlan.Change? {
+    switch self {
+    case .migrates(let change): change
+    case .staysBehind, .unreadable: nil
+    }
+  }
+}
+
+extension MigrationPlan {
+  /// The plan with other decisions to show; what a restore does is not touched by it.
+  func showing(_ decisions: [Decision], removed: [ItemIdentity]? = nil) -> MigrationPlan {
+    MigrationPlan(
+      decisions: decisions, removed: removed ?? self.removed, policy: policy, isSameDevice: isSameDevice,
+      imports: imports, clearedRowCount: clearedRowCount)
+  }
+
+  /// Names sealed items by what they are known to be called.
+  public func naming(_ names: [Int: ItemIdentity]) -> MigrationPlan {
+    guard !names.isEmpty else { return self }
+    return showing(
+      decisions.map { decision in
+        guard decision.identity.isSealed, let name = names[decision.index] else { return decision }
+        return Decision(
+          index: decision.index, identity: name, protection: decision.protection, outcome: decision.outcome,
+          detail: decision.detail)
+      })
+  }
+
+  /// The plan to show to others: each item is called `item-0007` by its position, each of the target's `target-0001`.
+  /// Kinds, classes, outcomes, reasons and counts stay.
+  public var redacted: MigrationPlan {
+    func name(_ prefix: String, _ number: Int, _ identity: ItemIdentity) -> ItemIdentity {
+      let digits = String(number)
+      return ItemIdentity(
+        identity.kind, called: prefix + String(repeating: "0", count: max(0, 4 - digits.count)) + digits)
+    }
+    return showing(
+      decisions.map { decision in
+        Decision(
+          index: decision.index, identity: name("item-", decision.index, decision.identity),
+          protection: decision.protection, outcome: decision.outcome, detail: decision.detail)
+      },
+      removed: removed.enumerated().map { name("target-", $0.offset + 1, $0.element) })
+  }
+}

@@ -1,0 +1,126 @@
+public import ArchivedKeychain
+import DataProtection
+import KeychainFormats
+import KeychainStore
+
+/// Decides what a restore would do. Pure: no file, no database, no clock, and no identity of either device.
+public enum MigrationPlanner {
+  /// - Parameters:
+  ///   - items: The archive's items in its order, after every key at hand was tried on them.
+  ///   - rows: Every row of the target's keychain.
+  ///   - indexes: Only these items, by their position; `nil` for all. Whether the target is the device that made the
+  ///     archive is proven by all items all the same.
+  public static func plan(
+    _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
+    surroundings: RestoreSurroundings = RestoreSurroundings()
+  ) -> MigrationPlan {
+    let isSameDevice = allItems.provesSameDevice
+    let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
+
+    var target = TargetModel(rows, policy: policy)
+    var verdicts: [Int: Verdict] = [:]
+    var imports: [MigrationPlan.PlannedImport] = []
+    for item in items {
+      switch admission(of: item, isSameDevice: isSameDevice, surroundings) {
+      case .refused(let outcome, let detail):
+        verdicts[item.index] = Verdict(outcome: outcome, detail: detail)
+      case .admitted(let incoming, let detail):
+        let step = target.importing(incoming, from: .archive(index: item.index))
+        imports.append(step.planned)
+        verdicts[item.index] = Verdict(
+          outcome: .migrates(step.change), detail: joined(detail, step.detail))
+        for loser in step.superseded {
+          verdicts[loser] = Verdict(
+            outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this archive has the same key and wins")
+        }
+      }
+    }
+    for step in target.reimportingPreserved(tombstonesToo: surroundings.targetSyncs) {
+      imports.append(step.planned)
+      // Where the system has deleted the item, nothing of it is there afterwards.
+      let verdict =
+        step.planned.incoming.item.isTombstone
+        ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it is newer")
+        : Verdict(outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
+      for loser in step.superseded { verdicts[loser] = verdict }
+    }
+
+    let decisions = items.compactMap { item in
+      verdicts[item.index].map { verdict in
+        MigrationPlan.Decision(
+          index: item.index, identity: item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind),
+          protection: item.protection, outcome: verdict.outcome, detail: verdict.detail)
+      }
+    }
+    return MigrationPlan(
+      decisions: decisions, removed: target.removedIdentities, policy: policy, isSameDevice: isSameDevice,
+      imports: imports, clearedRowCount: target.clearedRowCount)
+  }
+
+  private struct Verdict {
+    let outcome: MigrationPlan.Outcome
+    let detail: String?
+  }
+
+  private enum Admission {
+    case admitted(IncomingItem, detail: String?)
+    case refused(MigrationPlan.Outcome, detail: String?)
+  }
+
+  /// Whether an item gets as far as the target's database.
+  private static func admission(
+    of archived: ArchivedItem, isSameDevice: Bool?, _ surroundings: RestoreSurroundings
+  ) -> Admission {
+    switch archived.opening {
+    case .failed(let failure):
+      let reason = archived.reason(
+        of: failure, isSameDevice: isSameDevice, backupHasPassword: surroundings.backupHasPassword)
+      return .refused(
+        reason.isDamage ? .unreadable(reason) : .staysBehind(reason),
+        detail: detail(of: failure, archived, isSameDevice: isSameDevice))
+    case .opened(let item):
+      guard !archived.isSecretOnly else {
+        return .refused(
+          .unreadable(.unsupportedVersion), detail: joined("version 0, a secret without a name", place(of: archived)))
+      }
+      if let reason = RestoreRules.reasonToLeaveOut(item, surroundings) {
+        return .refused(.staysBehind(reason), detail: nil)
+      }
+      do throws(KeychainStoreError) {
+        let incoming = try IncomingItem(item, persistentReference: archived.persistentReference)
+        let inferred = incoming.item.isSynchronizable && !item.isSynchronizable
+        return .admitted(
+          incoming, detail: inferred ? "\(ReportTerm.inferredSynchronizable.id): it becomes a synchronized item" : nil)
+      } catch {
+        return .refused(.unreadable(.malformed), detail: joined(error.reason, place(of: archived)))
+      }
+    }
+  }
+
+  private static func detail(
+    of failure: ArchivedItem.Failure, _ archived: ArchivedItem, isSameDevice: Bool?
+  ) -> String? {
+    switch failure {
+    case .noClassKey(let keyClass):
+      joined("the keybag has no key of class \(keyClass.rawValue)", place(of: archived))
+    case .classKeyDamaged(let keyClass):
+      joined("the keybag's key of class \(keyClass.rawValue) does not unwrap", place(of: archived))
+    case .hardwareMissing: "its key also needs the hardware of the device that made the backup"
+    case .keyUnwrapFailed where archived.needsOtherHardware(isSameDevice: isSameDevice):
+      "its key also needs the hardware of the device that made the backup"
+    case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", place(of: archived))
+    case .malformed(let reason): joined(reason, place(of: archived))
+    case .unsupportedVersion(let version): joined("version \(version)", place(of: archived))
+    case .missingData: "the entry holds no data"
+    }
+  }
+
+  private static func place(of archived: ArchivedItem) -> String? {
+    archived.blob.map { "\($0.byteCount) bytes at \($0.offset)" }
+  }
+
+  private static func joined(_ first: String?, _ second: String?) -> String? {
+    let parts = [first, second].compactMap(\.self)
+    return parts.isEmpty ? nil : parts.joined(separator: "; ")
+  }
+}

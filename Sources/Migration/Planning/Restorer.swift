@@ -1,0 +1,107 @@
+public import ArchivedKeychain
+import BackupArchive
+import DataProtection
+import KeychainFormats
+import KeychainStore
+public import VirtualDevice
+
+/// Makes plans for a device and carries them out.
+public enum Restorer {
+  /// Decides what restoring an archive onto a device would do. Changes nothing; the device may be locked.
+  ///
+  /// - Parameter indexes: Only these items of the archive, by their position; `nil` for all.
+  /// - Throws: What the device's keychain reports.
+  public static func plan(
+    _ archive: OpenedArchive, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil
+  ) throws(MigrationError) -> MigrationPlan {
+    MigrationPlanner.plan(
+      archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
+      surroundings: RestoreSurroundings(
+        targetSyncs: session.record.isSyncing, backupHasPassword: archive.archive.isEncrypted)
+    ).naming(archive.sealedNames)
+  }
+
+  /// Carries out a plan in one transaction: exactly what it says, or nothing.
+  ///
+  /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where the keychain would not come
+  ///   out as the plan says. Whatever is thrown, the keychain is as before.
+  public static func restore(_ plan: MigrationPlan, onto session: DeviceSession) throws(MigrationError) {
+    try checkReadable(session)
+    let random = session.environment.random
+    let store = try reporting { () throws(VirtualDeviceError) in try session.willChangeItems() }
+    try store.restore(translating: MigrationError.init) { (transaction) throws(MigrationError) in
+      if plan.policy == .replace {
+        let count = try reporting { () throws(KeychainStoreError) in try transaction.deleteNonSynced() }
+        guard count == plan.clearedRowCount else {
+          throw .stalePlan("\(count) items would be removed, the plan says \(plan.clearedRowCount)")
+        }
+      }
+      for planned in plan.imports {
+        let resolution = try reporting { () throws(KeychainStoreError) in
+          try transaction.importItem(planned.incoming, keys: session.classKeys, random: random)
+        }
+        guard resolution.outcome == planned.outcome else { throw .stalePlan(planned.origin.differenceText) }
+      }
+    }
+  }
+
+  static func targetRows(of session: DeviceSession) throws(MigrationError) -> [TargetRow] {
+    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+    return try reporting { () throws(KeychainStoreError) in
+      var rows: [TargetRow] = []
+      try store.forEachRowOfEveryUser(keys: session.classKeys) { (row) throws(KeychainStoreError) in
+        rows.append(try TargetRow(row))
+      }
+      return rows
+    }
+  }
+
+  /// As iOS does, which decrypts every row first to keep its system's own items: one that is locked ends the restore,
+  /// but for those of the passcode class.
+  public static func checkReadable(_ session: DeviceSession) throws(MigrationError) {
+    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+    var locked = LockedRows()
+    try reporting { () throws(KeychainStoreError) in
+      try store.forEachRow(includingTombstones: true, keys: session.classKeys) { locked.note($0) }
+    }
+    try locked.check(session)
+  }
+}
+
+/// Rows whose class key is not in memory, counted for the sentence that says so.
+struct LockedRows {
+  private var counts: [ProtectionClass: Int] = [:]
+
+  mutating func note(_ row: KeychainRow) {
+    guard case .locked(let keyClass)? = row.fault, let protection = ProtectionClass(keyClass: keyClass),
+      protection != .whenPasscodeSetThisDeviceOnly
+    else { return }
+    counts[protection, default: 0] += 1
+  }
+
+  /// - Throws: Category `locked` where there is a locked row, or the keys that new items need are not in memory.
+  func check(_ session: DeviceSession) throws(MigrationError) {
+    let total = counts.values.reduce(0, +)
+    guard total > 0 || session.state != .unlocked else { return }
+    let most = counts.max { ($0.value, $1.key.keyClass) < ($1.value, $0.key.keyClass) }
+    throw .deviceLocked(
+      lockedItems: most?.value ?? 0, protection: most?.key ?? .whenUnlocked, others: total - (most?.value ?? 0),
+      device: session.name)
+  }
+}
+
+extension MigrationPlan.PlannedImport.Origin {
+  var differenceText: String {
+    switch self {
+    case .archive(let index): "item \(index) would not come out as planned"
+    case .preserved: "an item of the system would not come out as planned"
+    }
+  }
+}
+
+/// Turns an error of a part below into one of this layer.
+func reporting<Value: ~Copyable, Failure: ExplainedError>(
+  _ body: () throws(Failure) -> Value
+) throws(MigrationError) -> Value {
+  do throws(Failure) { return try body() } catch { throw MigrationError(error) }
+}

@@ -1,0 +1,166 @@
+import ArchivedKeychain
+import KeychainFormats
+import KeychainStore
+
+/// The target's keychain as the planner thinks it forward, import by import.
+///
+/// Each import is resolved by the very rule that the store applies; what is kept here is only who holds a primary key.
+struct TargetModel {
+  /// What one import does to the target.
+  struct Step {
+    let planned: MigrationPlan.PlannedImport
+    /// Against what the target held before the restore.
+    let change: MigrationPlan.Change
+    let detail: String?
+    /// Indexes of earlier items of the archive that are not there any more.
+    let superseded: [Int]
+  }
+
+  private struct Slot {
+    var existing: ExistingRow
+    /// As far as it is known in clear: what a new date does to the digest needs it.
+    var item: KeychainItem?
+    /// The items of the archive that the row is, in the order in which they came; none for a row of the target alone.
+    var archiveIndexes: [Int] = []
+  }
+
+  private let rows: [TargetRow]
+  /// What the target held before anything happened.
+  private let before: [PrimaryKey: TargetRow]
+  /// Keys of the rows that the policy removes before anything is imported.
+  private let cleared: Set<PrimaryKey>
+  private var slots: [PrimaryKey: Slot] = [:]
+
+  init(_ rows: [TargetRow], policy: ExistingItemPolicy) {
+    self.rows = rows
+    var before: [PrimaryKey: TargetRow] = [:]
+    var cleared: Set<PrimaryKey> = []
+    for row in rows {
+      before[row.primaryKey] = row
+      if policy == .replace && row.isRemovedByReplace {
+        cleared.insert(row.primaryKey)
+      } else {
+        slots[row.primaryKey] = Slot(existing: row.existing, item: row.item)
+      }
+    }
+    self.before = before
+    self.cleared = cleared
+  }
+
+  var clearedRowCount: Int { cleared.count }
+
+  /// What is gone when everything is done: removed rows whose key nothing holds. A tombstone is no item to lose, and a
+  /// locked row of the system comes back once it can be read.
+  var removedIdentities: [ItemIdentity] {
+    rows.filter { row in
+      cleared.contains(row.primaryKey) && slots[row.primaryKey] == nil && !row.isTombstone
+        && !(row.isSystemBound && row.item == nil)
+    }.map(\.identity)
+  }
+
+  mutating func importing(_ incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin) -> Step {
+    let key = incoming.primaryKey
+    let slot = slots[key]
+    let resolution = ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
+    let indexes = origin.archiveIndexes
+
+    if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item),
+      let row = try? ExistingRow(storing: stored)
+    {
+      var holders = slot?.archiveIndexes ?? []
+      switch resolution.outcome {
+      case .insertsNew, .replaces: holders = indexes
+      case .identical: holders += indexes
+      case .keepsExisting, .blocked: break
+      }
+      slots[key] = Slot(existing: row, item: stored, archiveIndexes: holders)
+    }
+    return Step(
+      planned: MigrationPlan.PlannedImport(origin: origin, incoming: incoming, outcome: resolution.outcome),
+      change: change(resolution.outcome, incoming), detail: detail(resolution.outcome, incoming, slot),
+      superseded: resolution.outcome.isReplacement ? slot?.archiveIndexes ?? [] : [])
+  }
+
+  /// Puts the system-bound rows back that the policy has removed; tombstones only where they mean something.
+  mutating func reimportingPreserved(tombstonesToo: Bool) -> [Step] {
+    var steps: [Step] = []
+    for row in rows where cleared.contains(row.primaryKey) && row.isSystemBound {
+      if row.isTombstone, !tombstonesToo { continue }
+      guard let item = row.item, let incoming = try? IncomingItem(preserved: item) else { continue }
+      steps.append(importing(incoming, from: .preserved))
+    }
+    return steps
+  }
+
+  private func change(_ outcome: ImportResolution.Outcome, _ incoming: IncomingItem) -> MigrationPlan.Change {
+    switch outcome {
+    case .identical: return .identical
+    case .keepsExisting, .blocked: return .keepsExisting
+    case .insertsNew, .replaces:
+      guard let before = before[incoming.primaryKey], !before.isTombstone else { return .new }
+      if case .item(_, incoming.digest) = before.existing.state { return .identical }
+      return .replaces
+    }
+  }
+
+  /// Both dates of a conflict, or which other item of the archive it is with.
+  private func detail(_ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ slot: Slot?) -> String? {
+    if let index = slot?.archiveIndexes.first {
+      switch outcome {
+      case .keepsExisting: return "item \(index) of this archive has the same key and wins"
+      case .identical: return "the same as item \(index) of this archive"
+      case .replaces: return "item \(index) of this archive has the same key and loses"
+      case .insertsNew, .blocked: return nil
+      }
+    }
+    return before[incoming.primaryKey].flatMap { rivalry(outcome, incoming, $0.existing) }
+  }
+
+  /// Which of the backup's item and the one that was there wins, and why.
+  private func rivalry(
+    _ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ before: ExistingRow
+  ) -> String? {
+    switch (outcome, before.state) {
+    case (_, .corrupt): return "theirs is damaged"
+    case (_, .tombstone), (_, .unreadable): return nil
+    case (_, .item(_, incoming.digest)): return nil
+    case (_, .item(nil, _)): return "theirs has no date"
+    case (_, .item(let theirs?, _)):
+      guard let ours = incoming.item.modificationDate else { return "ours has no date" }
+      let dates = Self.dates(theirs: theirs, ours: ours)
+      switch outcome {
+      case .insertsNew where theirs > ours: return dates + "; theirs is newer, and removed first"
+      case .replaces(.sameDateSmallerDigest): return dates + "; ours has the smaller digest"
+      case .keepsExisting(.sameDateSmallerDigest): return dates + "; theirs has the smaller digest"
+      case .insertsNew, .replaces, .keepsExisting, .identical, .blocked: return dates
+      }
+    }
+  }
+
+  /// Days where they differ; two equal days would tell nothing.
+  private static func dates(theirs: KeychainDate, ours: KeychainDate) -> String {
+    if theirs == ours { return "both of \(Timestamp.text(of: ours))" }
+    let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))
+    return days.0 == days.1
+      ? "theirs \(Timestamp.text(of: theirs)), ours \(Timestamp.text(of: ours))"
+      : "theirs \(days.0), ours \(days.1)"
+  }
+}
+
+extension MigrationPlan.PlannedImport.Origin {
+  fileprivate var archiveIndexes: [Int] {
+    switch self {
+    case .archive(let index): [index]
+    case .preserved: []
+    }
+  }
+}
+
+extension ImportResolution.Outcome {
+  fileprivate var isReplacement: Bool {
+    switch self {
+    case .replaces: true
+    case .insertsNew, .keepsExisting, .identical, .blocked: false
+    }
+  }
+}

@@ -1,0 +1,55 @@
+public import ArchivedKeychain
+public import KeychainFormats
+public import KeychainStore
+
+/// One row of the target's keychain as the planner sees it.
+public struct TargetRow: Sendable {
+  public let primaryKey: PrimaryKey
+  public let identity: ItemIdentity
+  public let existing: ExistingRow
+  /// The opened item; `nil` where the row is locked or damaged.
+  public let item: KeychainItem?
+  /// `replace` removes the row before it imports anything.
+  public let isRemovedByReplace: Bool
+  /// Put back after `replace` has removed it.
+  public let isSystemBound: Bool
+  /// A deleted item's mark, damaged or not: no item to lose or to replace.
+  public let isTombstone: Bool
+
+  public init(
+    primaryKey: PrimaryKey, identity: ItemIdentity, existing: ExistingRow, item: KeychainItem?,
+    isRemovedByReplace: Bool, isSystemBound: Bool, isTombstone: Bool = false
+  ) {
+    self.primaryKey = primaryKey
+    self.identity = identity
+    self.existing = existing
+    self.item = item
+    self.isRemovedByReplace = isRemovedByReplace
+    self.isSystemBound = isSystemBound
+    self.isTombstone = isTombstone
+  }
+
+  /// - Parameter row: A row as the store gives it. A locked one is judged by its columns, which are not authenticated;
+  ///   a plan may be made of it, a restore asks for the device to be unlocked.
+  /// - Throws: `.notAvailable` where a digest cannot be computed.
+  public init(_ row: KeychainRow, onSharedIPad: Bool = false) throws(KeychainStoreError) {
+    let summary = row.summary
+    let existing: ExistingRow
+    if let fault = row.fault, !fault.isPermanent {
+      existing = ExistingRow(
+        state: summary.isTombstone
+          ? .tombstone(uuid: summary.uuid, persistentReference: summary.persistentReference)
+          : .item(modificationDate: summary.modificationDate, digest: summary.digest ?? []))
+    } else {
+      existing = try ExistingRow(row)
+    }
+    self.init(
+      primaryKey: summary.primaryKey,
+      identity: row.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup),
+      existing: existing, item: row.item, isRemovedByReplace: summary.isRemovedByRestore,
+      isSystemBound: summary.multiUser.isEmpty
+        && row.item.map { SystemBoundItems.contain($0, onSharedIPad: onSharedIPad) }
+          ?? (row.fault?.isPermanent == false && SystemBoundItems.groups.contains(summary.accessGroup)),
+      isTombstone: row.item?.isTombstone ?? summary.isTombstone)
+  }
+}

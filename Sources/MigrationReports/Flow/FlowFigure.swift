@@ -1,0 +1,164 @@
+import KeychainFormats
+import Migration
+
+/// The picture of the move: streams of items from the protection classes on the left to where they end on the right,
+/// drawn twice, for wide and for narrow screens. Patterns and words say what the colours say.
+struct FlowFigure {
+  private let flow: Flow
+  private let source: String
+  private let target: String
+  private let isReturn: Bool
+
+  init(_ plan: PlanPage) {
+    flow = Flow(plan)
+    source = plan.sourceDevice
+    target = plan.target.name
+    isReturn = plan.target.sameDevice == true
+  }
+
+  func write(to page: inout Markup) {
+    page.newLine()
+    page.element("figure", ["class": "flow"]) { page in
+      page.element("figcaption", caption)
+      for form in [FlowLayout.Form.wide, .narrow] { picture(FlowLayout(flow, form), to: &page) }
+    }
+  }
+
+  private var caption: String {
+    let count = flow.streams.reduce(0) { $0 + ($1.origin == .onTarget ? 0 : $1.count) }
+    return "Where \(count == 1 ? "the item goes" : "the \(Amounts.grouped(count)) items go"), by when they may be read"
+  }
+
+  private func picture(_ layout: FlowLayout, to page: inout Markup) {
+    let form = layout.form
+    let (title, description) = ("\(form.name)-title", "\(form.name)-description")
+    let attributes: Markup.Attributes = [
+      "class": form.name, "viewBox": "0 0 \(Self.number(form.width)) \(Self.number(layout.height + 8))", "role": "img",
+      "aria-labelledby": "\(title) \(description)",
+    ]
+    page.element("svg", attributes) { page in
+      page.element("title", ["id": title], caption)
+      page.element("desc", ["id": description], self.description)
+      patterns(form, to: &page)
+      page.element("g", ["transform": "translate(0 4)"]) { page in
+        for band in layout.bands { draw(band, form, to: &page) }
+        for (origin, bar) in layout.origins { draw(origin, bar, form, to: &page) }
+        for (end, bar) in layout.ends { draw(end, bar, form, to: &page) }
+      }
+    }
+  }
+
+  /// The picture in sentences, for people who cannot see it.
+  private var description: String {
+    let parts = flow.streams.map { stream in
+      "\(Amounts.count(stream.count, "item")) \(stream.origin.lines.joined(separator: ", ")): "
+        + words(for: stream.end).joined(separator: " ")
+    }
+    return parts.joined(separator: "; ") + "."
+  }
+
+  private func words(for end: Flow.End, longestName: Int = Markup.longestName) -> [String] {
+    let target = Markup.shortened(target, to: longestName)
+    let source = Markup.shortened(source, to: longestName)
+    return switch end {
+    case .moves: [isReturn ? "come back to" : "move to", target]
+    case .stays: ["stay with", source]
+    case .lost: ["cannot", "be read"]
+    case .gone: ["removed from", target]
+    }
+  }
+
+  // MARK: Drawing
+
+  private func patterns(_ form: FlowLayout.Form, to page: inout Markup) {
+    page.element("defs") { page in
+      pattern(.stays, form, size: 7, to: &page) { $0.void("path", ["d": "M-1 8L8 -1M-2 2L2 -2M5 9L9 5"]) }
+      pattern(.lost, form, size: 6, to: &page) { $0.void("circle", ["cx": "3", "cy": "3", "r": "1.3"]) }
+      pattern(.gone, form, size: 5, to: &page) { $0.void("path", ["d": "M0 2.5H5"]) }
+    }
+  }
+
+  private func pattern(
+    _ end: Flow.End, _ form: FlowLayout.Form, size: Int, to page: inout Markup, _ mark: Markup.Body
+  ) {
+    let attributes: Markup.Attributes = [
+      "id": "\(form.name)-\(end.rawValue)", "class": end.rawValue, "width": "\(size)", "height": "\(size)",
+      "patternUnits": "userSpaceOnUse",
+    ]
+    page.element("pattern", attributes) { page in
+      page.void("rect", ["width": "\(size)", "height": "\(size)"])
+      mark(&page)
+    }
+  }
+
+  private func draw(_ band: FlowLayout.Band, _ form: FlowLayout.Form, to page: inout Markup) {
+    let (x0, x1) = (form.left + form.barWidth, form.right)
+    let middle = (x0 + x1) / 2
+    let n = Self.number
+    let path =
+      "M\(n(x0)) \(n(band.start))C\(n(middle)) \(n(band.start)) \(n(middle)) \(n(band.end)) \(n(x1)) \(n(band.end))"
+      + "v\(n(band.thickness))C\(n(middle)) \(n(band.end + band.thickness)) \(n(middle)) "
+      + "\(n(band.start + band.thickness)) \(n(x0)) \(n(band.start + band.thickness))Z"
+    let name = band.stream.end.rawValue
+    if band.stream.end == .moves {
+      page.void("path", ["class": "band \(name)", "d": path])
+    } else {
+      page.void("path", ["class": "band \(name)", "d": path, "fill": "url(#\(form.name)-\(name))"])
+    }
+  }
+
+  private func draw(_ origin: Flow.Origin, _ bar: FlowLayout.Bar, _ form: FlowLayout.Form, to page: inout Markup) {
+    rectangle(x: form.left, bar, form, style: "bar", to: &page)
+    let lines = labelled(flow.count(of: origin), origin.lines, form)
+    label(lines, x: form.left - 10, middle: bar.middle, anchor: "end", form, to: &page)
+  }
+
+  private func draw(_ end: Flow.End, _ bar: FlowLayout.Bar, _ form: FlowLayout.Form, to page: inout Markup) {
+    rectangle(x: form.right, bar, form, style: "bar \(end.rawValue)", to: &page)
+    let lines = labelled(flow.count(of: end), words(for: end, longestName: form.longestName), form)
+    label(lines, x: form.right + form.barWidth + 10, middle: bar.middle, anchor: "start", form, to: &page)
+  }
+
+  private func rectangle(
+    x: Double, _ bar: FlowLayout.Bar, _ form: FlowLayout.Form, style: String, to page: inout Markup
+  ) {
+    page.void(
+      "rect",
+      [
+        "class": style, "x": Self.number(x), "y": Self.number(bar.top), "width": Self.number(form.barWidth),
+        "height": Self.number(bar.height), "rx": "2",
+      ])
+  }
+
+  /// A line of a label: a count, or none, and words.
+  private typealias Line = (count: String?, words: String)
+
+  private func labelled(_ count: Int, _ words: [String], _ form: FlowLayout.Form) -> [Line] {
+    let count = Amounts.grouped(count)
+    if form.isCountAlone { return [(count, "")] + words.map { (nil, $0) } }
+    return words.enumerated().map { $0 == 0 ? (count, " " + $1) : (nil, $1) }
+  }
+
+  private func label(
+    _ lines: [Line], x: Double, middle: Double, anchor: String, _ form: FlowLayout.Form, to page: inout Markup
+  ) {
+    // The capitals of the lines together stand in the middle.
+    let top = middle + 4.5 - form.lineHeight * Double(lines.count - 1) / 2
+    page.element("text", ["text-anchor": anchor]) { page in
+      for (index, line) in lines.enumerated() {
+        let y = Self.number(top + form.lineHeight * Double(index))
+        page.element("tspan", ["x": Self.number(x), "y": y]) { page in
+          if let count = line.count { page.element("tspan", ["class": "count"], count) }
+          page.words(line.words)
+        }
+      }
+    }
+  }
+
+  /// With one digit behind the point: more cannot be seen.
+  private static func number(_ value: Double) -> String {
+    let tenths = (value * 10).rounded()
+    let text = String(tenths / 10)
+    return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+  }
+}

@@ -1,0 +1,42 @@
+import DataProtection
+
+/// The frame of every report that is a page: one file that fetches nothing, runs nothing, and reads well in light, in
+/// dark and on paper.
+struct ReportPage: Sendable {
+  /// What the browser's tab says.
+  let title: String
+  /// Who made it, as the page's last words name it: "keyhaul 1.0".
+  let program: String
+  /// Rules that only this report needs, after those of all pages.
+  var style = ""
+
+  /// The page in UTF-8, with what `body` writes as its content and `footer` before the program's name.
+  ///
+  /// - Throws: Where the digest of the style sheet, which the policy names, cannot be computed.
+  func html(body: Markup.Body, footer: Markup.Body = { _ in }) throws(DataProtectionError) -> String {
+    let sheet = PageStyle.base + style + PageStyle.print
+    let policy = try ContentPolicy.admitting(style: sheet)
+    var page = Markup()
+    page.element("html", ["lang": "en"]) { page in
+      page.element("head") { page in
+        page.void("meta", ["charset": "utf-8"])
+        page.void("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
+        page.void("meta", ["name": "color-scheme", "content": "light dark"])
+        page.void("meta", ["name": "referrer", "content": "no-referrer"])
+        page.void("meta", ["http-equiv": "Content-Security-Policy", "content": policy])
+        page.element("title", Markup.shortened(title))
+        page.style(sheet)
+      }
+      page.newLine()
+      page.element("body") { page in
+        page.element("main", [:], body)
+        page.newLine()
+        page.element("footer") { page in
+          footer(&page)
+          page.element("p", "Made by \(program). It holds names of accounts and no passwords.")
+        }
+      }
+    }
+    return "<!DOCTYPE html>\n" + page.text + "\n"
+  }
+}

@@ -1,0 +1,43 @@
+import ArchivedKeychain
+import KeychainFormats
+import Migration
+
+extension PlanPage {
+  /// The plan in one sentence, which stands first.
+  var verdict: String {
+    let target = Markup.shortened(target.name)
+    return arrival(on: target) + removal + "."
+  }
+
+  private var removal: String {
+    guard counts.removed > 0 else { return "" }
+    let items = Amounts.count(counts.removed, "item")
+    let verb = counts.removed == 1 ? "is" : "are"
+    if counts.migrates == 0 { return "; a restore would only remove \(items) there" }
+    return counts.staysBehind + counts.unreadable == 0
+      ? "; \(items) there \(verb) removed" : ", \(items) there \(verb) removed"
+  }
+
+  private func arrival(on target: String) -> String {
+    let isReturn = self.target.sameDevice == true
+    let total = Amounts.grouped(counts.total)
+    switch (counts.migrates, counts.total) {
+    case (_, 0): return "There is nothing to move to \(target)"
+    case (0, _) where counts.byReason[.backupNotEncrypted] != nil:
+      return "Nothing can move to \(target), because the backup has no password"
+    case (0, 1): return "The only item cannot move to \(target)"
+    case (0, _): return "None of \(total) items can move to \(target)"
+    case (1, 1): return "The only item \(isReturn ? "comes back" : "moves") to \(target)"
+    case (counts.total, _): return "All \(total) items \(isReturn ? "come back" : "move") to \(target)"
+    default:
+      let verb = counts.migrates == 1 ? (isReturn ? "comes back" : "moves") : isReturn ? "come back" : "move"
+      let rest = [
+        counts.staysBehind == 0
+          ? nil : "\(Amounts.grouped(counts.staysBehind)) \(counts.staysBehind == 1 ? "stays" : "stay") behind",
+        counts.unreadable == 0 ? nil : "\(Amounts.grouped(counts.unreadable)) cannot be read",
+      ].compactMap(\.self)
+      return "\(Amounts.grouped(counts.migrates)) of \(total) items \(verb) to \(target); "
+        + rest.joined(separator: ", ")
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import BackupArchive
+import Foundation
+import KeychainFormats
+
+/// Where a verb writes an archive: what `-o` may be, and what it would replace.
+enum ArchiveOutput {
+  /// Endings of containers that are not written. A tar by such a name would deceive whoever opens it.
+  private static let foreignEndings = [
+    ".7z", ".rar", ".xz", ".txz", ".bz2", ".tbz", ".tbz2", ".lz", ".lzma", ".lz4", ".br", ".z", ".dmg", ".iso", ".cpio",
+  ]
+
+  /// - Throws: `.usage` for a name that cannot be meant, and for a tar on a terminal or between JSON.
+  static func check(_ output: String, in session: Session) throws(CommandFailure) {
+    if output.isEmpty { throw .usage("--output is empty", try: "-o ARCHIVE") }
+    if output == "-" {
+      try session.refuseTerminal(for: "a tar")
+      guard !session.isJSON else {
+        throw .usage("--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
+      }
+    }
+    guard case .file(let path, _) = ArchiveDestination(path: output) else { return }
+    let name = path.lowercased()
+    let isForeign =
+      foreignEndings.contains(where: name.hasSuffix)
+      || (!name.hasSuffix(".tar.gz") && name.hasSuffix(".gz"))
+      || (!name.hasSuffix(".tar.zst") && name.hasSuffix(".zst"))
+    guard isForeign, output != "-" else { return }
+    let ending = name.split(separator: ".").last.map { ".\($0)" } ?? name
+    throw .usage(
+      "\(output) cannot be written", why: "there is no \(ending) of a backup",
+      try: "a name in .tar, .tar.gz, .tar.zst or .zip, or a folder")
+  }
+
+  /// Where the archive goes, and whether it replaces what is there, which is asked for first.
+  ///
+  /// - Parameters:
+  ///   - identifier: Of the backup's device: a folder that holds other things gets one of this name in it.
+  ///   - asks: Whether anything will be written; a dry run only looks.
+  static func destination(
+    _ output: String, deviceIdentifier identifier: String?, asks: Bool, in session: Session
+  ) throws(CommandFailure) -> (ArchiveDestination, replaces: Bool) {
+    guard output != "-" else { return (.stream(descriptor: 1), false) }
+    let destination = ArchiveDestination(path: output)
+    guard let standing = standing(at: destination, identifier) else { return (destination, false) }
+    if asks {
+      let what = standing + owner(of: standing, unless: identifier)
+      try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
+    }
+    return (destination, true)
+  }
+
+  /// Whose backup it is, where it is another device's: that one may have no other.
+  private static func owner(of standing: String, unless own: String?) -> String {
+    guard let archive = try? BackupArchive.open(.path(standing)), let identifier = archive.device.identifier,
+      identifier != own
+    else { return "" }
+    return ", a backup of \(archive.device.name ?? identifier)"
+  }
+
+  /// The file or the backup that stands where the new one goes.
+  private static func standing(at destination: ArchiveDestination, _ identifier: String?) -> String? {
+    let files = FileManager.default
+    switch destination {
+    case .file(let path, _): return files.fileExists(atPath: path) ? path : nil
+    case .folder(let path):
+      // A folder that holds other things gets one for this device in it.
+      let inner = identifier.map { (path.hasSuffix("/") ? path : path + "/") + $0 }
+      return [path, inner].compactMap(\.self).first { folder in
+        ["/Manifest.plist"].contains { files.fileExists(atPath: folder + $0) }
+      }
+    case .stream: return nil
+    }
+  }
+
+  /// What kept an archive from being written, in the words of what the user named.
+  static func failure(
+    _ error: any ExplainedError, writing output: String, reading source: String? = nil
+  ) -> CommandFailure {
+    let name = output == "-" ? "standard output" : output
+    let code = (CommandFailure.underlying(of: error) as? BackupArchiveError)?.code
+    let isOfSource =
+      switch code {
+      case .notFound, .unwritable, .noSpace, .occupied, .interrupted: false
+      default: source != nil
+      }
+    var failure = CommandFailure(archive: error, name: isOfSource ? source ?? name : name)
+    switch code {
+    case .notFound:
+      failure.status = .failed
+      failure.message = "could not write \(name)"
+      failure.advice = "a folder that is there"
+    case .occupied: failure.advice = "another name after -o"
+    default: break
+    }
+    return failure
+  }
+}
+
+extension ArchiveOutput {
+  /// Whether a path lies in a folder, by whatever names.
+  static func lies(_ path: String, in folder: String) -> Bool {
+    let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
+    let source = URL(filePath: folder).resolvingSymlinksInPath().standardizedFileURL.path
+    return target == source || target.hasPrefix(source + "/")
+  }
+}
+
+extension Session {
+  /// The path of an archive that is read twice, or changed.
+  ///
+  /// - Throws: `.usage` for a stream, and for a device.
+  func pathOfArchive(_ argument: String, verb: String) throws(CommandFailure) -> String {
+    switch try resolver().archive(argument) {
+    case .archive(let path): return path
+    case .standardInput:
+      throw .usage(
+        "\(verb) cannot take standard input", why: "a stream passes by once", try: "a folder or a file")
+    case .device(let name, _):
+      throw .usage("\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(name) -o ARCHIVE")
+    }
+  }
+}
+
+extension ProgressReport {
+  /// For work on bytes that asks whether to go on.
+  func orInterrupted(_ done: Int64, _ total: Int64) -> Bool {
+    update(done: Int(clamping: done), total: Int(clamping: total))
+    return Interruption.pending == nil
+  }
+}

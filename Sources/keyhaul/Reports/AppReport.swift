@@ -1,0 +1,66 @@
+import ArchivedKeychain
+import KeychainFormats
+import Migration
+
+/// `plan --by-app` (format `migration-by-app/1`): the plan's items by the app they belong to.
+struct AppReport: Report {
+  let report: PlanReport
+
+  private var shares: [AppShare] { report.plan.byApp(report.source.apps) }
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    var lines = report.heading(style: style) + [""]
+    let text = report.text(showsAll: showsAll)
+    lines += text.legend(style: style)
+    for share in shares {
+      let counts = [
+        (share.migrates.count, "moves", "move"), (share.staysBehind.count, "stays", "stay"),
+        (share.unreadable.count, "cannot be read", "cannot be read"),
+      ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
+      let name = HostileText.shown(AppText.name(share.app), columns: max(20, style.width - 34))
+      let heads = WordWrap.labelled(
+        style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
+      lines += heads.map { style.painted($0, .bold) }
+      // What asks for something first.
+      let decisions = share.unreadable + share.staysBehind + share.migrates
+      let rows = decisions.map { decision in
+        var row = text.row(decision)
+        if let reason = decision.outcome.reason { row.protection = reason.rawValue }
+        row.remark = ""
+        return row
+      }
+      lines += ItemLines(rows: rows, showsAll: showsAll).lines(style: style) + [""]
+    }
+    lines += SignInAgain(shares: shares, targetName: report.target.name, showsAll: showsAll).lines(style: style)
+    return lines + WordWrap.lines(of: text.summaryLine, columns: style.width)
+  }
+
+  var json: JSONValue {
+    [
+      "format": "migration-by-app/1", "source": report.document.source.json, "target": report.document.target.json,
+      "summary": report.document.summary.json,
+      "apps": .array(
+        shares.map { share in
+          .object([
+            ("name", share.app.kind == .unknown ? .null : .string(share.app.text)),
+            ("kind", .string(Self.word(share.app.kind))), ("migrates", Self.indexes(share.migrates)),
+            ("stays_behind", Self.indexes(share.staysBehind)), ("unreadable", Self.indexes(share.unreadable)),
+            ("losses", Self.indexes(share.losses)),
+          ])
+        }),
+    ]
+  }
+
+  private static func indexes(_ decisions: [MigrationPlan.Decision]) -> JSONValue {
+    .array(decisions.map { .count($0.index) })
+  }
+
+  private static func word(_ kind: AppName.Kind) -> String {
+    switch kind {
+    case .app: "app"
+    case .identifier: "identifier"
+    case .group: "group"
+    case .unknown: "unknown"
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import ArchivedKeychain
+import KeychainFormats
+import Migration
+
+/// `plan --compare` (format `migration-comparison/1`): what a backup with and one without a password bring back, to the
+/// device that made it and to another.
+struct ComparisonReport: Report {
+  let comparison: MigrationComparison
+  let report: PlanReport
+
+  private static let passwords = [true, false]
+  private static let devices = [true, false]
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    let advice = comparison.advice.sentence(for: comparison.current)
+    var lines = WordWrap.lines(
+      of: style.adapted(HostileText.shown("What if: \(report.source.name) → \(report.target.name)")),
+      columns: style.width)
+    lines += ["", style.painted(Self.heading, .bold)]
+    for hasPassword in Self.passwords {
+      let cells = Self.devices.map { onSameDevice in
+        let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
+        return (comparison.current == setting ? "* " : "  ") + Self.text(comparison[setting])
+      }
+      let label = hasPassword ? "  backup with a password" : "  backup without one"
+      lines.append(Self.line(label, cells))
+    }
+    lines += ["", "  * what is planned here", ""]
+    if showsAll {
+      lines += itemLines(style)
+      lines.append("")
+    }
+    let sentence = advice.prefix(1).uppercased() + advice.dropFirst() + "."
+    lines += WordWrap.lines(of: sentence, columns: style.width)
+    let forever = comparison.items.filter { item in
+      RestoreSetting.allCases.allSatisfy { $0.onSameDevice != comparison.current.onSameDevice || item[$0] != .arrives }
+    }
+    if !forever.isEmpty {
+      let kinds = Reason.allCases.compactMap { reason -> String? in
+        let count = forever.count { $0[comparison.current].reason == reason }
+        return count == 0 ? nil : "\(Amounts.grouped(count)) \(reason.rawValue)"
+      }
+      lines += WordWrap.labelled("  ", kinds.joined(separator: ", "), columns: style.width)
+    }
+    return lines
+  }
+
+  private static let heading = line("", ["  to the same device", "  to another device"])
+
+  private static func line(_ label: String, _ cells: [String]) -> String {
+    let text =
+      DisplayWidth.padded(label, columns: 26) + DisplayWidth.padded(cells[0], columns: 27) + cells[1]
+    return String(text.reversed().drop { $0 == " " }.reversed())
+  }
+
+  private static func text(_ counts: MigrationComparison.Counts) -> String {
+    var text = "\(Amounts.grouped(counts.arrives)) arrive, \(Amounts.grouped(counts.staysBehind)) stay"
+    if counts.unreadable > 0 { text += ", \(Amounts.grouped(counts.unreadable)) damaged" }
+    return text
+  }
+
+  /// Each item with its four outcomes.
+  private func itemLines(_ style: TextStyle) -> [String] {
+    var table = Table([
+      .init("ITEM", rightAligned: true), .init("NAME", flexible: true), .init("CLASS"), .init("PASSWORD"),
+      .init("NONE"),
+      .init("REASON"),
+    ])
+    for item in comparison.items {
+      let name = item.identity.isSealed ? "(sealed)" : ItemText.name(item.identity)
+      let cells = Self.passwords.map { hasPassword in
+        Self.devices.map { onSameDevice in
+          let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
+          return Self.symbol(of: item[setting])
+        }.joined(separator: " ")
+      }
+      let reasons = Reason.allCases.filter { reason in
+        RestoreSetting.allCases.contains { item[$0].reason == reason }
+      }
+      table.add(
+        [String(item.index), name, item.protection?.rawValue ?? "–"] + cells
+          + [reasons.map(\.rawValue).joined(separator: ", ")])
+    }
+    let meaning = "Each pair: to the same device, to another. + arrives  < stays behind  ! cannot be read"
+    return WordWrap.lines(of: meaning, columns: style.width) + table.lines(style: style)
+  }
+
+  private static func symbol(of prospect: Prospect) -> String {
+    switch prospect {
+    case .arrives: "+"
+    case .staysBehind: "<"
+    case .unreadable: "!"
+    }
+  }
+
+  var json: JSONValue {
+    let advice = comparison.advice
+    return [
+      "format": "migration-comparison/1", "source": report.document.source.json,
+      "target": report.document.target.json, "current": Self.json(comparison.current),
+      "settings": .array(
+        RestoreSetting.allCases.map { setting in
+          let counts = comparison[setting]
+          let reasons = counts.byReason.sorted { $0.key.rawValue < $1.key.rawValue }
+          return .object(
+            Self.fields(setting) + [
+              ("arrives", .count(counts.arrives)), ("stays_behind", .count(counts.staysBehind)),
+              ("unreadable", .count(counts.unreadable)),
+              ("by_reason", .object(reasons.map { ($0.key.rawValue, .count($0.value)) })),
+            ])
+        }),
+      "items": .array(
+        comparison.items.map { item in
+          .object(
+            [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
+              ("protection", .text(item.protection?.rawValue)),
+              ("outcomes", .array(RestoreSetting.allCases.map { .object(Self.fields($0) + Self.fields(item[$0])) })),
+            ])
+        }),
+      "advice": [
+        "sentence": .string(advice.sentence(for: comparison.current)),
+        "gained_by_password": .count(advice.gainedByPassword), "never_here": .count(advice.neverHere),
+        "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
+      ],
+    ]
+  }
+
+  private static func json(_ setting: RestoreSetting) -> JSONValue { .object(fields(setting)) }
+
+  /// The fields that name one of the four.
+  static func fields(_ setting: RestoreSetting) -> [(String, JSONValue)] {
+    [("password", .boolean(setting.hasPassword)), ("same_device", .boolean(setting.onSameDevice))]
+  }
+
+  /// What becomes of an item, as every report says it.
+  static func fields(_ prospect: Prospect) -> [(String, JSONValue)] {
+    switch prospect {
+    case .arrives: [("outcome", "migrates")]
+    case .staysBehind(let reason): [("outcome", "stays-behind"), ("reason", .string(reason.rawValue))]
+    case .unreadable(let reason): [("outcome", "unreadable"), ("reason", .string(reason.rawValue))]
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import ArchivedKeychain
+import Foundation
+import KeychainFormats
+import Migration
+
+/// A file of expectations (format `plan-expectations/1`).
+enum ExpectationFile {
+  /// More than anyone writes by hand, in bytes.
+  static let largestByteCount = 16 << 20
+
+  static func read(_ path: String) throws(CommandFailure) -> [PlanExpectation] {
+    let bytes = try InputFile.read(path, atMost: largestByteCount, what: "the expectations")
+    do {
+      let data = Data(bytes)
+      // The decoder tells a mistake in the list from one in the text; this tells what is no JSON at all.
+      _ = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)
+      return try JSONDecoder().decode(PlanExpectations.self, from: data).expectations
+    } catch {
+      throw CommandFailure(
+        .refused, "\(path) is no list of expectations", why: reason(error),
+        try: #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#
+      )
+    }
+  }
+
+  /// The decoder's finding in a sentence, with its place.
+  private static func reason(_ error: any Error) -> String {
+    guard let error = error as? DecodingError else { return "it is not JSON" }
+    func place(_ path: [any CodingKey]) -> String {
+      guard let index = path.compactMap(\.intValue).first else { return "" }
+      return "expectation \(index + 1): "
+    }
+    switch error {
+    case .dataCorrupted(let context): return place(context.codingPath) + context.debugDescription
+    case .keyNotFound(let key, let context): return place(context.codingPath) + "it has no \(key.stringValue)"
+    case .typeMismatch(_, let context), .valueNotFound(_, let context):
+      let name = context.codingPath.last { $0.intValue == nil }?.stringValue ?? "the document"
+      return place(context.codingPath) + "\(name) is of another type"
+    @unknown default: return "it is not as the format says"
+    }
+  }
+}
+
+/// `plan --expect` (format `plan-expectation-result/1`): one line for each miss, and the count.
+struct ExpectationReport: Report {
+  let expectations: [PlanExpectation]
+  let plan: MigrationPlan
+  let document: PlanDocument
+  let misses: [PlanExpectation.Miss]
+  private let missedCount: Int
+
+  init(expectations: [PlanExpectation], plan: MigrationPlan, document: PlanDocument) {
+    self.expectations = expectations
+    self.plan = plan
+    self.document = document
+    misses = plan.misses(of: expectations)
+    missedCount = expectations.count { !$0.misses(in: plan).isEmpty }
+  }
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    var lines = misses.map { style.adapted(HostileText.shown(line(of: $0))) }
+    if showsAll {
+      for expectation in expectations where expectation.misses(in: plan).isEmpty {
+        let count = plan.decisions(for: expectation.matcher).count
+        lines.append(
+          style.adapted(
+            HostileText.shown(
+              "met: \(Self.name(expectation.matcher)): \(expectation.fate.rawValue) (\(Amounts.count(count, "item")))"))
+        )
+      }
+    }
+    let met = expectations.count - missedCount
+    lines.append("\(Amounts.grouped(met)) of \(Amounts.count(expectations.count, "expectation")) met.")
+    return lines
+  }
+
+  /// "missed: generic "chat.example · push token": expected migrates, but it stays-behind (device-bound)"
+  private func line(of miss: PlanExpectation.Miss) -> String {
+    let wanted = miss.expectation
+    var expected = "expected \(wanted.fate.rawValue)"
+    if let reason = wanted.reason { expected += " (\(reason.rawValue))" }
+    guard let decision = miss.decision else {
+      let sealed = plan.decisions.count { PlanText.isSealed($0) }
+      let hint =
+        sealed == 0
+        ? "" : " (\(Amounts.count(sealed, "sealed item")) in the plan \(sealed == 1 ? "has" : "have") no name)"
+      return "missed: \(Self.name(wanted.matcher)): \(expected), but no item matches\(hint)"
+    }
+    let name = "\(ItemText.kind(decision.identity.kind)) \"\(ItemText.name(decision.identity))\""
+    let why = decision.outcome.reason?.rawValue ?? decision.outcome.change?.rawValue ?? ""
+    let detail = decision.detail.map { ": \($0)" } ?? ""
+    return "missed: \(name): \(expected), the plan says \(decision.outcome.fate.rawValue) (\(why)\(detail))"
+  }
+
+  /// "kind key, label ssh*"
+  private static func name(_ matcher: ItemMatcher) -> String {
+    fields(matcher).map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+  }
+
+  private static func fields(_ matcher: ItemMatcher) -> [(String, String)] {
+    let patterns = [
+      ("label", matcher.label), ("account", matcher.account), ("service", matcher.service),
+      ("server", matcher.server), ("access_group", matcher.accessGroup),
+    ]
+    return (matcher.kind.map { [("kind", $0.reportName)] } ?? [])
+      + patterns.compactMap { name, pattern in pattern.map { (name, $0.source) } }
+  }
+
+  var json: JSONValue {
+    [
+      "format": "plan-expectation-result/1", "source": document.source.json, "target": document.target.json,
+      "expectations": .count(expectations.count), "met": .count(expectations.count - missedCount),
+      "misses": .array(
+        misses.map { miss in
+          var expected = Self.fields(miss.expectation.matcher).map { ($0.0, JSONValue.string($0.1)) }
+          expected.append(("expect", .string(miss.expectation.fate.rawValue)))
+          if let reason = miss.expectation.reason { expected.append(("reason", .string(reason.rawValue))) }
+          return [
+            "expected": .object(expected),
+            "item": miss.decision.map { PlanDocument.Item($0).json } ?? .null,
+          ]
+        }),
+    ]
+  }
+}

@@ -1,0 +1,163 @@
+import ArchivedKeychain
+import BackupArchive
+import KeychainFormats
+import KeychainStore
+import VirtualDevice
+
+/// The items of an archive or a device that an export is about.
+struct ExportedItems {
+  /// What the user called the source.
+  let name: String
+  private let sourceKind: String
+  private let entries: [ItemDocument.Entry]
+  /// Those that ask for their owner.
+  private let guarded: [KeychainItem]
+  private let form: ExportForm
+  /// What is written; a document is made when it is.
+  private let made: ItemExport?
+
+  init(of opened: OpenedArchive, named name: String, _ selection: ItemSelection, as form: ExportForm) {
+    self.name = name
+    self.form = form
+    sourceKind = "archive"
+    let isSameDevice = opened.items.provesSameDevice
+    entries = opened.items.compactMap { archived in
+      let content: ItemDocument.Entry.Content
+      if let item = archived.item {
+        guard selection.admits(item) else { return nil }
+        content = .readable(item)
+      } else {
+        guard selection.admits(sealed: archived.kind, archived.protection) else { return nil }
+        let reason = archived.reason(isSameDevice: isSameDevice, backupHasPassword: opened.archive.isEncrypted)
+        content = .unreadable(reason, detail: nil)
+      }
+      return .init(index: archived.index, kind: archived.kind, protection: archived.protection, content: content)
+    }
+    guarded = Self.readable(entries).filter(\.asksForOwner)
+    made = Self.export(entries, form)
+  }
+
+  init(
+    of held: DeviceSession, named name: String, _ selection: ItemSelection, as form: ExportForm, wantsSecrets: Bool
+  ) throws {
+    self.name = name
+    self.form = form
+    sourceKind = "device"
+    var query = selection.query
+    query.wantsSecret = wantsSecrets
+    try selection.check(on: held)
+    let rows: [ItemRow]
+    do throws(VirtualDeviceError) {
+      rows = ItemRow.all(of: try held.find(query, as: selection.app))
+    } catch {
+      throw ItemFailure.finding(error, on: held)
+    }
+    let indexes = try held.keychain.places(of: Set(rows.map(\.summary.reference)))
+    entries = rows.map { ItemDocument.Entry($0, index: indexes[$0.summary.reference]) }
+    guarded = Self.readable(entries).filter(\.asksForOwner)
+    made = Self.export(entries, form)
+  }
+
+  private static func readable(_ entries: [ItemDocument.Entry]) -> [KeychainItem] {
+    entries.compactMap { entry in if case .readable(let item) = entry.content { item } else { nil } }
+  }
+
+  private static func export(_ entries: [ItemDocument.Entry], _ form: ExportForm) -> ItemExport? {
+    let items = readable(entries).filter { !$0.asksForOwner }
+    switch form.format {
+    case .csv: return .passwords(items)
+    case .otpauth: return .oneTimeSecrets(items)
+    case .pem: return .certificatesAndKeys(items)
+    case .wifi: return .wirelessNetworks(items)
+    default: return nil
+    }
+  }
+
+  // MARK: The result
+
+  func document(revealsSecrets: Bool) -> JSONValue {
+    ItemDocument(source: (sourceKind, name), indexes: [:], revealsSecrets: revealsSecrets).document(ofEntries: entries)
+  }
+
+  /// The bytes of everything but a document.
+  var contents: SensitiveBytes? { made?.contents }
+  var count: Int { made?.count ?? entries.count }
+  /// Secrets in plain text; a document has as many as it is let have.
+  var secretCount: Int { made?.secretCount ?? 0 }
+
+  // MARK: What cannot be exported
+
+  private var reasons: [Reason] {
+    entries.compactMap { entry in
+      if case .unreadable(let reason, _) = entry.content { reason ?? .malformed } else { nil }
+    }
+  }
+
+  /// Items that are lost in this copy.
+  var damagedCount: Int { reasons.count { $0.isDamage } }
+
+  /// - Throws: `.noMatch` where there is nothing to write.
+  func requireSomething(_ selection: ItemSelection) throws(CommandFailure) {
+    guard count == 0, form.format != .json || selection.isRestricted else { return }
+    if let reason = reasons.first {
+      throw CommandFailure(
+        .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)",
+        why: "\(Amounts.count(reasons.count, "item")) cannot be read here: \(reason.rawValue), "
+          + reason.explanation.headline,
+        try: "keyhaul explain \(reason.rawValue)")
+    }
+    throw CommandFailure(
+      .noMatch, "\(name) has no \(form.noun) to export", why: selection.isRestricted ? "nothing matches" : nil,
+      try: selection.isRestricted ? "fewer attributes" : "--format json for all items")
+  }
+
+  func warn(in session: Session) {
+    warnOfUnreadable(isDamage: false, in: session)
+    warnOfUnreadable(isDamage: true, in: session)
+    let asking = guarded.filter { form.kinds.contains($0.kind) }
+    if !asking.isEmpty {
+      session.warn(
+        "\(Amounts.count(asking.count, "item")) left out",
+        why: "an access control guards the secret, and a virtual device has neither face nor finger")
+    }
+    guard let made else { return }
+    if let first = made.leftOut.first {
+      let others = made.leftOut.count == 1 ? "" : "the first: "
+      session.warn(
+        "\(Amounts.count(made.leftOut.count, "item")) left out, with no form as \(form.format.rawValue)",
+        why: "\(others)\(ItemText.noun(first.identity.kind)) \"\(ItemText.name(first.identity))\": \(first.reason)",
+        try: "--format json holds every item")
+    }
+    if made.formulaSecretCount > 0 {
+      session.warn(
+        "\(Amounts.count(made.formulaSecretCount, "password")) would be computed by a spreadsheet",
+        why: "a password has to arrive unchanged, also where it begins with =, +, - or @",
+        try: "import the file, don't open it as a table")
+    }
+    if made.inertNameCount > 0 {
+      session.warn(
+        "\(Amounts.count(made.inertNameCount, "name")) got an apostrophe",
+        why: "a spreadsheet would compute a name that begins with =, +, - or @")
+    }
+  }
+
+  private func warnOfUnreadable(isDamage: Bool, in session: Session) {
+    let found = reasons.filter { $0.isDamage == isDamage }
+    guard let first = found.first else { return }
+    let counts = Reason.allCases.filter(found.contains).map { reason in
+      "\(Amounts.grouped(found.count { $0 == reason })) \(reason.rawValue)"
+    }
+    session.warn(
+      "\(Amounts.count(found.count, "item")) of \(name) cannot be read here",
+      why: counts.count == 1 ? "\(first.rawValue): \(first.explanation.headline)" : counts.joined(separator: ", "),
+      try: isDamage ? "another copy may still hold what is lost in this one" : "keyhaul explain \(first.rawValue)")
+  }
+
+  /// Secrets leave the keychain only where that was said.
+  static func unsaid(_ output: String, _ form: ExportForm, count: Int?) -> CommandFailure {
+    let secrets = count.map { Amounts.count($0, form.secretNoun) } ?? form.secretNoun + "s"
+    return .usage(
+      "exporting secrets needs to be said out loud", why: "\(output) would hold \(secrets) in plain text",
+      try: "add --reveal (the file is made readable by you alone), or --format json for names only")
+  }
+}

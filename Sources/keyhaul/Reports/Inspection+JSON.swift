@@ -1,0 +1,89 @@
+import ArchivedKeychain
+import BackupArchive
+import DataProtection
+import KeychainFormats
+
+extension Inspection {
+  /// What is not known without the password is `null`.
+  var json: JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("format", "backup-inspection/1"),
+      (
+        "device",
+        [
+          "udid": .text(archive.device.identifier), "name": .text(archive.device.name),
+          "product_type": .text(archive.device.productType), "product_version": .text(archive.device.productVersion),
+        ]
+      ),
+      ("encrypted", .boolean(archive.isEncrypted)), ("made", .text(archive.date.map { Timestamp.text(of: $0) })),
+      ("layout", .string(archive.layout.rawValue)), ("files", .count(files.count)),
+      ("bytes", .integer(files.byteCount)),
+      ("listed", listing.map(Self.json) ?? .null),
+      ("domains", listing.map { .count($0.rowCountByDomain.count) } ?? .null),
+      ("missing", missing.map { .count($0) } ?? .null), ("keybag", keybagJSON), ("keychain", keychainJSON),
+    ]
+    if part == .list { fields.append(("items", opened.map { .array($0.items.map(json)) } ?? .null)) }
+    if part == .tree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }
+    return .object(fields)
+  }
+
+  private static func json(_ listing: FileList.Listing) -> JSONValue {
+    [
+      "files": .count(listing.fileCount), "folders": .count(listing.directoryCount), "links": .count(listing.linkCount),
+      "unreadable": .count(listing.unreadableRowCount),
+    ]
+  }
+
+  private var keybagJSON: JSONValue {
+    let keybag = archive.keybag
+    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self).map { JSONValue.integer(Int64($0)) }
+    return [
+      "version": keybag.version.map { .integer(Int64($0)) } ?? .null,
+      "type": keybag.type.map { .integer(Int64($0.rawValue)) } ?? .null, "uuid": .text(keybag.uuidText),
+      "rounds": .array(rounds),
+      "unlock_seconds": unlockTime.map { .number(($0 / .milliseconds(1)).rounded() / 1000) } ?? .null,
+      "classes": .array(
+        keybag.classKeys.map { record in
+          [
+            "class": record.keyClass.map { .integer(Int64($0.rawValue)) } ?? .null,
+            "wrap": record.wrap.map { .integer(Int64($0.rawValue)) } ?? .null,
+            "key_type": record.keyType.map { .integer(Int64($0.rawValue)) } ?? .integer(0),
+          ]
+        }),
+    ]
+  }
+
+  private var keychainJSON: JSONValue {
+    [
+      "present": .boolean(archive.hasKeychain),
+      "items": contents.map { contents in
+        .object(ItemKind.allCases.compactMap { kind in contents.countByKind[kind].map { (kind.rawValue, .count($0)) } })
+      } ?? .null,
+      "by_protection": contents.map { contents in
+        .object(
+          ProtectionClass.allCases.compactMap { protection in
+            contents.countByProtection[protection].map { (protection.rawValue, .count($0)) }
+          })
+      } ?? .null,
+    ]
+  }
+
+  private func json(_ item: ArchivedItem) -> JSONValue {
+    let identity = item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind)
+    var fields: [(String, JSONValue)] = [("index", .count(item.index))] + JSONValue.identity(identity)
+    fields.append(("protection", .text(item.protection?.rawValue)))
+    let reason = reason(of: item)
+    fields.append(("readable", .boolean(reason == nil)))
+    if let reason { fields.append(("reason", .string(reason.rawValue))) }
+    return .object(fields)
+  }
+
+  private static func json(_ node: DomainTree.Node) -> JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("name", .string(node.name)), ("files", .count(node.fileCount)), ("bytes", .integer(node.storedByteCount)),
+      ("missing", .count(node.missingCount)),
+    ]
+    if !node.children.isEmpty { fields.append(("children", .array(node.children.map(json)))) }
+    return .object(fields)
+  }
+}

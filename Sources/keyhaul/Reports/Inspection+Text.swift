@@ -1,0 +1,198 @@
+import ArchivedKeychain
+import BackupArchive
+import DataProtection
+import KeychainFormats
+
+extension Inspection {
+  func lines(style: TextStyle) -> [String] {
+    switch part {
+    case .keybag?: keybagLines(style)
+    case .list?: itemLines(style)
+    case .tree?: treeLines(style)
+    case nil: overview(width: style.width)
+    }
+  }
+
+  // MARK: The overview
+
+  private func overview(width: Int) -> [String] {
+    let state = archive.isEncrypted ? "encrypted" : "no password"
+    let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
+    let classes = archive.keybag.classKeys.count
+    var rows: [(String, String)] = [
+      (HostileText.shown(name), "\(origin) · \(state) · \(size)"), ("files", filesText),
+      (
+        "keybag",
+        "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
+          + "\(Amounts.count(classes, "class key")) · \(roundsText)"
+      ),
+      ("keychain", keychainText),
+    ]
+    if let contents { rows.append(("items", Self.itemsText(contents))) }
+    let label = max(15, rows.map { DisplayWidth.columns(of: $0.0) }.max() ?? 0)
+    var lines = rows.flatMap { row in
+      WordWrap.labelled(
+        DisplayWidth.padded(row.0, columns: label) + " ", HostileText.shown(row.1), columns: max(width, label + 40))
+    }
+    if unreadableCount > 0 {
+      lines.append("\(Amounts.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
+    }
+    if !isUnlocked, archive.hasKeychain { lines.append("Add --password-file to see what is in it.") }
+    return lines
+  }
+
+  /// "made 2026-11-20 18:04 by old-phone (iPhone15,2, iOS 18.1)"
+  private var origin: String {
+    let device = archive.device
+    let made = archive.date.map { "made \(TimeText.localWithoutZone($0)) by " } ?? "made by "
+    let model = [device.productType, device.productVersion.map { "iOS \($0)" }].compactMap(\.self).joined(
+      separator: ", ")
+    return made + (device.name ?? "an unnamed device") + (model.isEmpty ? "" : " (\(model))")
+  }
+
+  /// "listed in Manifest.db: 12 files, 3 folders in 2 domains, none missing"
+  private var filesText: String {
+    let layout =
+      switch archive.layout {
+      case .manifestDB: "Manifest.db (iOS 10 and later)"
+      case .mbdb: "Manifest.mbdb (iOS 4 to 9)"
+      }
+    guard let listing, let missing else { return "listed in \(layout), sealed" }
+    var kinds = [Amounts.count(listing.fileCount, "file")]
+    if listing.directoryCount > 0 { kinds.append(Amounts.count(listing.directoryCount, "folder")) }
+    if listing.linkCount > 0 { kinds.append(Amounts.count(listing.linkCount, "link")) }
+    if listing.unreadableRowCount > 0 { kinds.append("\(Amounts.grouped(listing.unreadableRowCount)) unreadable") }
+    let domains = Amounts.count(listing.rowCountByDomain.count, "domain")
+    let absent = missing == 0 ? "none missing" : "\(Amounts.grouped(missing)) missing"
+    return "listed in \(layout): \(Amounts.list(kinds)) in \(domains), \(absent)"
+  }
+
+  private var keybagKind: String {
+    switch archive.keybag.type {
+    case .backup?: "backup"
+    case let type?: "type \(type.rawValue)"
+    case nil: "no type"
+    }
+  }
+
+  var roundsText: String {
+    let keybag = archive.keybag
+    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self).map { Amounts.grouped($0) }
+    guard !rounds.isEmpty else { return "no rounds" }
+    let time = unlockTime.map { ", \(TimeText.estimate($0)) on this machine" } ?? ""
+    return "\(rounds.joined(separator: " + ")) rounds\(time)"
+  }
+
+  /// The sentence that matters: where this keychain can go.
+  private var keychainText: String {
+    guard archive.hasKeychain else { return "none in this backup" }
+    let maker = archive.device.name ?? "the device that made it"
+    guard archive.isEncrypted else {
+      return "present. The backup has no password, so all of it goes back to \(maker) and to no other device."
+    }
+    let seal = isUnlocked ? "present" : "present, sealed"
+    return "\(seal). With the password its items can go to any device, those of \"this device\" only back to \(maker)."
+  }
+
+  private static func itemsText(_ contents: ArchiveContents) -> String {
+    let kinds = ItemKind.allCases.compactMap { kind in
+      contents.countByKind[kind].map { "\(Amounts.grouped($0)) \(ItemText.kind(kind))" }
+    }
+    guard !kinds.isEmpty else { return "none" }
+    return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · "
+      + "\(Amounts.grouped(contents.migratable)) any device, \(Amounts.grouped(contents.thisDeviceOnly)) this device only"
+  }
+
+  // MARK: The keybag
+
+  private func keybagLines(_ style: TextStyle) -> [String] {
+    let keybag = archive.keybag
+    let head = [
+      "uuid      \(keybag.uuidText ?? "none")", "version   \(keybag.version.map(String.init) ?? "none")",
+      "type      \(keybag.type.map { String($0.rawValue) } ?? "none")", "rounds    \(roundsText)", "",
+    ]
+    var table = Table([
+      .init("CLASS", rightAligned: true), .init("PROTECTS"), .init("WRAPPED WITH"), .init("KEY"),
+    ])
+    for record in keybag.classKeys {
+      table.add([
+        record.keyClass.map { String($0.rawValue) } ?? "?", Self.protects(record.keyClass), Self.wrapText(record.wrap),
+        record.keyType == .curve25519 ? "Curve25519" : "AES",
+      ])
+    }
+    return head + table.lines(style: style)
+  }
+
+  private static func protects(_ keyClass: KeyClass?) -> String {
+    guard let keyClass else { return "?" }
+    if let protection = ProtectionClass(keyClass: keyClass) { return "items: \(protection.phrase)" }
+    return (1...4).contains(keyClass.rawValue) ? "files" : "–"
+  }
+
+  private static func wrapText(_ wrap: Keybag.WrapFlags?) -> String {
+    guard let wrap else { return "?" }
+    let names = [wrap.contains(.password) ? "password" : nil, wrap.contains(.device) ? "device" : nil]
+    let known = names.compactMap(\.self)
+    return known.isEmpty ? "nothing" : known.joined(separator: " and ")
+  }
+
+  // MARK: The items
+
+  private func itemLines(_ style: TextStyle) -> [String] {
+    guard let opened, archive.hasKeychain else { return ["The archive holds no keychain."] }
+    var table = Table([
+      .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true), .init("PROTECTION"),
+      .init("STATE"),
+    ])
+    for item in opened.items {
+      let name = item.item.map { ItemText.name(ItemIdentity($0)) } ?? "(sealed)"
+      table.add([
+        String(item.index), ItemText.kind(item.kind), name, ItemText.protection(item.protection),
+        reason(of: item)?.rawValue ?? "readable",
+      ])
+    }
+    return table.lines(style: style)
+  }
+
+  // MARK: The files
+
+  /// The most children of a domain or folder that are shown unless all are asked for.
+  static let shortBranch = 10
+
+  private func treeLines(_ style: TextStyle) -> [String] {
+    guard let tree else { return [] }
+    let hasMissing = tree.root.missingCount > 0
+    var table = Table(
+      [.init("DOMAIN", flexible: true), .init("FILES", rightAligned: true), .init("BYTES", rightAligned: true)]
+        + (hasMissing ? [.init("MISSING", rightAligned: true)] : []))
+    func row(_ name: String, _ node: DomainTree.Node) {
+      table.add([
+        name, Amounts.grouped(node.fileCount), Amounts.grouped(node.storedByteCount),
+        Amounts.grouped(node.missingCount),
+      ])
+    }
+    func add(_ children: [DomainTree.Node], indent: Int) {
+      let space = String(repeating: " ", count: indent)
+      let shown = showsAll ? children[...] : children.prefix(Self.shortBranch)
+      for node in shown {
+        row(space + Self.unindented(node.name), node)
+        add(node.children, indent: indent + 2)
+      }
+      let rest = children.dropFirst(shown.count)
+      if !rest.isEmpty {
+        row(
+          "\(space)\(style.ellipsis) \(Amounts.grouped(rest.count)) more (-v shows all)", DomainTree.Node(sumOf: rest))
+      }
+    }
+    add(tree.root.children, indent: 0)
+    row("all", tree.root)
+    return table.lines(style: style)
+  }
+
+  /// A name that begins with spaces would look like one of a deeper level.
+  private static func unindented(_ name: String) -> String {
+    let spaces = name.prefix { $0 == " " }.count
+    guard spaces > 0 || name.isEmpty else { return name }
+    return "\"" + name + "\""
+  }
+}

@@ -1,0 +1,48 @@
+import KeychainFormats
+
+/// Items of a report in columns: a symbol, the kind, the name, the protection class, a remark where there is one.
+struct ItemLines {
+  struct Row {
+    let symbol: String
+    let kind: ItemKind
+    let name: String
+    var protection: String
+    var remark = ""
+  }
+
+  let rows: [Row]
+  /// Shows every item, however many.
+  let showsAll: Bool
+
+  /// The most items that a group shows unless all are asked for.
+  static let shortGroup = 10
+
+  func lines(style: TextStyle) -> [String] {
+    let shown = showsAll ? rows[...] : rows.prefix(Self.shortGroup)
+    let names = shown.map { style.adapted(HostileText.shown($0.name)) }
+    let protectionWidth = shown.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
+    let widest = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
+    let fixed = 4 + 11 + 2 + 2 + protectionWidth
+    let nameWidth = max(Table.narrowestColumn, min(widest, style.width - fixed))
+    var lines: [String] = []
+    for (row, name) in zip(shown, names) {
+      let cut = DisplayWidth.cut(name, columns: nameWidth, ellipsis: style.ellipsis)
+      var line = "  \(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.kind), columns: 11) + "  "
+      line += DisplayWidth.padded(cut, columns: nameWidth) + "  "
+      line += DisplayWidth.padded(style.adapted(row.protection), columns: protectionWidth)
+      let remark = style.adapted(HostileText.shown(row.remark))
+      let fits = DisplayWidth.columns(of: line) + 2 + DisplayWidth.columns(of: remark) <= style.width
+      if !remark.isEmpty, fits { line += "  " + remark }
+      lines.append(Self.withoutTrailingSpace(line))
+      if !remark.isEmpty, !fits { lines += WordWrap.labelled("      ", remark, columns: style.width) }
+    }
+    if shown.count < rows.count {
+      lines.append("    \(style.ellipsis) \(Amounts.grouped(rows.count - shown.count)) more (-v shows all)")
+    }
+    return lines
+  }
+
+  private static func withoutTrailingSpace(_ line: String) -> String {
+    String(line.dropLast(line.reversed().prefix { $0 == " " }.count))
+  }
+}

@@ -1,0 +1,97 @@
+import ArchivedKeychain
+import KeychainFormats
+import Migration
+import VirtualDevice
+
+/// `why` (format `item-story/1`): one item's story in full; of several, a list to choose from.
+struct StoryReport: Report {
+  let stories: [ItemStory]
+  let source: MoveSource
+  let target: String?
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    if stories.count == 1 || showsAll {
+      let texts = stories.map { StoryText(story: $0, source: source, target: target).lines(style: style) }
+      return Array(texts.joined(separator: [""]))
+    }
+    var table = Table([
+      .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true), .init("PROTECTION"),
+      .init("OUTCOME"),
+    ])
+    for story in stories.prefix(ItemLines.shortGroup) {
+      let name = story.identity.isSealed ? "(sealed)" : ItemText.name(story.identity)
+      table.add([
+        story.index.map(String.init) ?? "–", ItemText.kind(story.identity.kind), name,
+        story.protection?.rawValue ?? "–", StoryText.outcome(of: story),
+      ])
+    }
+    var lines = [style.painted("\(Amounts.count(stories.count, "item")) match:", .bold)] + table.lines(style: style)
+    if stories.count > ItemLines.shortGroup {
+      lines.append("\(style.ellipsis) \(Amounts.grouped(stories.count - ItemLines.shortGroup)) more")
+    }
+    return lines
+      + WordWrap.lines(
+        of: "More attributes, or --item N, mean one of them; -v tells all.", columns: style.width)
+  }
+
+  var json: JSONValue {
+    [
+      "format": "item-story/1", "source": source.document.json, "target": .text(target),
+      "stories": .array(stories.map(Self.json)),
+    ]
+  }
+
+  private static func json(_ story: ItemStory) -> JSONValue {
+    var fields: [(String, JSONValue)] = [("index", story.index.map { .count($0) } ?? .null)]
+    fields += JSONValue.identity(story.identity) + [("protection", .text(story.protection?.rawValue))]
+    fields.append(
+      (
+        "readable",
+        story.protection.map { protection in
+          .object(
+            [DeviceState.beforeFirstUnlock, .locked, .unlocked].map { state in
+              (state.rawValue, .boolean(protection.isReadable(in: state)))
+            })
+        } ?? .null
+      ))
+    fields.append(
+      (
+        "restores",
+        .array(
+          RestoreSetting.allCases.compactMap { setting in
+            story.prospects[setting].map {
+              .object(ComparisonReport.fields(setting) + ComparisonReport.fields($0))
+            }
+          })
+      ))
+    fields.append(("here", here(story)))
+    fields.append(("on_target", story.onTarget.map { PlanDocument.Item($0).json } ?? .null))
+    fields.append(("do", .text(StoryText.advice(for: story))))
+    return .object(fields)
+  }
+
+  /// What happened to it in this archive, or on this device.
+  private static func here(_ story: ItemStory) -> JSONValue {
+    switch story.place {
+    case .archive, .device:
+      guard let decision = story.decision, let reason = decision.outcome.reason else { return ["state": "opens"] }
+      return .object(
+        [("state", .string(decision.outcome.fate.rawValue)), ("reason", .string(reason.rawValue))]
+          + (decision.detail.map { [("detail", .string($0))] } ?? []))
+    case .missing(let device, let rule):
+      return ["state": "not-in-archive", "device": .string(device), "reason": .text(rule?.rawValue)]
+    case .targetOnly(let isRemoved):
+      return ["state": "target-only", "removed": .boolean(isRemoved)]
+    }
+  }
+}
+
+extension ItemStory {
+  /// Its place in the backup.
+  var index: Int? {
+    switch place {
+    case .archive(let index): index
+    case .device, .missing, .targetOnly: nil
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import ArchivedKeychain
+import KeychainFormats
+
+/// What checking a backup found out, for people and as `backup-verification/1`.
+struct VerificationReport {
+  let verification: BackupVerification
+  /// The archive as the user named it.
+  let name: String
+  /// The device that made the backup, as it claims.
+  let device: String?
+
+  init(_ verification: BackupVerification, name: String, device: String?) {
+    self.verification = verification
+    self.name = name
+    self.device = device
+  }
+
+  /// How the verb ends: missing payloads alone leave the rest safe.
+  var status: CommandStatus {
+    if verification.isHostile { return .refused }
+    if verification.isWhole { return .ok }
+    return verification.isMerelyIncomplete ? .partial : .damaged
+  }
+
+  struct Line {
+    let text: String
+    var colour: Colour?
+  }
+
+  /// The most faults of one check that are named unless all are asked for.
+  static let shortList = 10
+
+  // MARK: Text
+
+  func lines(style: TextStyle, showsAll: Bool) -> [Line] {
+    var lines: [Line] = []
+    for id in BackupVerification.CheckID.allCases {
+      if let check = verification.checks.first(where: { $0.id == id }) {
+        lines += Self.row(check.isOK ? "ok" : "FAIL", id, check.detail, style, check.isOK ? nil : .red)
+        if !check.isOK { lines += faultLines(of: check, style: style, showsAll: showsAll) }
+      }
+      if let left = verification.unchecked.first(where: { $0.id == id }) {
+        lines += Self.row("-", id, "not checked: \(left.reason)", style, .faint)
+      }
+    }
+    let colour: Colour? = verification.isWhole ? nil : .red
+    return lines
+      + WordWrap.lines(of: style.adapted(HostileText.shown(conclusion)), columns: style.width).map {
+        Line(text: $0, colour: colour)
+      }
+  }
+
+  private static let indent = 20
+
+  private static func row(
+    _ state: String, _ id: BackupVerification.CheckID, _ detail: String, _ style: TextStyle, _ colour: Colour?
+  ) -> [Line] {
+    let label = "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(id.rawValue, columns: 13)
+    return WordWrap.labelled(label, style.adapted(HostileText.shown(detail)), columns: style.width).enumerated().map {
+      Line(text: $1, colour: $0 == 0 ? colour : nil)
+    }
+  }
+
+  /// Every fault that the check's own sentence does not say already.
+  private func faultLines(
+    of check: BackupVerification.Check, style: TextStyle, showsAll: Bool
+  ) -> [Line] {
+    let faults = verification.faults.filter { $0.check == check.id && !check.detail.contains($0.reason) }
+    let shown = showsAll ? faults[...] : faults.prefix(Self.shortList)
+    let space = String(repeating: " ", count: Self.indent)
+    var lines = shown.flatMap { fault in
+      WordWrap.labelled(space, style.adapted(HostileText.shown(fault.placeText)), columns: style.width)
+    }
+    let all = verification.faultCount[check.id, default: 0]
+    let rest = all - shown.count
+    if rest > 0, !shown.isEmpty {
+      let hint = showsAll ? "" : " (-v names \(all > BackupVerification.mostFaults ? "more" : "all"))"
+      lines.append("\(space)\(style.ellipsis) \(Amounts.grouped(rest)) more\(hint)")
+    }
+    return lines.map { Line(text: $0) }
+  }
+
+  // MARK: What it comes to
+
+  private var owner: String { device ?? "the device that made it" }
+
+  /// The last line: whether this copy can be relied on.
+  private var conclusion: String {
+    switch verification.verdict {
+    case .damaged:
+      if verification.isHostile {
+        return "\(name) holds what no device writes: \(loss). Don't trust it; nothing was written."
+      }
+      return verification.isMerelyIncomplete
+        ? "\(name) is not whole: \(loss); the rest is right." : "\(name) is damaged: \(loss)."
+    case .foreign:
+      let items = Amounts.count(verification.items?.deviceBound ?? 0, "item")
+      return "Nothing in \(name) is damaged, as far as can be seen here: its \(items) open only on \(owner)."
+    case .whole:
+      guard verification.unchecked.isEmpty else {
+        let limit = verification.isQuick ? "without its password" : "here"
+        return "Nothing in \(name) is damaged, as far as can be seen \(limit)."
+      }
+      let bound = verification.items?.deviceBound ?? 0
+      guard bound > 0 else { return "\(name) is whole." }
+      let (open, those) = bound == 1 ? ("opens", "it") : ("open", "they")
+      return "\(name) is whole; \(Amounts.count(bound, "item")) could not be checked, because \(those) \(open) only on "
+        + "\(owner)."
+    }
+  }
+
+  /// "1 item is lost in this copy and 2 files are missing"
+  var loss: String {
+    var parts: [String] = []
+    let count = verification.faultCount
+    if count[.structure] != nil { return "it cannot be opened" }
+    if count[.keybag] != nil { parts.append("its keybag is not what was written") }
+    if count[.database] != nil { parts.append("its list of files is not what was written") }
+    if count[.keychain] != nil { parts.append("its keychain is lost in this copy") }
+    if let lost = verification.items?.damaged, lost > 0 {
+      parts.append("\(Amounts.count(lost, "item")) \(lost == 1 ? "is" : "are") lost in this copy")
+    }
+    let missing = verification.missingCount
+    let changed = count[.files, default: 0] - missing
+    if changed > 0 { parts.append("\(Amounts.count(changed, "file")) \(changed == 1 ? "is" : "are") damaged") }
+    if missing > 0 { parts.append("\(Amounts.count(missing, "file")) \(missing == 1 ? "is" : "are") missing") }
+    return Amounts.list(parts)
+  }
+
+  // MARK: JSON
+
+  var json: JSONValue {
+    [
+      "format": "backup-verification/1", "archive": .string(name), "quick": .boolean(verification.isQuick),
+      "checks": .array(
+        verification.checks.map { check in
+          ["id": .string(check.id.rawValue), "ok": .boolean(check.isOK), "detail": .string(check.detail)]
+        }),
+      "unchecked": .array(
+        verification.unchecked.map { ["id": .string($0.id.rawValue), "detail": .string($0.reason)] }),
+      "faults": .array(verification.faults.map(Self.json)),
+      "fault_count": .count(verification.faultCount.values.reduce(0, +)),
+      "notes": .array(verification.notes.map { .string($0) }),
+      "items": verification.items.map { items in
+        [
+          "readable": .count(items.readable), "device_bound": .count(items.deviceBound),
+          "damaged": .count(items.damaged),
+        ]
+      } ?? .null,
+      "verdict": .string(verification.verdict.rawValue), "whole": .boolean(verification.isWhole),
+      "hostile": .boolean(verification.isHostile),
+    ]
+  }
+
+  private static func json(_ fault: BackupVerification.Fault) -> JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("check", .string(fault.check.rawValue)), ("id", .string(fault.kind.rawValue)),
+    ]
+    if let file = fault.file { fields.append(("file", .string(file))) }
+    if let offset = fault.offset { fields.append(("offset", .count(offset))) }
+    if let byteCount = fault.byteCount { fields.append(("bytes", .count(byteCount))) }
+    if let item = fault.item { fields.append(("index", .count(item))) }
+    return .object(fields + [("detail", .string(fault.reason))])
+  }
+}

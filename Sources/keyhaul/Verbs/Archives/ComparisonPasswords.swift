@@ -1,0 +1,54 @@
+import ArchivedKeychain
+import BackupArchive
+import DataProtection
+
+/// The passwords of two archives that are compared. A person's backups mostly share one, so that the first archive's is
+/// tried on the second, and another is asked for only where it does not fit.
+struct ComparisonPasswords {
+  let first: PasswordFlags
+  let second: OtherPasswordFlags
+  /// The password that was read or typed before.
+  private var held: Held?
+
+  private final class Held {
+    let secret: Secret
+
+    init(_ secret: consuming Secret) { self.secret = secret }
+  }
+
+  init(first: PasswordFlags, second: OtherPasswordFlags) {
+    self.first = first
+    self.second = second
+  }
+
+  /// - Parameters:
+  ///   - isSecond: Whether it is the archive that `--other-password-…` is about.
+  ///   - hardware: The device that the archive is compared with.
+  mutating func unlock(
+    _ named: Session.NamedArchive, isSecond: Bool, _ opening: OpeningOptions, hardware: Session.Maker?,
+    in session: Session
+  ) throws(CommandFailure) -> OpenedArchive {
+    try session.checkRounds(of: named, accepting: opening.limit)
+    func open(_ password: consuming Secret?) throws(CommandFailure) -> OpenedArchive {
+      try session.unlock(named, password: password, opening: opening, hardware: hardware)
+    }
+    if isSecond, second.isGiven { return try open(try session.passwordIfNeeded(named, second)) }
+    guard named.archive.isEncrypted else { return try open(nil) }
+    guard let held else {
+      let read = Held(try session.password(first, of: named.name))
+      held = read
+      return try open(read.secret.copy())
+    }
+    do throws(CommandFailure) {
+      return try open(held.secret.copy())
+    } catch {
+      guard error.status == .wrongPassword else { throw error }
+      guard try first.source(environment: session.environment) == .prompt else {
+        var failure = error
+        failure.advice = "\(SecretFamily.otherPassword.flags), where it has another one"
+        throw failure
+      }
+    }
+    return try open(try session.password(second, of: named.name))
+  }
+}

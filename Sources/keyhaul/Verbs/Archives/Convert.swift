@@ -1,0 +1,94 @@
+import ArgumentParser
+import BackupArchive
+import KeychainFormats
+
+/// `keyhaul convert`: a backup's folder into one file, or back.
+struct Convert: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Copy a backup into another form, byte for byte",
+    usage: "keyhaul convert ARCHIVE -o ARCHIVE",
+    examples: [
+      "keyhaul convert family.backup -o family.tar.zst",
+      "keyhaul convert family.tar.zst -o family/",
+    ],
+    flags: [
+      ("-o, --output ARCHIVE", "a folder (ends in /), or one file: .tar, .tar.gz, .tar.zst, .zip"),
+      HelpScreen.dryRunFlag, HelpScreen.yesFlag, HelpScreen.jsonFlag,
+    ])
+  static let configuration = described(as: "convert")
+
+  @Argument(help: "The backup: a folder or a file. Its password is not needed.", completion: .file())
+  var archive: String
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp("The archive to write; - is a tar on standard output.", valueName: "archive"),
+    completion: .file())
+  var output: String
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    try ArchiveOutput.check(output, in: session)
+    let path = try session.pathOfArchive(archive, verb: "convert")
+    let named = try session.openArchive(archive)
+    let (destination, replaces) = try ArchiveOutput.destination(
+      output, deviceIdentifier: named.archive.device.identifier, asks: !dryRun.dryRun, in: session)
+    try checkDistinct(from: path)
+    guard !dryRun.dryRun else {
+      try report(named, outcome: nil, in: session)
+      session.note("Nothing was written (--dry-run).")
+      return .ok
+    }
+    try Interruption.check()
+    let outcome: BackupConverter.Outcome
+    do throws(BackupArchiveError) {
+      outcome = try session.progress("Copying \(named.name)", phase: "copy") {
+        (report) throws(BackupArchiveError) in
+        try BackupConverter().convert(
+          named.archive, at: path, to: destination, replace: replaces, progress: report.orInterrupted)
+      }
+    } catch {
+      try Interruption.check()
+      throw ArchiveOutput.failure(error, writing: output, reading: named.name)
+    }
+    if let leftover = outcome.leftover {
+      session.warn("the replaced backup is still there", why: leftover, try: "delete it")
+    }
+    if let first = outcome.foreignFiles.first {
+      let others = outcome.foreignFiles.count == 1 ? "" : "the first: "
+      session.warn(
+        "\(Amounts.count(outcome.foreignFiles.count, "file")) not copied",
+        why: "\(others)\(first) is no part of a backup")
+    }
+    try report(named, outcome: outcome, in: session)
+    return .ok
+  }
+
+  /// Refuses to write over the source, or into it.
+  private func checkDistinct(from path: String) throws(CommandFailure) {
+    guard output != "-" else { return }
+    try ReportFile.check(output, differsFrom: [path])
+    guard !ArchiveOutput.lies(output, in: path) else {
+      throw .usage("\(output) lies in what is read", why: "the copy would hold itself", try: "another place after -o")
+    }
+  }
+
+  private func report(
+    _ named: Session.NamedArchive, outcome: BackupConverter.Outcome?, in session: Session
+  ) throws(CommandFailure) {
+    if session.isJSON {
+      return try session.answer([
+        "format": "convert-result/1", "source": .string(named.name), "archive": .text(outcome?.path ?? output),
+        "digest": .string(named.archive.digest), "files": outcome.map { .count($0.fileCount) } ?? .null,
+        "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
+        "foreign": .array((outcome?.foreignFiles ?? []).map { .string($0) }), "dry_run": .boolean(dryRun.dryRun),
+      ])
+    }
+    let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
+    let size = outcome.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
+    let sentence = "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(size)."
+    // The archive itself is on standard output then.
+    if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+    session.detail("  \(named.archive.digest)", level: 2)
+  }
+}

@@ -1,0 +1,138 @@
+import ArchivedKeychain
+import ArgumentParser
+import BackupArchive
+import DataProtection
+import KeychainFormats
+import KeychainStore
+import Migration
+import VirtualDevice
+
+/// `keyhaul diff`: what one keychain has that another has not.
+struct Diff: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Compare two backups, or a backup and a device",
+    usage: "keyhaul diff A B [--exit-code]",
+    examples: ["keyhaul diff monday.backup family.backup", "keyhaul diff family.backup old-phone --exit-code"],
+    flags: [
+      ("--exit-code", "end with 2 if anything differs"),
+      ("--password-file PATH", "the password of A, and of B where it fits; also -fd, -command"),
+      ("--other-password-file PATH", "the password of B, where it has another one"),
+      ("--device-key-file PATH", "also compare the items that only their device opens"),
+      ("-v", "name what no backup holds, too"), HelpScreen.jsonFlag,
+    ])
+  static let configuration = described(as: "diff")
+
+  @Argument(help: "A backup or a device.", completion: .file()) var first: String
+  @Argument(help: "Another one: what it has more is new, what it lacks is gone.", completion: .file()) var second:
+    String
+  @Flag(help: "End with exit code 2 if anything differs.") var exitCode = false
+  @OptionGroup(title: "The archives' password") var password: PasswordFlags
+  @OptionGroup(title: "The second archive's password, where it is another one") var otherPassword: OtherPasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let resolver = try session.resolver()
+    let sides = [try resolver.deviceOrArchive(first), try resolver.deviceOrArchive(second)]
+    let arguments = [first, second]
+    // What a backup never holds is no difference to one.
+    let meetsArchive = sides.contains { !$0.isDevice }
+    var devices: [DeviceSide?] = []
+    for (side, argument) in zip(sides, arguments) {
+      devices.append(side.isDevice ? try deviceSide(argument, leavesOut: meetsArchive, in: session) : nil)
+    }
+    var passwords = ComparisonPasswords(first: password, second: otherPassword)
+    var compared: [ComparisonSide] = []
+    for index in 0..<2 {
+      if let device = devices[index] {
+        compared.append(device.side)
+      } else {
+        let hardware = devices[1 - index]?.hardware
+        compared.append(try archiveSide(arguments[index], index: index, hardware, &passwords, in: session))
+      }
+    }
+    let report = try DifferenceReport(compared[0], compared[1])
+    if session.isJSON {
+      try session.answer(report.json)
+    } else {
+      for line in report.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
+        try session.say(line.text, line.colour)
+      }
+    }
+    for side in compared {
+      if let damage = side.keybagDamage { throw CommandFailure.damagedKeybag(of: side.name, report: damage) }
+    }
+    if exitCode, !report.difference.isEmpty { return .differs }
+    return report.difference.sealed.damaged > 0 ? .partial : .ok
+  }
+
+  // MARK: Archives
+
+  private func archiveSide(
+    _ argument: String, index: Int, _ hardware: Session.Maker?, _ passwords: inout ComparisonPasswords,
+    in session: Session
+  ) throws(CommandFailure) -> ComparisonSide {
+    let named = try session.openArchive(argument, storage: opening.limit.storage)
+    let opened = try passwords.unlock(named, isSecond: index == 1, opening, hardware: hardware, in: session)
+    return ComparisonSide(
+      kind: .archive, name: named.name, deviceName: named.archive.device.name,
+      items: opened.comparedItems, leftOut: [], keybagDamage: opened.keybagDamage)
+  }
+
+  // MARK: Devices
+
+  private struct DeviceSide {
+    let side: ComparisonSide
+    let hardware: Session.Maker
+  }
+
+  private func deviceSide(
+    _ argument: String, leavesOut: Bool, in session: Session
+  ) throws -> DeviceSide {
+    try session.withDevice(argument, .reading, verb: "keyhaul diff", wait: wait.wait) { held in
+      var items: [ComparedItem] = []
+      var leftOut: [ComparisonSide.LeftOut] = []
+      let rows = try held.keychain.rows(includingTombstones: false, keys: held.classKeys)
+      for (index, row) in rows.enumerated() {
+        if let fault = row.fault, !fault.isPermanent { throw ItemFailure.locked("compare", on: held) }
+        if leavesOut, let reason = reasonToLeaveOut(row, of: held) {
+          leftOut.append(.init(identity: ComparedItem(row, index: index).identity, reason: reason))
+        } else {
+          items.append(ComparedItem(row, index: index))
+        }
+      }
+      return DeviceSide(
+        side: ComparisonSide(
+          kind: .device, name: held.name, deviceName: held.name, items: items, leftOut: leftOut, keybagDamage: nil),
+        hardware: Session.Maker(name: held.name, folder: held.device.folder, key: try held.deviceKey()))
+    }
+  }
+
+  private func reasonToLeaveOut(_ row: KeychainRow, of held: DeviceSession) -> Reason? {
+    guard let item = row.item else { return nil }
+    return ExportRules.reasonToLeaveOut(
+      ExportCandidate(
+        item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
+        deviceSyncs: held.record.isSyncing))
+  }
+}
+
+extension ResolvedArgument {
+  fileprivate var isDevice: Bool { if case .device = self { true } else { false } }
+}
+
+extension ComparedItem {
+  /// A row of a device, under the reference that a backup of it has beside the item.
+  fileprivate init(_ row: KeychainRow, index: Int) {
+    let summary = row.summary
+    let reference = try? PersistentReference.uuid(summary.kind, summary.persistentReference).serialized()
+    switch row.content {
+    case .item(let item): self.init(index: index, item: item, persistentReference: reference)
+    case .fault:
+      self.init(
+        index: index, sealed: ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup),
+        protection: summary.protection, persistentReference: reference, reason: .malformed)
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import ArchivedKeychain
+import ArgumentParser
+import BackupArchive
+import Foundation
+import KeychainFormats
+import VirtualDevice
+
+/// `keyhaul export`: items of an archive or a device, or one file of an archive, for other programs.
+struct Export: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Export items for other programs, or one file of a backup",
+    usage: "keyhaul export ARCHIVE|DEVICE -o PATH [attributes] [--reveal] | --domain D --path P",
+    examples: [
+      "keyhaul export family.backup -o keychain.json",
+      "keyhaul export family.backup -o passwords.csv --reveal --kind internet",
+      "keyhaul export family.backup --domain HomeDomain --path Library/SMS/sms.db -o sms.db",
+    ],
+    flags: [
+      ("--format F", "json, csv (passwords), otpauth, pem (certificates, keys) or wifi"),
+      ("--reveal", "with the secrets; names only without it"),
+      ("--kind, --service, --server", "export these items alone; * stands for any text"),
+      ("--domain D --path P", "one file out of the backup instead, decrypted"), HelpScreen.passwordFlag,
+      HelpScreen.dryRunFlag, HelpScreen.yesFlag,
+    ])
+  static let configuration = described(as: "export")
+  static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi]
+
+  @Argument(help: "The backup, or the device.", completion: .file()) var source: String
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "The file to write, of mode 0600; - is standard output. Without --format its ending says the kind.",
+      valueName: "path"),
+    completion: .file())
+  var output: String
+  @Flag(help: "Write secrets in plain text.") var reveal = false
+  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
+  var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @Option(
+    help: ArgumentHelp("Export the file that --path names in this domain of the backup instead.", valueName: "domain"))
+  var domain: String?
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    guard !output.isEmpty else { throw CommandFailure.usage("--output is empty", try: "-o PATH") }
+    if let domain { return try FileExport(self, domain: domain).perform(in: session) }
+    let selection = try ItemSelection(attributes, kind: kind?.kind)
+    let form = ExportForm(common, output: output)
+    let items = try readItems(selection, form, in: session)
+    try items.requireSomething(selection)
+    guard reveal || items.secretCount == 0 else {
+      throw ExportedItems.unsaid(Self.shown(output), form, count: items.secretCount)
+    }
+    if !dryRun.dryRun { try write(items, form, in: session) }
+    try say(items, form, in: session)
+    return items.damagedCount > 0 ? .partial : .ok
+  }
+
+  static func shown(_ output: String) -> String { output == "-" ? "standard output" : output }
+
+  // MARK: The items
+
+  private func readItems(
+    _ selection: ItemSelection, _ form: ExportForm, in session: Session
+  ) throws -> ExportedItems {
+    switch try session.resolver().deviceOrArchive(source) {
+    case .device(let name, let folder):
+      try prepareOutput(inputs: session.filesOfDevice(folder), in: session)
+      return try session.withDevice(source, .reading, verb: "keyhaul export", wait: wait.wait) { held in
+        try ExportedItems(
+          of: held, named: name, selection, as: form, wantsSecrets: reveal || form.format != .json)
+      }
+    case .archive, .standardInput:
+      if let app = attributes.app {
+        throw CommandFailure.usage(
+          "--app \(app) cannot be asked of an archive", why: "it does not say which apps have which access groups",
+          try: "--access-group GROUP")
+      }
+      try prepareOutput(from: source, in: session)
+      let (opened, name) = try openArchive(form, in: session)
+      return ExportedItems(of: opened, named: name, selection, as: form)
+    }
+  }
+
+  private func prepareOutput(inputs: [String?], in session: Session) throws(CommandFailure) {
+    guard output != "-" else { return }
+    try session.prepareOutput(output, inputs: inputs, asks: !dryRun.dryRun)
+  }
+
+  /// Refuses to take the place of the archive, of a file in its folder, and of the password.
+  func prepareOutput(from archive: String, in session: Session) throws(CommandFailure) {
+    guard output != "-" else { return }
+    if archive != "-", access(output, F_OK) == 0, ArchiveOutput.lies(output, in: archive) {
+      throw .usage(
+        "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
+    }
+    try prepareOutput(inputs: [archive == "-" ? nil : archive, password.file], in: session)
+  }
+
+  private func openArchive(
+    _ form: ExportForm, in session: Session
+  ) throws -> (opened: OpenedArchive, name: String) {
+    let named = try session.openArchive(source, storage: opening.limit.storage)
+    // Nobody types a password to be refused afterwards; where none is typed, the refusal can say how many there are.
+    let source = try password.source(environment: session.environment)
+    let isAsked = named.archive.isEncrypted && source == .prompt
+    if isAsked, !reveal, form.isSecret {
+      throw ExportedItems.unsaid(Self.shown(output), form, count: nil)
+    }
+    let opened = try session.unlock(named, password, opening: opening)
+    guard named.archive.hasKeychain else {
+      throw CommandFailure(
+        archive: BackupArchiveError(.noKeychain, "no keychain file is stored in it"), name: named.name)
+    }
+    if let damage = opened.keybagDamage {
+      session.warn("\(named.name)'s keybag is damaged", why: damage, try: "another copy")
+    }
+    return (opened, named.name)
+  }
+
+  // MARK: The result
+
+  private func write(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
+    guard let contents = items.contents else {
+      return try session.write(items.document(revealsSecrets: reveal), to: output)
+    }
+    var bytes = contents.withBytes { Array($0) }
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    if output == "-" { return try session.writeRaw(bytes) }
+    try ReportFile.write(bytes, to: output)
+  }
+
+  private func say(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
+    let did = dryRun.dryRun ? "Would export" : "Exported"
+    let note =
+      switch form.format {
+      case .json: reveal ? " (with secrets in plain text)" : " (names only)"
+      default: items.secretCount > 0 ? " (in plain text)" : ""
+      }
+    let sentence =
+      "\(did) \(Amounts.count(items.count, form.noun)) from \(HostileText.shown(items.name)) to "
+      + "\(HostileText.shown(Self.shown(output)))\(note)."
+    // The export itself is on standard output then.
+    if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+    items.warn(in: session)
+  }
+}

@@ -1,0 +1,42 @@
+import KeychainFormats
+
+/// What an export is made as: what `--format` says, or else the ending of the file's name.
+struct ExportForm {
+  let format: OutputFormat
+
+  init(_ common: CommonOptions, output: String) {
+    format = common.isJSON ? .json : common.format ?? Self.format(ofFile: output)
+  }
+
+  private static func format(ofFile name: String) -> OutputFormat {
+    let name = name.lowercased()
+    if name.hasSuffix(".csv") { return .csv }
+    return name.hasSuffix(".pem") ? .pem : .json
+  }
+
+  /// The kinds whose secrets go into it.
+  var kinds: [ItemKind] {
+    switch format {
+    case .csv: [.genericPassword, .internetPassword]
+    case .otpauth, .wifi: [.genericPassword]
+    case .pem: [.certificate, .key]
+    default: []
+    }
+  }
+
+  /// Whether it makes no sense without secrets.
+  var isSecret: Bool { [.csv, .otpauth, .wifi].contains(format) }
+
+  /// What it holds one of for each item.
+  var noun: String {
+    switch format {
+    case .csv: "password"
+    case .otpauth: "one-time secret"
+    case .wifi: "network"
+    default: "item"
+    }
+  }
+
+  /// What of it is secret: "13 passwords".
+  var secretNoun: String { format == .pem ? "private key" : format == .wifi ? "password" : noun }
+}

@@ -1,0 +1,211 @@
+import BackupArchive
+import DataProtection
+import KeychainFormats
+
+/// `keyhaul export --domain D --path P`: one file out of a backup, decrypted while it passes.
+struct FileExport {
+  private let verb: Export
+  private let domain: String
+  private let path: String
+
+  init(_ verb: Export, domain: String) throws(CommandFailure) {
+    guard let path = verb.attributes.path else {
+      throw .usage("--domain needs --path", why: "it names a file of the domain", try: "--path PATH")
+    }
+    var others = verb.attributes
+    others.path = nil
+    guard try !ItemSelection(others, kind: verb.kind?.kind).isRestricted else {
+      throw .usage(
+        "--domain cannot go with attributes of items", why: "it exports a file, not items",
+        try: "--domain and --path alone")
+    }
+    if let format = verb.common.format, format != .json {
+      throw .usage(
+        "--domain and --format \(format.rawValue) cannot go together", why: "a file is exported as it is",
+        try: "leave --format out")
+    }
+    if verb.reveal {
+      throw .usage("--domain and --reveal cannot go together", why: "a file is exported as it is", try: "one of them")
+    }
+    self.verb = verb
+    self.domain = domain
+    self.path = path
+  }
+
+  func perform(in session: Session) throws -> CommandStatus {
+    if verb.output == "-", session.isJSON {
+      throw CommandFailure.usage(
+        "--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
+    }
+    let source = try session.pathOfArchive(verb.source, verb: "export --domain")
+    try verb.prepareOutput(from: source, in: session)
+    let named = try session.openArchive(verb.source, storage: verb.opening.limit.storage)
+    let keys = try session.classKeys(
+      of: named, verb.password, deviceKey: session.deviceKey(verb.opening, of: named.name),
+      accepting: verb.opening.limit)
+    let file = try find(in: named, keys: keys)
+    try requireFile(file)
+    let reading = try read(file, of: named, keys: keys, in: session)
+    return try report(reading, file, of: named, in: session)
+  }
+
+  private func find(
+    in named: Session.NamedArchive, keys: borrowing ClassKeys
+  ) throws(CommandFailure) -> ListedFile {
+    let near: NearFile
+    do throws(BackupArchiveError) {
+      let list = try named.archive.fileList(with: keys)
+      if let found = try list.file(domain: domain, relativePath: path) { return found }
+      near = try NearFile(domain: domain, path: path, in: list)
+    } catch {
+      throw CommandFailure(archive: error, name: named.name)
+    }
+    throw near.failure(archive: named.name)
+  }
+
+  private func requireFile(_ file: ListedFile) throws(CommandFailure) {
+    let what =
+      switch file.kind {
+      case .file: nil as String?
+      case .directory: "a folder"
+      case .link: "a link"
+      case .other: "nothing that a device had finished"
+      }
+    guard let what else { return }
+    throw .usage("\(domain)/\(path) is no file", why: "the backup lists it as \(what)", try: "the path of a file")
+  }
+
+  // MARK: Reading
+
+  private func read(
+    _ file: ListedFile, of named: Session.NamedArchive, keys: borrowing ClassKeys, in session: Session
+  ) throws(CommandFailure) -> PayloadReading {
+    if verb.dryRun.dryRun { return try pass(file, of: named, keys) { _ in } }
+    if verb.output == "-" {
+      return try pass(file, of: named, keys) { (bytes) throws(CommandFailure) in try session.writeRaw(bytes) }
+    }
+    var reading: PayloadReading?
+    try ReportFile.write(to: verb.output) { (write) throws(CommandFailure) in
+      reading = try pass(file, of: named, keys, write)
+    }
+    guard let reading else { throw CommandFailure(.failed, "nothing was read") }
+    return reading
+  }
+
+  private func pass(
+    _ file: ListedFile, of named: Session.NamedArchive, _ keys: borrowing ClassKeys,
+    _ write: ([UInt8]) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) -> PayloadReading {
+    var failure: CommandFailure?
+    let reading: PayloadReading
+    do throws(BackupArchiveError) {
+      reading = try named.archive.readPayload(of: file, with: keys) { (portion) throws(BackupArchiveError) in
+        do throws(CommandFailure) {
+          try Interruption.check()
+          try write(Array(portion))
+        } catch {
+          failure = error
+          throw BackupArchiveError(.interrupted, "the file could not be written")
+        }
+      }
+    } catch {
+      throw failure ?? CommandFailure(archive: error, name: named.name)
+    }
+    guard reading.hasValidPadding else {
+      throw CommandFailure(
+        .damaged, "\(domain)/\(path) is damaged in \(named.name)", why: "its stored form does not end in its padding",
+        try: "another copy of the backup")
+    }
+    return reading
+  }
+
+  // MARK: The result
+
+  private func report(
+    _ reading: PayloadReading, _ file: ListedFile, of named: Session.NamedArchive, in session: Session
+  ) throws(CommandFailure) -> CommandStatus {
+    let record: FileRecord?
+    do throws(BackupArchiveError) {
+      record = try file.record()
+    } catch {
+      throw CommandFailure(archive: error, name: named.name)
+    }
+    let hasDigest = record?.digest != nil
+    let fits = record?.digest.map { $0 == reading.storedSHA1 } ?? true
+    if !fits {
+      session.warn(
+        "\(domain)/\(path) is not what was backed up", why: "its digest is not the one that the list of files records",
+        try: "another copy of the backup")
+    }
+    if let size = record?.size, size != reading.plainByteCount {
+      session.detail("the list of files records \(Amounts.bytes(size)); the file's end decides")
+    }
+    let output = Export.shown(verb.output)
+    if session.isJSON {
+      try session.answer([
+        "format": "file-export/1", "source": .string(named.name), "domain": .string(domain), "path": .string(path),
+        "output": .string(verb.output), "bytes": .integer(reading.plainByteCount),
+        "digest_fits": hasDigest ? .boolean(fits) : .null, "dry_run": .boolean(verb.dryRun.dryRun),
+      ])
+    } else {
+      let did = verb.dryRun.dryRun ? "Would export" : "Exported"
+      let sentence =
+        "\(did) \(HostileText.shown("\(domain)/\(path)")) from \(HostileText.shown(named.name)) to "
+        + "\(HostileText.shown(output)) (\(Amounts.bytes(reading.plainByteCount)))."
+      if verb.output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+    }
+    return fits ? .ok : .partial
+  }
+}
+
+/// What a backup has instead of a file that was asked for.
+private struct NearFile {
+  private let domain: String
+  private let path: String
+  private let nearDomain: String?
+  private let nearPath: String?
+  private let hasDomain: Bool
+
+  /// Paths that are compared letter by letter; in the largest domains the rest is only compared by name.
+  private static let mostCompared = 5_000
+
+  init(domain: String, path: String, in list: FileList) throws(BackupArchiveError) {
+    self.domain = domain
+    self.path = path
+    var domains: Set<String> = []
+    var candidates: [String] = []
+    var sameName: String?
+    let name = path.split(separator: "/").last
+    try list.forEachFile { file in
+      guard let other = file.domain, let otherPath = file.relativePath else { return }
+      domains.insert(other)
+      guard other == domain, file.kind == .file else { return }
+      if otherPath.lowercased() == path.lowercased()
+        || (sameName == nil && otherPath.split(separator: "/").last == name)
+      {
+        sameName = otherPath
+      }
+      if candidates.count < Self.mostCompared { candidates.append(otherPath) }
+    }
+    hasDomain = domains.contains(domain)
+    nearDomain = hasDomain ? nil : Self.nearest(to: domain, among: domains.sorted())
+    nearPath = sameName ?? Self.nearest(to: path, among: candidates)
+  }
+
+  /// Capitals count for nothing.
+  private static func nearest(to word: String, among names: [String]) -> String? {
+    let spelled = Dictionary(names.map { ($0.lowercased(), $0) }) { first, _ in first }
+    return EditDistance.nearest(to: word, among: spelled.keys.sorted()).flatMap { spelled[$0] }
+  }
+
+  func failure(archive: String) -> CommandFailure {
+    guard hasDomain else {
+      return CommandFailure(
+        .noMatch, "\(archive) has no domain \(domain)", why: nearDomain.map { "\"\($0)\" is near" },
+        try: nearDomain.map { "--domain \($0)" } ?? "a domain of the backup, such as HomeDomain")
+    }
+    return CommandFailure(
+      .noMatch, "\(archive) has no file \(path) in \(domain)", why: nearPath.map { "\"\($0)\" is near" },
+      try: nearPath.map { "--path \"\($0)\"" } ?? "a path inside of the domain")
+  }
+}

@@ -1,0 +1,87 @@
+import ArchivedKeychain
+import ArgumentParser
+import BackupArchive
+import DataProtection
+import KeychainFormats
+
+/// `keyhaul inspect`: what is in an archive.
+struct Inspect: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Show what is in a backup",
+    usage: "keyhaul inspect ARCHIVE [--list | --keybag | --tree]",
+    examples: ["keyhaul inspect family.backup", "keyhaul inspect family.backup --list --password-file ~/.bp"],
+    flags: [
+      ("--list", "the keychain's items"), ("--keybag", "the keybag's classes and rounds"),
+      ("--tree", "the files by domain and folder; -v shows all folders"), HelpScreen.passwordFlag,
+      HelpScreen.jsonFlag,
+    ])
+  static let configuration = described(as: "inspect")
+
+  /// Which part is shown in full.
+  enum Part: String, EnumerableFlag {
+    case list
+    case keybag
+    case tree
+
+    static func help(for value: Part) -> ArgumentHelp? {
+      switch value {
+      case .list: "List the keychain's items."
+      case .keybag: "Show the keybag: its header, classes and rounds."
+      case .tree: "Show the files by domain and folder, with their counts and sizes."
+      }
+    }
+  }
+
+  @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
+  @Flag var part: Part?
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    if archive != "-", let backups = session.backups(inParent: archive) {
+      try BackupListing(folder: archive, backups: backups).say(in: session)
+      return .ok
+    }
+    let named = try session.openArchive(archive, storage: opening.limit.storage)
+    let inspection = try Inspection(
+      named, opened: try opened(named, in: session), part: part, showsAll: common.verbose > 0)
+    if session.isJSON {
+      try session.answer(inspection.json)
+    } else {
+      for line in inspection.lines(style: session.resultStyle) { try session.say(line) }
+    }
+    if let failure = inspection.failure { throw failure }
+    return inspection.isPartlyUnreadable ? .partial : .ok
+  }
+
+  // MARK: The password
+
+  /// The archive with its items tried, where the password is at hand or is all that a wanted part lacks.
+  private func opened(_ named: Session.NamedArchive, in session: Session) throws(CommandFailure) -> OpenedArchive? {
+    let hasDeviceKey = try opening.deviceKeySource() != nil
+    if !named.archive.isEncrypted || password.isGiven || hasDeviceKey || needsPassword(named) {
+      return try session.unlock(named, password, opening: opening)
+    }
+    guard try password.source(environment: session.environment) != .prompt else { return nil }
+    // What the environment names is used where it fits. An overview needs no password, so that nothing is lost where it
+    // does not.
+    do throws(CommandFailure) {
+      return try session.unlock(named, password, opening: opening)
+    } catch {
+      try Interruption.check()
+      guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
+      session.warn(error.message, why: error.why, try: "the rest is shown without it")
+      return nil
+    }
+  }
+
+  private func needsPassword(_ named: Session.NamedArchive) -> Bool {
+    switch part {
+    case .list?: true
+    // Old backups have their list in clear.
+    case .tree?: named.archive.layout != .mbdb
+    case .keybag?, nil: false
+    }
+  }
+}

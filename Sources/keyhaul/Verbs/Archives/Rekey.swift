@@ -1,0 +1,156 @@
+import ArchivedKeychain
+import ArgumentParser
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainFormats
+
+/// `keyhaul rekey`: another password for a backup, a first one, or none.
+struct Rekey: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Change the password of a backup",
+    usage: "keyhaul rekey ARCHIVE [--rounds N] [--no-password]",
+    examples: [
+      "keyhaul rekey family.backup",
+      "keyhaul rekey family.backup --password-file ~/.old --new-password-file ~/.new",
+    ],
+    flags: [
+      HelpScreen.passwordFlag, ("--new-password-file PATH", "read the new one from a file; also -fd, -command"),
+      ("--rounds N", "rounds of key derivation from now on"),
+      ("--no-password", "take the password off; needs the device's key"),
+      ("--device-key-file PATH", "that key, where the device is not in the home folder"), HelpScreen.dryRunFlag,
+    ])
+  static let configuration = described(as: "rekey")
+
+  @Argument(help: "The backup: a folder or a file.", completion: .file()) var archive: String
+  @Flag(help: "Take the password off: the keychain then opens only on the device that made the backup.")
+  var noPassword = false
+  @Option(help: ArgumentHelp("Rounds of key derivation (default as before).", valueName: "n")) var rounds: RoundCount?
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Its new password") var newPassword: NewPasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  /// What becomes of the password.
+  enum Change {
+    case another, first, none
+  }
+
+  func perform(in session: Session) throws -> CommandStatus {
+    // Beside a link stands another file than beside what it points to.
+    let path = URL(filePath: try session.pathOfArchive(archive, verb: "rekey")).resolvingSymlinksInPath().path
+    let named = try session.openArchive(archive, storage: opening.limit.storage)
+    switch try change(named) {
+    case .another: try change(named, at: path, in: session)
+    case .first: try HardwareRekey(self, named, path).protect(in: session)
+    case .none: try HardwareRekey(self, named, path).unprotect(in: session)
+    }
+    return .ok
+  }
+
+  private func change(_ named: Session.NamedArchive) throws(CommandFailure) -> Change {
+    if noPassword, newPassword.isGiven {
+      throw .usage("--no-password and a new password cannot go together", try: "one of them")
+    }
+    if noPassword, rounds != nil {
+      throw .usage(
+        "--no-password and --rounds cannot go together", why: "without a password nothing slow is derived",
+        try: "one of them")
+    }
+    switch (named.archive.isEncrypted, noPassword) {
+    case (true, true): return .none
+    case (false, true):
+      throw .usage("\(named.name) has no password to take off", why: "it is not encrypted")
+    case (false, false): return .first
+    case (true, false):
+      guard rounds == nil || named.archive.keybag.secondRound != nil else {
+        throw .usage(
+          "--rounds cannot be set for \(named.name)",
+          why: "its keybag has one round, as those of iOS 10.1 and earlier", try: "leave --rounds out")
+      }
+      return .another
+    }
+  }
+
+  // MARK: Another password
+
+  private func change(_ named: Session.NamedArchive, at path: String, in session: Session) throws {
+    let keybag = named.archive.keybag
+    let limit = opening.limit.maxRounds?.value ?? RoundLimit.standard
+    do throws(ArchivedKeychainError) {
+      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
+    } catch {
+      throw CommandFailure(archive: error, name: named.name)
+    }
+    let old = try session.password(password, of: named.name)
+    let changed = try rewrapped(keybag, from: old, limit: limit, of: named.name, in: session)
+    if !dryRun.dryRun {
+      try replaceKeybag(of: named, at: path, with: changed, in: session)
+    }
+    try report(
+      named, changed,
+      did: "Rekeyed \(HostileText.shown(named.name)). The old password no longer opens it; "
+        + "other copies still open with the old one.", would: "Would rekey \(HostileText.shown(named.name)).",
+      in: session)
+  }
+
+  private func rewrapped(
+    _ keybag: Keybag, from old: borrowing Secret, limit: Int, of name: String, in session: Session
+  ) throws(CommandFailure) -> Keybag {
+    let oldKey = try deriving(keybag.totalRounds, of: name, in: session) {
+      (progress) throws(DataProtectionError) -> Secret in
+      // Tried before the new one is asked for: nobody types two passwords in vain.
+      try keybag.fittingKey(password: old, acceptingAtMost: limit, progress: progress).passcodeKey.copy()
+    }
+    let new = try session.password(newPassword, of: name)
+    let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
+    return try deriving(count, of: name, in: session) { (progress) throws(DataProtectionError) in
+      try BackupKeybag.rewrap(
+        keybag, fromPasscodeKey: oldKey, to: new, rounds: rounds?.value, acceptingAtMost: max(limit, count),
+        progress: progress)
+    }
+  }
+
+  private func deriving<Value: ~Copyable>(
+    _ rounds: Int, of name: String, in session: Session,
+    _ body: (PasswordDerivation.Progress) throws(DataProtectionError) -> Value
+  ) throws(CommandFailure) -> Value {
+    do throws(DataProtectionError) {
+      return try session.deriving(rounds: rounds, body)
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: name)
+    }
+  }
+
+  private func replaceKeybag(
+    of named: Session.NamedArchive, at path: String, with keybag: Keybag, in session: Session
+  ) throws(CommandFailure) {
+    try Interruption.check()
+    do throws(BackupArchiveError) {
+      try session.progress("Writing \(named.name)", phase: "write") { (report) throws(BackupArchiveError) in
+        _ = try KeybagReplacement().replace(named.archive, at: path, with: keybag, progress: report.orInterrupted)
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
+  // MARK: The report
+
+  func report(
+    _ named: Session.NamedArchive, _ keybag: Keybag, did: String, would: String, in session: Session
+  ) throws(CommandFailure) {
+    if session.isJSON {
+      let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self)
+      return try session.answer([
+        "format": "rekey-result/1", "archive": .string(named.name), "encrypted": .boolean(!noPassword),
+        "rounds": .array(rounds.map { .integer(Int64($0)) }), "dry_run": .boolean(dryRun.dryRun),
+      ])
+    }
+    try session.announce(dryRun.dryRun ? would : did)
+    if dryRun.dryRun { session.note("Nothing was written (--dry-run).") }
+  }
+}

@@ -1,0 +1,121 @@
+import ArchivedKeychain
+import ArgumentParser
+import BackupArchive
+import DataProtection
+import KeychainFormats
+
+/// `keyhaul verify`: whether a backup is what was written.
+struct Verify: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Check that a backup is whole",
+    usage: "keyhaul verify ARCHIVE [--quick]",
+    examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
+    flags: [
+      ("--quick", "check what can be checked without the password"), HelpScreen.passwordFlag,
+      ("--device-key-file PATH", "also check the items that only their device opens"),
+      ("-v", "name every fault, however many"), HelpScreen.jsonFlag,
+    ])
+  static let configuration = described(as: "verify")
+
+  @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
+  @Flag(help: "Check what can be checked without the password, and say what cannot.") var quick = false
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    if quick, password.isGiven {
+      throw CommandFailure.usage(
+        "--quick and a password cannot go together", why: "it checks what needs none", try: "one of them")
+    }
+    let report = try report(in: session)
+    if session.isJSON {
+      try session.answer(report.json)
+    } else {
+      for line in report.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
+        try session.say(line.text, line.colour)
+      }
+    }
+    let name = HostileText.shown(report.name)
+    for note in report.verification.notes { session.detail("\(name): \(HostileText.shown(note))") }
+    guard session.isJSON else { return report.status }
+    switch report.status {
+    case .damaged:
+      throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.loss, try: "use another copy")
+    case .refused:
+      throw CommandFailure(
+        .refused, "\(report.name) holds what no device writes", why: report.loss, try: "don't trust this file")
+    default: return report.status
+    }
+  }
+
+  private func report(in session: Session) throws(CommandFailure) -> VerificationReport {
+    let (location, name) = try session.locate(archive)
+    let opened: BackupArchive
+    do throws(BackupArchiveError) {
+      opened = try session.readArchive(at: location, storage: opening.limit.storage)
+    } catch {
+      guard error.category == .damaged else { throw CommandFailure(archive: error, name: name) }
+      return VerificationReport(BackupVerification(unopened: error, isQuick: quick), name: name, device: nil)
+    }
+    let verification = try verification(of: .init(name: name, archive: opened), in: session)
+    return VerificationReport(verification, name: name, device: opened.device.name)
+  }
+
+  // MARK: The checks
+
+  private func verification(
+    of named: Session.NamedArchive, in session: Session
+  ) throws(CommandFailure) -> BackupVerification {
+    guard !quick || !named.archive.isEncrypted else { return try verification(of: named, with: nil, nil, in: session) }
+    let limit = opening.limit.rounds
+    do throws(ArchivedKeychainError) {
+      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
+    } catch {
+      return try withoutKeys(named, error, in: session)
+    }
+    let secret = try session.passwordIfNeeded(named, password)
+    // The key of a virtual device that may have made the backup; an item that it does not open stays unchecked.
+    let given = try session.deviceKey(opening, of: named.name)
+    let maker = given == nil ? session.maker(of: named.archive) : nil
+    let deviceKey = given ?? maker?.key()
+    let keys: ClassKeys?
+    do throws(ArchivedKeychainError) {
+      keys = try session.deriving(rounds: named.archive.keybag.totalRounds) {
+        (progress) throws(ArchivedKeychainError) in
+        try OpenedArchive.classKeys(
+          of: named.archive, password: secret, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+      }
+    } catch {
+      return try withoutKeys(named, error, in: session)
+    }
+    let verification = try verification(of: named, with: keys, nil, in: session)
+    if let maker, verification.provesDevice { session.noteMaker(maker, of: named.name) }
+    return verification
+  }
+
+  /// A keybag that cannot be used at all is a finding; a wrong password is not.
+  private func withoutKeys(
+    _ named: Session.NamedArchive, _ error: ArchivedKeychainError, in session: Session
+  ) throws(CommandFailure) -> BackupVerification {
+    try Interruption.check()
+    guard error.category == .damaged else { throw CommandFailure(archive: error, name: named.name) }
+    return try verification(of: named, with: nil, error.reason, in: session)
+  }
+
+  private func verification(
+    of named: Session.NamedArchive, with keys: borrowing ClassKeys?, _ keybagFault: String?, in session: Session
+  ) throws(CommandFailure) -> BackupVerification {
+    do throws(ArchivedKeychainError) {
+      return try session.progress("Reading files", phase: "verify") { (report) throws(ArchivedKeychainError) in
+        try BackupVerification(named.archive, keys: keys, keybagFault: keybagFault) { done, total in
+          report.update(done: Int(clamping: done), total: Int(clamping: total))
+          return Interruption.pending == nil
+        }
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+}

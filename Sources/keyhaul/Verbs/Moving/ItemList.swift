@@ -1,0 +1,59 @@
+import ArchivedKeychain
+import Foundation
+import KeychainFormats
+import Migration
+
+/// The items that a restore is to bring, as `--only` names them: `{"indexes": [0, 3]}`, by their places in the archive.
+struct ItemList {
+  let path: String
+  let indexes: Set<Int>
+
+  /// More than a list of all items of any backup takes, in bytes.
+  static let largestByteCount = 16 << 20
+
+  private struct Document: Decodable {
+    let indexes: [Int]
+
+    private struct Member: CodingKey {
+      let stringValue: String
+      let intValue: Int? = nil
+      init(stringValue: String) { self.stringValue = stringValue }
+      init?(intValue: Int) { nil }
+    }
+
+    init(from decoder: any Decoder) throws {
+      let members = try decoder.container(keyedBy: Member.self)
+      guard members.allKeys.map(\.stringValue) == ["indexes"] else {
+        throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "another member"))
+      }
+      indexes = try members.decode([Int].self, forKey: Member(stringValue: "indexes"))
+    }
+  }
+
+  init(_ path: String) throws(CommandFailure) {
+    self.path = path
+    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the list of items")
+    guard let document = try? JSONDecoder().decode(Document.self, from: Data(bytes)) else {
+      throw CommandFailure(
+        .refused, "\(path) is no list of items", why: "it has to be an object with the one member \"indexes\"",
+        try: #"{"indexes": [0, 3]}, the places that plan --json gives"#)
+    }
+    indexes = Set(document.indexes)
+  }
+
+  /// Refuses places that the archive does not have, and says which of the items do not arrive anyway.
+  func check(against plan: MigrationPlan, _ named: Session.NamedArchive, in session: Session) throws(CommandFailure) {
+    let known = Set(plan.decisions.map(\.index))
+    if let stranger = indexes.subtracting(known).min() {
+      throw .usage(
+        "\(path) names item \(stranger)",
+        why: "\(named.name) has \(Amounts.count(known.count, "item")), counted from 0",
+        try: "plan --json gives the places")
+    }
+    let staying = plan.decisions.filter { indexes.contains($0.index) && $0.outcome.change == nil }
+    guard let first = staying.first, let reason = first.outcome.reason else { return }
+    session.warn(
+      "\(Amounts.count(staying.count, "item")) of \(path) will not arrive",
+      why: "the first is item \(first.index): \(reason.rawValue)", try: "keyhaul explain \(reason.rawValue)")
+  }
+}

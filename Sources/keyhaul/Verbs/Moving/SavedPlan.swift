@@ -1,0 +1,64 @@
+import BackupArchive
+import Foundation
+import KeychainFormats
+import Migration
+import VirtualDevice
+
+/// A plan that was saved by `plan -o`.
+struct SavedPlan {
+  let path: String
+  let document: PlanDocument
+
+  /// The largest plan that is read, in bytes: more than one of 100,000 items takes.
+  static let largestByteCount = 128 << 20
+
+  init(_ path: String) throws(CommandFailure) {
+    self.path = path
+    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the plan")
+    do {
+      document = try JSONDecoder().decode(PlanDocument.self, from: Data(bytes))
+    } catch {
+      throw CommandFailure(
+        .refused, "\(path) is not a saved plan", why: "it is no document of the format \(PlanDocument.formatName)",
+        try: "keyhaul plan ARCHIVE --to DEVICE -o FILE")
+    }
+    guard document.format == PlanDocument.formatName else {
+      throw CommandFailure(
+        .refused, "\(path) is of another format", why: "it says \(document.format); \(PlanDocument.formatName) is read",
+        try: "plan again")
+    }
+  }
+
+  /// Refuses what is no plan to carry out: edited, redacted, or made of a device.
+  private func checkWhole(for target: String) throws(CommandFailure) {
+    let obstacle: String?
+    do throws(MigrationError) {
+      obstacle = try document.obstacle()
+    } catch {
+      throw CommandFailure(error, doing: "cannot check \(path)")
+    }
+    if let obstacle { throw stale(target, obstacle) }
+  }
+
+  /// Refuses at once where the archive or the device is another, before a password is asked for.
+  func check(_ named: Session.NamedArchive, _ device: DeviceSession) throws(CommandFailure) {
+    try checkWhole(for: device.name)
+    if document.source.digest != named.archive.digest {
+      throw stale(device.name, "\(named.name) is another archive, or has changed since")
+    }
+    if document.target.revision != device.record.revision {
+      throw stale(
+        device.name,
+        "it was made for revision \(document.target.revision), \(device.name) is at \(device.record.revision)")
+    }
+  }
+
+  /// Refuses where anything is decided differently now.
+  func check(against now: PlanDocument, target: String) throws(CommandFailure) {
+    if let difference = document.difference(from: now) { throw stale(target, difference) }
+  }
+
+  private func stale(_ target: String, _ why: String) -> CommandFailure {
+    CommandFailure(.stalePlan, "\(path) no longer fits \(target)", why: why, try: "plan again")
+  }
+}

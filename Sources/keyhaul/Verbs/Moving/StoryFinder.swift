@@ -1,0 +1,181 @@
+import ArchivedKeychain
+import BackupArchive
+import KeychainFormats
+import KeychainStore
+import Migration
+import VirtualDevice
+
+/// Finds the items that a question means, in an archive and on the devices that are at hand, and puts together what is
+/// known of each.
+struct StoryFinder {
+  struct Wanted {
+    let selection: ItemSelection
+    /// The item at this place in the backup.
+    let index: Int?
+
+    /// An item of which only the names are known is judged by these.
+    func means(_ identity: ItemIdentity, _ protection: ProtectionClass?, index: Int) -> Bool {
+      if let wanted = self.index, wanted != index { return false }
+      return selection.matches(KeychainItem(named: identity, protection))
+    }
+
+    func means(_ item: KeychainItem, index: Int) -> Bool {
+      if let wanted = self.index, wanted != index { return false }
+      return selection.matches(item)
+    }
+  }
+
+  let wanted: Wanted
+  let target: DeviceSession?
+  let policy: ExistingItemPolicy
+
+  // MARK: An archive
+
+  /// - Parameter maker: The device that says it made the archive, where it is at hand: asked for items that are not in it.
+  func stories(in archive: OpenedArchive, maker: DeviceSession?) throws -> [ItemStory] {
+    let plan = try target.map { try planned(archive, onto: $0) }
+    let opened = MigrationPlanner.plan(
+      archive.items, onto: [], policy: .merge,
+      surroundings: RestoreSurroundings(backupHasPassword: archive.archive.isEncrypted)
+    ).naming(archive.sealedNames)
+    let comparison = MigrationComparison(of: archive, opened)
+    var stories: [ItemStory] = []
+    for (position, item) in archive.items.enumerated() {
+      let decision = opened.decisions[position]
+      let isMeant =
+        item.item.map { wanted.means($0, index: item.index) }
+        ?? wanted.means(decision.identity, item.protection, index: item.index)
+      guard isMeant else { continue }
+      stories.append(
+        ItemStory(
+          place: .archive(index: item.index), identity: decision.identity, protection: item.protection,
+          prospects: comparison.items[position].allProspects, decision: decision,
+          onTarget: plan?.decisions[position]))
+    }
+    guard stories.isEmpty, wanted.index == nil else { return stories }
+    let claimed = archive.archive.device.identifier
+    if let maker { stories += try missing(from: maker) }
+    if let target {
+      stories += target.record.udid == claimed ? try missing(from: target) : try ofTargetAlone(target, plan)
+    }
+    return stories
+  }
+
+  private func planned(_ archive: OpenedArchive, onto target: DeviceSession) throws(CommandFailure) -> MigrationPlan {
+    do throws(MigrationError) {
+      return try Restorer.plan(archive, onto: target, policy: policy)
+    } catch {
+      throw CommandFailure(error, doing: "cannot plan for \(target.name)")
+    }
+  }
+
+  /// Items of the device that made the archive which are not in it.
+  private func missing(from maker: DeviceSession) throws -> [ItemStory] {
+    let rows = try rows(on: maker)
+    guard !rows.isEmpty else { return [] }
+    let forecast = try forecast(of: maker)
+    return rows.map { row in
+      let left = forecast.leftOut.first { $0.item.isRow(row.summary) }
+      let rule = left?.reason
+      let protection = row.protection
+      var prospects: [RestoreSetting: Prospect] = [:]
+      for setting in RestoreSetting.allCases {
+        prospects[setting] = rule.map(Prospect.staysBehind) ?? protection?.prospect(in: setting)
+      }
+      return ItemStory(
+        place: .missing(from: maker.name, rule: rule), identity: row.identity, protection: protection,
+        prospects: prospects, decision: nil, onTarget: nil)
+    }
+  }
+
+  /// The target's own items, of which the archive holds nothing.
+  private func ofTargetAlone(_ target: DeviceSession, _ plan: MigrationPlan?) throws -> [ItemStory] {
+    try rows(on: target).map { row in
+      let isRemoved = plan?.removed.contains(row.identity) == true
+      return ItemStory(
+        place: .targetOnly(isRemoved: isRemoved), identity: row.identity, protection: row.protection, prospects: [:],
+        decision: nil, onTarget: nil)
+    }
+  }
+
+  // MARK: A device
+
+  func stories(on source: DeviceSession) throws -> [ItemStory] {
+    let rows = try rows(on: source)
+    guard !rows.isEmpty else { return [] }
+    let forecast = try forecast(of: source)
+    let comparison: MigrationComparison
+    var plan: MigrationPlan?
+    do throws(MigrationError) {
+      comparison = try MigrationComparison(of: source, onto: target ?? source, hasPassword: true)
+      if let target { plan = try Restorer.plan(forecast, onto: target, policy: policy) }
+    } catch {
+      throw CommandFailure(error, device: source.name)
+    }
+    let items = forecast.exported + forecast.leftOut.map(\.item)
+    return rows.compactMap { row in
+      guard let position = items.firstIndex(where: { $0.isRow(row.summary) }),
+        wanted.index == nil || wanted.index == position
+      else { return nil }
+      let left = position < forecast.exported.count ? nil : forecast.leftOut[position - forecast.exported.count]
+      let outcome = left.map {
+        $0.reason.isDamage ? MigrationPlan.Outcome.unreadable($0.reason) : .staysBehind($0.reason)
+      }
+      return ItemStory(
+        place: .device, identity: row.identity, protection: row.protection,
+        prospects: comparison.items[position].allProspects,
+        decision: outcome.map {
+          MigrationPlan.Decision(
+            index: position, identity: row.identity, protection: row.protection, outcome: $0, detail: left?.detail)
+        },
+        onTarget: plan?.decisions[position])
+    }
+  }
+
+  private func forecast(of device: DeviceSession) throws(CommandFailure) -> BackupForecast {
+    do throws(MigrationError) {
+      return try BackupForecast(of: device, hasPassword: true)
+    } catch {
+      throw CommandFailure(error, device: device.name)
+    }
+  }
+
+  private func rows(on device: DeviceSession) throws(CommandFailure) -> [ItemRow] {
+    do throws(VirtualDeviceError) {
+      return try device.rows(matching: wanted.selection.query).map(ItemRow.init)
+    } catch {
+      throw CommandFailure(error, device: device.name)
+    }
+  }
+}
+
+extension ExportReport.Item {
+  /// Whether the item is what a row holds.
+  fileprivate func isRow(_ summary: RowSummary) -> Bool {
+    identity.kind == summary.kind && rowID == summary.reference.rowID
+  }
+}
+
+extension KeychainItem {
+  /// As much of an item as its names say.
+  fileprivate init(named identity: ItemIdentity, _ protection: ProtectionClass?) {
+    self.init(kind: identity.kind)
+    let names: [(AttributeCode, String?)] = [
+      (.label, identity.label), (.account, identity.account), (.service, identity.service),
+      (.server, identity.server), (.accessGroup, identity.accessGroup),
+    ]
+    for (code, name) in names { self[code] = name.map { .string($0) } }
+    self.protection = protection
+  }
+}
+
+extension Session {
+  /// The device of the home folder that made an archive, held for reading; the caller ends it.
+  func makerDevice(
+    of archive: BackupArchive, besides target: DeviceSession?
+  ) throws(CommandFailure) -> DeviceSession? {
+    guard let folder = maker(of: archive, besides: target)?.folder else { return nil }
+    let device = try virtualDevice(folder.contains("/") ? folder : "./\(folder)")
+    return try? device.openSession(.reading, verb: "keyhaul why")
+  }
+}

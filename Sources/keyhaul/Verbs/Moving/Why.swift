@@ -1,0 +1,93 @@
+import ArchivedKeychain
+import ArgumentParser
+import KeychainFormats
+import Migration
+import VirtualDevice
+
+/// `keyhaul why`: one item's whole story.
+struct Why: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Say what becomes of one item, and why",
+    usage: "keyhaul why ARCHIVE|DEVICE [attributes] [--to DEVICE]",
+    examples: [
+      "keyhaul why family.backup --service chat.example --to new-phone",
+      "keyhaul why old-phone --account anna",
+    ],
+    flags: [
+      ("--account, --service, --server", "what the item is for; * stands for any text"),
+      ("--kind KIND", "generic, internet, certificate or key"), ("--item N", "the item at this place in the backup"),
+      ("--to DEVICE", "what it does there; also finds what is only there"), HelpScreen.passwordFlag,
+      HelpScreen.jsonFlag,
+    ])
+  static let configuration = described(as: "why")
+
+  @Argument(help: "The backup: a folder, a file, or - for a tar stream; or a device, as a backup made now would be.")
+  var source: String
+  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
+  var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @Option(help: ArgumentHelp("The item at this place in the backup, as plans number it.", valueName: "n"))
+  var item: Int?
+  @Option(help: ArgumentHelp("The device that the item should go to.", valueName: "device")) var to: String?
+  @Option(
+    help: ArgumentHelp("Items already there: replace, as iOS does, or merge (default replace).", valueName: "policy"))
+  var existing: ExistingItems?
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: RoundLimitOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let selection = try ItemSelection(attributes, kind: kind?.kind)
+    guard selection.isRestricted || attributes.protection != nil || item != nil else {
+      throw CommandFailure.usage(
+        "no attribute says which item is meant", why: "why tells one item's story",
+        try: "--service NAME, --account NAME, or --item N")
+    }
+    if attributes.app != nil {
+      throw CommandFailure.usage(
+        "--app does not say which item is meant", why: "it acts as an app, and nothing is done here",
+        try: "--access-group GROUP")
+    }
+    let wanted = StoryFinder.Wanted(selection: selection, index: item)
+    guard let to else { return try tell(wanted, to: nil, in: session) }
+    return try session.withDevice(to, .reading, verb: "keyhaul why", wait: wait.wait) { device in
+      try tell(wanted, to: device, in: session)
+    }
+  }
+
+  private func tell(_ wanted: StoryFinder.Wanted, to target: DeviceSession?, in session: Session) throws
+    -> CommandStatus
+  {
+    let policy: ExistingItemPolicy = existing == .merge ? .merge : .replace
+    let finder = StoryFinder(wanted: wanted, target: target, policy: policy)
+    switch try session.source(source, storage: opening.storage) {
+    case .archive(let named):
+      let opened = try session.unlock(named, password, onto: target, opening: opening)
+      let maker = try session.makerDevice(of: named.archive, besides: target)
+      defer { maker?.end() }
+      let stories = try finder.stories(in: opened.archive, maker: maker)
+      return try say(StoryReport(stories: stories, source: MoveSource(named), target: target?.name), in: session)
+    case .device(let folder):
+      if password.isGiven {
+        throw CommandFailure.usage(
+          "a device takes no backup password", why: "no backup is opened", try: "leave the password out")
+      }
+      return try session.withDevice(folder, .reading, verb: "keyhaul why", wait: wait.wait) { held in
+        let stories = try finder.stories(on: held)
+        let source = try MoveSource(held, hasPassword: true)
+        return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
+      }
+    }
+  }
+
+  private func say(_ report: StoryReport, in session: Session) throws(CommandFailure) -> CommandStatus {
+    if report.stories.isEmpty {
+      if session.isJSON { try session.say(report) }
+      session.note("Nothing in \(HostileText.shown(source)) matches.")
+      return .noMatch
+    }
+    try session.say(report)
+    return .ok
+  }
+}

@@ -1,0 +1,63 @@
+import ArchivedKeychain
+import BackupArchive
+import KeychainFormats
+import Testing
+
+@Suite("The files of a backup as a tree")
+struct DomainTreeTests {
+  private func tree(_ files: [Shelf.File], depth: Int = 1) throws -> DomainTree {
+    let shelf = try Shelf(hasPassword: false, files: files, hasKeychain: false)
+    let archive = try shelf.open()
+    // The folder is gone with the shelf.
+    return try withExtendedLifetime(shelf) {
+      try DomainTree(of: try archive.fileList(), stored: try archive.storedFiles(), depth: depth)
+    }
+  }
+
+  private func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 7, count: count) }
+
+  @Test("stand below their domains, those of apps below what all of them begin with, the largest first")
+  func domains() throws {
+    let root = try tree([
+      .init("a.txt", bytes(10)), .init("Library/b.txt", bytes(5)),
+      .init("Documents/c.txt", bytes(100), domain: "AppDomain-org.example.app"),
+      .init("d.txt", bytes(1), domain: "AppDomain-net.example-two"),
+    ]).root
+    #expect(root.fileCount == 4 && root.storedByteCount == 116 && root.missingCount == 0)
+    #expect(root.children.map(\.name) == ["AppDomain", "HomeDomain"])
+    let apps = try #require(root.children.first)
+    #expect(apps.storedByteCount == 101 && apps.children.map(\.name) == ["org.example.app", "net.example-two"])
+    #expect(apps.children.first?.children.map(\.name) == ["Documents"])
+    let home = try #require(root.children.last)
+    #expect(home.fileCount == 2 && home.children.map(\.name) == ["Library"] && home.children.first?.fileCount == 1)
+  }
+
+  @Test("go as deep as is asked for, and no deeper than the limit", arguments: [1, 3, DomainTree.mostDepth, .max])
+  func depth(asked: Int) throws {
+    let folders = (0..<DomainTree.mostDepth + 5).map { "f\($0)" }.joined(separator: "/")
+    var node = try #require(tree([.init(folders + "/file", [1])], depth: asked).root.children.first)
+    var depth = 0
+    while let child = node.children.first {
+      node = child
+      depth += 1
+    }
+    #expect(depth == min(asked, DomainTree.mostDepth))
+  }
+
+  @Test("count what is missing, but not what is empty")
+  func missing() throws {
+    var gone = Shelf.File("Library/gone.txt", bytes(3))
+    var empty = Shelf.File("empty.txt", [])
+    (gone.isStored, empty.isStored) = (false, false)
+    let root = try tree([gone, empty, .init("there.txt", bytes(2))]).root
+    #expect(root.fileCount == 3 && root.missingCount == 1 && root.storedByteCount == 2)
+    #expect(root.children.first?.children.first?.missingCount == 1)
+  }
+
+  @Test("are added up without overflow, whatever sizes are claimed")
+  func sums() throws {
+    var node = DomainTree.Node(sumOf: [])
+    node.storedByteCount = .max
+    #expect(DomainTree.Node(sumOf: [node, node]).storedByteCount == .max)
+  }
+}

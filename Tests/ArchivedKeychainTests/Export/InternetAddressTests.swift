@@ -1,0 +1,60 @@
+import KeychainFormats
+import Testing
+
+@testable import ArchivedKeychain
+
+@Suite("The address of a password")
+struct InternetAddressTests {
+  private func address(
+    _ server: String, _ code: String? = nil, port: Int64 = 0, path: String = ""
+  ) -> String {
+    var attributes: [AttributeCode: PropertyValue] = [
+      .server: .string(server), .port: .integer(port), .path: .string(path),
+    ]
+    attributes[.protocolType] = code.map { .string($0) }
+    return InternetAddress.text(of: .internet(attributes))
+  }
+
+  /// Codes of Apple's SecItemConstants.c, schemes as IANA lists them.
+  @Test(
+    "begins with the scheme of Apple's four letters",
+    arguments: [
+      ("htps", "https://h"), ("http", "http://h"), ("ftp ", "ftp://h"), ("ftps", "ftps://h"), ("imap", "imap://h"),
+      ("imps", "imaps://h"), ("pop3", "pop://h"), ("smtp", "smtp://h"), ("ldps", "ldaps://h"), ("ssh ", "ssh://h"),
+      ("smb ", "smb://h"), ("teln", "telnet://h"), ("afp ", "afp://h"), ("xyz ", "h"), ("0", "h"),
+    ])
+  func schemes(code: String, expected: String) { #expect(address("h", code) == expected) }
+
+  @Test("names a port only where it is not the usual one")
+  func ports() {
+    #expect(address("h", "htps", port: 443) == "https://h")
+    #expect(address("h", "htps", port: 8443) == "https://h:8443")
+    #expect(address("h", "http", port: 443) == "http://h:443")
+    #expect(address("h", port: 22) == "h:22")
+    #expect(address("h", port: 65_535) == "h:65535")
+    for impossible: Int64 in [0, -1, 65_536] { #expect(address("h", port: impossible) == "h") }
+  }
+
+  @Test("has the path, with what an address may not hold spelled in bytes")
+  func paths() {
+    #expect(address("h", "htps", path: "/login") == "https://h/login")
+    #expect(address("h", "htps", path: "login?a=b&c=%20#x") == "https://h/login?a=b&c=%20#x")
+    #expect(address("h", "htps", path: "/") == "https://h")
+    #expect(address("h", "htps", path: "/a b\"<ä\n") == "https://h/a%20b%22%3C%C3%A4%0A")
+  }
+
+  @Test("puts a numeric address of IPv6 into brackets")
+  func numeric() {
+    #expect(address("2001:db8::1", "htps", port: 8443) == "https://[2001:db8::1]:8443")
+    #expect(address("[::1]", "http") == "http://[::1]")
+  }
+
+  @Test("of a generic password is its service, where that is one")
+  func generic() {
+    func address(_ service: String) -> String { InternetAddress.text(of: .generic([.service: .string(service)])) }
+    #expect(address("https://example.org/x") == "https://example.org/x")
+    #expect(address("HTTP://example.org") == "HTTP://example.org")
+    #expect(address("com.example.app") == "")
+    #expect(InternetAddress.text(of: .internet([:])) == "")
+  }
+}

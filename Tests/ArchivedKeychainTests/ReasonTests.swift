@@ -1,0 +1,59 @@
+import DataProtection
+import KeychainFormats
+import Testing
+
+@testable import ArchivedKeychain
+
+@Suite("Why an archived item does not open")
+struct ReasonTests {
+  private func item(
+    _ failure: ArchivedItem.Failure?, _ protection: ProtectionClass? = .whenUnlocked,
+    through classKey: ClassKeyAvailability? = .available
+  ) -> ArchivedItem {
+    ArchivedItem(
+      index: 0, kind: .genericPassword, protection: protection, classKey: classKey,
+      opening: failure.map { .failed($0) } ?? .opened(.password("anna")))
+  }
+
+  private func reason(
+    _ item: ArchivedItem, isSameDevice: Bool? = nil, backupHasPassword: Bool = true
+  ) -> Reason? {
+    item.reason(isSameDevice: isSameDevice, backupHasPassword: backupHasPassword)
+  }
+
+  @Test("is nothing where it opens")
+  func open() { #expect(reason(item(nil)) == nil) }
+
+  @Test("is damage of the item or of its class's key")
+  func damage() {
+    let failures: [(ArchivedItem.Failure, Reason)] = [
+      (.noClassKey(.whenUnlocked), .noClassKey), (.classKeyDamaged(.whenUnlocked), .noClassKey),
+      (.keyUnwrapFailed, .tagMismatch), (.tagMismatch, .tagMismatch), (.malformed("x"), .malformed),
+      (.missingData, .malformed), (.unsupportedVersion(7), .unsupportedVersion),
+    ]
+    for (failure, expected) in failures {
+      #expect(reason(item(failure)) == expected && expected.isDamage)
+      #expect(!item(failure).needsOtherHardware(isSameDevice: nil))
+    }
+  }
+
+  @Test("is the device's hardware for items of this device only, and for all where the backup has no password")
+  func hardware() {
+    #expect(reason(item(.hardwareMissing, .whenUnlockedThisDeviceOnly)) == .deviceBound)
+    #expect(reason(item(.hardwareMissing), backupHasPassword: false) == .backupNotEncrypted)
+    #expect(
+      reason(item(.hardwareMissing, .whenUnlockedThisDeviceOnly), backupHasPassword: false) == .deviceBound)
+    // A keybag that was changed: no item may be called migratable by it.
+    #expect(reason(item(.hardwareMissing)) == .deviceBound)
+  }
+
+  @Test("is another device until some item has proved this one; then it is damage")
+  func proof() {
+    let closed = item(.keyUnwrapFailed, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
+    #expect(reason(closed) == .deviceBound && reason(closed, isSameDevice: false) == .deviceBound)
+    #expect(reason(closed, isSameDevice: true) == .tagMismatch)
+    let opened = item(nil, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
+    #expect([closed].provesSameDevice == false && [closed, opened].provesSameDevice == true)
+    #expect([item(nil)].provesSameDevice == nil && [ArchivedItem]().provesSameDevice == nil)
+  }
+}

@@ -1,0 +1,64 @@
+import BackupArchive
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("A folder with the backups of several devices")
+struct BackupFolderTests {
+  private static let old = String(repeating: "ab", count: 20)
+
+  private func folder() throws -> TemporaryFolder {
+    let folder = try TemporaryFolder()
+    for file in try SampleBackup().storedFiles() {
+      try folder.write(file.bytes, to: "\(SampleBackup.udid)/\(file.path)")
+      try folder.write(file.bytes, to: "\(SampleBackup.udid)-20240101-101112/\(file.path)")
+    }
+    try OldBackup(try SampleBackup(hasPassword: false)).write(to: folder, Self.old)
+    try folder.write([1], to: "\(Self.old)0/Manifest.plist")
+    try folder.write([1], to: "Notes/readme.txt")
+    try folder.write([1], to: "readme.txt")
+    return folder
+  }
+
+  @Test("lists each with its device, date and whether it has a password")
+  func listing() throws {
+    let folder = try folder()
+    let entries = try BackupFolder.backups(in: folder.path)
+    #expect(
+      entries.map(\.name) == [SampleBackup.udid, "\(SampleBackup.udid)-20240101-101112", Self.old, "\(Self.old)0"])
+    #expect(entries.map(\.identifier) == [SampleBackup.udid, SampleBackup.udid, Self.old, nil])
+    #expect(entries.map(\.deviceName) == ["old-phone", "old-phone", "old-phone", nil])
+    #expect(entries.map(\.isEncrypted) == [true, true, false, nil])
+    #expect(entries.map(\.isArchivedCopy) == [false, true, false, false])
+    #expect(entries[0].date == SampleBackup.date)
+    for entry in entries.prefix(3) { _ = try BackupArchive.open(.path(folder.path(entry.name))) }
+  }
+
+  @Test("gives one by its folder's name or its device's identifier, and never by a part of either")
+  func choosing() throws {
+    let folder = try folder()
+    let entries = try BackupFolder.backups(in: folder.path)
+    #expect(try BackupFolder.backup(Self.old, among: entries)?.name == Self.old)
+    #expect(try BackupFolder.backup(Self.old.uppercased(), among: entries)?.name == Self.old)
+    let copy = "\(SampleBackup.udid)-20240101-101112"
+    #expect(try BackupFolder.backup(copy, among: entries)?.name == copy)
+    // A folder's own name goes before the identifier of two.
+    #expect(try BackupFolder.backup(SampleBackup.udid, among: entries)?.name == SampleBackup.udid)
+    for part in [String(Self.old.dropLast()), String(SampleBackup.udid.prefix(8)), "", "ab", "old-phone"] {
+      #expect(try BackupFolder.backup(part, among: entries) == nil, "\(part)")
+    }
+    let copies = Array(entries.dropFirst().prefix(1)) + Array(entries.dropFirst().prefix(1))
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupFolder.backup(SampleBackup.udid, among: copies)
+    }
+    #expect(error?.code == .unsupported)
+  }
+
+  @Test("that isn't there is not found, and one without backups has none")
+  func nothing() throws {
+    let folder = try TemporaryFolder()
+    #expect(try BackupFolder.backups(in: folder.path).isEmpty)
+    let error = #expect(throws: BackupArchiveError.self) { try BackupFolder.backups(in: folder.path("none")) }
+    #expect(error?.code == .notFound)
+  }
+}

@@ -1,0 +1,146 @@
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("A backup in another form")
+struct ConversionTests {
+  static let forms = ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip", "noextension"]
+
+  private func convert(
+    _ folder: TemporaryFolder, _ source: String, to target: String, replace: Bool = false,
+    system: FileSystem = unsynced
+  ) throws -> BackupConverter.Outcome {
+    let archive = try BackupArchive.open(.path(folder.path(source)))
+    return try BackupConverter(system: system).convert(
+      archive, at: folder.path(source), to: ArchiveDestination(path: folder.path(target)), replace: replace)
+  }
+
+  @Test("has the same files, byte for byte, and the same digest, there and back", arguments: forms, forms)
+  func roundTrip(first: String, second: String) throws {
+    let folder = try TemporaryFolder()
+    try DeskBackup().write(to: folder)
+    let before = try bytes(in: folder, "backup")
+    let digest = try BackupArchive.open(.path(folder.path("backup"))).digest
+    let outcome = try convert(folder, "backup", to: first)
+    #expect(outcome.fileCount == before.count && outcome.foreignFiles.isEmpty)
+    #expect(try BackupArchive.open(.path(folder.path(first))).digest == digest)
+    try FileManager.default.createDirectory(atPath: folder.path("two"), withIntermediateDirectories: true)
+    _ = try convert(folder, first, to: "two/" + second)
+    _ = try convert(folder, "two/" + second, to: "back/")
+    #expect(try bytes(in: folder, "back") == before)
+    #expect(try BackupArchive.open(.path(folder.path("back"))).digest == digest)
+  }
+
+  @Test("leaves out what is no part of a backup, and names it")
+  func foreign() throws {
+    let folder = try TemporaryFolder()
+    let desk = try DeskBackup()
+    try desk.write(to: folder)
+    let own = try bytes(in: folder, "backup")
+    for name in ["note.txt", "zz/x", "51/notes", "Snapshot/Manifest.plist", ".DS_Store"] {
+      try folder.write([1], to: "backup/\(name)")
+    }
+    let outcome = try convert(folder, "backup", to: "c.tar")
+    #expect(outcome.foreignFiles == [".DS_Store", "51/notes", "Snapshot", "note.txt", "zz"])
+    _ = try convert(folder, "c.tar", to: "back/")
+    #expect(try bytes(in: folder, "back") == own)
+    var tar = TinyTar()
+    for file in try desk.stored() { tar.add("b/" + file.path, file.bytes) }
+    tar.add("other/x", [1])
+    tar.add("b/note", [1])
+    try folder.write(tar.finished(), to: "mixed.tar")
+    #expect(try convert(folder, "mixed.tar", to: "c.zip").foreignFiles == ["other/x", "b/note"])
+  }
+
+  @Test("does not take the place of anything unasked", arguments: ["c/", "c.tar", "c.zip"])
+  func occupied(target: String) throws {
+    let folder = try TemporaryFolder()
+    try DeskBackup().write(to: folder)
+    try SampleBackup().write(to: ArchiveDestination(path: folder.path(target)))
+    let before = try tree(folder.path)
+    let error = #expect(throws: BackupArchiveError.self) { try convert(folder, "backup", to: target) }
+    #expect(error?.code == .occupied)
+    #expect(try tree(folder.path) == before)
+    _ = try convert(folder, "backup", to: target, replace: true)
+    let digest = try BackupArchive.open(.path(folder.path("backup"))).digest
+    #expect(try BackupArchive.open(.path(folder.path(target))).digest == digest)
+  }
+
+  @Test("of iOS 4 to 9, with its payloads beside the list, is copied as it is")
+  func oldLayout() throws {
+    let folder = try TemporaryFolder()
+    try DeskBackup().write(to: folder)
+    let list = try folder.read("backup/Manifest.db")
+    // A list of one record, and a payload in the backup's own folder.
+    let name = String(repeating: "ab", count: 20)
+    try FileManager.default.removeItem(atPath: folder.path("backup/Manifest.db"))
+    #expect(!list.isEmpty)
+    try folder.write(Array("mbdb".utf8) + [5, 0], to: "backup/Manifest.mbdb")
+    try folder.write([1, 2, 3], to: "backup/\(name)")
+    _ = try convert(folder, "backup", to: "c.zip")
+    _ = try convert(folder, "c.zip", to: "back/")
+    #expect(try folder.read("back/\(name)") == [1, 2, 3])
+    #expect(try folder.read("back/Manifest.mbdb") == Array("mbdb".utf8) + [5, 0])
+  }
+
+  @Test("is refused where a payload is a link")
+  func link() throws {
+    let folder = try TemporaryFolder()
+    try DeskBackup().write(to: folder)
+    let name = String(repeating: "5", count: 40)
+    try FileManager.default.createDirectory(atPath: folder.path("backup/55"), withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.path("backup/55/\(name)"), withDestinationPath: "/etc/passwd")
+    let error = #expect(throws: BackupArchiveError.self) { try convert(folder, "backup", to: "c.tar") }
+    #expect(error?.code == .hostile)
+    #expect(!FileManager.default.fileExists(atPath: folder.path("c.tar")))
+  }
+
+  @Test(
+    "is there whole or not at all, whichever call fails", arguments: [("backup", "c.tar.gz"), ("s.zip", "c/")],
+    [FileSystem.Fault.failure(ENOSPC), .failure(EIO), .short])
+  func everyCall(pair: (source: String, target: String), fault: FileSystem.Fault) throws {
+    let sample = try SampleBackup()
+    for call in 1... {
+      let folder = try TemporaryFolder()
+      try sample.write(to: .folder(folder.path("backup")), system: unsynced)
+      try sample.write(to: .file(folder.path("s.zip"), .zip), system: unsynced)
+      let before = try tree(folder.path)
+      let failing = OneFault(at: call, fault)
+      var failed = false
+      do {
+        _ = try convert(folder, pair.source, to: pair.target, system: failing.system)
+      } catch let error as BackupArchiveError {
+        failed = true
+        #expect([.noSpace, .unwritable, .unreadable].contains(error.code), "call \(call): \(error)")
+      }
+      if failed {
+        #expect(try tree(folder.path) == before, "call \(call)")
+      } else {
+        let digest = try BackupArchive.open(.path(folder.path(pair.source))).digest
+        #expect(try BackupArchive.open(.path(folder.path(pair.target))).digest == digest)
+      }
+      if failing.callCount < call { break }
+    }
+  }
+
+  @Test("stops where it is told to, and leaves nothing")
+  func interrupted() throws {
+    let folder = try TemporaryFolder()
+    try DeskBackup().write(to: folder)
+    let before = try tree(folder.path)
+    let archive = try BackupArchive.open(.path(folder.path("backup")))
+    for target in ["c/", "c.tar.zst"] {
+      let error = #expect(throws: BackupArchiveError.self) {
+        _ = try BackupConverter().convert(
+          archive, at: folder.path("backup"), to: ArchiveDestination(path: folder.path(target))
+        ) { done, total in done < total / 2 }
+      }
+      #expect(error?.code == .interrupted)
+      #expect(try tree(folder.path) == before)
+    }
+  }
+}

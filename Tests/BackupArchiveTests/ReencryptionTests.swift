@@ -1,0 +1,194 @@
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("Setting a backup's password, and taking it off")
+struct ReencryptionTests {
+  private func rewrite(
+    _ path: String, with keybag: Keybag, from password: String, system: FileSystem = unsynced
+  ) throws -> BackupConverter.Outcome {
+    let archive = try BackupArchive.open(.path(path))
+    return try BackupReencryption(system: system).rewrite(
+      archive, at: path, with: keybag, keys: archive.keybag.keys(password))
+  }
+
+  /// The backup as a folder or one file.
+  private func place(_ desk: DeskBackup, _ folder: TemporaryFolder, as form: String) throws -> String {
+    try desk.write(to: folder)
+    guard form != "backup" else { return folder.path("backup") }
+    let archive = try BackupArchive.open(.path(folder.path("backup")))
+    _ = try BackupConverter(system: unsynced).convert(
+      archive, at: folder.path("backup"), to: ArchiveDestination(path: folder.path(form)))
+    return folder.path(form)
+  }
+
+  static let forms = ["backup", "b.tar", "b.tar.zst", "b.zip"]
+
+  @Test("leaves nothing in clear, and every file opens with the new password", arguments: forms)
+  func protect(form: String) throws {
+    let folder = try TemporaryFolder()
+    let desk = try DeskBackup()
+    let path = try place(desk, folder, as: form)
+    let keybag = try desk.protected("correct horse")
+    let outcome = try rewrite(path, with: keybag, from: "")
+    #expect(outcome.fileCount == 10 && outcome.foreignFiles.isEmpty && outcome.leftover == nil)
+
+    let archive = try BackupArchive.open(.path(path))
+    #expect(archive.isEncrypted && archive.keybag == keybag && archive.keybag.uuid == desk.keybag.uuid)
+    #expect(archive.manifest.manifestKey?.count == 44)
+    #expect(throws: DataProtectionError.self) { _ = try archive.keybag.keys("") }
+    let keys = try archive.keybag.keys("correct horse")
+    let files = try archive.plainFiles(keys)
+    #expect(files.count == 6)
+    for file in try desk.contents() {
+      let found = try #require(files["\(file.domain)-\(file.path)"])
+      #expect(found.bytes == file.bytes, "\(file.path)")
+      #expect(found.reading.hasValidPadding)
+      #expect(found.record.digest == found.reading.storedSHA1)
+      #expect(found.record.size == Int64(file.bytes.count) && found.record.extendedAttributes == [1, 2, 3])
+      #expect(found.reading.storedByteCount == Int64(file.bytes.count / 16 * 16 + 16))
+    }
+    #expect(Set(files.values.map { $0.record.encryptionKey?.wrappedKey }).count == 6)
+    for (name, keyClass): (String, UInt32) in [
+      ("HomeDomain-Library/fifteen", 1), ("AppDomain-com.example-Documents/notes", 3),
+    ] {
+      #expect(files[name]?.record.encryptionKey?.keyClass.rawValue == keyClass)
+    }
+    let keychain = try archive.keychainFile(with: keys)
+    #expect(keychain.bytes == desk.keychain && keychain.notes.isEmpty)
+    if form == "backup" {
+      for (name, content) in try bytes(in: folder, "backup") {
+        for needle in ["plain text here", "Library/fifteen", "SQLite format 3", "keybag-uuid"] {
+          #expect(Data(content).range(of: Data(needle.utf8)) == nil, "\(needle) in \(name)")
+        }
+      }
+    }
+    // What may migrate opens without the hardware now; the rest does not.
+    for number: UInt32 in 1...11 {
+      let expected: ClassKeyAvailability = [5, 9, 10, 11].contains(number) ? .deviceBound : .available
+      #expect(keys.availability(of: KeyClass(rawValue: number)) == expected)
+    }
+  }
+
+  @Test("and taking it off gives the first backup back, but for the keybag's salt", arguments: forms)
+  func unprotect(form: String) throws {
+    let folder = try TemporaryFolder()
+    let desk = try DeskBackup()
+    let path = try place(desk, folder, as: form)
+    let original = try BackupArchive.open(.path(path))
+    let plain = try original.plainFiles(original.keybag.keys(""))
+    _ = try rewrite(path, with: try desk.protected("correct horse"), from: "")
+    let bare = try desk.unprotected(try desk.protected("correct horse"), "correct horse")
+    _ = try rewrite(path, with: bare, from: "correct horse")
+
+    let archive = try BackupArchive.open(.path(path))
+    #expect(!archive.isEncrypted && archive.manifest.manifestKey == nil && archive.keybag == bare)
+    #expect(archive.keybag.secondRound == nil)
+    let files = try archive.plainFiles(archive.keybag.keys(""))
+    #expect(files.keys == plain.keys)
+    for (name, file) in files {
+      #expect(file.bytes == plain[name]?.bytes && file.record == plain[name]?.record, "\(name)")
+    }
+    #expect(archive.manifest.others == original.manifest.others)
+    // The class keys are those that they were: with the hardware all open, and one wraps what the other opens.
+    let old = try desk.keybag.unlock(password: .empty, deviceKey: desk.deviceKey.copy())
+    let new = try bare.unlock(password: .empty, deviceKey: desk.deviceKey.copy())
+    for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
+      let field = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
+      let size = try new.unwrapFileKey(field).count
+      #expect(size == 32, "class \(keyClass.rawValue)")
+      #expect(bare.classKey(keyClass)?.wrap == desk.keybag.classKey(keyClass)?.wrap)
+    }
+  }
+
+  @Test("stops at a folder that holds other things, which would go with it; what systems leave doesn't count")
+  func strangers() throws {
+    let folder = try TemporaryFolder()
+    let desk = try DeskBackup()
+    try desk.write(to: folder)
+    let keybag = try desk.protected("x")
+    try folder.write([1], to: "backup/.DS_Store")
+    try folder.write([1], to: "backup/note.txt")
+    let before = try tree(folder.path)
+    let error = #expect(throws: BackupArchiveError.self) {
+      _ = try rewrite(folder.path("backup"), with: keybag, from: "")
+    }
+    #expect(error?.code == .occupied && error?.reason.contains("note.txt") == true)
+    #expect(try tree(folder.path) == before)
+    try FileManager.default.removeItem(atPath: folder.path("backup/note.txt"))
+    _ = try rewrite(folder.path("backup"), with: keybag, from: "")
+    #expect(try BackupArchive.open(.path(folder.path("backup"))).isEncrypted)
+  }
+
+  @Test("carries no payload over in clear that the list doesn't have, and says which")
+  func unlisted() throws {
+    let folder = try TemporaryFolder()
+    let desk = try DeskBackup()
+    try desk.write(to: folder)
+    let name = "55/" + String(repeating: "5", count: 40)
+    try folder.write(Array("plain text here".utf8), to: "backup/\(name)")
+    let outcome = try rewrite(folder.path("backup"), with: try desk.protected("x"), from: "")
+    #expect(outcome.foreignFiles == [name])
+    #expect(!FileManager.default.fileExists(atPath: folder.path("backup/\(name)")))
+  }
+
+  @Test("stops at a file that cannot be decrypted to its end")
+  func damaged() throws {
+    let folder = try TemporaryFolder()
+    let desk = try DeskBackup()
+    try desk.write(to: folder)
+    let keybag = try desk.protected("x")
+    _ = try rewrite(folder.path("backup"), with: keybag, from: "")
+    let file = try #require(try desk.contents().first { $0.path == "Media/large.jpg" })
+    let name = "backup/\(file.identifier.prefix(2))/\(file.identifier)"
+    var stored = try folder.read(name)
+    stored[stored.count - 1] ^= 1
+    try folder.write(stored, to: name)
+    let before = try tree(folder.path)
+    let bare = try desk.unprotected(keybag, "x")
+    let error = #expect(throws: BackupArchiveError.self) {
+      _ = try rewrite(folder.path("backup"), with: bare, from: "x")
+    }
+    #expect(error?.code == .damaged)
+    #expect(try tree(folder.path) == before)
+  }
+
+  @Test(
+    "leaves the old backup or the new one, whichever call fails", arguments: ["backup", "b.tar"],
+    [FileSystem.Fault.failure(ENOSPC), .failure(EIO), .short])
+  func everyCall(form: String, fault: FileSystem.Fault) throws {
+    let desk = try DeskBackup()
+    let keybag = try desk.protected("x")
+    for call in stride(from: 1, through: 100_000, by: form == "backup" ? 7 : 3) {
+      let folder = try TemporaryFolder()
+      let path = try place(desk, folder, as: form)
+      let before = try tree(folder.path)
+      let failing = OneFault(at: call, fault)
+      var failed = false
+      do {
+        _ = try rewrite(path, with: keybag, from: "", system: failing.system)
+      } catch let error as BackupArchiveError {
+        failed = true
+        #expect([.noSpace, .unwritable, .unreadable].contains(error.code), "call \(call): \(error)")
+      }
+      let archive = try BackupArchive.open(.path(path))
+      #expect(archive.isEncrypted == !failed, "call \(call)")
+      if failed { #expect(try tree(folder.path) == before, "call \(call)") }
+      if failing.callCount < call { break }
+    }
+  }
+
+  @Test("replaces a folder by two renames where names cannot be exchanged")
+  func withoutExchange() throws {
+    let folder = try TemporaryFolder()
+    let desk = try DeskBackup()
+    try desk.write(to: folder)
+    let system = FileSystem { call in call == .exchange ? .failure(ENOSYS) : call == .sync ? .omitted : nil }
+    _ = try rewrite(folder.path("backup"), with: try desk.protected("x"), from: "", system: system)
+    #expect(try BackupArchive.open(.path(folder.path("backup"))).isEncrypted)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["backup"])
+  }
+}

@@ -1,0 +1,182 @@
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("Another password for a backup")
+struct RekeyTests {
+  private func rewrapped(_ keybag: Keybag, _ new: String = "battery staple") throws -> Keybag {
+    try BackupKeybag.rewrap(keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: new))
+  }
+
+  private func replace(_ path: String, system: FileSystem = unsynced) throws {
+    let archive = try BackupArchive.open(.path(path))
+    try KeybagReplacement(system: system).replace(archive, at: path, with: rewrapped(archive.keybag))
+  }
+
+  @Test("changes Manifest.plist and no other byte of a folder, and in it the keybag's wrapping alone")
+  func folder() throws {
+    let folder = try TemporaryFolder()
+    try SampleBackup().write(to: .folder(folder.path("b")))
+    let before = try bytes(in: folder, "b")
+    let old = try BackupArchive.open(.path(folder.path("b")))
+    try replace(folder.path("b"))
+    let after = try bytes(in: folder, "b")
+    #expect(before.keys == after.keys)
+    for (path, content) in before { #expect((after[path] == content) == (path != "Manifest.plist"), "\(path)") }
+    let new = try BackupArchive.open(.path(folder.path("b")))
+    var manifest = new.manifest
+    manifest.keybag = old.keybag
+    #expect(try manifest.serialized() == old.manifest.serialized())
+    #expect(new.keybag.uuid == old.keybag.uuid && new.keybag.iterations == old.keybag.iterations)
+    #expect(new.keybag.secondRound?.rounds == old.keybag.secondRound?.rounds)
+    #expect(new.keybag.salt != old.keybag.salt && new.keybag.secondRound?.salt != old.keybag.secondRound?.salt)
+    for (left, right) in zip(old.keybag.classKeys, new.keybag.classKeys) {
+      #expect(left.keyClass == right.keyClass && left.wrap == right.wrap && left.uuid == right.uuid)
+      #expect(left.wrappedKey != right.wrappedKey)
+    }
+  }
+
+  @Test("opens with the new one alone, to the same keychain")
+  func passwords() throws {
+    let folder = try TemporaryFolder()
+    let sample = try SampleBackup()
+    for place in ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"] {
+      let path = folder.path(place)
+      try sample.write(to: ArchiveDestination(path: path))
+      try replace(path)
+      let archive = try BackupArchive.open(.path(path))
+      let error = #expect(throws: DataProtectionError.self) { _ = try archive.keybag.keys(SampleBackup.password) }
+      #expect(error?.code == .wrongPassword)
+      let keychain = try archive.keychainFile(with: archive.keybag.keys("battery staple")).bytes
+      #expect(keychain == sample.contents.keychainFile, "\(place)")
+    }
+  }
+
+  @Test("leaves the device's layer of this-device-only classes as it was")
+  func deviceLayer() throws {
+    let desk = try DeskBackup()
+    let keybag = try desk.protected("one")
+    let again = try BackupKeybag.rewrap(keybag, from: Secret(utf8: "one"), to: Secret(utf8: "two"))
+    // A key wrapped under a device-bound class by the old bag opens under the new one, with the hardware at hand.
+    let old = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: desk.deviceKey.copy())
+    let new = try again.unlock(password: Secret(utf8: "two"), deviceKey: desk.deviceKey.copy())
+    for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
+      let field = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
+      let isSame = try new.unwrapFileKey(field).matches(Secret(utf8: String(repeating: "k", count: 32)))
+      #expect(isSame, "class \(keyClass.rawValue)")
+    }
+    let without = try again.unlock(password: Secret(utf8: "two"), deviceKey: nil)
+    for number: UInt32 in [5, 9, 10, 11] {
+      #expect(without.availability(of: KeyClass(rawValue: number)) == .deviceBound)
+    }
+  }
+
+  @Test("keeps a manifest in XML readable, with every other key in its order")
+  func xml() throws {
+    let folder = try TemporaryFolder()
+    try SampleBackup().write(to: .folder(folder.path("b")))
+    let root = try #require(try BinaryPlist.decode(try folder.read("b/Manifest.plist")).dictionaryValue)
+    var longer = root
+    longer["Zulu"] = .array([.string("<&>"), .boolean(true)])
+    try folder.write(try XMLPlist.encode(.dictionary(longer)), to: "b/Manifest.plist")
+    try replace(folder.path("b"))
+    let written = try folder.read("b/Manifest.plist")
+    #expect(written.starts(with: "<?xml".utf8))
+    var changed = try #require(try XMLPlist.decode(written).dictionaryValue)
+    #expect(changed.entries.map(\.key) == longer.entries.map(\.key))
+    #expect(changed["BackupKeyBag"] != longer["BackupKeyBag"])
+    changed["BackupKeyBag"] = longer["BackupKeyBag"]
+    #expect(changed["Zulu"] == longer["Zulu"])
+  }
+
+  @Test("keeps every other entry of one file, whatever its name says that it is")
+  func entries() throws {
+    let folder = try TemporaryFolder()
+    var tar = TinyTar()
+    for file in try SampleBackup().storedFiles() { tar.add("./some backup/" + file.path, file.bytes) }
+    tar.add("./some backup/note.txt", Array("mine".utf8))
+    try folder.write(tar.finished(), to: "b.zip")
+    try replace(folder.path("b.zip"))
+    let script = """
+      import tarfile,sys,hashlib
+      for m in tarfile.open(sys.argv[1]): print(m.name, hashlib.sha1(tarfile.open(sys.argv[1]).extractfile(m).read()).hexdigest())
+      """
+    func listing() throws -> [String] {
+      let process = Process()
+      let output = Pipe()
+      process.executableURL = URL(filePath: "/usr/bin/env")
+      process.arguments = ["python3", "-c", script, folder.path("b.zip")]
+      process.standardOutput = output
+      try process.run()
+      let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      process.waitUntilExit()
+      return text.split(separator: "\n").map(String.init)
+    }
+    let after = try listing()
+    try folder.write(tar.finished(), to: "b.zip")
+    let before = try listing()
+    #expect(before.count == 6 && after.count == 6)
+    for (left, right) in zip(before, after) { #expect((left == right) == !left.contains("Manifest.plist")) }
+  }
+
+  @Test("is not written over a manifest that changed meanwhile")
+  func changed() throws {
+    let folder = try TemporaryFolder()
+    try SampleBackup().write(to: .folder(folder.path("b")))
+    let archive = try BackupArchive.open(.path(folder.path("b")))
+    try replace(folder.path("b"))
+    let standing = try folder.read("b/Manifest.plist")
+    let error = #expect(throws: BackupArchiveError.self) {
+      try KeybagReplacement().replace(archive, at: folder.path("b"), with: rewrapped(archive.keybag, "third"))
+    }
+    #expect(error?.code == .unreadable)
+    #expect(try folder.read("b/Manifest.plist") == standing)
+    #expect(try tree(folder.path).count == 7)
+  }
+
+  @Test(
+    "stands as it was or as it should be, whichever call fails, and leaves nothing beside it",
+    arguments: ["b/", "b.tar.gz"],
+    [FileSystem.Fault.failure(ENOSPC), .failure(EIO), .short])
+  func everyCall(place: String, fault: FileSystem.Fault) throws {
+    let sample = try SampleBackup()
+    let new = try rewrapped(sample.contents.keybag)
+    for call in 1... {
+      let folder = try TemporaryFolder()
+      try sample.write(to: ArchiveDestination(path: folder.path(place)), system: unsynced)
+      let before = try tree(folder.path)
+      let archive = try BackupArchive.open(.path(folder.path(place)))
+      let failing = OneFault(at: call, fault)
+      var failed = false
+      do throws(BackupArchiveError) {
+        try KeybagReplacement(system: failing.system).replace(archive, at: folder.path(place), with: new)
+      } catch {
+        failed = true
+        #expect([.noSpace, .unwritable, .unreadable].contains(error.code), "call \(call): \(error)")
+      }
+      let after = try tree(folder.path)
+      #expect((after == before) == failed && after.count == before.count, "call \(call)")
+      let keybag = try BackupArchive.open(.path(folder.path(place))).keybag
+      #expect(keybag == (failed ? archive.keybag : new), "call \(call)")
+      if failing.callCount < call { break }
+    }
+  }
+
+  @Test("stops where it is told to, and leaves the old one")
+  func interrupted() throws {
+    let folder = try TemporaryFolder()
+    try SampleBackup().write(to: .file(folder.path("b.tar"), .tar))
+    let before = try tree(folder.path)
+    let archive = try BackupArchive.open(.path(folder.path("b.tar")))
+    let error = #expect(throws: BackupArchiveError.self) {
+      try KeybagReplacement().replace(archive, at: folder.path("b.tar"), with: rewrapped(archive.keybag)) { _, _ in
+        false
+      }
+    }
+    #expect(error?.code == .interrupted)
+    #expect(try tree(folder.path) == before)
+  }
+}

@@ -1,0 +1,109 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Opening and decoding the items of a very large keychain file, one after the other on one core.
+///
+/// Runs in a process of its own, so that the peak memory is its own.
+enum ManyItemsBenchmark {
+  static let argument = "--open-many-items"
+  private static let count = 100_000
+  private static let password = "correct horse"
+
+  static func figures() throws -> [Figure] {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (file, result) = (folder.appending(path: "keychain"), folder.appending(path: "result"))
+    let byteCount = try write(to: file)
+    let path = { (url: URL) in url.path(percentEncoded: false) }
+    let arguments = [argument, path(file), path(result)]
+    _ = try Run(CommandLine.arguments[0], arguments)
+    let numbers = try String(contentsOf: result, encoding: .utf8).split(separator: " ").compactMap { Double($0) }
+    guard numbers.count == 2 else { throw Run.Failure(description: "no result of \(argument)") }
+    return [
+      Figure(
+        name: "open and decode of \(count) items, seconds of one core for 200,000",
+        value: numbers[0] / Double(count) * 200_000, unit: "s", limit: 1),
+      Figure(
+        name: "open and decode of \(count) items, peak memory to keychain file", value: numbers[1] / Double(byteCount),
+        unit: "times", limit: 3),
+    ]
+  }
+
+  /// The measured process: reads the file, opens every item, says how much time of a core and how much memory that took.
+  static func run(_ arguments: [String]) throws {
+    guard arguments.count == 2 else { return }
+    let keys = try Self.keys()
+    var opened = 0
+    let (timeBefore, memoryBefore) = (processorSeconds, peakMemory)
+    do {
+      let bytes = try Array(Data(contentsOf: URL(filePath: arguments[0])))
+      for entry in try KeychainBackupFile(parsing: bytes).entries {
+        guard let blob = entry.blob else { continue }
+        let item = try keys.open(blob: blob, kind: entry.kind)
+        if item.secret != nil { opened += 1 }
+      }
+    }
+    guard opened == count else { throw Run.Failure(description: "\(opened) items opened") }
+    let result = "\(processorSeconds - timeBefore) \(peakMemory - memoryBefore)"
+    try result.write(to: URL(filePath: arguments[1]), atomically: false, encoding: .utf8)
+  }
+
+  private static var processorSeconds: Double {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
+  /// In bytes, of this process since it began; what it was started from does not count.
+  private static var peakMemory: Double {
+    #if canImport(Darwin)
+      var usage = rusage()
+      getrusage(RUSAGE_SELF, &usage)
+      return Double(usage.ru_maxrss)
+    #else
+      let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+      let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+      let kilobytes = line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Double($0) }
+      return (kilobytes ?? 0) * 1024
+    #endif
+  }
+
+  private static func keys() throws -> ClassKeys {
+    let random = SeededRandomSource(seed: "many items")
+    let password: Secret? = Secret(utf8: Self.password)
+    let made = try BackupKeybag.make(
+      password: password, deviceKey: try HardwareUID(from: random).deviceKey(), rounds: 1, random: random)
+    return made.takeClassKeys()
+  }
+
+  private static func write(to url: URL) throws -> Int {
+    let keys = try keys()
+    var entries: [KeychainBackupFile.Entry] = []
+    for index in 0..<count {
+      let kind: ItemKind = index.isMultiple(of: 4) ? .internetPassword : .genericPassword
+      var item = KeychainItem(kind: kind)
+      item[.account] = .string("person-\(index)@example.org")
+      item[kind == .genericPassword ? .service : .server] = .string("service-\(index).example.org")
+      item[.label] = .string("Account \(index)")
+      item[.accessGroup] = .string("ABCDE12345.org.example.app")
+      item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: 700_000_000.25 + Double(index)))
+      item[.modificationDate] = .date(KeychainDate(secondsSinceReferenceDate: 750_000_000.125 + Double(index)))
+      item[.synchronizable] = .integer(0)
+      item[.tombstone] = .integer(0)
+      item.protection = index.isMultiple(of: 2) ? .whenUnlocked : .afterFirstUnlock
+      item.secret = SensitiveBytes(copying: Array("secret number \(index)".utf8))
+      entries.append(.init(kind: kind, blob: try keys.seal(item, as: .backup).serialized()))
+    }
+    let bytes = try KeychainBackupFile(keybagUUID: nil, entries: entries).serialized()
+    try Data(bytes).write(to: url)
+    return bytes.count
+  }
+}

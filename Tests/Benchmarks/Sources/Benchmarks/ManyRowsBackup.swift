@@ -1,0 +1,127 @@
+import BackupArchive
+import CSQLiteForFixtures
+import DataProtection
+import Foundation
+import KeychainFormats
+
+/// An encrypted backup with as many rows in its list of files as a very full device has, three of ten of them files, as in
+/// real backups. The files are there and empty: what is measured looks at their names and sizes alone.
+struct ManyRowsBackup {
+  static let password = "correct horse"
+  let rowCount: Int
+  /// The file of one in so many rows is stored; the other rows are folders.
+  private static let fileShare = (files: 3, rows: 10)
+
+  func write(to folder: URL) throws {
+    let random = SeededRandomSource(seed: "many rows")
+    let password: Secret? = Secret(utf8: Self.password)
+    let made = try BackupKeybag.make(
+      password: password, deviceKey: try HardwareUID(from: random).deviceKey(), rounds: 1, random: random)
+    let keybag = made.keybag
+    let keys = made.takeClassKeys()
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    for prefix in 0..<256 {
+      try FileManager.default.createDirectory(
+        at: folder.appending(path: String(format: "%02x", prefix)), withIntermediateDirectories: true)
+    }
+    let plain = folder.appending(path: "Manifest.plain")
+    try writeList(to: plain, folder: folder, keys: keys, random: random)
+    let listKey = try Secret(count: 32, from: random)
+    let manifestKey = try keys.wrapFileKey(listKey, keyClass: .fileUntilFirstUserAuthentication, random: random)
+    try encrypt(plain, to: folder.appending(path: "Manifest.db"), key: listKey)
+    try FileManager.default.removeItem(at: plain)
+    let manifest = BackupManifest(
+      date: KeychainDate(secondsSince1970: 1_795_197_850), isEncrypted: true, wasPasscodeSet: true, keybag: keybag,
+      manifestKey: manifestKey, device: BackupDevice(identifier: "00008030-001A2B3C4D5E6F70", name: "many rows"))
+    try Data(manifest.serialized()).write(to: folder.appending(path: "Manifest.plist"))
+    let status = BackupStatus(uuid: nil, date: nil)
+    try Data(status.serialized()).write(to: folder.appending(path: "Status.plist"))
+  }
+
+  private func writeList(
+    to url: URL, folder: URL, keys: borrowing ClassKeys, random: some RandomSource
+  ) throws {
+    var connection: OpaquePointer?
+    guard sqlite3_open(url.path(percentEncoded: false), &connection) == SQLITE_OK else { throw failure(connection) }
+    defer { sqlite3_close(connection) }
+    let schema = """
+      PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -400000;
+      CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, flags INTEGER, file BLOB);
+      CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB);
+      BEGIN;
+      """
+    guard sqlite3_exec(connection, schema, nil, nil, nil) == SQLITE_OK else { throw failure(connection) }
+    var statement: OpaquePointer?
+    guard
+      sqlite3_prepare_v2(connection, "INSERT INTO Files VALUES (?, ?, ?, ?, ?)", -1, &statement, nil) == SQLITE_OK
+    else { throw failure(connection) }
+    func insert(_ identifier: String, _ domain: String, _ path: String, _ flags: Int32, _ record: [UInt8]) throws {
+      let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+      sqlite3_bind_text(statement, 1, identifier, -1, transient)
+      sqlite3_bind_text(statement, 2, domain, -1, transient)
+      sqlite3_bind_text(statement, 3, path, -1, transient)
+      sqlite3_bind_int(statement, 4, flags)
+      sqlite3_bind_blob(statement, 5, record, Int32(record.count), transient)
+      guard sqlite3_step(statement) == SQLITE_DONE, sqlite3_reset(statement) == SQLITE_OK else {
+        throw failure(connection)
+      }
+    }
+    let templates = try [true, false].map { try Self.record("Library/Caches/0", isFile: $0).archived() }
+    for index in 0..<(rowCount - 1) {
+      let domain = "AppDomain-com.example.app\(index / 5000)"
+      let path = "Library/Caches/\(index % 5000 / 100)/entry-\(index % 5000)"
+      let isFile = index % Self.fileShare.rows < Self.fileShare.files
+      let identifier = try ListedFile.fileIdentifier(domain: domain, relativePath: path)
+      try insert(identifier, domain, path, isFile ? 1 : 2, templates[isFile ? 0 : 1])
+      guard isFile else { continue }
+      let stored = folder.appending(path: "\(identifier.prefix(2))/\(identifier)").path(percentEncoded: false)
+      close(open(stored, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600))
+    }
+    try insertKeychain(into: folder, keys: keys, random: random, insert)
+    sqlite3_finalize(statement)
+    let indexes = """
+      COMMIT; CREATE INDEX FilesDomainIdx ON Files(domain); CREATE INDEX FilesRelativePathIdx ON Files(relativePath);
+      CREATE INDEX FilesFlagsIdx ON Files(flags);
+      """
+    guard sqlite3_exec(connection, indexes, nil, nil, nil) == SQLITE_OK else { throw failure(connection) }
+  }
+
+  private func insertKeychain(
+    into folder: URL, keys: borrowing ClassKeys, random: some RandomSource,
+    _ insert: (String, String, String, Int32, [UInt8]) throws -> Void
+  ) throws {
+    let key = try Secret(count: 32, from: random)
+    let field = try keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication, random: random)
+    let keychain = try KeychainBackupFile(keybagUUID: nil, entries: []).serialized()
+    var record = Self.record(KeychainPayload.relativePath, isFile: true)
+    record.encryptionKey = try ClassWrappedKey(parsing: field)
+    record.size = Int64(keychain.count)
+    let identifier = KeychainPayload.fileIdentifier
+    try insert(identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try record.archived())
+    try Data(FileCipher.encrypt(keychain, key: key)).write(
+      to: folder.appending(path: "\(identifier.prefix(2))/\(identifier)"))
+  }
+
+  private static func record(_ path: String, isFile: Bool) -> FileRecord {
+    FileRecord(
+      relativePath: path, mode: isFile ? 0o100644 : 0o040755, inode: 1_234_567, lastModified: 1_700_000_000,
+      lastStatusChange: 1_700_000_000, birth: 1_700_000_000, protectionClass: .fileUntilFirstUserAuthentication)
+  }
+
+  private func encrypt(_ plain: URL, to target: URL, key: borrowing Secret) throws {
+    guard FileManager.default.createFile(atPath: target.path(percentEncoded: false), contents: nil) else {
+      throw Run.Failure(description: "cannot write \(target.path)")
+    }
+    let (input, output) = (try FileHandle(forReadingFrom: plain), try FileHandle(forWritingTo: target))
+    var encryptor = try FileEncryptor(key: key)
+    while let portion = try input.read(upToCount: 4 << 20), !portion.isEmpty {
+      try output.write(contentsOf: encryptor.update(Array(portion)))
+    }
+    try output.write(contentsOf: encryptor.finish())
+    try output.close()
+  }
+
+  private func failure(_ connection: OpaquePointer?) -> Run.Failure {
+    Run.Failure(description: "SQLite: \(String(cString: sqlite3_errmsg(connection)))")
+  }
+}

@@ -1,0 +1,292 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import Testing
+
+@testable import keyhaul
+
+@Suite("Checking and comparing archives, as a script sees it")
+struct ArchiveCheckTests {
+  private func json(_ world: MoveWorld, _ line: String, status: Int32) throws -> [String: Any] {
+    let outcome = try world.keyhaul("\(line) --json")
+    #expect(outcome.status == status, "\(line): \(outcome)")
+    return try world.object(outcome.output)
+  }
+
+  private func checks(_ document: [String: Any]) -> [String: Bool] {
+    let checks = document["checks"] as? [[String: Any]] ?? []
+    return Dictionary(
+      uniqueKeysWithValues: checks.compactMap { check in
+        guard let id = check["id"] as? String, let isOK = check["ok"] as? Bool, check["detail"] is String else {
+          return nil
+        }
+        return (id, isOK)
+      })
+  }
+
+  // MARK: verify
+
+  @Test("a verification has every check, the items' counts and one word, with and without the password")
+  func verification() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    let whole = try json(world, "verify b/ --password-file .bp --home elsewhere", status: 0)
+    #expect(whole["format"] as? String == "backup-verification/1" && whole["whole"] as? Bool == true)
+    #expect(whole["verdict"] as? String == "whole" && whole["quick"] as? Bool == false)
+    #expect(checks(whole).keys.sorted() == ["database", "files", "items", "keybag", "keychain", "structure"])
+    #expect(checks(whole).values.allSatisfy { $0 })
+    #expect(whole["items"] as? [String: Int] == ["readable": 14, "device_bound": 4, "damaged": 0])
+    let quick = try json(world, "verify b/ --quick", status: 0)
+    #expect(quick["items"] is NSNull && quick["quick"] as? Bool == true)
+    #expect(checks(quick).keys.sorted() == ["files", "keybag", "structure"])
+    let unchecked = (quick["unchecked"] as? [[String: String]] ?? []).compactMap { $0["id"] }
+    #expect(unchecked == ["database", "keychain", "items"])
+    try world.succeed("backup old-phone -o plain.zip --no-password -q")
+    let foreign = try json(world, "verify plain.zip --home elsewhere", status: 0)
+    #expect(foreign["verdict"] as? String == "foreign" && foreign["whole"] as? Bool == true)
+  }
+
+  @Test("damage is told in the document and on standard error, with 13")
+  func damage() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
+    var bytes = try world.read("b/\(payload)")
+    // The file is encrypted, so that one bit spoils two of its blocks: an item's, most likely.
+    bytes[bytes.count / 2] ^= 1
+    try world.write(bytes, to: "b/\(payload)")
+    let outcome = try world.keyhaul("verify b/ --password-file .bp --json")
+    #expect(outcome.status == 13)
+    let document = try world.object(outcome.output)
+    #expect(document["whole"] as? Bool == false && document["verdict"] as? String == "damaged")
+    let faults = document["faults"] as? [[String: Any]] ?? []
+    let digest = try #require(faults.first { $0["id"] as? String == "digest-mismatch" })
+    #expect(
+      digest["file"] as? String == "KeychainDomain/keychain-backup.plist" && digest["check"] as? String == "keychain")
+    let items = faults.filter { $0["check"] as? String == "items" }
+    #expect(items.allSatisfy { $0["index"] is Int && $0["offset"] is Int && $0["bytes"] is Int })
+    let last = try #require(outcome.errors.split(separator: "\n").last)
+    #expect(last.contains(#""message_type":"exit_error","code":13,"id":"damaged","message":"b/ is damaged""#))
+    #expect(try world.keyhaul("verify b/ --password-file .bp -q").status == 13)
+  }
+
+  @Test("any bit that is changed in any file is found, or harmless to every item", arguments: 0..<3)
+  func flippedBits(part: Int) throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    var numbers = SeededNumbers(UInt64(part) + 31)
+    let before = PlannedItems(try world.plan("b/"))
+    for file in try world.files(in: "b") where file != "Info.plist" {
+      let whole = try world.read("b/\(file)")
+      for _ in 0..<12 {
+        var bytes = whole
+        let offset = Int.random(in: whole.indices, using: &numbers)
+        bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
+        try world.write(bytes, to: "b/\(file)")
+        let outcome = try world.keyhaul("verify b/ --password-file .bp")
+        let place: Comment = "\(file), byte \(offset): \(outcome)"
+        #expect([0, 12, 13, 14].contains(outcome.status), place)
+        if file.contains("/") { #expect(outcome.status == 13, place) }
+        if outcome.status == 0 { #expect(PlannedItems(try world.plan("b/")) == before, place) }
+      }
+      try world.write(whole, to: "b/\(file)")
+    }
+  }
+
+  @Test("a payload that is missing ends with 3 and leaves the rest right, a changed one with 13")
+  func payloads() throws {
+    let world = try MoveWorld()
+    let old = try OldBackup(in: world, named: "old")
+    #expect(try json(world, "verify old --home elsewhere", status: 0)["whole"] as? Bool == true)
+    try old.remove(OldBackup.hostileName)
+    let incomplete = try world.keyhaul("verify old --home elsewhere")
+    #expect(incomplete.status == 3)
+    #expect(incomplete.output.contains("FAIL files        2 of 3 present, digests right\n"))
+    #expect(incomplete.output.contains(#"HomeDomain/Library/\u{1B}[31mred\u{202E}.txt: it is listed"#))
+    #expect(incomplete.output.hasSuffix("old is not whole: 1 file is missing; the rest is right.\n"))
+    #expect(!incomplete.output.contains("\u{1B}") && !incomplete.output.contains("\u{202E}"))
+    let document = try json(world, "verify old --home elsewhere", status: 3)
+    let faults = document["faults"] as? [[String: Any]] ?? []
+    #expect(faults.count == 1 && faults.first?["id"] as? String == "payload-missing")
+    #expect(faults.first?["file"] as? String == "HomeDomain/\(OldBackup.hostileName)")
+    #expect(document["whole"] as? Bool == false)
+    try old.change("Library/plain.txt")
+    let damaged = try world.keyhaul("verify old --quick")
+    #expect(damaged.status == 13)
+    #expect(damaged.output.contains("HomeDomain/Library/plain.txt: its bytes do not have the"))
+    #expect(damaged.output.hasSuffix("old is damaged: 1 file is damaged and 1 file is missing.\n"))
+  }
+
+  // MARK: inspect
+
+  @Test("the tree of a backup adds up, shows hostile names as text, and is whole in JSON")
+  func tree() throws {
+    let world = try MoveWorld()
+    let old = try OldBackup(in: world, named: "old")
+    let text = try world.succeed("inspect old --tree --home elsewhere")
+    #expect(
+      text.split(separator: "\n").map(String.init) == [
+        "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainBytes)",
+        "HomeDomain          2      10", "  Library           2      10",
+        "all                 3  \(old.totalBytes)",
+      ])
+    let document = try json(world, "inspect old --tree --home elsewhere", status: 0)
+    #expect(document["layout"] as? String == "mbdb")
+    #expect(document["listed"] as? [String: Int] == ["files": 3, "folders": 0, "links": 0, "unreadable": 0])
+    let tree = try #require(document["tree"] as? [[String: Any]])
+    #expect(tree.map { $0["name"] as? String } == ["KeychainDomain", "HomeDomain"])
+    #expect(tree.map { $0["files"] as? Int } == [1, 2])
+    try old.remove(OldBackup.hostileName)
+    let missing = try world.keyhaul("inspect old --tree --home elsewhere")
+    #expect(missing.status == 3 && missing.output.hasPrefix("DOMAIN          FILES   BYTES  MISSING\n"))
+  }
+
+  @Test("the list of items is in JSON what it is in text, with the reason of each that stays closed")
+  func list() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    let document = try json(world, "inspect b.tar --list --password-file .bp --home elsewhere", status: 0)
+    let items = try #require(document["items"] as? [[String: Any]])
+    #expect(items.count == 18 && items.map { $0["index"] as? Int } == (0..<18).map { $0 })
+    #expect(items.filter { $0["readable"] as? Bool == true }.count == 14)
+    let closed = items.filter { $0["readable"] as? Bool == false }
+    #expect(closed.allSatisfy { $0["reason"] as? String == "device-bound" && $0["account"] is NSNull })
+    let own = try json(world, "inspect b.tar --list --password-file .bp", status: 0)
+    #expect((own["items"] as? [[String: Any]])?.allSatisfy { $0["readable"] as? Bool == true } == true)
+  }
+
+  @Test("an overview needs no password, whatever the environment names")
+  func environment() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    for (file, reason) in [("nowhere", "cannot read the password of b.tar"), (".wrong", "the password is wrong")] {
+      try world.write(Array("wrong\n".utf8), to: ".wrong")
+      let outcome = try world.devices.run("KEYHAUL_PASSWORD_FILE=\(file) keyhaul inspect b.tar")
+      #expect(outcome.status == 0 && outcome.output.contains("present, sealed"))
+      #expect(outcome.errors.contains("warning: ") && outcome.errors.contains(reason))
+      #expect(try world.devices.run("KEYHAUL_PASSWORD_FILE=\(file) keyhaul inspect b.tar --list").status != 0)
+    }
+    let fitting = try world.devices.run("KEYHAUL_PASSWORD_FILE=.bp keyhaul inspect b.tar")
+    #expect(fitting.status == 0 && fitting.output.contains("items           18 items"))
+  }
+
+  // MARK: diff
+
+  @Test("a difference names items, attributes and dates, and no value")
+  func difference() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "a.tar")
+    try world.write(Array("a new planted secret".utf8), to: ".s")
+    try world.succeed(
+      "item update old-phone --service chat.example --account anna --new-secret-file .s --new-label planted --yes -q")
+    try world.succeed("item delete old-phone --server imap.example.org --yes -q")
+    try world.backUp(to: "b.tar")
+    let document = try json(world, "diff a.tar b.tar --password-file .bp --exit-code", status: 2)
+    #expect(document["format"] as? String == "keychain-diff/1" && document["same"] as? Int == 16)
+    #expect((document["added"] as? [Any])?.isEmpty == true)
+    let removed = try #require((document["removed"] as? [[String: Any]])?.first)
+    #expect(removed["server"] as? String == "imap.example.org" && removed["kind"] as? String == "internet-password")
+    let changed = try #require((document["changed"] as? [[String: Any]])?.first)
+    #expect(changed["attributes"] as? [String] == ["mdat", "labl"] && changed["secret_changed"] as? Bool == true)
+    #expect(changed["service"] as? String == "chat.example" && changed["modified_second"] is String)
+    let first = try #require(document["first"] as? [String: Any])
+    #expect(first["kind"] as? String == "archive" && first["name"] as? String == "a.tar")
+    let text = try world.keyhaul("diff a.tar b.tar --password-file .bp --exit-code -v")
+    #expect(text.status == 2 && text.output.contains("secret and label changed"))
+    #expect(try world.keyhaul("diff a.tar b.tar --password-file .bp").status == 0)
+    #expect(!(text.output + text.errors).contains("a new planted secret"))
+  }
+
+  @Test("a damaged item makes a difference partial, and is no difference")
+  func partialDifference() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "a/")
+    let payload = try #require(try world.files(in: "a").first { $0.contains("/") })
+    var bytes = try world.read("a/\(payload)")
+    bytes[bytes.count / 2] ^= 1
+    try world.write(bytes, to: "a/\(payload)")
+    let document = try json(world, "diff a/ a/ --password-file .bp --exit-code", status: 3)
+    let sealed = try #require(document["sealed"] as? [String: Int])
+    #expect((sealed["damaged"] ?? 0) > 0 && (document["changed"] as? [Any])?.isEmpty == true)
+  }
+
+  @Test("hostile names are shown as text in a difference, at any width")
+  func hostileNames() throws {
+    let world = try MoveWorld()
+    try world.succeed("device create hostile --from hostile-names -q")
+    try world.backUp("hostile", to: "h.tar")
+    try world.backUp(to: "o.tar")
+    for width in [80, 120] {
+      let outcome = try world.devices.run("COLUMNS=\(width) keyhaul diff o.tar h.tar --password-file .bp")
+      #expect(outcome.status == 0)
+      for scalar in outcome.output.unicodeScalars where scalar != "\n" {
+        #expect(scalar.value >= 0x20 && scalar != "\u{202E}" && scalar != "\u{200B}")
+      }
+      for line in outcome.output.split(separator: "\n") {
+        #expect(DisplayWidth.columns(of: String(line)) <= width, "\(line)")
+      }
+    }
+  }
+}
+
+/// A backup as iOS 9 laid it out, made by hand of the keychain of one without a password and two files.
+struct OldBackup {
+  static let hostileName = "Library/\u{1B}[31mred\u{202E}.txt"
+
+  let folder: String
+  let world: MoveWorld
+  let keychainBytes: String
+  let totalBytes: String
+
+  init(in world: MoveWorld, named folder: String) throws {
+    self.world = world
+    self.folder = folder
+    try world.succeed("backup old-phone -o \(folder)/ --no-password -q")
+    let payload = try #require(try world.files(in: folder).first { $0.contains("/") })
+    let keychain = try world.read("\(folder)/\(payload)")
+    let files = [
+      ("KeychainDomain", "keychain-backup.plist", keychain), ("HomeDomain", "Library/plain.txt", Array("plain".utf8)),
+      ("HomeDomain", Self.hostileName, Array("hosti".utf8)),
+    ]
+    var list = Array("mbdb".utf8) + [5, 0]
+    for (domain, path, bytes) in files {
+      try world.write(bytes, to: "\(folder)/\(Self.identifier(domain, path))")
+      list += try Self.record(domain, path, bytes)
+    }
+    try world.write(list, to: "\(folder)/Manifest.mbdb")
+    for name in ["Manifest.db", payload] {
+      try FileManager.default.removeItem(at: world.home.appending(path: "\(folder)/\(name)"))
+    }
+    keychainBytes = Amounts.grouped(keychain.count)
+    totalBytes = Amounts.grouped(keychain.count + 10)
+  }
+
+  func remove(_ path: String) throws {
+    let name = try Self.identifier("HomeDomain", path)
+    try FileManager.default.removeItem(at: world.home.appending(path: "\(folder)/\(name)"))
+  }
+
+  func change(_ path: String) throws {
+    let name = "\(folder)/\(try Self.identifier("HomeDomain", path))"
+    var bytes = try world.read(name)
+    bytes[0] ^= 1
+    try world.write(bytes, to: name)
+  }
+
+  private static func identifier(_ domain: String, _ path: String) throws -> String {
+    try Digest.sha1(Array("\(domain)-\(path)".utf8)).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+      .joined()
+  }
+
+  /// A record as the public readers of the format describe it: five texts with their lengths, forty bytes of numbers.
+  private static func record(_ domain: String, _ path: String, _ bytes: [UInt8]) throws -> [UInt8] {
+    func counted(_ value: [UInt8]) -> [UInt8] { [UInt8(value.count >> 8), UInt8(value.count & 0xFF)] + value }
+    func number(_ value: Int, _ count: Int) -> [UInt8] {
+      (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+    let absent: [UInt8] = [0xFF, 0xFF]
+    return counted(Array(domain.utf8)) + counted(Array(path.utf8)) + absent + counted(try Digest.sha1(bytes)) + absent
+      + number(0o100644, 2) + number(7, 8) + number(501, 4) + number(501, 4) + number(0, 12) + number(bytes.count, 8)
+      + [4, 0]
+  }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("What people ask before they move to a new phone")
+struct MovingStoryTests {
+  /// A text without its line breaks, to look for sentences in.
+  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  @Test("\"I backed up to my computer, will my passwords be there?\" Not from a backup without a password")
+  func withoutPassword() throws {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o plain.tar --no-password -q")
+    let plan = try world.keyhaul("plan plain.tar --to new-phone")
+    #expect(plan.status == 0)
+    #expect(
+      flat(plan.errors)
+        == "warning: nothing in plain.tar can move to new-phone why: a backup without a password opens only on "
+        + "old-phone try: make a new backup of old-phone with a password")
+    #expect(flat(plan.output).contains("0 will migrate, 18 stay behind"))
+    let compared = flat(try world.succeed("plan plain.tar --to new-phone --compare"))
+    #expect(compared.contains("A password would bring 14 more items; 4 stay whatever you do"))
+    // And it is true: a password is all it takes.
+    try world.backUp(to: "b.tar")
+    let restored = try world.succeed("restore b.tar --to new-phone --password-file .bp --yes")
+    #expect(restored.hasPrefix("Restored 14 items to new-phone"))
+  }
+
+  @Test("\"My one-time codes are behind Face ID, do they come along?\" They stay: export them before wiping the phone")
+  func guardedCodes() throws {
+    let world = try MoveWorld()
+    try world.devices.run(
+      "printf otpauth | keyhaul item add old-phone --service codes.example --account anna --biometry --secret-file -")
+    try world.backUp(to: "b.tar")
+    #expect(try world.plan("b.tar")["items"].map { "\($0)".contains("codes.example") } == false)
+    let plan = flat(try world.succeed("plan old-phone --to new-phone -v"))
+    #expect(plan.contains("needs-authentication: the item opens only for a person in front of the device"))
+    let story = flat(try world.succeed("why b.tar --service codes.example --password-file .bp"))
+    #expect(story.contains("not in b.tar; on old-phone, whose backup left it out"))
+    #expect(story.contains("(for one-time passwords: its own export) before you erase the old device"))
+    // Not even the same phone gets it back.
+    let restores = try world.object(world.succeed("why old-phone --service codes.example --json"))
+    let outcomes = ((restores["stories"] as? [[String: Any]])?.first?["restores"] as? [[String: Any]]) ?? []
+    #expect(outcomes.count == 4 && outcomes.allSatisfy { $0["reason"] as? String == "needs-authentication" })
+  }
+
+  @Test("\"The app moved, but says its database is damaged.\" Its key was for the old device only")
+  func databaseKey() throws {
+    let world = try MoveWorld()
+    try world.devices.run(
+      "printf 0123456789abcdef | keyhaul item add old-phone --service notes.example --account 'database key' "
+        + "--protection after-first-unlock-this-device --secret-file -")
+    try world.backUp(to: "b.tar")
+    let story = flat(
+      try world.succeed("why b.tar --account 'database key' --to new-phone --password-file .bp"))
+    #expect(story.contains("stays behind (device-bound)"))
+    #expect(story.contains("where the item is the key of an app's data, export these inside the app first"))
+    let plan = flat(try world.succeed("plan b.tar --to new-phone --password-file .bp"))
+    #expect(plan.contains("notes.example · database key"))
+    #expect(plan.contains("an app's database that one of them is the key of cannot be read there"))
+    let explained = flat(try world.succeed("explain device-bound"))
+    #expect(explained.contains("an app's encrypted database, may move all the same and cannot be read there"))
+    // Back on the old phone it is there again.
+    try world.succeed("device erase old-phone --yes -q")
+    try world.succeed("restore b.tar --to old-phone --password-file .bp -q")
+    let secret = try world.devices.run("keyhaul item find old-phone --account 'database key' --reveal")
+    #expect(secret.output == "0123456789abcdef")
+  }
+
+  @Test("what is not set to stay migrates: an item added with no class at all is there afterwards")
+  func standardClass() throws {
+    let world = try MoveWorld()
+    try world.devices.run("printf x | keyhaul item add old-phone --service plain.example --account me --secret-file -")
+    let story = try world.object(world.succeed("why old-phone --service plain.example --to new-phone --json"))
+    let first = try #require((story["stories"] as? [[String: Any]])?.first)
+    #expect(first["protection"] as? String == "ak")
+    #expect((first["on_target"] as? [String: Any])?["outcome"] as? String == "migrates")
+    try world.backUp(to: "b.tar")
+    try world.succeed("restore b.tar --to new-phone --password-file .bp --yes -q")
+    #expect(try world.devices.run("keyhaul item find new-phone --service plain.example --reveal").output == "x")
+  }
+
+  @Test("a new password of the backup changes what opens it, and nothing that it brings")
+  func sameItems() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "one.tar")
+    try world.write(Array("another\n".utf8), to: ".bp")
+    try world.backUp(to: "two.tar")
+    #expect(try world.keyhaul("plan one.tar --to new-phone --password-file .bp").status == 12)
+    let two = try world.plan("two.tar")
+    try world.write(Array("\(MoveWorld.password)\n".utf8), to: ".bp")
+    #expect(try PlannedItems(world.plan("one.tar")) == PlannedItems(two))
+  }
+}

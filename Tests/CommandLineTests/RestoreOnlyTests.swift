@@ -1,0 +1,134 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("A restore of a few items")
+struct RestoreOnlyTests {
+  private func accounts(_ world: MoveWorld, on device: String) throws -> Set<String> {
+    let items = try world.object(world.succeed("item find \(device) --json"))["items"] as? [[String: Any]] ?? []
+    return Set(items.compactMap { ($0["attributes"] as? [String: Any])?["acct"] as? String })
+  }
+
+  @Test("brings the ones on the list and leaves the rest of the target, when merging", arguments: [false, true])
+  func few(withPlan: Bool) throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.write(Array(#"{"indexes": [2, 10, 2]}"#.utf8), to: "few")
+    var flags = "--only few --existing merge --password-file .bp"
+    if withPlan {
+      try world.succeed("plan b.tar --to new-phone --existing merge --password-file .bp -o p -q")
+      flags += " --plan p"
+    }
+    let before = try accounts(world, on: "new-phone")
+    let dry = try world.keyhaul("restore b.tar --to new-phone \(flags) -n --json")
+    let plan = try world.object(dry.output)
+    #expect((plan["items"] as? [[String: Any]])?.compactMap { $0["index"] as? Int } == [2, 10])
+    #expect(try accounts(world, on: "new-phone") == before)
+    #expect(
+      try world.succeed("restore b.tar --to new-phone \(flags)") == "Restored 2 items to new-phone in one step.\n")
+    #expect(try accounts(world, on: "new-phone") == before.union(["anna"]))
+  }
+
+  @Test("says which of them cannot come")
+  func sealed() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.write(Array(#"{"indexes": [2, 3]}"#.utf8), to: "few")
+    let outcome = try world.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
+    #expect(outcome.status == 0)
+    #expect(
+      outcome.errors == """
+        warning: 1 item of few will not arrive
+          why: the first is item 3: device-bound
+          try: keyhaul explain device-bound
+
+        """)
+    #expect(outcome.output == "Restored 1 item to new-phone in one step; 1 stayed behind.\n")
+  }
+
+  @Test("replacing, still asks before the target's items go")
+  func replacing() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")
+    let asked = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp")
+    #expect(asked.status == 64 && asked.errors.contains("removing 2 items from new-phone needs to be confirmed"))
+    #expect(
+      try world.succeed("restore b.tar --to new-phone --only few --password-file .bp --yes")
+        == "Restored 1 item to new-phone in one step; 2 removed.\n")
+  }
+
+  @Test("refuses a list that is none, and places that the backup does not have")
+  func refused() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    let before = try world.contents(of: "new-phone")
+    for (text, status) in [
+      (#"{"indexes": [18]}"#, 64), (#"{"indexes": [-1]}"#, 64), (#"{"indexes": [0.5]}"#, 14), ("[]", 14), ("", 14),
+      (#"{"indexes": ["0"]}"#, 14), (#"{"indexes": [0], "more": 1}"#, 14), (#"{"items": [0]}"#, 14), ("{}", 14),
+    ] as [(String, Int32)] {
+      try world.write(Array(text.utf8), to: "few")
+      let outcome = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
+      #expect(outcome.status == status, "\(text): \(outcome)")
+    }
+    #expect(try world.contents(of: "new-phone") == before)
+  }
+}
+
+@Suite("Expectations checked on the command line")
+struct ExpectVerbTests {
+  @Test("are met with 0, missed with 2, one line a miss; the report is whole in JSON")
+  func verdicts() throws {
+    let world = try SnapshotTests.world()
+    try world.write(
+      Array(
+        #"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"stays-behind"}]}"#.utf8),
+      to: "good.json")
+    let met = try world.keyhaul("plan old-phone --to new-phone --expect good.json")
+    #expect(met == .init(output: "1 of 1 expectation met.\n", errors: "", status: 0))
+    let missed = try world.keyhaul("plan old-phone --to new-phone --expect expected.json")
+    #expect(missed.status == 2)
+    #expect(missed.output.split(separator: "\n").count { $0.hasPrefix("missed: ") } == 5)
+    let json = try world.keyhaul("plan old-phone --to new-phone --expect expected.json --json -o saved")
+    #expect(json.status == 2)
+    let result = try world.object(json.output)
+    #expect(result["format"] as? String == "plan-expectation-result/1")
+    #expect(result["expectations"] as? Int == 5 && result["met"] as? Int == 1)
+    #expect((result["misses"] as? [Any])?.count == 5)
+    #expect(try world.names().contains("saved"))
+    // In a backup, what stays sealed has no name to match; that is said.
+    let stranger = try world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect good.json")
+    #expect(stranger.status == 2)
+    #expect(
+      stranger.output
+        == "missed: account push token: expected stays-behind, but no item matches (4 sealed items in the plan have no "
+        + "name)\n0 of 1 expectation met.\n")
+  }
+
+  @Test("are refused where the file says something else")
+  func refused() throws {
+    let world = try MoveWorld()
+    for (text, why) in [
+      ("", "it is not JSON"), (#"{"format":"plan-expectations/1"}"#, "it has no expectations"),
+      (
+        #"{"format":"plan-expectations/1","expectations":[{"account":"a","expect":"migrates"},{"acount":"a"}]}"#,
+        "expectation 2: acount is not known here; known are access_group, account, expect, kind, label, reason, server"
+      ),
+      (#"{"format":"x","expectations":[]}"#, "its format is x; plan-expectations/1 is read"),
+    ] {
+      try world.write(Array(text.utf8), to: "e.json")
+      let outcome = try world.keyhaul("plan old-phone --to new-phone --expect e.json")
+      let errors = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      #expect(outcome.status == 14 && errors.contains("why: \(why)"), "\(outcome.errors)")
+    }
+    #expect(try world.keyhaul("plan old-phone --to new-phone --expect nowhere").status == 10)
+  }
+
+  @Test("the exit code alone tells that something stays")
+  func exitCode() throws {
+    let world = try MoveWorld()
+    #expect(try world.keyhaul("plan old-phone --to new-phone --exit-code").status == 2)
+    #expect(try world.keyhaul("plan new-phone --to old-phone --exit-code --existing merge").status == 0)
+  }
+}

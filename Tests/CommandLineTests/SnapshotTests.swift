@@ -1,0 +1,121 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+/// Reports as they look, whole and at two widths. `KEYHAUL_RECORD_SNAPSHOTS=1 swift test --filter SnapshotTests` writes
+/// them anew, to be read before they are committed.
+@Suite("Reports look as they did when someone judged them")
+struct SnapshotTests {
+  /// The name of a report and the lines that show it.
+  static let reports: [(name: String, line: String)] = [
+    ("plan", "plan old-phone.tar --to new-phone --password-file .bp"),
+    ("plan-merge-all", "plan old-phone.tar --to new-phone --password-file .bp --existing merge -v"),
+    ("plan-without-password", "plan plain.tar --to new-phone"),
+    ("plan-same-device", "plan old-phone.tar --to old-phone --password-file .bp"),
+    ("plan-stranger", "plan stranger.tar --to new-phone --password-file .bp"),
+    ("plan-device", "plan old-phone --to new-phone"),
+    ("plan-device-without-password", "plan old-phone --to new-phone --no-password --existing merge"),
+    ("plan-every-rule", "plan every-rule --to every-rule-target --existing merge"),
+    ("plan-every-rule-replace", "plan every-rule --to every-rule-target"),
+    ("plan-locked", "plan old-phone.tar --to pocket --password-file .bp"),
+    ("plan-locked-removed", "plan every-rule.tar --to pocket --password-file .bp"),
+    ("plan-redacted", "plan old-phone --to new-phone --redact"),
+    ("plan-hostile", "plan hostile-names --to new-phone -v"),
+    ("plan-compare", "plan old-phone --to new-phone --compare"),
+    ("plan-compare-all", "plan plain.tar --to new-phone --compare -v"),
+    ("plan-by-app", "plan old-phone --to new-phone --by-app"),
+    ("plan-audit", "plan old-phone --to new-phone --audit"),
+    ("plan-expect", "plan old-phone --to new-phone --expect expected.json"),
+    ("why-moves", "why old-phone.tar --account anna --service chat.example --to new-phone --password-file .bp"),
+    ("why-replaces", "why old-phone.tar --account Home --to new-phone --password-file .bp"),
+    ("why-sealed", "why old-phone.tar --account 'push token' --to new-phone --password-file .bp"),
+    ("why-never", "why old-phone --account 'vault key' --to new-phone"),
+    ("why-left-out", "why old-phone.tar --account 'card 4' --password-file .bp"),
+    ("why-target-only", "why every-rule.tar --account removed --to every-rule-target --password-file .bp"),
+    ("why-several", "why old-phone.tar --kind generic --to new-phone --password-file .bp"),
+    ("why-hostile", "why hostile-names --account page"),
+    ("explain", "explain"), ("explain-reason", "explain needs-authentication"), ("explain-change", "explain replaces"),
+    ("explain-removed", "explain removed"),
+  ]
+
+  /// Devices and backups that all reports are about.
+  static func world() throws -> MoveWorld {
+    let world = try MoveWorld()
+    try world.backUp(to: "old-phone.tar")
+    try world.succeed("backup old-phone -o plain.tar --no-password -q")
+    for name in ["every-rule", "every-rule-target", "hostile-names"] {
+      try world.succeed("device create \(name) --from \(name) -q")
+    }
+    try world.backUp("every-rule", to: "every-rule.tar")
+    // A device that nobody has any more.
+    try world.succeed("device create stranger --from old-phone -q")
+    try world.backUp("stranger", to: "stranger.tar")
+    try world.succeed("device delete stranger --confirm stranger -q")
+    try world.succeed("device create pocket --from new-phone -q")
+    try world.succeed("device restart pocket -q")
+    try world.write(
+      Array(
+        """
+        {"format": "plan-expectations/1", "expectations": [
+          {"service": "chat.example", "account": "anna", "expect": "migrates"},
+          {"account": "push token", "expect": "migrates"},
+          {"account": "card *", "expect": "stays-behind", "reason": "device-bound"},
+          {"kind": "key", "label": "*", "expect": "absent"},
+          {"service": "no such service", "expect": "migrates"}]}
+        """.utf8), to: "expected.json")
+    return world
+  }
+
+  private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Snapshots")
+  private static let isRecording = ProcessInfo.processInfo.environment["KEYHAUL_RECORD_SNAPSHOTS"] == "1"
+
+  /// Moments are of the run, and stand for themselves.
+  private static func masked(_ text: String) -> String {
+    text.replacing(/\d{4}-\d\d-\d\d \d\d:\d\d/, with: "YYYY-MM-DD hh:mm")
+  }
+
+  private func check(_ world: MoveWorld, _ name: String, _ setting: String, _ line: String, columns: Int) throws {
+    let outcome = try world.devices.run("\(setting) keyhaul \(line)")
+    let text = Self.masked(outcome.output + (outcome.errors.isEmpty ? "" : "---\n" + outcome.errors))
+    let file = Self.folder.appending(path: name + ".txt")
+    if Self.isRecording { try Data(text.utf8).write(to: file) }
+    let known = try? String(contentsOf: file, encoding: .utf8)
+    #expect(text == known, "\(name) looks different:\n\(text)")
+    // A missed expectation is one line, however long, for whoever looks for it in a log.
+    for line in text.split(separator: "\n") where !line.hasPrefix("missed: ") {
+      #expect(DisplayWidth.columns(of: String(line)) <= columns, "\(name) is too wide:\n\(line)")
+      #expect(!line.hasSuffix(" "), "\(name): a space at the end of \"\(line)\"")
+    }
+  }
+
+  @Test("at 80 and at 120 columns", arguments: [80, 120])
+  func widths(columns: Int) throws {
+    let world = try Self.world()
+    for report in Self.reports {
+      try check(world, "\(report.name).\(columns)", "COLUMNS=\(columns)", report.line, columns: columns)
+    }
+  }
+
+  @Test("with colours, where the locale is not UTF-8, and with NO_COLOR")
+  func settings() throws {
+    let world = try Self.world()
+    let line = "plan old-phone --to new-phone"
+    try check(world, "plan-device.ascii", "LC_ALL=C COLUMNS=80", line, columns: 80)
+    try check(world, "why-hostile.ascii", "LC_ALL=C COLUMNS=80", "why hostile-names --account decomposed", columns: 80)
+    let plain = try world.devices.run("COLUMNS=80 keyhaul \(line)").output
+    let ascii = try world.devices.run("LC_ALL=C COLUMNS=80 keyhaul \(line)").output
+    #expect(ascii.utf8.allSatisfy { $0 < 0x80 } && !plain.utf8.allSatisfy { $0 < 0x80 })
+    let coloured = try world.devices.run("COLUMNS=80 keyhaul \(line) --color always").output
+    // Colours are all that differs.
+    #expect(coloured.replacing(/\u{1B}\[[0-9;]*m/, with: "") == plain && coloured != plain)
+    #expect(try world.devices.run("NO_COLOR=1 COLUMNS=80 keyhaul \(line)").output == plain)
+  }
+
+  @Test("and every one that is checked in is looked at")
+  func complete() throws {
+    let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path).filter { $0.hasSuffix(".txt") }
+    let expected = Self.reports.flatMap { report in [80, 120].map { "\(report.name).\($0).txt" } }
+    #expect(Set(names) == Set(expected + ["plan-device.ascii.txt", "why-hostile.ascii.txt"]))
+  }
+}

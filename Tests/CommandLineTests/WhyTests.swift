@@ -1,0 +1,120 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Why an item is where it is")
+struct WhyTests {
+  private func story(_ world: MoveWorld, _ line: String) throws -> [String: Any] {
+    let document = try world.object(world.succeed("why \(line) --json"))
+    #expect(document["format"] as? String == "item-story/1")
+    let stories = try #require(document["stories"] as? [[String: Any]])
+    #expect(stories.count == 1, "\(line)")
+    return try #require(stories.first)
+  }
+
+  private func here(_ story: [String: Any], _ field: String) -> String? {
+    (story["here"] as? [String: Any])?[field] as? String
+  }
+
+  @Test("for every item of a backup it says what the plan says")
+  func asThePlan() throws {
+    let world = try MoveWorld()
+    for flags in ["--password-file .bp --rounds 1", "--no-password"] {
+      try world.succeed("backup old-phone -o b.tar \(flags) -q --yes")
+      let password = flags.hasPrefix("--no") ? "" : "--password-file .bp"
+      for device in ["new-phone", "old-phone"] {
+        let plan = try world.object(world.succeed("plan b.tar --to \(device) \(password) --json"))
+        for item in try #require(plan["items"] as? [[String: Any]]) {
+          let index = try #require(item["index"] as? Int)
+          let story = try story(world, "b.tar --item \(index) --to \(device) \(password)")
+          #expect(story["on_target"] as? NSDictionary == item as NSDictionary)
+          #expect(story["index"] as? Int == index)
+        }
+      }
+    }
+  }
+
+  @Test("for every item of a device it says what a plan of the device says")
+  func ofADevice() throws {
+    let world = try MoveWorld()
+    let plan = try world.object(world.succeed("plan old-phone --to new-phone --json"))
+    for item in try #require(plan["items"] as? [[String: Any]]) {
+      let index = try #require(item["index"] as? Int)
+      let story = try story(world, "old-phone --item \(index) --to new-phone")
+      #expect(story["on_target"] as? NSDictionary == item as NSDictionary)
+    }
+  }
+
+  @Test("an item that is not in the backup: the rule that left it out, from the device that made it")
+  func leftOut() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    for (attributes, reason) in [
+      ("--account 'card 4'", "passcode-only"), ("--label 'ssh work laptop'", "hardware-key"),
+      ("--account 'vault key'", "needs-authentication"), ("--account 'peer key'", "system-bound"),
+    ] {
+      // The device is found in the home folder by itself, or named.
+      for flags in ["", "--to old-phone"] {
+        let story = try story(world, "b.tar \(attributes) \(flags) --password-file .bp")
+        #expect(here(story, "state") == "not-in-archive" && here(story, "reason") == reason)
+        #expect(here(story, "device") == "old-phone")
+      }
+    }
+    try world.devices.run("printf x | keyhaul item add old-phone --service later --account me --secret-file -")
+    let later = try story(world, "b.tar --account me --password-file .bp")
+    #expect(here(later, "state") == "not-in-archive" && here(later, "reason") == nil)
+  }
+
+  @Test("an item of the target alone: whether a restore removes it")
+  func target() throws {
+    let world = try MoveWorld()
+    for name in ["every-rule", "every-rule-target"] { try world.succeed("device create \(name) --from \(name) -q") }
+    try world.backUp("every-rule", to: "r.tar")
+    let removed = try story(world, "r.tar --account removed --to every-rule-target --password-file .bp")
+    #expect(here(removed, "state") == "target-only")
+    #expect((removed["here"] as? [String: Any])?["removed"] as? Bool == true)
+    let merged = try story(
+      world, "r.tar --account removed --to every-rule-target --existing merge --password-file .bp")
+    #expect((merged["here"] as? [String: Any])?["removed"] as? Bool == false)
+  }
+
+  @Test("any attribute finds it, data and stars as well; several are a list, none is 4")
+  func finding() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    for attributes in [
+      "--server imap.example.org", "--port 993", "--protocol imap --server 'imap*'", "--path /login",
+      "--label 'VPN identity' --kind key", "--service home.example --protection always",
+      "--access-group '*.chat' --account anna", "--application-tag org.example.vpn", "--sync --server forum.example",
+      "--item 3", "--account 'push *'",
+    ] {
+      _ = try story(world, "b.tar \(attributes) --password-file .bp")
+    }
+    let several = try world.keyhaul("why b.tar --service 'chat*' --password-file .bp")
+    #expect(several.status == 0 && several.output.hasPrefix("2 items match:\n"))
+    let none = try world.keyhaul("why b.tar --service nothing --password-file .bp")
+    #expect(none.status == 4 && none.errors == "Nothing in b.tar matches.\n" && none.output == "")
+    let json = try world.keyhaul("why b.tar --service nothing --password-file .bp --json")
+    #expect(json.status == 4)
+    #expect((try world.object(json.output)["stories"] as? [Any])?.isEmpty == true)
+    #expect(try world.keyhaul("why b.tar --password-file .bp").status == 64)
+    #expect(try world.keyhaul("why b.tar --app chat --password-file .bp").status == 64)
+    #expect(try world.keyhaul("why old-phone --account anna --password-file .bp").status == 64)
+    #expect(try world.keyhaul("why b.tar --account anna").status == 12)
+  }
+
+  @Test("never shows a secret")
+  func secrets() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    for line in ["b.tar --service '*' --to new-phone --password-file .bp", "old-phone --service '*'"] {
+      for flag in ["-v", "--json", "-vv"] {
+        let outcome = try world.keyhaul("why \(line) \(flag)")
+        for secret in ["hunter2", "push-9f2c71d0a4", "4929-0000", "plum-orchard", "JBSWY3DPEHPK3PXP"] {
+          #expect(!(outcome.output + outcome.errors).contains(secret))
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("A file's record with another key")
+struct FileRecordEditingTests {
+  private let key = ClassWrappedKey(keyClass: .fileComplete, wrappedKey: [UInt8](repeating: 7, count: 40))
+  private let digest = [UInt8](repeating: 9, count: 20)
+
+  @Test("synthetic_backup: says the same but for key and digest, and the first again when they are put back")
+  func thereAndBack() throws {
+    for vector in try TestVectors.section("synthetic_backup")["files"].elements {
+      let bytes = try vector["file_blob_hex"].bytes
+      let record = try FileRecord(archive: bytes)
+      let changed = try FileRecord.replacing(encryptionKey: key, digest: digest, in: bytes)
+      var expected = record
+      expected.encryptionKey = key
+      expected.digest = digest
+      #expect(try FileRecord(archive: changed) == expected)
+      let bare = try FileRecord.replacing(encryptionKey: nil, digest: digest, in: changed)
+      expected.encryptionKey = nil
+      #expect(try FileRecord(archive: bare) == expected)
+      #expect(Data(bare).range(of: Data(key.wrappedKey)) == nil, "no trace of the key stays behind")
+    }
+  }
+
+  @Test("keeps what nobody here knows, as Foundation reads it")
+  func unknown() throws {
+    let first = FileRecord(relativePath: "a", mode: 0o100644, protectionClass: .fileNone)
+    var root = try #require(try BinaryPlist.decode(first.archived()).dictionaryValue)
+    var objects = try #require(root["$objects"]?.arrayValue)
+    var record = try #require(objects[1].dictionaryValue)
+    record["ContentEncodingMethod"] = .integer(3)
+    objects[1] = .dictionary(record)
+    root["$objects"] = .array(objects)
+    let changed = try FileRecord.replacing(
+      encryptionKey: key, digest: digest, in: try BinaryPlist.encode(.dictionary(root)))
+    let read = try #require(
+      try PropertyListSerialization.propertyList(from: Data(changed), format: nil) as? [String: Any])
+    let file = try #require((read["$objects"] as? [Any])?[1] as? [String: Any])
+    #expect(file["ContentEncodingMethod"] as? Int == 3)
+    #expect(file["Mode"] as? Int == 0o100644 && file["EncryptionKey"] != nil)
+  }
+
+  @Test("is made of nothing else than a record")
+  func malformed() throws {
+    for plist: PropertyValue in [
+      .dictionary([:]), .dictionary(["$objects": .array([]), "$top": .dictionary(["root": .uid(5)])]), .string("x"),
+    ] {
+      #expect(throws: FormatError.self) {
+        try FileRecord.replacing(encryptionKey: key, digest: digest, in: try BinaryPlist.encode(plist))
+      }
+    }
+  }
+}
+
+@Suite("Digits and protocols")
+struct Base64DigitTests {
+  /// RFC 4648, section 10.
+  @Test(
+    "are those of the RFC",
+    arguments: [
+      ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+      ("foobar", "Zm9vYmFy"),
+    ])
+  func digits(text: String, expected: String) {
+    var digits: [UInt8] = []
+    Base64Digits.forEach(of: Array(text.utf8)) { digits.append($0) }
+    #expect(String(decoding: digits, as: UTF8.self) == expected)
+  }
+
+  @Test("of any bytes are what Foundation makes of them")
+  func random() {
+    var source = SeededRandom(seed: 64)
+    for count in 0..<200 {
+      let bytes = source.bytes(count)
+      var digits: [UInt8] = []
+      Base64Digits.forEach(of: bytes) { digits.append($0) }
+      #expect(String(decoding: digits, as: UTF8.self) == Data(bytes).base64EncodedString())
+    }
+  }
+
+  @Test("go by name in any case, and have the code, the scheme and the port that Apple and IANA give")
+  func protocols() {
+    #expect(InternetProtocol(name: "HTTPS")?.rawValue == "htps")
+    #expect(InternetProtocol(name: "telnet")?.rawValue == "teln")
+    #expect(InternetProtocol(name: "gopher") == nil)
+    #expect(InternetProtocol(rawValue: "imps").scheme == "imaps")
+    #expect(InternetProtocol(rawValue: "imps").standardPort == 993)
+    #expect(InternetProtocol(rawValue: "none").scheme == nil)
+    #expect(InternetProtocol.names.allSatisfy { InternetProtocol(name: $0)?.rawValue.utf8.count == 4 })
+    #expect(InternetProtocol.names == InternetProtocol.names.sorted())
+  }
+}

@@ -1,0 +1,54 @@
+import Testing
+
+@testable import MigrationReports
+
+@Suite("Words on a page")
+struct EscapingTests {
+  @Test(
+    "base64 follows RFC 4648, section 10",
+    arguments: [
+      ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+      ("foobar", "Zm9vYmFy"),
+    ])
+  func base64(text: String, encoded: String) {
+    #expect(ContentPolicy.base64(Array(text.utf8)) == encoded)
+  }
+
+  @Test(
+    "nothing that a browser acts on or hides is left as it is",
+    arguments: [
+      ("<b>&\"'", "&lt;b&gt;&amp;&quot;&#39;"), ("a\u{202E}b", #"a\u{202E}b"#), ("a\u{0}\n", #"a\u{0}\u{A}"#),
+      ("\u{FEFF}\u{FFFE}", #"\u{FEFF}\u{FFFE}"#), ("Café 日本 · …", "Café 日本 · …"), ("&amp;", "&amp;amp;"),
+    ])
+  func escaping(text: String, escaped: String) {
+    #expect(Markup.escaped(text) == escaped)
+  }
+
+  @Test("a name is shown up to 160 characters, and marked where it goes on")
+  func length() {
+    let longest = String(repeating: "x", count: Markup.longestName)
+    #expect(Markup.shortened(longest) == longest)
+    #expect(Markup.shortened(longest + "y") == longest + "…")
+  }
+
+  @Test(
+    "a name in a command is one word for a shell",
+    arguments: [
+      ("family.backup", "family.backup"), ("my phone", "'my phone'"), ("it's", #"'it'\''s'"#), ("$(rm)", "'$(rm)'"),
+      ("", "''"), ("a\nb", #"'a\u{A}b'"#), ("~/x", "'~/x'"),
+    ])
+  func shell(name: String, word: String) {
+    #expect(ShellWord.quoted(name) == word)
+  }
+
+  @Test(
+    "a moment is said without a locale",
+    arguments: [
+      ("2026-11-20T18:04:10Z", "20 November 2026 at 18:04 UTC"),
+      ("2026-01-02T01:30:00+02:00", "1 January 2026 at 23:30 UTC"),
+      ("yesterday", "yesterday"),
+    ])
+  func dates(text: String, words: String) {
+    #expect(PageDate.words(text) == words)
+  }
+}

@@ -1,0 +1,67 @@
+import ArchivedKeychain
+import KeychainFormats
+import Migration
+import Testing
+
+@testable import MigrationReports
+
+@Suite("Names that want to be more than names")
+struct HostilePageTests {
+  static let names = [
+    "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "</title><title>other", "</style><style>*{}",
+    "gpj.\u{202E}exe", "\u{2066}x\u{2069}", "nul\u{0}\u{1B}[2J", "<!--", "]]>", "&lt;&#x3c;", "' onload='x", "\u{FFFE}",
+    String(repeating: "long ", count: 1_000), "a\u{2028}b",
+  ]
+
+  /// - Parameter typed: What the person typed for the archive and the target, as commands repeat it.
+  private func page(_ name: String, typed: String? = nil) -> PlanPage {
+    var identity = ItemIdentity(sealed: .certificate, accessGroup: name)
+    identity.label = name
+    let decisions = [
+      decision(0, .migrates(.new), service: name, account: name, group: name, detail: name),
+      decision(1, .staysBehind(.deviceBound), service: name, account: name, group: name),
+      decision(2, .unreadable(.tagMismatch), service: name, account: name, group: name, detail: name),
+      Decision(index: 3, identity: identity, protection: nil, outcome: .migrates(.replaces), detail: name),
+    ]
+    return .of(
+      decisions, removed: [identity], from: typed ?? name, device: name, to: typed ?? name, appNames: [name: name])
+  }
+
+  @Test("make no element, no attribute and no other title", arguments: names)
+  func structure(name: String) throws {
+    let hostile = try PageReader(page(name).html())
+    let harmless = try PageReader(page("name").html())
+    // A command has an element for each of its words.
+    #expect(hostile.elements.filter { $0 != "span" } == harmless.elements.filter { $0 != "span" })
+    #expect(hostile.attributes == harmless.attributes)
+    #expect(hostile.texts(of: "title").first?.hasPrefix("Moving ") == true)
+  }
+
+  @Test("hide nothing and turn nothing around", arguments: names)
+  func visible(name: String) throws {
+    let scalars = try page(name).html().unicodeScalars
+    let hidden = scalars.filter { scalar in
+      switch scalar.properties.generalCategory {
+      case .control: scalar != "\n"
+      case .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: true
+      default: false
+      }
+    }
+    #expect(Array(hidden) == [])
+  }
+
+  @Test("are cut where they are longer than anybody reads")
+  func length() throws {
+    let name = String(repeating: "x", count: 1_000_000)
+    #expect(try page(name, typed: "name").html().utf8.count < 60_000)
+  }
+
+  @Test("leave no trace where they were replaced before")
+  func redacted() throws {
+    let words = try PlanPage.of([
+      decision(7, .staysBehind(.deviceBound), service: "item-0007", account: nil, group: "group-0001")
+    ]).html()
+    #expect(words.contains("item-0007"))
+    #expect(!words.contains("chat") && !words.contains("anna"))
+  }
+}

@@ -1,0 +1,85 @@
+import Testing
+
+/// Reads a page as strictly as XML is read, which a browser would not: every element closed in its order, every
+/// attribute quoted, no character that should have been escaped.
+struct PageReader {
+  struct Fault: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// Names of the elements in the order in which they open.
+  private(set) var elements: [String] = []
+  private(set) var attributes: Set<String> = []
+  /// The text of each element by itself, entities resolved.
+  private(set) var texts: [(element: String, text: String)] = []
+
+  private static let entities = ["lt": "<", "gt": ">", "amp": "&", "quot": "\"", "#39": "'"]
+
+  init(_ page: String) throws {
+    let doctype = "<!DOCTYPE html>\n"
+    guard page.hasPrefix(doctype) else { throw Fault(description: "no document type") }
+    var rest = page.dropFirst(doctype.count)
+    var open: [String] = []
+    while let next = rest.first {
+      if next != "<" {
+        let text = rest.prefix { $0 != "<" }
+        rest = rest.dropFirst(text.count)
+        let words = open.last == "style" ? String(text) : try Self.resolved(text)
+        if !open.isEmpty { texts.append((open.last ?? "", words)) }
+        continue
+      }
+      let tag = rest.prefix { $0 != ">" }
+      rest = rest.dropFirst(tag.count + 1)
+      var body = tag.dropFirst()
+      if body.first == "/" {
+        guard let name = open.popLast(), name == body.dropFirst() else { throw Fault(description: "closes \(body)") }
+        continue
+      }
+      let isVoid = body.last == "/"
+      if isVoid { body = body.dropLast() }
+      let name = String(body.prefix { $0 != " " })
+      guard !name.isEmpty, name.allSatisfy({ $0.isLetter || $0.isNumber }) else {
+        throw Fault(description: "<\(body)>")
+      }
+      elements.append(name)
+      try read(attributes: body.dropFirst(name.count), of: name)
+      if !isVoid { open.append(name) }
+    }
+    guard open.isEmpty else { throw Fault(description: "left open: \(open)") }
+  }
+
+  private mutating func read(attributes text: Substring, of element: String) throws {
+    var rest = text
+    var seen: Set<String> = []
+    while rest.first == " " {
+      rest = rest.dropFirst()
+      let name = String(rest.prefix { $0 != "=" })
+      rest = rest.dropFirst(name.count)
+      guard rest.hasPrefix("=\"") else { throw Fault(description: "\(element) \(name): no quotes") }
+      let value = rest.dropFirst(2).prefix { $0 != "\"" }
+      rest = rest.dropFirst(value.count + 3)
+      guard seen.insert(name).inserted else { throw Fault(description: "\(element) \(name): twice") }
+      _ = try Self.resolved(value)
+      attributes.insert(name)
+    }
+    guard rest.isEmpty else { throw Fault(description: "\(element): \(rest)") }
+  }
+
+  private static func resolved(_ text: Substring) throws -> String {
+    var parts = text.split(separator: "&", omittingEmptySubsequences: false)[...]
+    var result = String(parts.popFirst() ?? "")
+    for part in parts {
+      let name = part.prefix { $0 != ";" }
+      guard let character = entities[String(name)], name.count < part.count else {
+        throw Fault(description: "entity &\(part.prefix(8))")
+      }
+      result += character + part.dropFirst(name.count + 1)
+    }
+    return result
+  }
+
+  /// Everything that a person reads, in one text.
+  var words: String { texts.filter { $0.element != "style" }.map(\.text).joined(separator: " ") }
+
+  func texts(of element: String) -> [String] { texts.filter { $0.element == element }.map(\.text) }
+}

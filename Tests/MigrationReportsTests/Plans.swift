@@ -1,0 +1,56 @@
+import ArchivedKeychain
+import KeychainFormats
+import Migration
+
+@testable import MigrationReports
+
+typealias Decision = MigrationPlan.Decision
+
+extension PlanPage {
+  /// A plan of a move to another phone, as far as it is not said otherwise.
+  static func of(
+    _ decisions: [Decision], removed: [ItemIdentity] = [], policy: ExistingItemPolicy = .replace,
+    from name: String = "family.backup", device: String? = "old-phone", to target: String = "new-phone",
+    encrypted: Bool = true, isSameDevice: Bool? = false, kind: PlanDocument.Source.Kind = .archive,
+    appNames: [String: String] = [:]
+  ) -> PlanPage {
+    PlanPage(
+      decisions: decisions, removed: removed, policy: policy, made: "2026-11-21T09:12:44Z",
+      source: PlanDocument.Source(
+        kind: kind, name: name, device: nil, made: "2026-11-20T18:04:10Z", deviceName: device, encrypted: encrypted,
+        digest: "sha256:" + String(repeating: "4f", count: 32)),
+      target: PlanDocument.Target(
+        name: target, sameDevice: isSameDevice, claimsSameDevice: false, state: "unlocked", passcodeSet: true,
+        items: 2, revision: "r17"),
+      program: "keyhaul 1.0", appNames: appNames)
+  }
+}
+
+func decision(
+  _ index: Int, _ outcome: MigrationPlan.Outcome, service: String? = "chat.example", account: String? = "anna",
+  group: String? = "ABCDE12345.org.example.chat", protection: ProtectionClass? = .whenUnlocked, detail: String? = nil
+) -> Decision {
+  var identity = ItemIdentity(sealed: .genericPassword, accessGroup: group)
+  identity.service = service
+  identity.account = account
+  return Decision(index: index, identity: identity, protection: protection, outcome: outcome, detail: detail)
+}
+
+func sealed(_ index: Int, _ outcome: MigrationPlan.Outcome, _ protection: ProtectionClass? = nil) -> Decision {
+  decision(index, outcome, service: nil, account: nil, group: nil, protection: protection)
+}
+
+func identity(_ service: String) -> ItemIdentity {
+  var identity = ItemIdentity(sealed: .genericPassword)
+  identity.service = service
+  return identity
+}
+
+/// One of everything that can become of an item.
+let everything: [Decision] =
+  [MigrationPlan.Change.new, .replaces, .keepsExisting, .identical].enumerated().map { decision($0, .migrates($1)) }
+  + Reason.allCases.enumerated().map { index, reason in
+    decision(
+      10 + index, reason.isDamage ? .unreadable(reason) : .staysBehind(reason), protection: .alwaysThisDeviceOnly,
+      detail: "312 bytes at 7,994")
+  } + [sealed(40, .staysBehind(.deviceBound)), sealed(41, .unreadable(.malformed))]

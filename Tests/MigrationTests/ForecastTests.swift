@@ -1,0 +1,115 @@
+import ArchivedKeychain
+import DataProtection
+import KeychainFormats
+import Testing
+import VirtualDevice
+
+@testable import Migration
+
+@Suite("A plan of a device that has no backup yet")
+struct ForecastTests {
+  static let fixtures = ["old-phone", "new-phone", "hostile-names", "every-rule", "every-rule-target"]
+
+  @Test(
+    "is the plan of the backup that is then made, item by item, for every bundled phone", arguments: fixtures)
+  func real(_ fixture: String) throws {
+    let desk = try Desk(seed: "forecast \(fixture)")
+    let source = try desk.bundled(fixture, named: "source")
+    for other in Self.fixtures {
+      let target = try desk.bundled(other, named: "target-\(other)")
+      for password in [Desk.password, nil] {
+        let path = try desk.backUp(source, password: password)
+        for device in [source, target] {
+          let held = try source.held(.reading)
+          let session = try device.held(.reading)
+          defer {
+            held.end()
+            session.end()
+          }
+          for policy in ExistingItemPolicy.allCases {
+            let forecast = try BackupForecast(of: held, hasPassword: password != nil)
+            let foreseen = try Restorer.plan(forecast, onto: session, policy: policy)
+            let archive = try desk.open(path, password: password, on: session)
+            let real = try Restorer.plan(archive, onto: session, policy: policy)
+            let count = real.decisions.count
+            #expect(foreseen.decisions.prefix(count).map(Foreseen.init) == real.decisions.map(Foreseen.init))
+            for (seen, found) in zip(foreseen.decisions, real.decisions) where found.item != nil {
+              #expect(seen.identity == found.identity)
+            }
+            #expect(foreseen.removed == real.removed)
+            #expect(foreseen.isSameDevice == real.isSameDevice)
+            let report = try BackupExporter.prepare(held, password: nil).report
+            let left = report.leftOut.filter { $0.reason != .deleted }
+            #expect(foreseen.decisions.dropFirst(count).map(\.outcome) == left.map { .staysBehind($0.reason) })
+            #expect(foreseen.decisions.dropFirst(count).map(\.identity) == left.map(\.item.identity))
+            #expect(foreseen.decisions.map(\.index) == Array(foreseen.decisions.indices))
+          }
+        }
+      }
+    }
+  }
+
+  /// A decision without the names, which only the device itself knows of what is sealed.
+  private struct Foreseen: Equatable {
+    let index: Int
+    let protection: ProtectionClass?
+    let outcome: MigrationPlan.Outcome
+    let detail: String?
+
+    init(_ decision: MigrationPlan.Decision) {
+      index = decision.index
+      protection = decision.protection
+      outcome = decision.outcome
+      detail = decision.detail
+    }
+  }
+
+  @Test("names what stays behind, since the device itself is asked")
+  func names() throws {
+    let desk = try Desk(seed: "names")
+    let source = try desk.bundled("old-phone").held(.reading)
+    let target = try desk.bundled("new-phone").held(.reading)
+    let plan = try Restorer.plan(BackupForecast(of: source, hasPassword: true), onto: target, policy: .replace)
+    #expect(plan["push token"] == .staysBehind && plan.reason(for: "push token") == .deviceBound)
+    #expect(plan.reason(for: "card 4") == .passcodeOnly)
+    #expect(plan.reason(for: "ssh work laptop") == .hardwareKey)
+    #expect(plan.reason(for: "vault key") == .needsAuthentication)
+    #expect(plan.reason(for: "peer key") == .systemBound)
+    #expect(plan.summary.total == 22 && plan.summary.migrates == 14)
+  }
+
+  @Test("changes neither device")
+  func changesNothing() throws {
+    let desk = try Desk(seed: "unchanged")
+    let source = try desk.bundled("old-phone").held(.reading)
+    let target = try desk.bundled("new-phone").held(.reading)
+    let before = (try HeldKeychain(source).image, try HeldKeychain(target).image)
+    _ = try Restorer.plan(BackupForecast(of: source, hasPassword: true), onto: target, policy: .replace)
+    #expect(try HeldKeychain(source).image == before.0 && HeldKeychain(target).image == before.1)
+    #expect(source.record.lastBackup == nil)
+  }
+
+  @Test("asks for the device to be unlocked, as a backup does")
+  func locked() throws {
+    let desk = try Desk(seed: "locked")
+    let source = try desk.bundled("old-phone").held()
+    try source.lock()
+    let error = try migrationError { _ = try BackupForecast(of: source, hasPassword: true) }
+    #expect(error?.category == .locked)
+  }
+
+  @Test("is restored as it says, without the file in between")
+  func restored() throws {
+    let desk = try Desk(seed: "direct")
+    let source = try desk.bundled("old-phone").held(.reading)
+    let target = try desk.bundled("new-phone").held()
+    let plan = try Restorer.plan(BackupForecast(of: source, hasPassword: true), onto: target, policy: .replace)
+    try Restorer.restore(plan, onto: target)
+    #expect(try target.itemCount == plan.summary.migrates)
+  }
+}
+
+extension MigrationPlan.Decision {
+  /// Whether the item is known by name.
+  fileprivate var item: ItemIdentity? { identity.isSealed ? nil : identity }
+}

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""Looks at the HTML reports in a real Chromium: checks them, and takes the pictures of docs/images.
+
+    screenshots.py --keyhaul PROGRAM [--out FOLDER] [--browser PROGRAM] [--items N]
+
+The reports are made from the bundled phones in a temporary folder. Exit 1 where a check fails.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from playwright.sync_api import sync_playwright
+
+HERE = pathlib.Path(__file__).resolve().parent
+PHONE, LAPTOP = 375, 1280
+LARGEST_IMAGE = 200_000
+LARGEST_PAGE = 5_000_000
+PAGES_ON_PAPER = 2
+SHOWN_ROWS = "[...document.querySelectorAll('tbody tr')].filter(r => getComputedStyle(r).display !== 'none').length"
+IN_PAGE = (HERE / "page_checks.js").read_text(encoding="utf-8")
+
+# The same letters on every machine: the page asks for the system's fonts, and here these are they.
+FONTS = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>
+<dir>/usr/share/fonts</dir><cachedir>{cache}</cachedir>
+{families}
+</fontconfig>"""
+FAMILIES = {"system-ui": "Inter", "sans-serif": "Inter", "ui-monospace": "JetBrains Mono", "monospace": "JetBrains Mono"}
+
+
+class Report:
+    """Counts checks and says each failure in a line."""
+
+    def __init__(self):
+        self.passed, self.failures = 0, []
+
+    def check(self, holds, what):
+        if holds:
+            self.passed += 1
+        else:
+            self.failures.append(what)
+            print(f"FAIL  {what}")
+
+
+class Desk:
+    """Phones and their backups in a folder of their own."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("KEYHAUL_")}
+        self.environment["KEYHAUL_HOME"] = str(folder / "devices")
+        for name, text in (("old.pin", "135790"), ("new.pin", "2468"), ("password", "correct horse")):
+            (folder / name).write_text(text + "\n", encoding="utf-8")
+            (folder / name).chmod(0o600)
+
+    def run(self, *arguments):
+        done = subprocess.run(
+            [self.program, *arguments, "-q", "--no-input"], cwd=self.folder, env=self.environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if done.returncode not in (0, 3):
+            sys.exit(f"keyhaul {' '.join(arguments)}: exit {done.returncode}\n{done.stderr.decode()}")
+
+    def page(self, backup, target, name, *flags):
+        """The plan's page, with what differs from run to run made the same: dates and the archive's digest."""
+        path = self.folder / name
+        self.run("plan", backup, "--to", target, "--password-file", "password", "--format", "html", "-o", name, *flags)
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"\d+ [A-Z][a-z]+ 20\d\d at \d\d:\d\d UTC", "20 November 2026 at 18:04 UTC", text)
+        text = re.sub(r"sha256:[0-9a-f]{64}", "sha256:" + "4f0c1a77d09e5a2b" * 4, text)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+class Browser:
+    """A Chromium without a network, in which a page can be looked at in every form."""
+
+    def __init__(self, chromium, report):
+        self.chromium, self.report = chromium, report
+
+    @contextlib.contextmanager
+    def looking_at(self, path, *, width=LAPTOP, dark=False, media="screen", scale=1, opened=False, scripts=False):
+        form = f"{path.name} at {width} px, {'dark' if dark else 'light'}, {media}"
+        context = self.chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light",
+            device_scale_factor=scale, java_script_enabled=scripts)
+        page = context.new_page()
+        page.emulate_media(media=media, color_scheme="dark" if dark else "light")
+        heard, asked = [], []
+        page.on("console", lambda message: heard.append(message.text))
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.on("dialog", lambda dialog: (heard.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        if opened:
+            page.evaluate("document.querySelectorAll('details').forEach(element => element.open = true)")
+        yield page
+        self.report.check(not heard, f"{form}: nothing on the console: {heard}")
+        self.report.check(set(asked) == {path.as_uri()}, f"{form}: nothing is fetched: {asked}")
+        context.close()
+
+
+def check_forms(browser, path, report):
+    """Everything that has to hold in each form of a page."""
+    for width in (320, PHONE, 768, LAPTOP):
+        for dark in (False, True):
+            with browser.looking_at(path, width=width, dark=dark, opened=True) as page:
+                form = f"{path.name} at {width} px, {'dark' if dark else 'light'}"
+                found = page.evaluate(IN_PAGE)
+                report.check(found["scrollWidth"] <= width, f"{form}: scrolls sideways, {found['scrollWidth']} px wide")
+                report.check(not found["outside"], f"{form}: stands outside the window: {found['outside']}")
+                report.check(not found["faint"], f"{form}: contrast below AA: {found['faint']}")
+                report.check(found["foreign"] + found["handlers"] == [], f"{form}: {found['foreign'] + found['handlers']}")
+                report.check(found["texts"] > 20, f"{form}: {found['texts']} texts were looked at")
+    for dark in (False, True):
+        with browser.looking_at(path, media="print", dark=dark) as page:
+            found = page.evaluate(IN_PAGE)
+            report.check(not found["faint"], f"{path.name} on paper: contrast below AA: {found['faint']}")
+            light = page.evaluate("getComputedStyle(document.documentElement).color")
+            report.check(light == "rgb(28, 35, 48)", f"{path.name} on paper is in ink: {light}")
+
+
+def check_filters(browser, path, report):
+    """The filters show what they say, though no script runs."""
+    with browser.looking_at(path, opened=True) as page:
+        for label in page.query_selector_all(".filter label"):
+            label.click()
+            shown = page.evaluate(SHOWN_ROWS)
+            count = int(label.query_selector("span").inner_text().replace(",", ""))
+            report.check(shown == count, f"{path.name}: \"{label.inner_text()}\" shows {shown} rows")
+            for every in page.query_selector_all("[for^=show-all]"):
+                every.click()
+
+
+def check_hostile(browser, path, report):
+    """Names that are markup, escapes and text direction stay text."""
+    # Here alone scripts are switched on: there is none to run.
+    with browser.looking_at(path, opened=True, scripts=True) as page:
+        found = page.evaluate(IN_PAGE)
+        report.check(page.title() == "Moving hostile.backup to new-phone", f"the title is {page.title()!r}")
+        report.check(found["foreign"] == [], f"elements that no report has: {found['foreign']}")
+        report.check(found["handlers"] == [], f"attributes that no report has: {found['handlers']}")
+        report.check(found["cells"] == [5], f"cells a row: {found['cells']}")
+        report.check(found["hidden"] == [], f"characters that hide or reorder: {found['hidden']}")
+        text = page.inner_text("body")
+        for escape in (r"\u{202E}", r"\u{2066}", r"\u{1B}", r"\u{0}", r"\u{200B}", r"<script>alert(1)</script>"):
+            report.check(escape in text, f"{escape} is shown as it is spelled")
+
+
+def paper(browser, path, folder):
+    """The pages that a printer would get, as pictures."""
+    with browser.looking_at(path, media="print") as page:
+        page.pdf(path=folder / "plan.pdf", format="A4", print_background=True)
+    subprocess.run(["pdftoppm", "-r", "110", "-png", "plan.pdf", "plan-print"], cwd=folder, check=True)
+    return sorted(folder.glob("plan-print-*.png"))
+
+
+def pictures(browser, path, out, folder, report):
+    folder = folder / "pictures"
+    folder.mkdir()
+    for dark in (False, True):
+        scheme = "dark" if dark else "light"
+        with browser.looking_at(path, width=PHONE, dark=dark, scale=2) as page:
+            page.screenshot(path=folder / f"plan-phone-{scheme}.png", full_page=True)
+        with browser.looking_at(path, width=LAPTOP, dark=dark, scale=1.5) as page:
+            page.screenshot(path=folder / f"plan-laptop-{scheme}.png", full_page=True)
+        with browser.looking_at(path, width=LAPTOP, dark=dark, opened=True) as page:
+            box = page.query_selector(".items").bounding_box()
+            page.screenshot(path=folder / f"plan-table-{scheme}.png", full_page=True, clip={
+                "x": box["x"] - 24, "y": box["y"] - 12, "width": box["width"] + 48, "height": 640})
+    sheets = paper(browser, path, folder)
+    report.check(len(sheets) <= PAGES_ON_PAPER, f"{len(sheets)} pages on paper")
+    out.mkdir(parents=True, exist_ok=True)
+    for picture in sorted(folder.glob("*.png")):
+        target = out / picture.name
+        if shutil.which("pngquant"):
+            subprocess.run(["pngquant", "--force", "--strip", "--speed", "1", "--output", target, "128", picture], check=True)
+        else:
+            shutil.copyfile(picture, target)
+        size = target.stat().st_size
+        report.check(size <= LARGEST_IMAGE, f"{picture.name} has {size:,} bytes")
+        print(f"{target.name:24} {size:>9,} bytes")
+
+
+def check_large(browser, desk, count, report):
+    """A keychain as large as nobody's: the page stays small enough to send and quick to open."""
+    items = [
+        {"kind": "generic-password", "protection": ("ak", "ck", "cku")[number % 3],
+         "attributes": {"acct": f"account-{number}@mail{number % 97}.example.org", "svce": f"service-{number % 613}.example.com",
+                        "agrp": f"ABCDE12345.com.example.app{number % 211}"}, "secret": {"text": "x"}}
+        for number in range(count)]
+    fixture = {"format": "device-fixture/1", "seed": 1, "created": "2026-11-20T17:58:00Z",
+               "device": {"name": "large", "product_type": "iPhone15,2", "product_version": "18.1"},
+               "apps": [], "items": items}
+    (desk.folder / "large.json").write_text(json.dumps(fixture), encoding="utf-8")
+    desk.run("device", "create", "large", "--from", "./large.json")
+    desk.run("backup", "large", "-o", "large.backup", "--password-file", "password", "--rounds", "1")
+    path = desk.page("large.backup", "new-phone", "large.html")
+    size = path.stat().st_size
+    report.check(size < LARGEST_PAGE, f"the page of {count:,} items has {size:,} bytes")
+    with browser.looking_at(path) as page:
+        start = time.monotonic()
+        page.reload()
+        loaded = time.monotonic() - start
+        start = time.monotonic()
+        page.query_selector("summary").click()
+        page.evaluate("document.documentElement.offsetHeight")
+        opened = time.monotonic() - start
+        start = time.monotonic()
+        page.query_selector("[for=show-s]").click()
+        page.evaluate("document.documentElement.offsetHeight")
+        filtered = time.monotonic() - start
+        first = page.evaluate("[...document.querySelectorAll('tbody tr')].slice(0, 30)"
+                              ".map(r => [r.className, getComputedStyle(r).display])")
+    report.check(all((shown == "none") == ("s" not in name.split()) for name, shown in first), f"rows shown: {first}")
+    print(f"{count:,} items: {size:,} bytes, loaded in {loaded:.2f} s, table open in {opened:.2f} s, "
+          f"filtered in {filtered:.2f} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Check the HTML reports in Chromium and take their pictures.")
+    parser.add_argument("--keyhaul", required=True, type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, help="where the pictures go; none are taken without it")
+    parser.add_argument("--browser", default=shutil.which("chromium") or shutil.which("google-chrome"))
+    parser.add_argument("--items", type=int, default=10_000, help="items of the large report")
+    arguments = parser.parse_args()
+    if not arguments.browser:
+        sys.exit("error: there is no Chromium\n  try: apt-get install chromium")
+    report = Report()
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = pathlib.Path(name)
+        families = "".join(
+            f'<match target="pattern"><test name="family"><string>{asked}</string></test>'
+            f'<edit name="family" mode="assign" binding="strong"><string>{given}</string></edit></match>'
+            for asked, given in FAMILIES.items())
+        (folder / "fonts.conf").write_text(FONTS.format(cache=folder / "fonts", families=families), encoding="utf-8")
+        chromium = playwright.chromium.launch(
+            executable_path=arguments.browser, args=["--no-sandbox"] if os.geteuid() == 0 else [],
+            env={**os.environ, "FONTCONFIG_FILE": str(folder / "fonts.conf")})
+        browser = Browser(chromium, report)
+        desk = Desk(arguments.keyhaul.resolve(), folder)
+        desk.run("device", "create", "old-phone", "--from", "old-phone", "--passcode-file", "old.pin")
+        desk.run("device", "create", "new-phone", "--from", "new-phone", "--passcode-file", "new.pin")
+        desk.run("device", "create", "hostile", "--from", "hostile-names")
+        for device in ("old-phone", "hostile"):
+            backup = "family.backup" if device == "old-phone" else "hostile.backup"
+            desk.run("backup", device, "-o", backup, "--password-file", "password", "--rounds", "1")
+        desk.run("backup", "old-phone", "-o", "plain.backup", "--no-password")
+        plan = desk.page("family.backup", "new-phone", "plan.html")
+        hostile = desk.page("hostile.backup", "new-phone", "hostile.html")
+        for path in (plan, hostile, desk.page("plain.backup", "new-phone", "plain.html"),
+                     desk.page("family.backup", "old-phone", "same.html")):
+            check_forms(browser, path, report)
+            check_filters(browser, path, report)
+        check_hostile(browser, hostile, report)
+        if arguments.items:
+            check_large(browser, desk, arguments.items, report)
+        if arguments.out:
+            pictures(browser, plan, arguments.out, folder, report)
+        chromium.close()
+    print(f"{report.passed} passed, {len(report.failures)} failed")
+    return 1 if report.failures or not report.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
