@@ -77,8 +77,10 @@ check-fixtures: .venv/.installed
 	.venv/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements-bench.txt
 	@touch $@
 
-bench: build
+bench: build .venv/.bench
 	swift run -c release --package-path Tests/Benchmarks Benchmarks $(abspath $(PROGRAM))
+	printf 'correct horse\n' > .build/bench-password
+	$(PYTHON) Tests/Support/bench_export.py $(PROGRAM) .build/bench-archive .build/bench-password
 
 contention: deps
 	swift run -c release --package-path Tests/Benchmarks Contention

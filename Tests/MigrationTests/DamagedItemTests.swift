@@ -68,7 +68,7 @@ struct DamagedItem {
   func versions() throws {
     let keys = try Keys()
     let entry = try keys.entry(.password("a"))
-    for version in [UInt8(0), 1, 4, 5, 6, 7, 8, 9, 200] {
+    for version in [UInt8(1), 4, 5, 6, 7, 8, 9, 200] {
       var other = entry
       other.blob?[0] = version
       let decision = try keys.plan([other]).decisions[0]
@@ -79,6 +79,22 @@ struct DamagedItem {
     #expect(missing.outcome == .unreadable(.malformed))
     #expect(missing.protection == nil)
     #expect(missing.detail == "the entry holds no data")
+  }
+
+  @Test("one of version 0 is a secret without a name, which can be read and not be restored")
+  func versionZero() throws {
+    let keys = try Keys()
+    // Bytes of another version under that number are none of it.
+    var other = try keys.entry(.password("a"))
+    other.blob?[0] = 0
+    #expect(try keys.plan([other]).decisions[0].outcome == .unreadable(.malformed))
+    let item = ArchivedItem(
+      index: 0, kind: .genericPassword, protection: .whenUnlocked, blob: .init(byteCount: 68, offset: 100),
+      classKey: .available, opening: .opened(KeychainItem(kind: .genericPassword, attributes: [:]).holding("hunter2")),
+      isSecretOnly: true)
+    let decision = MigrationPlanner.plan([item], onto: [], policy: .merge).decisions[0]
+    #expect(decision.outcome == .unreadable(.unsupportedVersion))
+    #expect(decision.detail == "version 0, a secret without a name; 68 bytes at 100")
   }
 
   @Test("one of version 2 is a property list and is restored as well")
