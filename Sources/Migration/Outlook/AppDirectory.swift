@@ -87,13 +87,12 @@ extension MigrationPlan {
     var shares: [AppName: AppShare] = [:]
     for decision in decisions {
       let app = directory.app(of: decision.identity.accessGroup)
-      var share = shares[app] ?? AppShare(app: app)
+      // In place: a share that is taken out and put back is copied with all that it holds.
       switch decision.outcome {
-      case .migrates: share.migrates.append(decision)
-      case .staysBehind: share.staysBehind.append(decision)
-      case .unreadable: share.unreadable.append(decision)
+      case .migrates: shares[app, default: AppShare(app: app)].migrates.append(decision)
+      case .staysBehind: shares[app, default: AppShare(app: app)].staysBehind.append(decision)
+      case .unreadable: shares[app, default: AppShare(app: app)].unreadable.append(decision)
       }
-      shares[app] = share
     }
     func rank(_ share: AppShare) -> (Int, Int, String) {
       (share.app.kind == .unknown ? 1 : 0, -share.losses.count, share.app.text)
