@@ -81,7 +81,7 @@ let package = Package(
     keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",
-      exclude: ["README.md", "make_fixtures.py", "secitem-calls.csv"],
+      exclude: ["README.md", "backup-faults.json", "make_fixtures.py", "secitem-calls.csv"],
       sources: ["BundledFixtures.swift"],
       resources: [.embedInCode("devices")], swiftSettings: strict),
     .executableTarget(
