@@ -34,7 +34,7 @@ extension KeychainClient {
   public func pressSideButton() throws(VirtualDeviceError) {
     gate.enter()
     defer { gate.leave() }
-    guard gate.lockingSession == nil else { return }
+    guard try gate.lockingSession == nil else { return }
     try gate.lock(through: device.openSession(.writing, verb: "lock", wait: Self.patience))
   }
 
@@ -48,14 +48,15 @@ extension KeychainClient {
     device.environment.clock.sleep(DeviceSession.lockGrace)
     gate.enter()
     defer { gate.leave() }
-    gate.finishLock()
+    try gate.finishLock()
   }
 
   /// Whether the side button was pressed and the keys are still there.
   public var isLocking: Bool {
     gate.enter()
     defer { gate.leave() }
-    return gate.lockingSession != nil
+    // A session that could not be finished is over all the same; whoever changes something next is told.
+    return ((try? gate.lockingSession) ?? nil) != nil
   }
 
   /// Unlocks the device, which apps hear of.
