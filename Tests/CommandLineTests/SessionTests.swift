@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import KeychainFormats
 import Testing
@@ -16,6 +17,22 @@ struct SessionTests {
     try world.session.flush()
     #expect(try world.said == "result\n")
     #expect(try world.told == "note\ndetail\n")
+  }
+
+  @Test("a result that could not be written is an error, also where a note came after it")
+  func lost() throws {
+    let full = try FileHandle(forWritingTo: URL(filePath: "/dev/full"))
+    let session = Session(
+      common: try CommonOptions.parse([]), environment: [:], output: full.fileDescriptor, errors: -1)
+    try session.say("result")
+    session.note("note")
+    for _ in 0..<2 {
+      #expect(
+        ending { try session.flush() }
+          == CommandFailure(
+            .failed, "could not write the result", why: "standard output: no space left on device",
+            try: "free space and run it again"))
+    }
   }
 
   @Test("quiet leaves results and errors")
