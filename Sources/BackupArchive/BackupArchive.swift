@@ -153,6 +153,7 @@ final class ContainerHandle: Sendable {
   private let source: ContainerSource
   /// The folder around the backup's files, `""` for none.
   let folder: String
+  var storage: ManifestStorage { source.storage }
   private let descriptor: Mutex<Descriptor>
 
   init(_ descriptor: consuming Descriptor, _ source: ContainerSource, _ found: EntryLedger.Found) {

@@ -66,7 +66,8 @@ public struct BackupConverter: Sendable {
       tally.foreignFiles += others
     }
     outgoing.check = { (written) throws(BackupArchiveError) in
-      let copy = try BackupArchive.open(.path(written), limits: limits, system: system)
+      let copy = try BackupArchive.open(
+        .path(written), limits: limits, storage: archive.storage, system: system)
       guard copy.digest == archive.digest, try copy.storedFiles() == stored else {
         throw BackupArchiveError(.unreadable, "the backup changed while it was copied")
       }
