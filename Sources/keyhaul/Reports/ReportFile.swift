@@ -59,7 +59,7 @@ enum ReportFile {
     throw CommandFailure(.failed, "could not write \(path)", why: fact, try: advice)
   }
 
-  /// Refuses an output that is one of the inputs, by whatever name.
+  /// Refuses an output that is one of the inputs or lies in one, by whatever name.
   static func check(_ output: String, differsFrom inputs: [String]) throws(CommandFailure) {
     var target = stat()
     let exists = stat(output, &target) == 0
@@ -67,11 +67,22 @@ enum ReportFile {
       var source = stat()
       let isSame =
         exists && stat(input, &source) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino
-      if isSame || input == output {
+      let liesInside = isFolder(input) && ArchiveOutput.lies(output, in: input)
+      if isSame || input == output || (exists && liesInside) {
         throw .usage(
           "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
       }
+      if liesInside {
+        throw .usage(
+          "\(output) lies in what is read", why: "\(input) would hold a file that is none of its own",
+          try: "another place after -o")
+      }
     }
+  }
+
+  private static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
   private static func failure(_ path: String, _ error: SystemError) -> CommandFailure {
@@ -100,10 +111,10 @@ extension Session {
     try confirm("Replace \(output)?", refusal: "replacing \(output)")
   }
 
-  /// The files in a device's folder.
+  /// A device's folder and the files in it.
   func filesOfDevice(_ folder: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    return names.map { folder + "/" + $0 }
+    return [folder] + names.map { folder + "/" + $0 }
   }
 
   /// Refuses to show bytes on a terminal that are not meant for eyes.
