@@ -1,6 +1,6 @@
 public import BackupArchive
 public import DataProtection
-import KeychainFormats
+public import KeychainFormats
 
 /// A backup after its password, and the hardware key of one device, were tried on it: what a plan is made of.
 public struct OpenedArchive: Sendable {
@@ -43,7 +43,19 @@ public struct OpenedArchive: Sendable {
     makerKey: borrowing DeviceKey? = nil, requiresKeychain: Bool = true,
     acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
-    let fitting = try Self.fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
+    try self.init(
+      archive,
+      key: try Self.fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress),
+      deviceKey: deviceKey, isGuess: isGuess, makerKey: makerKey, requiresKeychain: requiresKeychain)
+  }
+
+  /// The same with the password's key, which was derived before: the slow part is done once, however much is opened.
+  ///
+  /// - Parameter key: What `fittingKey` gave for this archive.
+  public init(
+    _ archive: BackupArchive, key fitting: borrowing Keybag.FittingKey, deviceKey: borrowing DeviceKey?,
+    isGuess: Bool = false, makerKey: borrowing DeviceKey? = nil, requiresKeychain: Bool = true
+  ) throws(ArchivedKeychainError) {
     let keys = try Self.unlock(archive.keybag, fitting.passcodeKey, deviceKey)
     let (file, list, notes) = try Self.keychain(of: archive, with: keys, isRequired: requiresKeychain)
     if let named = file.keybagUUID, let own = archive.keybag.uuidText, named != own {
@@ -106,11 +118,29 @@ public struct OpenedArchive: Sendable {
     of archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
     acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) -> ClassKeys {
-    let fitting = try fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
-    return try unlock(archive.keybag, fitting.passcodeKey, deviceKey)
+    try classKeys(
+      of: archive,
+      key: try fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress),
+      deviceKey: deviceKey)
   }
 
-  private static func fittingKey(
+  /// The same with the password's key, which was derived before.
+  ///
+  /// - Parameter key: What `fittingKey` gave for this archive.
+  public static func classKeys(
+    of archive: BackupArchive, key: borrowing Keybag.FittingKey, deviceKey: borrowing DeviceKey?
+  ) throws(ArchivedKeychainError) -> ClassKeys {
+    try unlock(archive.keybag, key.passcodeKey, deviceKey)
+  }
+
+  /// Derives the password's key in the Unicode form in which it fits, which is all that is slow about an archive.
+  ///
+  /// - Parameters:
+  ///   - password: Of the backup. Not used where the backup has none.
+  ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
+  ///   - progress: Told how far the derivation is; where it answers `false` it ends.
+  /// - Throws: As the initialiser does.
+  public static func fittingKey(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
     progress: PasswordDerivation.Progress
   ) throws(ArchivedKeychainError) -> Keybag.FittingKey {

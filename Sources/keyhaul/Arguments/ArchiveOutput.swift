@@ -105,22 +105,6 @@ extension ArchiveOutput {
   }
 }
 
-extension Session {
-  /// The path of an archive that is read twice, or changed.
-  ///
-  /// - Throws: `.usage` for a stream, and for a device.
-  func pathOfArchive(_ argument: String, verb: String) throws(CommandFailure) -> String {
-    switch try resolver().archive(argument) {
-    case .archive(let path): return path
-    case .standardInput:
-      throw .usage(
-        "\(verb) cannot take standard input", why: "a stream passes by once", try: "a folder or a file")
-    case .device(let name, _):
-      throw .usage("\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(name) -o ARCHIVE")
-    }
-  }
-}
-
 extension ProgressReport {
   /// For work on bytes that asks whether to go on.
   func orInterrupted(_ done: Int64, _ total: Int64) -> Bool {

@@ -22,9 +22,9 @@ struct Diff: RunnableVerb {
     ])
   static let configuration = described(as: "diff")
 
-  @Argument(help: "A backup or a device.", completion: .file()) var first: String
-  @Argument(help: "Another one: what it has more is new, what it lacks is gone.", completion: .file()) var second:
-    String
+  @Argument(help: "A backup or a device.", completion: .devicesAndFiles) var first: String
+  @Argument(help: "Another one: what it has more is new, what it lacks is gone.", completion: .devicesAndFiles)
+  var second: String
   @Flag(help: "End with exit code 2 if anything differs.") var exitCode = false
   @OptionGroup(title: "The archives' password") var password: PasswordFlags
   @OptionGroup(title: "The second archive's password, where it is another one") var otherPassword: OtherPasswordFlags
@@ -36,6 +36,10 @@ struct Diff: RunnableVerb {
     let resolver = try session.resolver()
     let sides = [try resolver.deviceOrArchive(first), try resolver.deviceOrArchive(second)]
     let arguments = [first, second]
+    if sides.allSatisfy(\.isDevice) {
+      try password.refuse(for: first)
+      try opening.refuse(for: first)
+    }
     // What a backup never holds is no difference to one.
     let meetsArchive = sides.contains { !$0.isDevice }
     var devices: [DeviceSide?] = []
@@ -70,11 +74,11 @@ struct Diff: RunnableVerb {
   // MARK: Archives
 
   private func archiveSide(
-    _ argument: String, index: Int, _ hardware: Session.Maker?, _ passwords: inout ComparisonPasswords,
+    _ argument: String, index: Int, _ hardware: HardwareKey?, _ passwords: inout ComparisonPasswords,
     in session: Session
   ) throws(CommandFailure) -> ComparisonSide {
     let named = try session.openArchive(argument, storage: opening.limit.storage)
-    let opened = try passwords.unlock(named, isSecond: index == 1, opening, hardware: hardware, in: session)
+    let opened = try passwords.unlock(named, isSecond: index == 1, opening, comparedWith: hardware, in: session)
     return ComparisonSide(
       kind: .archive, name: named.name, deviceName: named.archive.device.name,
       items: opened.comparedItems, leftOut: [], keybagDamage: opened.keybagDamage)
@@ -84,7 +88,7 @@ struct Diff: RunnableVerb {
 
   private struct DeviceSide {
     let side: ComparisonSide
-    let hardware: Session.Maker
+    let hardware: HardwareKey
   }
 
   private func deviceSide(
@@ -105,7 +109,7 @@ struct Diff: RunnableVerb {
       return DeviceSide(
         side: ComparisonSide(
           kind: .device, name: held.name, deviceName: held.name, items: items, leftOut: leftOut, keybagDamage: nil),
-        hardware: Session.Maker(name: held.name, folder: held.device.folder, key: try held.deviceKey()))
+        hardware: HardwareKey(.named, try held.deviceKey()))
     }
   }
 

@@ -25,7 +25,7 @@ struct Export: RunnableVerb {
   static let configuration = described(as: "export")
   static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi]
 
-  @Argument(help: "The backup, or the device.", completion: .file()) var source: String
+  @Argument(help: "The backup, or the device.", completion: .devicesAndFiles) var source: String
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
@@ -70,6 +70,8 @@ struct Export: RunnableVerb {
   ) throws -> ExportedItems {
     switch try session.resolver().deviceOrArchive(source) {
     case .device(let name, let folder):
+      try password.refuse(for: name)
+      try opening.refuse(for: name)
       try prepareOutput(inputs: session.filesOfDevice(folder), in: session)
       return try session.withDevice(source, .reading, verb: "keyhaul export", wait: wait.wait) { held in
         try ExportedItems(
@@ -92,13 +94,8 @@ struct Export: RunnableVerb {
     try session.prepareOutput(output, inputs: inputs, asks: !dryRun.dryRun)
   }
 
-  /// Refuses to take the place of the archive, of a file in its folder, and of the password.
+  /// Refuses to take the place of the archive and of the password.
   func prepareOutput(from archive: String, in session: Session) throws(CommandFailure) {
-    guard output != "-" else { return }
-    if archive != "-", access(output, F_OK) == 0, ArchiveOutput.lies(output, in: archive) {
-      throw .usage(
-        "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
-    }
     try prepareOutput(inputs: [archive == "-" ? nil : archive, password.file], in: session)
   }
 

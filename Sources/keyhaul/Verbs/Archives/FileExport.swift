@@ -40,9 +40,9 @@ struct FileExport {
     let source = try session.pathOfArchive(verb.source, verb: "export --domain")
     try verb.prepareOutput(from: source, in: session)
     let named = try session.openArchive(verb.source, storage: verb.opening.limit.storage)
-    let keys = try session.classKeys(
-      of: named, verb.password, deviceKey: session.deviceKey(verb.opening, of: named.name),
-      accepting: verb.opening.limit)
+    let hardware = try session.hardwareKey(of: named, verb.opening)
+    let key = try session.key(of: named, verb.password, verb.opening.limit)
+    let keys = try session.classKeys(of: named, with: key, hardware)
     let file = try find(in: named, keys: keys)
     try requireFile(file)
     let reading = try read(file, of: named, keys: keys, in: session)

@@ -1,4 +1,3 @@
-import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
 import DataProtection
@@ -76,15 +75,16 @@ struct Rekey: RunnableVerb {
   // MARK: Another password
 
   private func change(_ named: Session.NamedArchive, at path: String, in session: Session) throws {
+    // Tried before the new one is asked for: nobody types two passwords in vain.
+    let old = try session.key(of: named, password, opening.limit)
+    let new = try session.password(newPassword, of: named.name)
     let keybag = named.archive.keybag
-    let limit = opening.limit.maxRounds?.value ?? RoundLimit.standard
-    do throws(ArchivedKeychainError) {
-      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
-    } catch {
-      throw CommandFailure(archive: error, name: named.name)
+    let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
+    let changed = try session.deriving(rounds: count, of: named.name) { (progress) throws(DataProtectionError) in
+      try BackupKeybag.rewrap(
+        keybag, fromPasscodeKey: old.passcodeKey, to: new, rounds: rounds?.value,
+        acceptingAtMost: max(opening.limit.rounds, count), progress: progress)
     }
-    let old = try session.password(password, of: named.name)
-    let changed = try rewrapped(keybag, from: old, limit: limit, of: named.name, in: session)
     if !dryRun.dryRun {
       try replaceKeybag(of: named, at: path, with: changed, in: session)
     }
@@ -93,35 +93,6 @@ struct Rekey: RunnableVerb {
       did: "Rekeyed \(HostileText.shown(named.name)). The old password no longer opens it; "
         + "other copies still open with the old one.", would: "Would rekey \(HostileText.shown(named.name)).",
       in: session)
-  }
-
-  private func rewrapped(
-    _ keybag: Keybag, from old: borrowing Secret, limit: Int, of name: String, in session: Session
-  ) throws(CommandFailure) -> Keybag {
-    let oldKey = try deriving(keybag.totalRounds, of: name, in: session) {
-      (progress) throws(DataProtectionError) -> Secret in
-      // Tried before the new one is asked for: nobody types two passwords in vain.
-      try keybag.fittingKey(password: old, acceptingAtMost: limit, progress: progress).passcodeKey.copy()
-    }
-    let new = try session.password(newPassword, of: name)
-    let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
-    return try deriving(count, of: name, in: session) { (progress) throws(DataProtectionError) in
-      try BackupKeybag.rewrap(
-        keybag, fromPasscodeKey: oldKey, to: new, rounds: rounds?.value, acceptingAtMost: max(limit, count),
-        progress: progress)
-    }
-  }
-
-  private func deriving<Value: ~Copyable>(
-    _ rounds: Int, of name: String, in session: Session,
-    _ body: (PasswordDerivation.Progress) throws(DataProtectionError) -> Value
-  ) throws(CommandFailure) -> Value {
-    do throws(DataProtectionError) {
-      return try session.deriving(rounds: rounds, body)
-    } catch {
-      try Interruption.check()
-      throw CommandFailure(archive: error, name: name)
-    }
   }
 
   private func replaceKeybag(

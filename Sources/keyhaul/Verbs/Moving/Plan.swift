@@ -44,7 +44,9 @@ struct Plan: RunnableVerb {
     }
   }
 
-  @Argument(help: "The backup: a folder, a file, or - for a tar stream; or a device, as one made now would be.")
+  @Argument(
+    help: "The backup: a folder, a file, or - for a tar stream; or a device, as one made now would be.",
+    completion: .devicesAndFiles)
   var source: String
   @OptionGroup var move: MoveOptions
   @Option(
@@ -61,7 +63,7 @@ struct Plan: RunnableVerb {
   @Flag(help: "Leave out all names, so that the plan can be shown to others.") var redact = false
   @Flag(help: "Of a device: think of a backup without a password.") var noPassword = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: RoundLimitOptions
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
@@ -69,7 +71,7 @@ struct Plan: RunnableVerb {
     try checkFlags()
     let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path) }
     if let output, output != "-" { try session.prepareOutput(output, inputs: [source, password.file, expect]) }
-    switch try session.source(source, storage: opening.storage) {
+    switch try session.source(source, storage: opening.limit.storage) {
     case .archive(let named):
       if noPassword {
         throw CommandFailure.usage(
@@ -85,6 +87,7 @@ struct Plan: RunnableVerb {
           "a plan of a device takes no password", why: "no backup is opened; one with a password is assumed",
           try: "leave the password out, or --no-password")
       }
+      try opening.refuse(for: source)
       return try session.withDevice(folder, .reading, verb: "keyhaul plan", wait: wait.wait) { held in
         try session.withDevice(move.to, .reading, verb: "keyhaul plan", wait: wait.wait) { device in
           try plan(of: held, onto: device, expectations, in: session)

@@ -16,12 +16,12 @@ struct StoryFinder {
     /// An item of which only the names are known is judged by these.
     func means(_ identity: ItemIdentity, _ protection: ProtectionClass?, index: Int) -> Bool {
       if let wanted = self.index, wanted != index { return false }
-      return selection.matches(KeychainItem(named: identity, protection))
+      return selection.admits(identity, protection)
     }
 
     func means(_ item: KeychainItem, index: Int) -> Bool {
       if let wanted = self.index, wanted != index { return false }
-      return selection.matches(item)
+      return selection.admits(item)
     }
   }
 
@@ -153,29 +153,5 @@ extension ExportReport.Item {
   /// Whether the item is what a row holds.
   fileprivate func isRow(_ summary: RowSummary) -> Bool {
     identity.kind == summary.kind && rowID == summary.reference.rowID
-  }
-}
-
-extension KeychainItem {
-  /// As much of an item as its names say.
-  fileprivate init(named identity: ItemIdentity, _ protection: ProtectionClass?) {
-    self.init(kind: identity.kind)
-    let names: [(AttributeCode, String?)] = [
-      (.label, identity.label), (.account, identity.account), (.service, identity.service),
-      (.server, identity.server), (.accessGroup, identity.accessGroup),
-    ]
-    for (code, name) in names { self[code] = name.map { .string($0) } }
-    self.protection = protection
-  }
-}
-
-extension Session {
-  /// The device of the home folder that made an archive, held for reading; the caller ends it.
-  func makerDevice(
-    of archive: BackupArchive, besides target: DeviceSession?
-  ) throws(CommandFailure) -> DeviceSession? {
-    guard let folder = maker(of: archive, besides: target)?.folder else { return nil }
-    let device = try virtualDevice(folder.contains("/") ? folder : "./\(folder)")
-    return try? device.openSession(.reading, verb: "keyhaul why")
   }
 }
