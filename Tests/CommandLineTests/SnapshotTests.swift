@@ -40,8 +40,13 @@ struct SnapshotTests {
   ]
 
   /// Devices and backups that all reports are about.
-  static func world() throws -> MoveWorld {
+  static func world() throws -> MoveWorld { try MoveWorld(copyOf: pattern.get()) }
+
+  private static let pattern = Result { try newWorld() }
+
+  private static func newWorld() throws -> MoveWorld {
     let world = try MoveWorld()
+    world.devices.removeAtExit()
     try world.backUp(to: "old-phone.tar")
     try world.succeed("backup old-phone -o plain.tar --no-password -q")
     for name in ["every-rule", "every-rule-target", "hostile-names"] {
