@@ -17,6 +17,11 @@ enum ItemColumns {
     return values
   }
 
+  /// Those of the primary key among all columns, in column order.
+  static func primaryKey(of kind: ItemKind, in values: [AttributeCode: ColumnValue]) -> [ColumnValue] {
+    KeychainSchema.primaryKey(of: kind).map { values[$0.code] ?? .null }
+  }
+
   /// The columns of the primary key, in column order.
   static func primaryKeyValues(of item: KeychainItem) throws(KeychainStoreError) -> [ColumnValue] {
     var values: [ColumnValue] = []
@@ -57,13 +62,17 @@ enum ItemColumns {
     guard !flags.isDisjoint(with: [.primaryKey, .notNull, .defaultsToZero]) else { return .null }
     switch definition.kind {
     case .number, .sync, .tomb, .useTombstone, .rowID:
-      return flags.contains(.hashedColumn) ? .blob(try sha1(littleEndian(0))) : .integer(0)
+      return flags.contains(.hashedColumn) ? .blob(try hashOfZero.get()) : .integer(0)
     case .creationDate, .modificationDate, .date: return .real(0)
     case .string, .access: return .text([])
     case .blob, .data, .encryptedData, .sha1, .uuid, .primaryKey, .accessControl:
-      return .blob(flags.contains(.hashedColumn) ? try sha1([]) : [])
+      return .blob(flags.contains(.hashedColumn) ? try hashOfNothing.get() : [])
     }
   }
+
+  // What most items' columns hold: computed once.
+  private static let hashOfZero = Result { () throws(KeychainStoreError) in try sha1(littleEndian(0)) }
+  private static let hashOfNothing = Result { () throws(KeychainStoreError) in try sha1([]) }
 
   /// The value as its attribute takes it in.
   static func convert(
