@@ -48,9 +48,8 @@ public struct IncomingItem: Sendable {
       item[.multiUser] = .data(item[.multiUser] == .data(Self.systemKeychainUser) ? Self.systemKeychainUser : [])
       item[.persistentReference] = Self.persistentReference(beside: reference, inside: item).map { .data($0) }
       if SyncInference.appliesTo(item) { item[.synchronizable] = .integer(1) }
-      let columns = try ItemColumns.values(of: item)
-      try Self.checkSize(item)
-      primaryKey = PrimaryKey(kind: item.kind, columns: ItemColumns.primaryKey(of: item.kind, in: columns))
+      try Self.checkStorable(item)
+      primaryKey = try PrimaryKey(of: item)
       digest = try item.storedDigest()
       self.item = item
     } catch {
@@ -59,7 +58,9 @@ public struct IncomingItem: Sendable {
   }
 
   /// What cannot be stored has to show before a transaction begins, or one item would undo the restore of all.
-  private static func checkSize(_ item: KeychainItem) throws(KeychainStoreError) {
+  ///
+  /// Its attributes were converted to what their columns take; a date without end, which none takes, has no encoding.
+  private static func checkStorable(_ item: KeychainItem) throws(KeychainStoreError) {
     var plain = item
     plain[.accessControl] = nil
     let byteCount: Int

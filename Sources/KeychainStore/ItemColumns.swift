@@ -17,11 +17,6 @@ enum ItemColumns {
     return values
   }
 
-  /// Those of the primary key among all columns, in column order.
-  static func primaryKey(of kind: ItemKind, in values: [AttributeCode: ColumnValue]) -> [ColumnValue] {
-    KeychainSchema.primaryKey(of: kind).map { values[$0.code] ?? .null }
-  }
-
   /// The columns of the primary key, in column order.
   static func primaryKeyValues(of item: KeychainItem) throws(KeychainStoreError) -> [ColumnValue] {
     var values: [ColumnValue] = []

@@ -85,7 +85,7 @@ struct WritableRow {
     columns = ItemTable.of(kind).writtenColumns.map { code in
       code == .encryptedData ? .blob(sealed) : values[code] ?? .null
     }
-    primaryKey = ItemColumns.primaryKey(of: kind, in: values)
+    primaryKey = KeychainSchema.primaryKey(of: kind).map { values[$0.code] ?? .null }
     self.item = item
   }
 }
