@@ -72,16 +72,21 @@ public enum DERDate {
     let (days, secondOfDay) = whole.quotientAndRemainder(flooredBy: 86_400)
     let date = CivilDate(daysSinceReference: days)
     guard (0...9999).contains(date.year) else { return nil }
-    var text = padded(date.year, 4) + padded(date.month, 2) + padded(date.day, 2)
-    text += padded(secondOfDay / 3600, 2) + padded(secondOfDay / 60 % 60, 2) + padded(secondOfDay % 60, 2)
-    let fraction = fractionDigits(of: seconds)
+    let fraction = seconds == wholeSeconds ? [] : fractionDigits(of: seconds)
+    var text: [UInt8] = []
+    text.reserveCapacity(16 + fraction.count)
+    append(date.year / 100, to: &text)
+    for number in [date.year % 100, date.month, date.day] { append(number, to: &text) }
+    for number in [secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60] { append(number, to: &text) }
     if !fraction.isEmpty { text += [UInt8(ascii: ".")] + fraction }
-    return text + [UInt8(ascii: "Z")]
+    text.append(UInt8(ascii: "Z"))
+    return text
   }
 
-  private static func padded(_ number: Int64, _ width: Int) -> [UInt8] {
-    let digits = Array(String(number).utf8)
-    return [UInt8](repeating: UInt8(ascii: "0"), count: max(0, width - digits.count)) + digits
+  /// Two digits of a number below 100.
+  private static func append(_ number: Int64, to text: inout [UInt8]) {
+    text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
+    text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
   }
 
   /// The digits after the point, counted up from the whole second below: those of the shortest decimal that gives this

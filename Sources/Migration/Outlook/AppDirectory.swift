@@ -85,8 +85,11 @@ extension MigrationPlan {
   /// The plan's decisions by app: those with the most losses first, then by name; what belongs to no known app last.
   public func byApp(_ directory: AppDirectory) -> [AppShare] {
     var shares: [AppName: AppShare] = [:]
+    var apps: [String?: AppName] = [:]
     for decision in decisions {
-      let app = directory.app(of: decision.identity.accessGroup)
+      let group = decision.identity.accessGroup
+      let app = apps[group] ?? directory.app(of: group)
+      apps[group] = app
       // In place: a share that is taken out and put back is copied with all that it holds.
       switch decision.outcome {
       case .migrates: shares[app, default: AppShare(app: app)].migrates.append(decision)
@@ -94,9 +97,9 @@ extension MigrationPlan {
       case .unreadable: shares[app, default: AppShare(app: app)].unreadable.append(decision)
       }
     }
-    func rank(_ share: AppShare) -> (Int, Int, String) {
-      (share.app.kind == .unknown ? 1 : 0, -share.losses.count, share.app.text)
+    let ranked = shares.values.map { share in
+      (rank: (share.app.kind == .unknown ? 1 : 0, -share.losses.count, share.app.text), share: share)
     }
-    return shares.values.sorted { rank($0) < rank($1) }
+    return ranked.sorted { $0.rank < $1.rank }.map(\.share)
   }
 }

@@ -58,7 +58,10 @@ public enum Restorer {
 
   /// As iOS does, which decrypts every row first to keep its system's own items: one that is locked ends the restore,
   /// but for those of the passcode class.
+  ///
+  /// - Throws: Category `locked`, with how many rows are. While the device is unlocked none is, and none is looked at.
   public static func checkReadable(_ session: DeviceSession) throws(MigrationError) {
+    guard session.state != .unlocked else { return }
     let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
     var locked = LockedRows()
     try reporting { () throws(KeychainStoreError) in

@@ -17,11 +17,16 @@ struct TargetModel {
   }
 
   private struct Slot {
-    var existing: ExistingRow
+    /// As it was found, or not at all: what an import has stored is looked at only where another one meets it, since that
+    /// takes its digest.
+    var found: ExistingRow?
     /// As far as it is known in clear: what a new date does to the digest needs it.
     var item: KeychainItem?
     /// The items of the archive that the row is, in the order in which they came; none for a row of the target alone.
     var archiveIndexes: [Int] = []
+
+    /// What an item with the same key meets.
+    var existing: ExistingRow? { found ?? item.flatMap { try? ExistingRow(storing: $0) } }
   }
 
   private let rows: [TargetRow]
@@ -40,7 +45,7 @@ struct TargetModel {
       if policy == .replace && row.isRemovedByReplace {
         cleared.insert(row.primaryKey)
       } else {
-        slots[row.primaryKey] = Slot(existing: row.existing, item: row.item)
+        slots[row.primaryKey] = Slot(found: row.existing, item: row.item)
       }
     }
     self.before = before
@@ -64,16 +69,14 @@ struct TargetModel {
     let resolution = ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
     let indexes = origin.archiveIndexes
 
-    if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item),
-      let row = try? ExistingRow(storing: stored)
-    {
+    if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item) {
       var holders = slot?.archiveIndexes ?? []
       switch resolution.outcome {
       case .insertsNew, .replaces: holders = indexes
       case .identical: holders += indexes
       case .keepsExisting, .blocked: break
       }
-      slots[key] = Slot(existing: row, item: stored, archiveIndexes: holders)
+      slots[key] = Slot(item: stored, archiveIndexes: holders)
     }
     return Step(
       planned: MigrationPlan.PlannedImport(origin: origin, incoming: incoming, outcome: resolution.outcome),

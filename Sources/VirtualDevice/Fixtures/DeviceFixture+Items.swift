@@ -20,13 +20,14 @@ extension DeviceFixture {
     }
 
     apps = []
+    var names: Set<String> = []
     for node in try root.member("apps").elements() {
       try node.allow(only: ["name", "groups"])
       var groups: [String] = []
       for group in try node.member("groups").elements() { groups.append(try group.nonEmptyString()) }
       guard !groups.isEmpty else { throw try node.member("groups").fault("is empty") }
       let name = try node.member("name").nonEmptyString()
-      guard !apps.contains(where: { $0.name == name }) else { throw node.fault("is the second app of its name") }
+      guard names.insert(name).inserted else { throw node.fault("is the second app of its name") }
       apps.append(DeviceApp(name: name, accessGroups: groups))
     }
 

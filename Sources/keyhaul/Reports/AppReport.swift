@@ -11,6 +11,7 @@ struct AppReport: Report {
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var lines = report.heading(style: style) + [""]
     let text = report.text(showsAll: showsAll)
+    let shares = shares
     lines += text.legend(style: style)
     for share in shares {
       let counts = [
@@ -23,13 +24,13 @@ struct AppReport: Report {
       lines += heads.map { style.painted($0, .bold) }
       // What asks for something first.
       let decisions = share.unreadable + share.staysBehind + share.migrates
-      let rows = decisions.map { decision in
+      let items = ItemLines(decisions, showsAll: showsAll) { decision in
         var row = text.row(decision)
         if let reason = decision.outcome.reason { row.protection = reason.rawValue }
         row.remark = ""
         return row
       }
-      lines += ItemLines(rows: rows, showsAll: showsAll).lines(style: style) + [""]
+      lines += items.lines(style: style) + [""]
     }
     lines += SignInAgain(shares: shares, targetName: report.target.name, showsAll: showsAll).lines(style: style)
     return lines + WordWrap.lines(of: text.summaryLine, columns: style.width)

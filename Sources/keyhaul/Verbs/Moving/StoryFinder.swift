@@ -73,10 +73,10 @@ struct StoryFinder {
   private func missing(from maker: DeviceSession) throws -> [ItemStory] {
     let rows = try rows(on: maker)
     guard !rows.isEmpty else { return [] }
-    let forecast = try forecast(of: maker)
+    var rules: [RowReference: Reason] = [:]
+    for left in try forecast(of: maker).leftOut { rules[left.item.row] = left.reason }
     return rows.map { row in
-      let left = forecast.leftOut.first { $0.item.isRow(row.summary) }
-      let rule = left?.reason
+      let rule = rules[row.summary.reference]
       let protection = row.protection
       var prospects: [RestoreSetting: Prospect] = [:]
       for setting in RestoreSetting.allCases {
@@ -112,9 +112,12 @@ struct StoryFinder {
     } catch {
       throw CommandFailure(error, device: source.name)
     }
-    let items = forecast.exported + forecast.leftOut.map(\.item)
+    var positions: [RowReference: Int] = [:]
+    for (position, item) in (forecast.exported + forecast.leftOut.map(\.item)).enumerated() {
+      positions[item.row] = position
+    }
     return rows.compactMap { row in
-      guard let position = items.firstIndex(where: { $0.isRow(row.summary) }),
+      guard let position = positions[row.summary.reference],
         wanted.index == nil || wanted.index == position
       else { return nil }
       let left = position < forecast.exported.count ? nil : forecast.leftOut[position - forecast.exported.count]
@@ -150,8 +153,6 @@ struct StoryFinder {
 }
 
 extension ExportReport.Item {
-  /// Whether the item is what a row holds.
-  fileprivate func isRow(_ summary: RowSummary) -> Bool {
-    identity.kind == summary.kind && rowID == summary.reference.rowID
-  }
+  /// The row that holds it.
+  fileprivate var row: RowReference { RowReference(kind: identity.kind, rowID: rowID) }
 }
