@@ -3,6 +3,7 @@ import BackupArchive
 import DataProtection
 import KeychainFormats
 import Migration
+import MigrationReports
 import VirtualDevice
 
 extension Session {
@@ -10,6 +11,9 @@ extension Session {
   struct NamedArchive {
     let name: String
     let archive: BackupArchive
+
+    /// The name of one that is no file.
+    static let standardInput = "standard input"
   }
 
   /// Opens what can be opened without a password.
@@ -31,9 +35,9 @@ extension Session {
     switch try resolver().archive(argument) {
     case .standardInput:
       try claimStandardInput(for: "the archive")
-      return (.stream(descriptor: 0), "standard input")
+      return (.stream(descriptor: 0), NamedArchive.standardInput)
     case .archive(let path):
-      if let backups = backups(inParent: path) { throw Self.several(backups, in: argument) }
+      if let backups = backups(inParent: path) { throw several(backups, in: argument) }
       return (.path(path), argument)
     case .device(let name, _):
       throw .usage("\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(name) -o ARCHIVE")
@@ -57,13 +61,14 @@ extension Session {
     return backups.isEmpty ? nil : backups
   }
 
-  private static func several(_ backups: [BackupFolder.Entry], in argument: String) -> CommandFailure {
+  func several(_ backups: [BackupFolder.Entry], in argument: String) -> CommandFailure {
     let folder = argument.hasSuffix("/") ? String(argument.dropLast()) : argument
     let names = backups.prefix(3).map(\.name).joined(separator: ", ")
     let more = backups.count > 3 ? ", ..." : ""
     return .usage(
       "\(argument) holds \(Amounts.count(backups.count, "backup")); one of them is to be named",
-      why: "in it are \(names)\(more)", try: "\(folder)/\(backups[0].name); keyhaul inspect \(argument) lists them")
+      why: "in it are \(names)\(more)",
+      try: "\(folder)/\(backups[0].name); keyhaul inspect \(ShellWord.quoted(argument)) lists them")
   }
 
   /// Asks for the password where the archive has one, unlocks it and tries every item, with the hardware key that the

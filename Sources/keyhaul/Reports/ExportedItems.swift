@@ -125,7 +125,7 @@ struct ExportedItems {
       let others = made.leftOut.count == 1 ? "" : "the first: "
       session.warn(
         "\(Amounts.count(made.leftOut.count, "item")) left out, with no form as \(form.format.rawValue)",
-        why: "\(others)\(ItemText.noun(first.identity.kind)) \"\(ItemText.name(first.identity))\": \(first.reason)",
+        why: "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)",
         try: "--format json holds every item")
     }
     if made.formulaSecretCount > 0 {

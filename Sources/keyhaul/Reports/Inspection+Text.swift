@@ -4,7 +4,7 @@ import DataProtection
 import KeychainFormats
 
 extension Inspection {
-  func lines(style: TextStyle) -> [String] {
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
     switch part {
     case .keybag?: keybagLines(style)
     case .list?: itemLines(style)
@@ -79,7 +79,7 @@ extension Inspection {
     let keybag = archive.keybag
     let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self).map { Amounts.grouped($0) }
     guard !rounds.isEmpty else { return "no rounds" }
-    let time = unlockTime.map { ", \(TimeText.estimate($0)) on this machine" } ?? ""
+    let time = unlockTime.map { ", \(Amounts.estimate($0)) on this machine" } ?? ""
     return "\(rounds.joined(separator: " + ")) rounds\(time)"
   }
 

@@ -4,7 +4,7 @@ import DataProtection
 import KeychainFormats
 
 /// What can be said of an archive, with or without its password (`backup-inspection/1`).
-struct Inspection {
+struct Inspection: Report {
   let name: String
   let archive: BackupArchive
   let part: Inspect.Part?
@@ -25,7 +25,7 @@ struct Inspection {
   let failure: CommandFailure?
 
   init(
-    _ named: Session.NamedArchive, opened: OpenedArchive?, part: Inspect.Part?, showsAll: Bool,
+    _ named: Session.NamedArchive, opened: OpenedArchive?, part: Inspect.Part?, wantsTree: Bool, showsAll: Bool,
     clock: some Clock<Duration> = ContinuousClock()
   ) throws(CommandFailure) {
     name = named.name
@@ -40,7 +40,7 @@ struct Inspection {
       if list == nil, !archive.isEncrypted || archive.layout == .mbdb { list = try archive.fileList() }
       listing = try list?.listing()
       missing = try list?.missingPayloads(in: files).count
-      if part == .tree, let list {
+      if wantsTree, let list {
         tree = try DomainTree(of: list, stored: files, depth: showsAll ? .max : 1)
       } else {
         tree = nil

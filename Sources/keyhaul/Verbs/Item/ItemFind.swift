@@ -109,7 +109,7 @@ struct ItemFind: RunnableVerb {
     guard let first = unreadable.first else { return .ok }
     session.warn(
       "\(Amounts.count(unreadable.count, "item")) of \(device) cannot be read",
-      why: "the first is a \(ItemText.noun(first.summary.kind)): \(first.faultText ?? "its key cannot be used")",
+      why: "the first is \(ItemText.nounWithArticle(first.summary.kind)): \(first.faultText ?? "its key cannot be used")",
       try: "restore \(unreadable.count == 1 ? "it" : "them") from a backup")
     return .partial
   }

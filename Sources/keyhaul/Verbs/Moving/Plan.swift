@@ -98,10 +98,18 @@ struct Plan: RunnableVerb {
       if output != nil {
         throw .usage("\(name) and -o cannot go together", why: "it is no plan to save", try: "a plan without \(name)")
       }
+      if common.isHTML {
+        throw .usage(
+          "\(name) and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
+      }
       if expect != nil { throw .usage("\(name) and --expect cannot go together", try: "one of them") }
       if redact {
         throw .usage("\(name) and --redact cannot go together", why: "it is about names", try: "one of them")
       }
+    }
+    if common.isHTML, expect != nil {
+      throw .usage(
+        "--expect and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
     }
     if redact, expect != nil {
       throw .usage("--redact and --expect cannot go together", why: "an expectation is about names", try: "one of them")
@@ -185,7 +193,7 @@ struct Plan: RunnableVerb {
   }
 
   private func say(_ report: PlanReport, in session: Session) throws {
-    guard !common.isHTML else { return try session.deliver(page: report.page(), to: output) }
+    guard !common.isHTML else { return try session.deliver(report.page, to: output) }
     if let output { try save(report, to: output, in: session) }
     if output == "-" { return }
     if session.isJSON {
