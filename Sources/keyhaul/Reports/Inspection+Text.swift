@@ -57,12 +57,13 @@ extension Inspection {
       case .manifestDB: "Manifest.db (iOS 10 and later)"
       case .mbdb: "Manifest.mbdb (iOS 4 to 9)"
       }
-    guard let listing, let missing else { return "listed in \(layout), sealed" }
+    guard let listing else { return "listed in \(layout), sealed" }
     var kinds = [Amounts.count(listing.fileCount, "file")]
     if listing.directoryCount > 0 { kinds.append(Amounts.count(listing.directoryCount, "folder")) }
     if listing.linkCount > 0 { kinds.append(Amounts.count(listing.linkCount, "link")) }
     if listing.unreadableRowCount > 0 { kinds.append("\(Amounts.grouped(listing.unreadableRowCount)) unreadable") }
     let domains = Amounts.count(listing.rowCountByDomain.count, "domain")
+    let missing = listing.missingCount
     let absent = missing == 0 ? "none missing" : "\(Amounts.grouped(missing)) missing"
     return "listed in \(layout): \(Amounts.list(kinds)) in \(domains), \(absent)"
   }
