@@ -111,7 +111,7 @@ struct InspectionPageTests {
     var domain = DomainTree.Node("AppDomain")
     (domain.fileCount, domain.storedByteCount, domain.missingCount) = (3, 7_000, 2)
     domain.children = [DomainTree.Node("org.example.chat")]
-    facts.files = InspectionPage.Files(listing(), missingCount: 2, branches: [domain])
+    facts.files = InspectionPage.Files(listing(missing: 2), branches: [domain])
     let words = try PageReader(page(facts).html()).words
     for text in [
       "3 items: 3 generic passwords.", "any device", "old-phone only", "tag-mismatch", "sealed item 1",
@@ -122,9 +122,10 @@ struct InspectionPageTests {
     #expect(!words.contains("new backup with a password"))
   }
 
-  private func listing() -> FileList.Listing {
+  private func listing(missing: Int) -> FileList.Listing {
     var listing = FileList.Listing()
     listing.fileCount = 3
+    listing.missingCount = missing
     listing.rowCountByDomain = ["AppDomain-org.example.chat": 3]
     return listing
   }
@@ -142,7 +143,7 @@ struct InspectionPageTests {
   func hostile(name: String) throws {
     func structure(_ name: String) throws -> PageReader {
       var facts = try facts([item(0, .whenUnlocked, service: name)], name: name, device: name)
-      facts.files = InspectionPage.Files(listing(), missingCount: 0, branches: [DomainTree.Node(name)])
+      facts.files = InspectionPage.Files(listing(missing: 0), branches: [DomainTree.Node(name)])
       facts.device.productType = name
       return try PageReader(page(facts).html())
     }

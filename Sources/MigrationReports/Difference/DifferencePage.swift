@@ -153,14 +153,14 @@ public struct DifferencePage: HTMLPage {
     ItemTable.Row(
       style: style, symbol: symbol, item: ItemWords(side.identity, index: side.index), kind: side.identity.kind,
       app: Self.app(of: side.identity), protection: side.protection, result: words,
-      detail: side.modified.map { "changed \(PageDate.day($0))" })
+      detail: side.modified.map(PageDate.day))
   }
 
   private func row(_ change: ItemChange) -> ItemTable.Row {
     ItemTable.Row(
       style: .stays, symbol: "~", item: ItemWords(change.after, index: change.indexAfter), kind: change.after.kind,
       app: Self.app(of: change.after), protection: change.protection, result: change.words,
-      detail: change.modifiedAfter.map { "on \(PageDate.day($0))" })
+      detail: change.modifiedAfter.map(PageDate.day))
   }
 
   /// As the access group says it: neither side has a list of apps that both share.

@@ -37,10 +37,10 @@ struct FileSection {
     ].compactMap(\.self)
     let domains = Amounts.count(listing.rowCountByDomain.count, "domain")
     var sentences = "\(facts.layout.words) lists \(Amounts.list(kinds)) in \(domains). "
-    switch files.missingCount {
+    switch listing.missingCount {
     case 0: sentences += "None is missing."
     case 1: sentences += "1 of them is listed and not stored."
-    default: sentences += "\(Amounts.grouped(files.missingCount)) of them are listed and not stored."
+    default: sentences += "\(Amounts.grouped(listing.missingCount)) of them are listed and not stored."
     }
     if listing.unreadableRowCount > 0 {
       sentences += " \(Amounts.count(listing.unreadableRowCount, "entry", plural: "entries")) cannot be read."

@@ -47,15 +47,13 @@ public struct InspectionPage: HTMLPage {
   /// What the list of files says.
   public struct Files: Sendable {
     let listing: FileList.Listing
-    let missingCount: Int
     let branches: [DomainTree.Node]
 
     /// - Parameters:
-    ///   - missingCount: Files that the list names and that are not stored.
+    ///   - listing: Counted against what is stored.
     ///   - branches: The list's domains (`DomainTree.root`).
-    public init(_ listing: FileList.Listing, missingCount: Int, branches: [DomainTree.Node]) {
+    public init(_ listing: FileList.Listing, branches: [DomainTree.Node]) {
       self.listing = listing
-      self.missingCount = missingCount
       self.branches = branches
     }
   }
@@ -89,7 +87,7 @@ public struct InspectionPage: HTMLPage {
 
   /// The device that made the archive, as far as it says.
   var maker: String { facts.device.name.map { Markup.shortened($0) } ?? "the device that made it" }
-  var missingCount: Int { facts.files?.missingCount ?? 0 }
+  var missingCount: Int { facts.files?.listing.missingCount ?? 0 }
 
   public func html() throws(DataProtectionError) -> String {
     let title = "What is in \(Markup.shortened(facts.name))"

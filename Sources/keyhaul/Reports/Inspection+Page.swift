@@ -13,8 +13,8 @@ extension Inspection {
       hasKeychain: archive.hasKeychain, keybag: archive.keybag, storedFiles: (files.count, files.byteCount))
     facts.unlockTime = unlockTime
     facts.apps = AppDirectory(installed: InstalledApps.names(in: archive))
-    if let listing, let missing, let tree {
-      facts.files = InspectionPage.Files(listing, missingCount: missing, branches: tree.root.children)
+    if let listing, let tree {
+      facts.files = InspectionPage.Files(listing, branches: tree.root.children)
     }
     facts.items = opened?.items.map { item in
       InspectionPage.Item(

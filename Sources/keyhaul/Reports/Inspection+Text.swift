@@ -2,13 +2,14 @@ import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import MigrationReports
 
 extension Inspection {
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     switch part {
     case .keybag?: keybagLines(style)
     case .list?: itemLines(style)
-    case .tree?: treeLines(style)
+    case .tree?: treeLines(style, showsAll)
     case nil: overview(width: style.width)
     }
   }
@@ -52,17 +53,14 @@ extension Inspection {
 
   /// "listed in Manifest.db: 12 files, 3 folders in 2 domains, none missing"
   private var filesText: String {
-    let layout =
-      switch archive.layout {
-      case .manifestDB: "Manifest.db (iOS 10 and later)"
-      case .mbdb: "Manifest.mbdb (iOS 4 to 9)"
-      }
-    guard let listing, let missing else { return "listed in \(layout), sealed" }
+    let layout = archive.layout.words
+    guard let listing else { return "listed in \(layout), sealed" }
     var kinds = [Amounts.count(listing.fileCount, "file")]
     if listing.directoryCount > 0 { kinds.append(Amounts.count(listing.directoryCount, "folder")) }
     if listing.linkCount > 0 { kinds.append(Amounts.count(listing.linkCount, "link")) }
     if listing.unreadableRowCount > 0 { kinds.append("\(Amounts.grouped(listing.unreadableRowCount)) unreadable") }
     let domains = Amounts.count(listing.rowCountByDomain.count, "domain")
+    let missing = listing.missingCount
     let absent = missing == 0 ? "none missing" : "\(Amounts.grouped(missing)) missing"
     return "listed in \(layout): \(Amounts.list(kinds)) in \(domains), \(absent)"
   }
@@ -76,11 +74,8 @@ extension Inspection {
   }
 
   var roundsText: String {
-    let keybag = archive.keybag
-    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self).map { Amounts.grouped($0) }
-    guard !rounds.isEmpty else { return "no rounds" }
     let time = unlockTime.map { ", \(Amounts.estimate($0)) on this machine" } ?? ""
-    return "\(rounds.joined(separator: " + ")) rounds\(time)"
+    return archive.keybag.roundsWords + time
   }
 
   /// The sentence that matters: where this keychain can go.
@@ -116,24 +111,10 @@ extension Inspection {
     ])
     for record in keybag.classKeys {
       table.add([
-        record.keyClass.map { String($0.rawValue) } ?? "?", Self.protects(record.keyClass), Self.wrapText(record.wrap),
-        record.keyType == .curve25519 ? "Curve25519" : "AES",
+        record.keyClass.map { String($0.rawValue) } ?? "?", record.purpose, record.wrapping, record.algorithm,
       ])
     }
     return head + table.lines(style: style)
-  }
-
-  private static func protects(_ keyClass: KeyClass?) -> String {
-    guard let keyClass else { return "?" }
-    if let protection = ProtectionClass(keyClass: keyClass) { return "items: \(protection.phrase)" }
-    return (1...4).contains(keyClass.rawValue) ? "files" : "–"
-  }
-
-  private static func wrapText(_ wrap: Keybag.WrapFlags?) -> String {
-    guard let wrap else { return "?" }
-    let names = [wrap.contains(.password) ? "password" : nil, wrap.contains(.device) ? "device" : nil]
-    let known = names.compactMap(\.self)
-    return known.isEmpty ? "nothing" : known.joined(separator: " and ")
   }
 
   // MARK: The items
@@ -159,7 +140,7 @@ extension Inspection {
   /// The most children of a domain or folder that are shown unless all are asked for.
   static let shortBranch = 10
 
-  private func treeLines(_ style: TextStyle) -> [String] {
+  private func treeLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
     guard let tree else { return [] }
     let hasMissing = tree.root.missingCount > 0
     var table = Table(
