@@ -99,7 +99,7 @@ struct InspectionPageTests {
     #expect(words.contains("10,000,000 + 10,000 rounds, about 0.8 s on the machine that made this page"))
     #expect(words.contains("items: after first unlock") == false && words.contains("items: when unlocked"))
     #expect(words.contains("keyhaul   inspect   'my   backup'   --format   html"))
-    #expect(words.contains("Names are left out of it."))
+    #expect(words.contains("It holds no names of accounts and no passwords."))
   }
 
   @Test("with the password has every class with its reach, every item, the damage and the files that are missing")

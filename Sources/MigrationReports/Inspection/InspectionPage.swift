@@ -82,7 +82,7 @@ public struct InspectionPage: HTMLPage {
   public init(_ facts: Facts, program: String) {
     self.facts = facts
     self.program = program
-    counts = Counts(facts.items ?? [], backupHasPassword: facts.isEncrypted)
+    counts = Counts(facts)
   }
 
   /// The device that made the archive, as far as it says.
@@ -91,7 +91,9 @@ public struct InspectionPage: HTMLPage {
 
   public func html() throws(DataProtectionError) -> String {
     let title = "What is in \(Markup.shortened(facts.name))"
-    return try ReportPage(title: title, program: program, hasNames: facts.items != nil).html(
+    var frame = ReportPage(title: title, program: program)
+    if facts.items == nil { frame.content = "It holds no names of accounts and no passwords." }
+    return try frame.html(
       body: { page in
         heading(&page)
         if facts.items != nil { tiles.write(to: &page) }
@@ -143,6 +145,17 @@ public struct InspectionPage: HTMLPage {
   }
 }
 
+extension InspectionPage.Facts {
+  /// Where an item can go.
+  enum Fate { case anyDevice, sameDevice, damaged }
+
+  /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
+  func fate(of item: InspectionPage.Item) -> Fate {
+    if item.reason?.isDamage == true { return .damaged }
+    return isEncrypted && item.protection?.isThisDeviceOnly == false ? .anyDevice : .sameDevice
+  }
+}
+
 extension InspectionPage {
   /// The archive's items by where they can go.
   struct Counts: Sendable {
@@ -154,18 +167,17 @@ extension InspectionPage {
     private(set) var byProtection: [ProtectionClass?: Int] = [:]
     private(set) var byDamage: [Reason: Int] = [:]
 
-    init(_ items: [Item], backupHasPassword: Bool) {
-      for item in items {
+    init(_ facts: Facts) {
+      for item in facts.items ?? [] {
         total += 1
         byKind[item.identity.kind, default: 0] += 1
         byProtection[item.protection, default: 0] += 1
-        if let reason = item.reason, reason.isDamage {
+        switch facts.fate(of: item) {
+        case .anyDevice: anyDevice += 1
+        case .sameDevice: sameDevice += 1
+        case .damaged:
           damaged += 1
-          byDamage[reason, default: 0] += 1
-        } else if backupHasPassword, item.protection?.isThisDeviceOnly == false {
-          anyDevice += 1
-        } else {
-          sameDevice += 1
+          if let reason = item.reason { byDamage[reason, default: 0] += 1 }
         }
       }
     }

@@ -71,16 +71,17 @@ struct ItemSection {
 
   private var table: ItemTable {
     ItemTable(
-      title: counts.total == 1 ? "The item" : "All \(Amounts.grouped(counts.total)) items", resultTitle: "Opens here",
-      rows: (facts.items ?? []).map(row), filters: [(.moves, "open"), (.stays, "sealed"), (.lost, "damaged")])
+      title: counts.total == 1 ? "The item" : "All \(Amounts.grouped(counts.total)) items", resultTitle: "Goes to",
+      rows: (facts.items ?? []).map(row),
+      filters: [(.moves, "any device"), (.stays, "\(Markup.shortened(page.maker, to: 24)) only"), (.lost, "damaged")])
   }
 
   private func row(_ item: InspectionPage.Item) -> ItemTable.Row {
     let (style, symbol, words): (ItemTable.Style, String, String) =
-      switch item.reason {
-      case nil: (.moves, "+", "yes")
-      case let reason? where reason.isDamage: (.lost, "!", "cannot be read")
-      case .some: (.stays, "<", "sealed")
+      switch facts.fate(of: item) {
+      case .anyDevice: (.moves, "+", "any device")
+      case .sameDevice: (.stays, "<", "\(page.maker) only")
+      case .damaged: (.lost, "!", "cannot be read")
       }
     let app = facts.apps.app(of: item.identity.accessGroup)
     return ItemTable.Row(

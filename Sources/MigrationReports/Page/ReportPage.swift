@@ -7,8 +7,8 @@ struct ReportPage: Sendable {
   let title: String
   /// Who made it, as the page's last words name it: "keyhaul 1.0".
   let program: String
-  /// Whether names of accounts, apps and devices are in it.
-  var hasNames = true
+  /// What the page tells of people, in a sentence for whoever thinks of passing it on.
+  var content = "It holds names of accounts and no passwords."
   /// Rules that only this report needs, after those of all pages.
   var style = ""
 
@@ -35,7 +35,6 @@ struct ReportPage: Sendable {
         page.newLine()
         page.element("footer") { page in
           footer(&page)
-          let content = hasNames ? "It holds names of accounts and no passwords." : "Names are left out of it."
           page.element("p", "Made by \(program). \(content)")
         }
       }

@@ -51,7 +51,9 @@ public struct PlanPage: HTMLPage {
 
   public func html() throws(DataProtectionError) -> String {
     let title = "Moving \(Markup.shortened(source.name)) to \(Markup.shortened(target.name))"
-    return try ReportPage(title: title, program: program, hasNames: !isRedacted, style: PageStyle.plan).html(
+    var frame = ReportPage(title: title, program: program, style: PageStyle.plan)
+    if isRedacted { frame.content = "Names are left out of it." }
+    return try frame.html(
       body: { page in
         heading(&page)
         tiles.write(to: &page)

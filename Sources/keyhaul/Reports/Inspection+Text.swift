@@ -29,7 +29,7 @@ extension Inspection {
       ),
       ("keychain", keychainText),
     ]
-    if let contents { rows.append(("items", Self.itemsText(contents))) }
+    if let contents { rows.append(("items", itemsText(contents))) }
     let label = max(15, rows.map { DisplayWidth.columns(of: $0.0) }.max() ?? 0)
     var lines = rows.flatMap { row in
       WordWrap.labelled(
@@ -89,13 +89,22 @@ extension Inspection {
     return "\(seal). With the password its items can go to any device, those of \"this device\" only back to \(maker)."
   }
 
-  private static func itemsText(_ contents: ArchiveContents) -> String {
+  private func itemsText(_ contents: ArchiveContents) -> String {
     let kinds = ItemKind.allCases.compactMap { kind in
-      contents.countByKind[kind].map { "\(Amounts.grouped($0)) \(ItemText.kind(kind))" }
+      contents.countByKind[kind].map { count in
+        switch kind {
+        case .genericPassword, .internetPassword: "\(Amounts.grouped(count)) \(ItemText.kind(kind))"
+        case .certificate, .key: Amounts.count(count, ItemText.kind(kind))
+        }
+      }
     }
     guard !kinds.isEmpty else { return "none" }
-    return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · "
-      + "\(Amounts.grouped(contents.migratable)) any device, \(Amounts.grouped(contents.thisDeviceOnly)) this device only"
+    let free = Amounts.grouped(contents.migratable)
+    let reach =
+      archive.isEncrypted
+      ? "\(free) any device, \(Amounts.grouped(contents.thisDeviceOnly)) this device only"
+      : "with a password \(free) could go to any device"
+    return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(reach)"
   }
 
   // MARK: The keybag
@@ -121,6 +130,12 @@ extension Inspection {
 
   private func itemLines(_ style: TextStyle) -> [String] {
     guard let opened, archive.hasKeychain else { return ["The archive holds no keychain."] }
+    let table = itemTable(opened, isShort: false)
+    // Where names would be cut, classes go by their codes.
+    return (table.fits(style) ? table : itemTable(opened, isShort: true)).lines(style: style)
+  }
+
+  private func itemTable(_ opened: OpenedArchive, isShort: Bool) -> Table {
     var table = Table([
       .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true), .init("PROTECTION"),
       .init("STATE"),
@@ -128,11 +143,11 @@ extension Inspection {
     for item in opened.items {
       let name = item.item.map { ItemText.name(ItemIdentity($0)) } ?? "(sealed)"
       table.add([
-        String(item.index), ItemText.kind(item.kind), name, ItemText.protection(item.protection),
+        String(item.index), ItemText.kind(item.kind), name, ItemText.protection(item.protection, isShort: isShort),
         reason(of: item)?.rawValue ?? "readable",
       ])
     }
-    return table.lines(style: style)
+    return table
   }
 
   // MARK: The files

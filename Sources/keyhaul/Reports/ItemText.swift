@@ -26,6 +26,8 @@ enum ItemText {
     "\(row.summary.kind.noun) \"\(HostileText.shown(name(row.identity), columns: 80))\""
   }
 
-  /// The protection class in words, or a dash where it is not known.
-  static func protection(_ protection: ProtectionClass?) -> String { protection?.phrase ?? "–" }
+  /// The protection class in words, or by its code in a narrow table; a dash where it is not known.
+  static func protection(_ protection: ProtectionClass?, isShort: Bool = false) -> String {
+    (isShort ? protection?.rawValue : protection?.phrase) ?? "–"
+  }
 }

@@ -59,7 +59,7 @@ enum ReportFile {
     throw CommandFailure(.failed, "could not write \(path)", why: fact, try: advice)
   }
 
-  /// Refuses an output that is one of the inputs, by whatever name.
+  /// Refuses an output that is one of the inputs, by whatever name, or that would lie in one which is a folder.
   static func check(_ output: String, differsFrom inputs: [String]) throws(CommandFailure) {
     var target = stat()
     let exists = stat(output, &target) == 0
@@ -71,7 +71,25 @@ enum ReportFile {
         throw .usage(
           "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
       }
+      if let folder = realPath(input), let parent = realPath(folderPath(of: output)),
+        "\(parent)/".hasPrefix("\(folder)/")
+      {
+        throw .usage(
+          "\(output) lies in \(input), which is read", why: "what is written there would become a part of it",
+          try: "another name after -o")
+      }
     }
+  }
+
+  private static func folderPath(of path: String) -> String {
+    URL(filePath: path).deletingLastPathComponent().path
+  }
+
+  /// Without links and dots; `nil` where there is nothing.
+  private static func realPath(_ path: String) -> String? {
+    guard let resolved = realpath(path, nil) else { return nil }
+    defer { free(resolved) }
+    return String(cString: resolved)
   }
 
   private static func failure(_ path: String, _ error: SystemError) -> CommandFailure {
@@ -100,10 +118,19 @@ extension Session {
     try confirm("Replace \(output)?", refusal: "replacing \(output)")
   }
 
-  /// The files in a device's folder.
+  /// A device's folder and the files in it.
   func filesOfDevice(_ folder: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    return names.map { folder + "/" + $0 }
+    return [folder] + names.map { folder + "/" + $0 }
+  }
+
+  /// What is read where a device or an archive is named.
+  func files(of argument: ResolvedArgument) -> [String] {
+    switch argument {
+    case .device(_, let folder): filesOfDevice(folder)
+    case .archive(let path): [path]
+    case .standardInput: []
+    }
   }
 
   /// Refuses to show bytes on a terminal that are not meant for eyes.

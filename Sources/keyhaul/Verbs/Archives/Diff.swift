@@ -39,9 +39,7 @@ struct Diff: RunnableVerb {
     let resolver = try session.resolver()
     let sides = [try resolver.deviceOrArchive(first), try resolver.deviceOrArchive(second)]
     let arguments = [first, second]
-    try report.prepare(
-      inputs: zip(sides, arguments).flatMap { $0.inputs(of: $1, in: session) }
-        + [password.file, otherPassword.file], in: session)
+    try report.prepare(inputs: sides.flatMap(session.files) + [password.file, otherPassword.file], in: session)
     // What a backup never holds is no difference to one.
     let meetsArchive = sides.contains { !$0.isDevice }
     var devices: [DeviceSide?] = []
@@ -120,11 +118,6 @@ struct Diff: RunnableVerb {
 
 extension ResolvedArgument {
   fileprivate var isDevice: Bool { if case .device = self { true } else { false } }
-
-  /// The files that it is read from; the archive itself, or all of a device's.
-  fileprivate func inputs(of argument: String, in session: Session) -> [String?] {
-    if case .device(_, let folder) = self { session.filesOfDevice(folder) } else { [argument == "-" ? nil : argument] }
-  }
 }
 
 extension ComparedItem {

@@ -68,7 +68,11 @@ struct Plan: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags()
     let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path) }
-    if let output, output != "-" { try session.prepareOutput(output, inputs: [source, password.file, expect]) }
+    if let output, output != "-" {
+      let resolver = try session.resolver()
+      let inputs = [try resolver.deviceOrArchive(source), try resolver.device(move.to)].flatMap(session.files)
+      try session.prepareOutput(output, inputs: inputs + [password.file, expect])
+    }
     switch try session.source(source, storage: opening.storage) {
     case .archive(let named):
       if noPassword {
