@@ -1,4 +1,13 @@
 extension String {
+  /// What UTF-8 bytes say; `nil` for others. As `init(validating:as:)`, which takes several times as long for ASCII.
+  package init?(utf8 bytes: UnsafeRawBufferPointer) {
+    if bytes.allSatisfy({ $0 < 0x80 }) {
+      self.init(decoding: bytes, as: UTF8.self)
+    } else {
+      self.init(validating: bytes, as: UTF8.self)
+    }
+  }
+
   /// Two lower-case digits a byte.
   package init(hexadecimal bytes: some Collection<UInt8>) {
     self.init(unsafeUninitializedCapacity: 2 * bytes.count) { text in

@@ -91,13 +91,13 @@ extension Session {
   ) throws(CommandFailure) -> OpenedArchive {
     if let key = try deviceKey(opening, of: named.name) {
       return try unlock(
-        named, password: password, deviceKey: key, isGuess: false, requiresKeychain: false, limit: opening.limit.rounds)
+        named, password: password, deviceKey: key, requiresKeychain: false, limit: opening.limit.rounds)
     }
     let maker = hardware ?? maker(of: named.archive)
     let opened = try unlock(
-      named, password: password, deviceKey: maker?.key(), isGuess: true, requiresKeychain: false,
+      named, password: password, deviceKey: maker?.key(), requiresKeychain: false,
       limit: opening.limit.rounds)
-    if opened.provesDevice, let maker, hardware == nil { noteMaker(maker, of: named.name) }
+    if opened.isSameDevice == true, let maker, hardware == nil { noteMaker(maker, of: named.name) }
     return opened
   }
 
@@ -120,14 +120,22 @@ extension Session {
     of named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?, limit: Int
   ) throws(CommandFailure) -> ClassKeys {
     do throws(ArchivedKeychainError) {
-      return try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
-        try OpenedArchive.classKeys(
-          of: named.archive, password: password, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
-      }
+      return try archiveKey(of: named, password: password, limit: limit).classKeys(deviceKey: deviceKey)
     } catch {
       try Interruption.check()
       throw CommandFailure(archive: error, name: named.name)
     }
+  }
+
+  /// Derives the key of a password that is at hand, and says in which form it fitted.
+  func archiveKey(
+    of named: NamedArchive, password: consuming Secret?, limit: Int
+  ) throws(ArchivedKeychainError) -> ArchiveKey {
+    let key = try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
+      try ArchiveKey(of: named.archive, password: password, acceptingAtMost: limit, progress: progress)
+    }
+    tellForm(key.passwordForm, name: named.name)
+    return key
   }
 
   /// The password of an archive that has one.
@@ -146,7 +154,7 @@ extension Session {
   /// Refuses a keybag that asks for too much work, before anybody is asked for a password.
   func checkRounds(of named: NamedArchive, accepting options: RoundLimitOptions) throws(CommandFailure) {
     do throws(ArchivedKeychainError) {
-      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: options.rounds)
+      try ArchiveKey.checkRounds(of: named.archive, acceptingAtMost: options.rounds)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
@@ -197,23 +205,19 @@ extension Session {
     try checkRounds(of: named, accepting: options)
     let password = try passwordIfNeeded(named, flags)
     return try unlock(
-      named, password: password, deviceKey: deviceKey, makerKey: makerKey, isGuess: false, requiresKeychain: true,
+      named, password: password, deviceKey: deviceKey, makerKey: makerKey, requiresKeychain: true,
       limit: options.rounds)
   }
 
-  /// - Parameter isGuess: Whether the device key may turn out to be another device's.
   private func unlock(
     _ named: NamedArchive, password: consuming Secret?, deviceKey: consuming DeviceKey?,
-    makerKey: consuming DeviceKey? = nil, isGuess: Bool, requiresKeychain: Bool, limit: Int
+    makerKey: consuming DeviceKey? = nil, requiresKeychain: Bool, limit: Int
   ) throws(CommandFailure) -> OpenedArchive {
     let start = ContinuousClock.now
     do throws(ArchivedKeychainError) {
-      let opened = try deriving(rounds: named.archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
-        try OpenedArchive(
-          named.archive, password: password, deviceKey: deviceKey, isGuess: isGuess, makerKey: makerKey,
-          requiresKeychain: requiresKeychain, acceptingAtMost: limit, progress: progress)
-      }
-      tellForm(of: opened, name: named.name)
+      let key = try archiveKey(of: named, password: password, limit: limit)
+      let opened = try OpenedArchive(
+        named.archive, key: key, deviceKey: deviceKey, makerKey: makerKey, requiresKeychain: requiresKeychain)
       tellDetails(of: opened, name: named.name, since: start)
       return opened
     } catch {
@@ -223,8 +227,8 @@ extension Session {
   }
 
   /// A password that fitted in another form than it was given in was given in the wrong one.
-  private func tellForm(of opened: OpenedArchive, name: String) {
-    switch opened.passwordForm {
+  private func tellForm(_ form: PasswordForm, name: String) {
+    switch form {
     case .asGiven: return
     case .composed:
       note("\(HostileText.shown(name)): the password fitted with its accents in the letters (Unicode form NFC)")

@@ -20,7 +20,6 @@ struct ExportedItems {
     self.name = name
     self.form = form
     sourceKind = "archive"
-    let isSameDevice = opened.items.provesSameDevice
     entries = opened.items.compactMap { archived in
       let content: ItemDocument.Entry.Content
       if let item = archived.item {
@@ -28,8 +27,7 @@ struct ExportedItems {
         content = .readable(item)
       } else {
         guard selection.admits(sealed: archived.kind, archived.protection) else { return nil }
-        let reason = archived.reason(isSameDevice: isSameDevice, backupHasPassword: opened.archive.isEncrypted)
-        content = .unreadable(reason, detail: nil)
+        content = .unreadable(opened.reason(of: archived), detail: nil)
       }
       return .init(index: archived.index, kind: archived.kind, protection: archived.protection, content: content)
     }

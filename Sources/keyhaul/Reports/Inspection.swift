@@ -58,7 +58,5 @@ struct Inspection: Report {
   var unreadableCount: Int { opened?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
 
   /// Why an item does not open here.
-  func reason(of item: ArchivedItem) -> Reason? {
-    item.reason(isSameDevice: opened?.items.provesSameDevice, backupHasPassword: archive.isEncrypted)
-  }
+  func reason(of item: ArchivedItem) -> Reason? { opened?.reason(of: item) }
 }

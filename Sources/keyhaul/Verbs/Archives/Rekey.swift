@@ -79,7 +79,7 @@ struct Rekey: RunnableVerb {
     let keybag = named.archive.keybag
     let limit = opening.limit.maxRounds?.value ?? RoundLimit.standard
     do throws(ArchivedKeychainError) {
-      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
+      try ArchiveKey.checkRounds(of: named.archive, acceptingAtMost: limit)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }

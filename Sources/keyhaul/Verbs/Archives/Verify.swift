@@ -70,7 +70,7 @@ struct Verify: RunnableVerb {
     guard !quick || !named.archive.isEncrypted else { return try verification(of: named, with: nil, nil, in: session) }
     let limit = opening.limit.rounds
     do throws(ArchivedKeychainError) {
-      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
+      try ArchiveKey.checkRounds(of: named.archive, acceptingAtMost: limit)
     } catch {
       return try withoutKeys(named, error, in: session)
     }
@@ -81,11 +81,7 @@ struct Verify: RunnableVerb {
     let deviceKey = given ?? maker?.key()
     let keys: ClassKeys?
     do throws(ArchivedKeychainError) {
-      keys = try session.deriving(rounds: named.archive.keybag.totalRounds) {
-        (progress) throws(ArchivedKeychainError) in
-        try OpenedArchive.classKeys(
-          of: named.archive, password: secret, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
-      }
+      keys = try session.archiveKey(of: named, password: secret, limit: limit).classKeys(deviceKey: deviceKey)
     } catch {
       return try withoutKeys(named, error, in: session)
     }
