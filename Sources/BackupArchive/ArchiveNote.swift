@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Something unusual about a backup that was tolerated. None of them loses an item.
 public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   /// `Status.plist` is absent, so that nothing says whether the device finished the backup.
@@ -19,7 +21,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
     case .databaseUnpadded: "the manifest database was encrypted without padding"
     case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"
     case .sizeDiffers(let recorded, let found):
-      "the manifest records \(grouped(recorded)) bytes for the keychain file, which has \(grouped(found))"
+      "the manifest records \(Amounts.grouped(recorded)) bytes for the keychain file, which has \(Amounts.grouped(found))"
     case .digestDiffers: "the digest recorded for the keychain file does not fit"
     }
   }

@@ -10,7 +10,9 @@ struct DomainTreeTests {
     let archive = try shelf.open()
     // The folder is gone with the shelf.
     return try withExtendedLifetime(shelf) {
-      try DomainTree(of: try archive.fileList(), stored: try archive.storedFiles(), depth: depth)
+      let builder = DomainTree.Builder(stored: try archive.storedFiles(), depth: depth)
+      try archive.fileList().forEachFile { (file) throws(BackupArchiveError) in builder.add(file) }
+      return builder.tree
     }
   }
 

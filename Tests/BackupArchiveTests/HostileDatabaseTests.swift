@@ -149,7 +149,7 @@ struct HostileDatabaseTests {
       + row("CameraRollDomain", "b", 0x29) + row("HomeDomain", "../../etc/passwd", 1)
       + row("HomeDomain", "/etc/passwd", 1) + row("Home/Domain", "x", 1)
       + ForeignDatabase.row("nothex", "HomeDomain", "x", 1, nil) + "INSERT INTO Files VALUES (NULL, 1, x'00', 'a', 3);"
-    let listing = try open(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)).listing()
+    let listing = try open(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)).listing(against: nil)
     #expect(listing.fileCount == 2)
     #expect(listing.directoryCount == 1)
     #expect(listing.linkCount == 1)

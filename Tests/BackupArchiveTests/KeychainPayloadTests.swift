@@ -230,10 +230,15 @@ struct SyntheticBackupTests {
     #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 2])
     #expect(listing.unreadableRowCount == 0)
     let list = try archive.fileList(with: keys)
-    #expect(try list.missingPayloads(in: try archive.storedFiles()).isEmpty)
-    let missing = try list.missingPayloads(in: StoredPayloads())
+    #expect(try list.listing(against: try archive.storedFiles()).missingCount == 0)
+    let nothing = StoredPayloads()
+    var missing: Set<String> = []
+    let counted = try list.listing(against: nothing) { (file, _) throws(BackupArchiveError) in
+      if nothing.lacks(file) { missing.insert(file.fileIdentifier) }
+    }
     let regular = try vectors["files"].elements.filter { try $0["flags"].integer == 1 }
-    #expect(Set(missing) == Set(try regular.map { try $0["fileID"].string }))
+    #expect(missing == Set(try regular.map { try $0["fileID"].string }))
+    #expect(counted.missingCount == missing.count)
     let opened = try archive.keychainFile(with: keys)
     #expect(opened.bytes == keychain)
     #expect(opened.file.keybagUUID == keybag.uuidText)

@@ -147,11 +147,23 @@ extension BackupVerification {
 
   /// A fault that reading gave as an error.
   mutating func add(_ fault: Fault, because error: BackupArchiveError) {
+    note(error)
+    add(fault)
+  }
+
+  /// Takes in whether an error tells of what no device writes.
+  mutating func note(_ error: BackupArchiveError) {
     switch error.code {
     case .hostile, .overLimit, .unsupported: isHostile = true
     default: break
     }
-    add(fault)
+  }
+
+  /// The faults of payloads, of which not all may have been kept.
+  mutating func add(_ sorted: SortedFaults) {
+    let kept = sorted.first
+    for fault in kept { add(fault) }
+    if sorted.count > kept.count { faultCount[.files, default: 0] += sorted.count - kept.count }
   }
 
   mutating func conclude(_ id: CheckID, _ detail: String) {

@@ -25,9 +25,9 @@ struct BackupVerifier {
     case .none: return
     case .some(let keys):
       let list = openList(with: keys)
-      if let list { try checkFiles(of: list, with: unlocked, progress: progress) } else { leaveOutFiles() }
+      let listing = try checkFiles(ifOpen: list, with: unlocked, progress: progress)
       checkKeybag(with: keys)
-      checkDatabase(list)
+      checkDatabase(list, listing)
       let file = checkKeychain(with: keys)
       try checkItems(of: file, with: keys)
     }
@@ -42,8 +42,12 @@ struct BackupVerifier {
     }
   }
 
-  private mutating func leaveOutFiles() {
+  private mutating func checkFiles(
+    ifOpen list: FileList?, with keys: borrowing ClassKeys?, progress: BackupVerification.Progress
+  ) throws(ArchivedKeychainError) -> FileList.Listing? {
+    if let list { return try checkFiles(of: list, with: keys, progress: progress) }
     findings.leaveOut(.files, "the list of files cannot be read")
+    return nil
   }
 
   private mutating func checkKeybag(with keys: borrowing ClassKeys) {
@@ -53,28 +57,22 @@ struct BackupVerifier {
     findings.conclude(.keybag, keys.summary)
   }
 
-  private mutating func checkDatabase(_ list: FileList?) {
-    guard let list, findings.faultCount[.database] == nil else {
+  /// What was not read to its end has its fault already.
+  private mutating func checkDatabase(_ list: FileList?, _ listing: FileList.Listing?) {
+    guard let list, let listing else {
       findings.conclude(.database, "\(archive.layout.listName) cannot be read")
       return
     }
     for note in list.notes { findings.notes.append(note.description) }
-    do throws(BackupArchiveError) {
-      try list.check()
-      let listing = try list.listing()
-      if listing.unreadableRowCount > 0 {
-        findings.isHostile = true
-        findings.add(
-          .init(
-            .database, .recordMalformed, file: archive.layout.listName,
-            "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leads out of its domain, or whose identifier is not the hash of both"
-          ))
-      }
-      findings.conclude(.database, archive.layout.checkName)
-    } catch {
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
-      findings.conclude(.database, "\(archive.layout.listName) cannot be read")
+    if listing.unreadableRowCount > 0 {
+      findings.isHostile = true
+      findings.add(
+        .init(
+          .database, .recordMalformed, file: archive.layout.listName,
+          "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leads out of its domain, or whose identifier is not the hash of both"
+        ))
     }
+    findings.conclude(.database, archive.layout.checkName)
   }
 
   // MARK: Without it
@@ -84,16 +82,15 @@ struct BackupVerifier {
     keybagFault: String?, progress: BackupVerification.Progress
   ) throws(ArchivedKeychainError) {
     let reason = keybagFault == nil ? "needs the password" : "needs the keybag's keys"
-    let list = plainList()
-    if let list {
-      try checkFiles(of: list, with: nil, progress: progress)
-    } else if archive.isEncrypted {
+    let list = isListInClear ? plainList() : nil
+    var listing: FileList.Listing?
+    if list == nil, archive.isEncrypted {
       try checkStoredSizes()
     } else {
-      leaveOutFiles()
+      listing = try checkFiles(ifOpen: list, with: nil, progress: progress)
     }
     checkKeybagRecords(keybagFault)
-    if isListInClear { checkDatabase(list) } else { findings.leaveOut(.database, reason) }
+    if isListInClear { checkDatabase(list, listing) } else { findings.leaveOut(.database, reason) }
     findings.leaveOut(.keychain, reason)
     findings.leaveOut(.items, reason)
   }
@@ -102,7 +99,6 @@ struct BackupVerifier {
   private var isListInClear: Bool { !archive.isEncrypted || archive.layout == .mbdb }
 
   private mutating func plainList() -> FileList? {
-    guard isListInClear else { return nil }
     do throws(BackupArchiveError) {
       return try archive.fileList()
     } catch {

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -125,7 +127,7 @@ struct FolderSource {
     let (path, raw) = (file.path, file.descriptor.raw)
     guard file.byteCount <= limit else {
       throw BackupArchiveError(
-        .overLimit, "\(path) has \(grouped(file.byteCount)) bytes, over \(grouped(Int64(limit)))")
+        .overLimit, "\(path) has \(Amounts.grouped(file.byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))")
     }
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
     defer { buffer.deallocate() }
@@ -135,7 +137,8 @@ struct FolderSource {
       if count == 0 { return }
       total += count
       guard total <= limit else {
-        throw BackupArchiveError(.overLimit, "\(path) grew over \(grouped(Int64(limit))) bytes while it was read")
+        throw BackupArchiveError(
+          .overLimit, "\(path) grew over \(Amounts.grouped(Int64(limit))) bytes while it was read")
       }
       try portion(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }

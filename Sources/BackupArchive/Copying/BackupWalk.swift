@@ -53,7 +53,21 @@ struct BackupWalk {
 
   /// Of one file; a folder has none.
   func format() throws(BackupArchiveError) -> ContainerFormat {
-    try ContainerWalk(path, limits: limits, system: system).format
+    try withContainer { (_, format) throws(BackupArchiveError) in format }
+  }
+
+  /// Opens the one file anew and lends its bytes.
+  private func withContainer<Value, Failure: WalkFailure>(
+    _ body: (DescriptorFeed, ContainerFormat) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let (file, feed, format) = try reading(as: Failure.self) { () throws(BackupArchiveError) in
+      let file = FolderHandle(
+        try opened(path) { () throws(SystemFailure) in try system.openForReading(path) })
+      let feed = try DescriptorFeed(descriptor: file.descriptor.raw, system: system)
+      return (file, feed, try ContainerFormat(feed))
+    }
+    defer { withExtendedLifetime(file) {} }
+    return try body(feed, format)
   }
 
   /// Of a folder only the backup's own files; of a container every file.
@@ -71,15 +85,17 @@ struct BackupWalk {
             source: .folder(walk, file)))
       }
     case .container(let container):
-      let walk = try obtaining { () throws(BackupArchiveError) in
-        try ContainerWalk(path, limits: limits, system: system)
-      }
-      while let file = try obtaining({ () throws(BackupArchiveError) in try walk.next() }) {
-        let own = BackupPath.inside(container.folder, file.path.components)
-        try body(
-          File(
-            path: own ?? file.name, name: file.name, isOwn: own != nil, byteCount: file.byteCount,
-            modificationTime: file.modificationTime, source: .container(walk, file)))
+      try withContainer { (feed, format) throws(WriteFailure) in
+        let walk = try obtaining { () throws(BackupArchiveError) in
+          try ContainerWalk(feed, as: format, limits: limits)
+        }
+        while let file = try obtaining({ () throws(BackupArchiveError) in try walk.next() }) {
+          let own = BackupPath.inside(container.folder, file.path.components)
+          try body(
+            File(
+              path: own ?? file.name, name: file.name, isOwn: own != nil, byteCount: file.byteCount,
+              modificationTime: file.modificationTime, source: .container(walk, file)))
+        }
       }
       return []
     case .stream: throw .source(BackupArchiveError(.unsupported, "a stream passes by once, and it did"))

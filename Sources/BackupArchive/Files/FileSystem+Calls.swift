@@ -44,12 +44,16 @@ extension FileSystem {
 
   /// Creates a file for its owner alone and takes its name away at once.
   func createNamelessFile(in folder: String) throws(SystemFailure) -> Descriptor {
-    var name = Array("\(folder)/keyhaul-XXXXXX".utf8CString)
-    let raw = try perform(.open) { _ in mkstemp(&name) }
+    var name: [CChar] = []
+    let raw = try perform(.open) { _ in
+      // A call that was interrupted has used its pattern up.
+      name = Array("\(folder)/keyhaul-XXXXXX".utf8CString)
+      return mkstemp(&name)
+    }
     let file = Descriptor(raw: raw)
+    try perform(.remove) { _ in unlink(name) }
     // What a child process inherits is not ours alone any more.
     try perform(.open) { _ in fcntl(raw, F_SETFD, FD_CLOEXEC) }
-    try perform(.remove) { _ in unlink(name) }
     return file
   }
 

@@ -27,9 +27,9 @@ extension KeychainItem {
         guard absent.isEmpty || !absent.contains(code) else { continue }
         if case .null = value {
           if attributes[code] == nil { absent.insert(code) }
-        } else {
+        } else if let first = attributes.updateValue(value, forKey: code) {
           // Where a code occurs twice the first wins.
-          attributes.merge(CollectionOfOne((code, value))) { first, _ in first }
+          attributes[code] = first
         }
       }
     }

@@ -17,6 +17,15 @@ public struct AppName: Sendable, Hashable {
   public let kind: Kind
   /// Hostile: it comes out of a backup. Empty where it is unknown.
   public let text: String
+
+  /// As reports say it; what belongs to no known app is sealed.
+  package var words: String {
+    switch kind {
+    case .app, .identifier: text
+    case .group: "group \(text)"
+    case .unknown: "(sealed)"
+    }
+  }
 }
 
 /// The apps of a device or a backup, to name items by.
@@ -78,6 +87,21 @@ public struct AppShare: Sendable {
       guard let reason = decision.outcome.reason else { return false }
       return reason.asksForAction && reason != .backupNotEncrypted
     }
+  }
+}
+
+/// The apps in which a person has something to make up for after the move.
+public struct AppLosses: Sendable {
+  /// Those with the most losses first.
+  public let apps: [AppShare]
+  /// Lost items of which nobody can say whose they are.
+  public let sealedCount: Int
+
+  /// - Parameter shares: As `MigrationPlan.byApp` orders them.
+  public init(_ shares: [AppShare]) {
+    let losing = shares.filter { !$0.losses.isEmpty }
+    apps = losing.filter { $0.app.kind != .unknown }
+    sealedCount = losing.reduce(0) { $0 + ($1.app.kind == .unknown ? $1.losses.count : 0) }
   }
 }
 

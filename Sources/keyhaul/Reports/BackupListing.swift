@@ -1,5 +1,6 @@
 import BackupArchive
 import KeychainFormats
+import MigrationReports
 
 /// The backups in a folder of several, and how to choose one (`backup-list/1`).
 struct BackupListing {
@@ -19,7 +20,8 @@ struct BackupListing {
     }
     try session.say(table)
     let parent = folder.hasSuffix("/") ? String(folder.dropLast()) : folder
-    try session.say(HostileText.shown("Name one of them: keyhaul inspect \(parent)/\(backups[0].name)"))
+    guard let first = backups.first else { return }
+    try session.say("Name one of them: keyhaul inspect \(ShellWord.quoted("\(parent)/\(first.name)"))")
   }
 
   private static func password(_ backup: BackupFolder.Entry) -> String {

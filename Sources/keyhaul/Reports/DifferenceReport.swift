@@ -24,7 +24,7 @@ struct ComparisonSide {
 }
 
 /// What two keychains differ in, for people and as `keychain-diff/1`. Names attributes, never their values.
-struct DifferenceReport {
+struct DifferenceReport: Report {
   let first: ComparisonSide
   let second: ComparisonSide
   let difference: KeychainDifference
@@ -39,11 +39,6 @@ struct DifferenceReport {
     }
   }
 
-  struct Line {
-    let text: String
-    var colour: Colour?
-  }
-
   private struct Row {
     let symbol: String
     let identity: ItemIdentity
@@ -53,7 +48,7 @@ struct DifferenceReport {
 
   // MARK: Text
 
-  func lines(style: TextStyle, showsAll: Bool) -> [Line] {
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
     let rows =
       difference.added.map { Row(symbol: "+", identity: $0.identity, remark: "new", colour: .green) }
       + difference.changed.map {
@@ -63,14 +58,12 @@ struct DifferenceReport {
     let sentences = (showsAll ? [] : [leftOutSentence].compactMap(\.self)) + [sealedSentence].compactMap(\.self)
     if showsAll { lines += leftOutLines(style) }
     for sentence in sentences + [summary] {
-      lines += WordWrap.lines(of: style.adapted(HostileText.shown(sentence)), columns: style.width).map {
-        Line(text: $0)
-      }
+      lines += WordWrap.lines(of: style.adapted(HostileText.shown(sentence)), columns: style.width)
     }
     return lines
   }
 
-  private static func lines(of rows: [Row], style: TextStyle) -> [Line] {
+  private static func lines(of rows: [Row], style: TextStyle) -> [String] {
     let kindWidth = rows.map { ItemText.kind($0.identity.kind).count }.max() ?? 0
     let remarkWidth = rows.map { DisplayWidth.columns(of: $0.remark) }.max() ?? 0
     let names = rows.map { style.adapted(HostileText.shown(ItemText.name($0.identity))) }
@@ -88,22 +81,17 @@ struct DifferenceReport {
       let remark = style.adapted(HostileText.shown(row.remark))
       let text = fits ? [label + remark] : [label] + WordWrap.labelled("      ", remark, columns: style.width)
       return text.map { line in
-        Line(text: String(line.dropLast(line.reversed().prefix { $0 == " " }.count)), colour: row.colour)
+        style.painted(String(line.dropLast(line.reversed().prefix { $0 == " " }.count)), row.colour)
       }
     }
   }
 
   /// "secret and label changed 2026-11-19"
   private static func remark(on change: ItemChange) -> String {
-    let day = change.modifiedAfter.map { " \(TimeText.localDay($0))" } ?? ""
-    guard !change.isTouchedOnly else { return "only its date changed\(day)" }
-    let attributes = change.attributes.filter { $0 != .modificationDate }.map { code in
-      AttributeTable.definition(of: code, in: change.after.kind)?.words ?? code.rawValue
-    }
-    return Amounts.list((change.isSecretChanged ? ["secret"] : []) + attributes) + " changed\(day)"
+    change.words + (change.modifiedAfter.map { " \(TimeText.localDay($0))" } ?? "")
   }
 
-  private func leftOutLines(_ style: TextStyle) -> [Line] {
+  private func leftOutLines(_ style: TextStyle) -> [String] {
     [first, second].flatMap { side in
       side.leftOut.flatMap { item in
         let label = "  \(DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11))  "
@@ -111,7 +99,7 @@ struct DifferenceReport {
         return WordWrap.labelled(
           label, style.adapted("\(name): \(item.reason.rawValue), in no backup of \(side.name)"), columns: style.width)
       }
-    }.map { Line(text: $0, colour: .faint) }
+    }.map { style.painted($0, .faint) }
   }
 
   /// "4 items of old-phone are never in a backup; -v names them."
@@ -196,20 +184,5 @@ struct DifferenceReport {
           ("modified_first", .text(change.modifiedBefore.map(Timestamp.text))),
           ("modified_second", .text(change.modifiedAfter.map(Timestamp.text))),
         ])
-  }
-}
-
-extension AttributeDefinition {
-  /// What Apple's headers call it, in words: "creation date", "is invisible"; the class of protection by its own name.
-  fileprivate var words: String {
-    if code == .protection { return "protection" }
-    guard let constantName else { return code.rawValue }
-    let prefixes = ["kSecAttr", "kSec"]
-    let name = prefixes.lazy.filter { constantName.hasPrefix($0) }.map { constantName.dropFirst($0.count) }.first
-    return (name ?? constantName[...]).reduce(into: "") { words, letter in
-      // Capitals in a row, as of URL and ID, stay one word.
-      if letter.isUppercase, !words.isEmpty, words.last?.isUppercase == false { words.append(" ") }
-      words.append(letter)
-    }.lowercased()
   }
 }

@@ -20,7 +20,6 @@ struct ExportedItems {
     self.name = name
     self.form = form
     sourceKind = "archive"
-    let isSameDevice = opened.items.provesSameDevice
     entries = opened.items.compactMap { archived in
       let content: ItemDocument.Entry.Content
       if let item = archived.item {
@@ -28,8 +27,7 @@ struct ExportedItems {
         content = .readable(item)
       } else {
         guard selection.admits(sealed: archived.kind, archived.protection) else { return nil }
-        let reason = archived.reason(isSameDevice: isSameDevice, backupHasPassword: opened.archive.isEncrypted)
-        content = .unreadable(reason, detail: nil)
+        content = .unreadable(opened.reason(of: archived), detail: nil)
       }
       return .init(index: archived.index, kind: archived.kind, protection: archived.protection, content: content)
     }
@@ -125,7 +123,7 @@ struct ExportedItems {
       let others = made.leftOut.count == 1 ? "" : "the first: "
       session.warn(
         "\(Amounts.count(made.leftOut.count, "item")) left out, with no form as \(form.format.rawValue)",
-        why: "\(others)\(ItemText.noun(first.identity.kind)) \"\(ItemText.name(first.identity))\": \(first.reason)",
+        why: "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)",
         try: "--format json holds every item")
     }
     if made.formulaSecretCount > 0 {

@@ -4,19 +4,15 @@ import DataProtection
 import KeychainFormats
 
 /// What can be said of an archive, with or without its password (`backup-inspection/1`).
-struct Inspection {
+struct Inspection: Report {
   let name: String
   let archive: BackupArchive
   let part: Inspect.Part?
-  /// Shows long lists whole.
-  let showsAll: Bool
   /// With its keychain's items tried; `nil` without the password.
   let opened: OpenedArchive?
   let files: StoredPayloads
-  /// `nil` where the list of files stays closed.
+  /// The list of files counted, with what it names and is not stored; `nil` where the list stays closed.
   let listing: FileList.Listing?
-  /// Files that the list names and that are not stored.
-  let missing: Int?
   /// Only where it is asked for.
   let tree: DomainTree?
   /// How long deriving the password's key takes on this machine; `nil` where the keybag does not say what to derive.
@@ -25,24 +21,24 @@ struct Inspection {
   let failure: CommandFailure?
 
   init(
-    _ named: Session.NamedArchive, opened: OpenedArchive?, part: Inspect.Part?, showsAll: Bool,
+    _ named: Session.NamedArchive, opened: OpenedArchive?, part: Inspect.Part?, wantsTree: Bool, showsAll: Bool,
     clock: some Clock<Duration> = ContinuousClock()
   ) throws(CommandFailure) {
     name = named.name
     archive = named.archive
     self.part = part
-    self.showsAll = showsAll
     self.opened = opened
     do throws(BackupArchiveError) {
       files = try archive.storedFiles()
       var list = opened?.fileList
       // Old backups have theirs in clear, also where they have a password.
       if list == nil, !archive.isEncrypted || archive.layout == .mbdb { list = try archive.fileList() }
-      listing = try list?.listing()
-      missing = try list?.missingPayloads(in: files).count
-      if part == .tree, let list {
-        tree = try DomainTree(of: list, stored: files, depth: showsAll ? .max : 1)
+      if wantsTree, let list {
+        let builder = DomainTree.Builder(stored: files, depth: showsAll ? .max : 1)
+        listing = try list.listing(against: files) { (file, _) throws(BackupArchiveError) in builder.add(file) }
+        tree = builder.tree
       } else {
+        listing = try list?.listing(against: files)
         tree = nil
       }
     } catch {
@@ -57,12 +53,10 @@ struct Inspection {
   var contents: ArchiveContents? { archive.hasKeychain ? opened?.contents : nil }
 
   /// Some items neither open nor stay closed by a rule.
-  var isPartlyUnreadable: Bool { unreadableCount > 0 || (missing ?? 0) > 0 }
+  var isPartlyUnreadable: Bool { unreadableCount > 0 || (listing?.missingCount ?? 0) > 0 }
 
   var unreadableCount: Int { opened?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
 
   /// Why an item does not open here.
-  func reason(of item: ArchivedItem) -> Reason? {
-    item.reason(isSameDevice: opened?.items.provesSameDevice, backupHasPassword: archive.isEncrypted)
-  }
+  func reason(of item: ArchivedItem) -> Reason? { opened?.reason(of: item) }
 }

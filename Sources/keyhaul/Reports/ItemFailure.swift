@@ -136,6 +136,6 @@ enum ItemFailure {
 extension ItemText {
   /// "an internet password"
   static func nounWithArticle(_ kind: ItemKind) -> String {
-    (kind == .internetPassword ? "an " : "a ") + noun(kind)
+    (kind == .internetPassword ? "an " : "a ") + kind.noun
   }
 }

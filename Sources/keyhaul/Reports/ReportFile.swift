@@ -117,6 +117,15 @@ extension Session {
     return [folder] + names.map { folder + "/" + $0 }
   }
 
+  /// What is read where a device or an archive is named.
+  func files(of argument: ResolvedArgument) -> [String] {
+    switch argument {
+    case .device(_, let folder): filesOfDevice(folder)
+    case .archive(let path): [path]
+    case .standardInput: []
+    }
+  }
+
   /// Refuses to show bytes on a terminal that are not meant for eyes.
   func refuseTerminal(for what: String) throws(CommandFailure) {
     guard resultIsOnTerminal else { return }

@@ -10,7 +10,7 @@ struct StoryText {
   let target: String?
 
   func lines(style: TextStyle) -> [String] {
-    let title = "\(ItemText.noun(story.identity.kind)) \"\(name)\""
+    let title = "\(story.identity.kind.noun) \"\(name)\""
     var lines = WordWrap.lines(of: style.adapted(HostileText.shown(title)), columns: style.width)
     for index in lines.indices { lines[index] = style.painted(lines[index], .bold) }
     func add(_ label: String, _ text: String) {
@@ -103,7 +103,7 @@ struct StoryText {
       let there = target ?? "the target"
       facts.append(("Here", "not in \(source.name); an item of \(there) itself"))
       let fate = isRemoved ? ReportTerm.removed : .preserved
-      facts.append(("Restore", "\(fate.id): \(fate.explanation.headline)"))
+      facts.append(("Restore", "\(fate.explanation.headline) (\(fate.id))"))
     }
     if let target, let decision = story.onTarget { facts.append(("Target", "\(target): \(Self.text(decision))")) }
     return facts
@@ -112,7 +112,7 @@ struct StoryText {
   private static func text(_ decision: MigrationPlan.Decision) -> String {
     let detail = decision.detail.map { "; \($0)" } ?? ""
     switch decision.outcome {
-    case .migrates(let change): return "\(change.rawValue): \(change.explanation.headline)\(detail)"
+    case .migrates(let change): return "\(change.explanation.headline) (\(change.rawValue))\(detail)"
     case .staysBehind(let reason): return "stays behind (\(reason.rawValue))\(detail)"
     case .unreadable(let reason): return "cannot be read (\(reason.rawValue))\(detail)"
     }

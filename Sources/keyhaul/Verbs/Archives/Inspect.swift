@@ -8,14 +8,17 @@ import KeychainFormats
 struct Inspect: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Show what is in a backup",
-    usage: "keyhaul inspect ARCHIVE [--list | --keybag | --tree]",
+    usage: "keyhaul inspect ARCHIVE [--list | --keybag | --tree] [--format html -o FILE]",
     examples: ["keyhaul inspect family.backup", "keyhaul inspect family.backup --list --password-file ~/.bp"],
     flags: [
       ("--list", "the keychain's items"), ("--keybag", "the keybag's classes and rounds"),
-      ("--tree", "the files by domain and folder; -v shows all folders"), HelpScreen.passwordFlag,
+      ("--tree", "the files by domain and folder; -v shows all folders"),
+      ("-o, --output FILE", "write the result to a file"), ("--format html", "one page for people, with -o FILE"),
+      HelpScreen.passwordFlag,
       HelpScreen.jsonFlag,
     ])
   static let configuration = described(as: "inspect")
+  static let formats: [OutputFormat] = [.text, .json, .html]
 
   /// Which part is shown in full.
   enum Part: String, EnumerableFlag {
@@ -34,23 +37,28 @@ struct Inspect: RunnableVerb {
 
   @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
   @Flag var part: Part?
+  @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
+    if common.isHTML, let part {
+      throw CommandFailure.usage(
+        "--\(part.rawValue) and --format html cannot go together", why: "the page shows every part",
+        try: "leave --\(part.rawValue) out")
+    }
+    try report.prepare(inputs: [archive == "-" ? nil : archive, password.file, opening.deviceKeyFile], in: session)
     if archive != "-", let backups = session.backups(inParent: archive) {
+      if common.isHTML { throw session.several(backups, in: archive) }
       try BackupListing(folder: archive, backups: backups).say(in: session)
       return .ok
     }
     let named = try session.openArchive(archive, storage: opening.limit.storage)
     let inspection = try Inspection(
-      named, opened: try opened(named, in: session), part: part, showsAll: common.verbose > 0)
-    if session.isJSON {
-      try session.answer(inspection.json)
-    } else {
-      for line in inspection.lines(style: session.resultStyle) { try session.say(line) }
-    }
+      named, opened: try opened(named, in: session), part: part, wantsTree: part == .tree || common.isHTML,
+      showsAll: common.verbose > 0)
+    try session.deliver(inspection, page: inspection.page, to: report.output)
     if let failure = inspection.failure { throw failure }
     return inspection.isPartlyUnreadable ? .partial : .ok
   }

@@ -70,7 +70,11 @@ struct Plan: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags()
     let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path) }
-    if let output, output != "-" { try session.prepareOutput(output, inputs: [source, password.file, expect]) }
+    if let output, output != "-" {
+      let resolver = try session.resolver()
+      let inputs = [try resolver.deviceOrArchive(source), try resolver.device(move.to)].flatMap(session.files)
+      try session.prepareOutput(output, inputs: inputs + [password.file, expect])
+    }
     switch try session.source(source, storage: opening.limit.storage) {
     case .archive(let named):
       if noPassword {
@@ -101,10 +105,18 @@ struct Plan: RunnableVerb {
       if output != nil {
         throw .usage("\(name) and -o cannot go together", why: "it is no plan to save", try: "a plan without \(name)")
       }
+      if common.isHTML {
+        throw .usage(
+          "\(name) and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
+      }
       if expect != nil { throw .usage("\(name) and --expect cannot go together", try: "one of them") }
       if redact {
         throw .usage("\(name) and --redact cannot go together", why: "it is about names", try: "one of them")
       }
+    }
+    if common.isHTML, expect != nil {
+      throw .usage(
+        "--expect and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
     }
     if redact, expect != nil {
       throw .usage("--redact and --expect cannot go together", why: "an expectation is about names", try: "one of them")
@@ -188,7 +200,7 @@ struct Plan: RunnableVerb {
   }
 
   private func say(_ report: PlanReport, in session: Session) throws {
-    guard !common.isHTML else { return try session.deliver(page: report.page(), to: output) }
+    guard !common.isHTML else { return try session.deliver(report.page, to: output) }
     if let output { try save(report, to: output, in: session) }
     if output == "-" { return }
     if session.isJSON {

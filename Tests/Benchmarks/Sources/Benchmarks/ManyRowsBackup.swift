@@ -113,7 +113,7 @@ struct ManyRowsBackup {
       throw Run.Failure(description: "cannot write \(target.path)")
     }
     let (input, output) = (try FileHandle(forReadingFrom: plain), try FileHandle(forWritingTo: target))
-    var encryptor = try FileEncryptor(key: key)
+    let encryptor = try FileEncryptor(key: key)
     while let portion = try input.read(upToCount: 4 << 20), !portion.isEmpty {
       try output.write(contentsOf: encryptor.update(Array(portion)))
     }
