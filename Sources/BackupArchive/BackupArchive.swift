@@ -37,8 +37,8 @@ public struct BackupArchive: Sendable {
   ///
   /// - Parameter storage: Where a large list of files is kept meanwhile.
   /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was written;
-  ///   `.hostile` and `.overLimit` for one that no device makes; `.unfinished` where the device was interrupted;
-  ///   `.unsupported` for one of iOS 10.0 or 10.1 with a password.
+  ///   `.hostile` and `.overLimit` for one that no device makes; `.unsupported` for one of iOS 10.0 or 10.1 with a
+  ///   password.
   public static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
   ) throws(BackupArchiveError) -> BackupArchive {
@@ -90,7 +90,7 @@ public struct BackupArchive: Sendable {
     if isEncrypted, layout == .manifestDB, manifest.manifestKey == nil { throw try Self.keyless(parts) }
     if let statusBytes = parts[.status] {
       let status = try BackupStatus(parsing: statusBytes)
-      try status.requireFinished()
+      if !status.isFinished { notes.append(.unfinished(state: status.snapshotState)) }
       self.status = status
     } else {
       status = nil
@@ -113,6 +113,22 @@ public struct BackupArchive: Sendable {
         "an encrypted backup whose list of files is in clear was made by iOS 10.0 or 10.1, which sealed each row of it")
     }
     return BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
+  }
+
+  /// The size of the list of files as it is stored, in bytes.
+  public var listByteCount: Int? {
+    switch layout {
+    case .manifestDB: parts.database?.byteCount
+    case .mbdb: parts[.oldDatabase]?.count
+    }
+  }
+
+  /// Refuses a backup that its device never finished, as a restore on a device does.
+  ///
+  /// - Throws: `.unfinished`, with how far it had come.
+  public func requireFinished() throws(BackupArchiveError) {
+    guard let status, !status.isFinished else { return }
+    throw BackupArchiveError(.unfinished, ArchiveNote.unfinished(state: status.snapshotState).description)
   }
 
   /// Whether payloads can still be read: of a stream only what was kept of it is there.

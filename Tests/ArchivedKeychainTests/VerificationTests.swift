@@ -166,7 +166,8 @@ struct VerificationTests {
     try shelf.remove("KeychainDomain/keychain-backup.plist")
     let verification = try verify(shelf)
     #expect(verification.faultCount == [.keychain: 1] && !verification.isMerelyIncomplete)
-    #expect(verification.faults.first?.kind == .payloadMissing)
+    #expect(verification.faults.first?.kind == .payloadMissing && verification.isKeychainLost)
+    #expect(detail(.files, verification) == "3 of 4 present, the keychain's is not, size and padding right")
     #expect(verification.unchecked.map(\.id) == [.items] && verification.items == nil)
   }
 
@@ -185,6 +186,39 @@ struct VerificationTests {
     let text = try #require(detail(.items, verification))
     #expect(
       text.hasPrefix("1 of 3 open, 1 needs the hardware of old-phone, 1 does not open: item 1, tag-mismatch (blob"))
+  }
+
+  @Test(
+    "with a keychain file that is not what was written loses none of the items that open", arguments: [true, false],
+    BackupLayout.allCases)
+  func changedKeychainFile(hasPassword: Bool, layout: BackupLayout) throws {
+    let shelf = try Shelf(
+      hasPassword: hasPassword, layout: layout, items: Self.items, keychainDigest: .ofSomethingElse)
+    let verification = try verify(shelf, hardware: .own)
+    #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .digestMismatch)
+    #expect(verification.verdict == .damaged && !verification.isKeychainLost)
+    #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
+    #expect(detail(.files, verification)?.hasPrefix("1 of 1 present") == true)
+  }
+
+  @Test("that its device never finished is checked all the same, and damaged")
+  func unfinished() throws {
+    let shelf = try shelf()
+    try shelf.write(
+      try BackupStatus(uuid: nil, date: Shelf.date, snapshotState: "uploading").serialized(), to: "Status.plist")
+    let verification = try verify(shelf)
+    #expect(verification.faultCount == [.structure: 1] && verification.faults.first?.kind == .unfinished)
+    #expect(verification.verdict == .damaged && !verification.isUnopened)
+    #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
+  }
+
+  @Test("of which the encrypted list is cut is damaged, which nobody needs a password to see")
+  func cutSealedList() throws {
+    let shelf = try shelf()
+    try shelf.change("Manifest.db") { $0.removeLast(5) }
+    let verification = try verify(shelf, knowsPassword: false)
+    #expect(verification.faultCount == [.database: 1] && verification.isQuick)
+    #expect(try verify(shelf).faults.contains { $0.placeText.ranges(of: "Manifest.db").count > 1 } == false)
   }
 
   @Test("with one class key that does not unwrap names it, and checks what the others open")

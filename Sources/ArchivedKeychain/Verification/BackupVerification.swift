@@ -87,6 +87,15 @@ public struct BackupVerification: Sendable, Equatable {
   /// Whether the only faults are payloads that are not there, and the keychain's is: all that is there is right.
   public var isMerelyIncomplete: Bool { missingCount > 0 && faultCount == [.files: missingCount] }
 
+  /// Whether the backup was too damaged to look into at all.
+  public var isUnopened: Bool { checks.count == 1 && faultCount[.structure] != nil }
+
+  /// Whether no item can be had from the keychain's file. A digest that does not fit loses none: each item has a tag of its
+  /// own, and what opens is what was written.
+  public var isKeychainLost: Bool {
+    faults.contains { $0.check == .keychain && $0.kind != .digestMismatch }
+  }
+
   /// How many payloads are listed and not stored, the keychain's apart.
   public internal(set) var missingCount = 0
 }
@@ -117,6 +126,7 @@ extension BackupVerification {
       case recordMalformed = "record-malformed"
       case keyUnusable = "key-unusable"
       case structureDamaged = "structure-damaged"
+      case unfinished
       case keybagDamaged = "keybag-damaged"
       case keybagMismatch = "keybag-mismatch"
       case databaseDamaged = "database-damaged"

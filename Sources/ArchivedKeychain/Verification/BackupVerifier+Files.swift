@@ -11,6 +11,8 @@ extension BackupVerifier {
     var stored = 0
     /// Listed files whose payload came by.
     var met = 0
+    /// Whether the keychain's file, which has a check of its own, is listed and not stored.
+    var isKeychainMissing = false
     var digests = 0
     var otherSizes = 0
     /// Files whose class key needs hardware that is not at hand.
@@ -103,7 +105,9 @@ extension BackupVerifier {
     do throws(BackupArchiveError) {
       if try file.record()?.size == 0 {
         tally.present += 1
-      } else if !isKeychain {
+      } else if isKeychain {
+        tally.isKeychainMissing = true
+      } else {
         findings.add(.init(.files, .payloadMissing, file: Self.name(of: file), "it is listed and not stored"))
       }
     } catch {
@@ -120,15 +124,14 @@ extension BackupVerifier {
       let record = try file.record()
       let (reading, plainDigest) = try read(payload, as: file, with: keys, record: record)
       tally.readByteCount += reading.storedByteCount
-      if let digest = record?.digest {
+      // With keys the keychain's own check looks at its digest.
+      if let digest = record?.digest, !isKeychain || keys == nil {
         tally.digests += 1
         guard digest == reading.storedSHA1 || digest == plainDigest else {
-          // The keychain's own check finds this too where nothing is encrypted.
-          if isKeychain, keys != nil, !archive.isEncrypted { return }
-          let fault = BackupVerification.Fault(
-            isKeychain && keys != nil ? .keychain : .files, .digestMismatch, file: name,
-            byteCount: Int(exactly: reading.storedByteCount), "its bytes do not have the digest that the list records")
-          if fault.check == .files { tally.faults.add(fault) } else { findings.add(fault) }
+          tally.faults.add(
+            .init(
+              .files, .digestMismatch, file: name, byteCount: Int(exactly: reading.storedByteCount),
+              "its bytes do not have the digest that the list records"))
           return
         }
       }
@@ -194,6 +197,7 @@ extension BackupVerifier {
   private func detail(of tally: Tally, withoutKeys: Bool) -> String {
     let missing = findings.missingCount
     var parts = ["\(Amounts.grouped(tally.present)) of \(Amounts.grouped(tally.listed)) present"]
+    if tally.isKeychainMissing { parts.append("the keychain's is not") }
     let isRight = tally.present > 0 && findings.faultCount[.files, default: 0] == missing
     if isRight, archive.isEncrypted, !withoutKeys {
       parts.append(tally.otherSizes == 0 ? "size and padding right" : "padding right")

@@ -11,7 +11,13 @@ struct BackupVerifier {
   mutating func checkStructure() {
     var names = ["Manifest.plist"]
     if archive.status != nil { names.append("Status.plist") }
-    for note in archive.notes { findings.notes.append(note.description) }
+    for note in archive.notes {
+      if case .unfinished = note {
+        findings.add(.init(.structure, .unfinished, file: "Status.plist", note.description))
+      } else {
+        findings.notes.append(note.description)
+      }
+    }
     findings.conclude(.structure, "\(names.joined(separator: " and ")) readable, \(archive.layout.listName) there")
   }
 
@@ -90,7 +96,7 @@ struct BackupVerifier {
       listing = try checkFiles(ifOpen: list, with: nil, progress: progress)
     }
     checkKeybagRecords(keybagFault)
-    if isListInClear { checkDatabase(list, listing) } else { findings.leaveOut(.database, reason) }
+    if isListInClear { checkDatabase(list, listing) } else { checkSealedList(reason) }
     findings.leaveOut(.keychain, reason)
     findings.leaveOut(.items, reason)
   }
@@ -104,6 +110,18 @@ struct BackupVerifier {
     } catch {
       findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
       return nil
+    }
+  }
+
+  /// What can be said of an encrypted list of files: like every file of such a backup it is whole blocks.
+  private mutating func checkSealedList(_ reason: String) {
+    if let count = archive.listByteCount, count == 0 || !count.isMultiple(of: 16) {
+      let fact = "its \(Amounts.count(count, "byte")) are not whole blocks of 16, as an encrypted file has them"
+      findings.add(
+        .init(.database, .databaseDamaged, file: archive.layout.listName, byteCount: count, fact))
+      findings.conclude(.database, "\(archive.layout.listName) cannot be read")
+    } else {
+      findings.leaveOut(.database, reason)
     }
   }
 

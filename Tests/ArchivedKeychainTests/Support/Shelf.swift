@@ -23,7 +23,7 @@ final class Shelf {
     /// In place of the hash of domain and path.
     var identifier: String?
 
-    enum Digest { case ofStored, ofPlain, none }
+    enum Digest { case ofStored, ofPlain, ofSomethingElse, none }
 
     init(_ path: String, _ bytes: [UInt8], domain: String = "HomeDomain") {
       self.path = path
@@ -43,7 +43,8 @@ final class Shelf {
 
   init(
     hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [File] = [], items: [KeychainItem] = [],
-    hasKeychain: Bool = true, editEntries: ([KeychainBackupFile.Entry]) throws -> [KeychainBackupFile.Entry] = { $0 },
+    hasKeychain: Bool = true, keychainDigest: File.Digest = .ofStored,
+    editEntries: ([KeychainBackupFile.Entry]) throws -> [KeychainBackupFile.Entry] = { $0 },
     namingKeybag keybagUUID: String? = nil, seed: String = "shelf"
   ) throws {
     folder = try TemporaryFolder()
@@ -66,8 +67,9 @@ final class Shelf {
       }
       let file = KeychainBackupFile(
         keybagUUID: keybagUUID ?? keybag.uuidText, entries: try editEntries(entries))
-      listed.append(
-        File(KeychainPayload.relativePath, try file.serialized(), domain: KeychainPayload.domain))
+      var keychain = File(KeychainPayload.relativePath, try file.serialized(), domain: KeychainPayload.domain)
+      keychain.digest = keychainDigest
+      listed.append(keychain)
     }
     var rows: [(File, ListedRow)] = []
     for file in listed { rows.append((file, try store(file, keys: keys, random: random))) }
@@ -98,6 +100,7 @@ final class Shelf {
       switch file.digest {
       case .ofStored: try Digest.sha1(stored)
       case .ofPlain: try Digest.sha1(file.bytes)
+      case .ofSomethingElse: try Digest.sha1([0])
       case .none: nil
       }
     let place = layout.storedPath(of: identifier)
