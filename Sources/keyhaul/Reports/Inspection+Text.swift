@@ -16,12 +16,16 @@ extension Inspection {
 
   // MARK: The overview
 
+  private static let labelColumns = 15
+
   private func overview(width: Int) -> [String] {
     let state = archive.isEncrypted ? "encrypted" : "no password"
     let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
     let classes = archive.keybag.classKeys.count
+    let shownName = HostileText.shown(name)
+    let isNameWide = DisplayWidth.columns(of: shownName) > Self.labelColumns
     var rows: [(String, String)] = [
-      (HostileText.shown(name), "\(origin) · \(state) · \(size)"), ("files", filesText),
+      (isNameWide ? "" : shownName, "\(origin) · \(state) · \(size)"), ("files", filesText),
       (
         "keybag",
         "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
@@ -30,10 +34,12 @@ extension Inspection {
       ("keychain", keychainText),
     ]
     if let contents { rows.append(("items", itemsText(contents))) }
-    let label = max(15, rows.map { DisplayWidth.columns(of: $0.0) }.max() ?? 0)
-    var lines = rows.flatMap { row in
+    // A path is mostly longer than the labels are wide: it stands above them, whole.
+    var lines = isNameWide ? [shownName] : []
+    lines += rows.flatMap { row in
       WordWrap.labelled(
-        DisplayWidth.padded(row.0, columns: label) + " ", HostileText.shown(row.1), columns: max(width, label + 40))
+        DisplayWidth.padded(row.0, columns: Self.labelColumns) + " ", HostileText.shown(row.1),
+        columns: max(width, Self.labelColumns + 40))
     }
     if unreadableCount > 0 {
       lines.append("\(Amounts.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
@@ -80,7 +86,11 @@ extension Inspection {
 
   /// The sentence that matters: where this keychain can go.
   private var keychainText: String {
-    guard archive.hasKeychain else { return "none in this backup" }
+    guard archive.hasKeychain else {
+      return archive.isEncrypted && !isUnlocked
+        ? "its file is not there; whether there should be one, the list of files says with the password"
+        : "none in this backup"
+    }
     let maker = archive.device.name ?? "the device that made it"
     guard archive.isEncrypted else {
       return "present. The backup has no password, so all of it goes back to \(maker) and to no other device."

@@ -18,11 +18,19 @@ extension Session {
     _ argument: String, storage: ManifestStorage = .temporaryFile
   ) throws(CommandFailure) -> NamedArchive {
     let (location, name) = try locate(argument)
+    let archive: BackupArchive
     do throws(BackupArchiveError) {
-      return NamedArchive(name: name, archive: try readArchive(at: location, storage: storage))
+      archive = try readArchive(at: location, storage: storage)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
+    for note in archive.notes {
+      guard case .unfinished = note else { continue }
+      warn(
+        "\(name) was never finished", why: note.description,
+        try: "export what is in it; no device restores such a backup")
+    }
+    return NamedArchive(name: name, archive: archive)
   }
 
   /// Where an archive is to be read, and what messages call it.

@@ -154,7 +154,7 @@ extension Session {
 
   /// What `-v` and `-vv` say of an archive that was unlocked.
   private func tellDetails(of opened: OpenedArchive, name: String, since start: ContinuousClock.Instant) {
-    for note in opened.notes { detail("\(HostileText.shown(name)): \(note)") }
+    for note in opened.notes { tell(note, of: name) }
     let readable = opened.items.count { $0.item != nil }
     detail("\(HostileText.shown(name)): \(readable) of \(Amounts.count(opened.items.count, "item")) open here")
     detail("  \(opened.archive.digest)", level: 2)
@@ -163,6 +163,18 @@ extension Session {
       guard let blob = item.blob else { continue }
       let place = "\(Amounts.bytes(blob.byteCount)) at \(Amounts.grouped(blob.offset))"
       detail("  item \(item.index): \(place), \(ItemText.protection(item.protection))", level: 2)
+    }
+  }
+
+  private func tell(_ note: ArchiveNote, of name: String) {
+    switch note {
+    case .digestDiffers:
+      warn(
+        "\(name)'s keychain file is not what was written", why: note.description,
+        try: "verify says what is damaged; every item that opens is as it was written")
+    // Said when the archive was opened.
+    case .unfinished: return
+    default: detail("\(HostileText.shown(name)): \(note)")
     }
   }
 
