@@ -129,6 +129,7 @@ struct ArchiveCheckTests {
         "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainBytes)",
         "HomeDomain          2      10", "  Library           2      10",
         "all                 3  \(old.totalBytes)",
+        "-v names every file; export --domain D --path P takes one out.",
       ])
     let document = try json(world, "inspect old --tree --home elsewhere", status: 0)
     #expect(document["layout"] as? String == "mbdb")
@@ -139,6 +140,42 @@ struct ArchiveCheckTests {
     try old.remove(OldBackup.hostileName)
     let missing = try world.keyhaul("inspect old --tree --home elsewhere")
     #expect(missing.status == 3 && missing.output.hasPrefix("DOMAIN          FILES   BYTES  MISSING\n"))
+  }
+
+  @Test("with -v every file has its name, which is what export takes it out by")
+  func everyFile() throws {
+    let world = try MoveWorld()
+    let old = try OldBackup(in: world, named: "old")
+    try old.remove(OldBackup.hostileName)
+    let outcome = try world.keyhaul("inspect old --tree -v --home elsewhere")
+    #expect(outcome.status == 3)
+    let keychain = String(repeating: " ", count: 15 - old.keychainBytes.count) + old.keychainBytes
+    #expect(
+      outcome.output.hasSuffix(
+        """
+
+        HomeDomain
+                      5  Library/plain.txt
+                missing  Library/\\u{1B}[31mred\\u{202E}.txt
+
+        KeychainDomain
+        \(keychain)  keychain-backup.plist
+
+        """))
+    let document = try json(world, "inspect old --tree -v --home elsewhere", status: 3)
+    let files = try #require(document["file_list"] as? [[String: Any]])
+    #expect(
+      files.map { $0["path"] as? String } == ["Library/plain.txt", OldBackup.hostileName, "keychain-backup.plist"])
+    #expect(files.map { $0["missing"] as? Bool } == [false, true, false])
+    #expect(try json(world, "inspect old --tree --home elsewhere", status: 3)["file_list"] == nil)
+    let (domain, path) = (files[0]["domain"] as? String ?? "", files[0]["path"] as? String ?? "")
+    try world.succeed("export old --domain \(domain) --path \(path) -o plain --home elsewhere")
+    #expect(try world.read("plain") == Array("plain".utf8))
+    // In a file it is the same, where it is written in portions.
+    #expect(try world.keyhaul("inspect old --tree -v --home elsewhere -o tree.txt").status == 3)
+    #expect(try world.read("tree.txt") == Array(outcome.output.utf8))
+    #expect(try world.keyhaul("inspect old --tree -v --json --home elsewhere -o tree.json").status == 3)
+    #expect(try world.object(String(decoding: try world.read("tree.json"), as: UTF8.self))["file_list"] is [Any])
   }
 
   @Test("the list of items is in JSON what it is in text, with the reason of each that stays closed")

@@ -24,6 +24,18 @@ struct JSONTests {
     #expect(document.compactText() == #"{"z":1,"a":["x",null,true],"empty":[],"none":{}}"#)
   }
 
+  @Test("is the same where a long array at its end is written element by element", arguments: [0, 1, 3])
+  func portions(count: Int) throws {
+    let elements = (0..<count).map { JSONValue.object([("number", .count($0)), ("half", ["x"])]) }
+    var text = ""
+    let head: JSONValue = ["format": "test", "none": []]
+    try head.write(
+      endingIn: "parts", elements: { (each) throws(CommandFailure) in for element in elements { try each(element) } },
+      to: { (portion) throws(CommandFailure) in text += portion })
+    let whole: JSONValue = ["format": "test", "none": [], "parts": .array(elements)]
+    #expect(text == whole.text())
+  }
+
   @Test("holds names whole, though a terminal would not act on them")
   func names() throws {
     let name = "a\"b\\c\u{1B}[2J\u{202E}\u{0}\n\u{E0041}日本❤️/"

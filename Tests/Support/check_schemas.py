@@ -204,7 +204,7 @@ def backups(story):
     run("inspect photos/", ends=14)
     run("inspect devices/old-phone", ends=64)
     run("inspect nowhere.backup", ends=10)
-    for part in ("--list", "--keybag", "--tree"):
+    for part in ("--list", "--keybag", "--tree", "--tree -v"):
         run(f"inspect family.backup {part} --password-file password")
     run("inspect family.backup --password-file password -o inspection.json", documents=False)
     story.valid(story.document("inspection.json"), "inspect -o")

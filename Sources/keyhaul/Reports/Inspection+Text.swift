@@ -192,7 +192,9 @@ extension Inspection {
     }
     add(tree.root.children, indent: 0)
     row("all", tree.root)
-    return table.lines(style: style)
+    let hint =
+      showsAll || tree.root.fileCount == 0 ? [] : ["-v names every file; export --domain D --path P takes one out."]
+    return table.lines(style: style) + hint
   }
 
   /// A name that begins with spaces would look like one of a deeper level.

@@ -15,6 +15,8 @@ struct Inspection: Report {
   let listing: FileList.Listing?
   /// Only where it is asked for.
   let tree: DomainTree?
+  /// Every file by its name, with `--tree` and `-v`.
+  let everyFile: EveryFile?
   /// How long deriving the password's key takes on this machine; `nil` where the keybag does not say what to derive.
   let unlockTime: Duration?
   /// What is wrong with the archive, to be said after everything else.
@@ -35,11 +37,18 @@ struct Inspection: Report {
       if list == nil, !archive.isEncrypted || archive.layout == .mbdb { list = try archive.fileList() }
       if wantsTree, let list {
         let builder = DomainTree.Builder(stored: files, depth: showsAll ? .max : 1)
-        listing = try list.listing(against: files) { (file, _) throws(BackupArchiveError) in builder.add(file) }
+        let namesFiles = part == .tree && showsAll
+        var index = FilesByFolder()
+        listing = try list.listing(against: files) { (file, place) throws(BackupArchiveError) in
+          builder.add(file)
+          if namesFiles { index.add(file, at: place) }
+        }
         tree = builder.tree
+        everyFile = namesFiles ? EveryFile(list: list, index: index, stored: files, archive: named.name) : nil
       } else {
         listing = try list?.listing(against: files)
         tree = nil
+        everyFile = nil
       }
     } catch {
       throw CommandFailure(archive: error, name: named.name)
@@ -47,6 +56,8 @@ struct Inspection: Report {
     unlockTime = try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
     failure = opened?.keybagDamage.map { .damagedKeybag(of: named.name, report: $0) }
   }
+
+  var tail: (any ReportTail)? { everyFile }
 
   var isUnlocked: Bool { opened != nil }
   /// `nil` where there is no keychain to count.

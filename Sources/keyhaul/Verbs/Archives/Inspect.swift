@@ -12,7 +12,7 @@ struct Inspect: RunnableVerb {
     examples: ["keyhaul inspect family.backup", "keyhaul inspect family.backup --list --password-file ~/.bp"],
     flags: [
       ("--list", "the keychain's items"), ("--keybag", "the keybag's classes and rounds"),
-      ("--tree", "the files by domain and folder; -v shows all folders"),
+      ("--tree", "the files by domain and folder; -v names every file"),
       ("-o, --output FILE", "write the result to a file"), ("--format html", "one page for people, with -o FILE"),
       HelpScreen.passwordFlag,
       HelpScreen.jsonFlag,
@@ -30,7 +30,7 @@ struct Inspect: RunnableVerb {
       switch value {
       case .list: "List the keychain's items."
       case .keybag: "Show the keybag: its header, classes and rounds."
-      case .tree: "Show the files by domain and folder, with their counts and sizes."
+      case .tree: "Show the files by domain and folder, with their counts and sizes; with -v each by its name."
       }
     }
   }
