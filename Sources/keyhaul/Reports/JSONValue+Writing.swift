@@ -13,22 +13,16 @@ extension JSONValue {
     return result
   }
 
-  /// Writes the document of an object, whose fields are followed by an array too long to be held: its elements are written
-  /// as they come.
-  ///
-  /// - Parameters:
-  ///   - field: The array's name. The object has other fields before it.
-  ///   - elements: Lends each element.
-  func write<Failure: Error>(
-    endingIn field: String,
-    elements: (_ each: (JSONValue) throws(Failure) -> Void) throws(Failure) -> Void,
-    to body: (String) throws(Failure) -> Void
-  ) throws(Failure) {
+  /// Writes the document of an object that has fields, and after them an array too long to be held: its elements are
+  /// written as they come.
+  func write(
+    endingIn tail: some ReportTail, to body: (String) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
     var head = String(text().dropLast("\n}".count)) + ",\n  "
-    Self.write(field, to: &head)
+    Self.write(tail.field, to: &head)
     try body(head + ": [")
     var isEmpty = true
-    try elements { (element) throws(Failure) in
+    try tail.forEachElement { (element) throws(CommandFailure) in
       var text = isEmpty ? "\n    " : ",\n    "
       element.write(to: &text, indent: 4)
       isEmpty = false

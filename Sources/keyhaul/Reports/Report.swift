@@ -70,11 +70,7 @@ extension Session {
     ofDocument report: some Report, _ body: (String) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     guard let tail = report.tail else { return try body(report.json.text() + "\n") }
-    try report.json.write(
-      endingIn: tail.field,
-      elements: { (each: (JSONValue) throws(CommandFailure) -> Void) throws(CommandFailure) in
-        try tail.forEachElement(each)
-      }, to: body)
+    try report.json.write(endingIn: tail, to: body)
     try body("\n")
   }
 
