@@ -14,6 +14,7 @@ extension BackupPlacement {
       let parent = try opening(target.place.parent)
       switch target.occupant {
       case .backup where !replace: throw .occupied("\(quoted(target.place.name)) holds a backup already")
+      case .backup: try requireNothingElse(in: target.place, parent)
       case .otherFolder: throw .occupied("\(quoted(target.place.name)) holds other things")
       case .file: throw .occupied("\(quoted(target.place.name)) is not a folder")
       default: break
@@ -65,6 +66,17 @@ extension BackupPlacement {
     } catch {
       throw .system(error)
     }
+  }
+
+  /// What is no part of the backup that is replaced would be gone with it.
+  private func requireNothingElse(
+    in place: PlacePath, _ parent: borrowing Descriptor
+  ) throws(WriteFailure) {
+    let foreign = try systemCall { () throws(SystemFailure) in
+      try system.foreignFiles(in: try system.openDirectory(place.name.systemName, in: parent), atMost: 1)
+    }
+    guard let first = foreign.first else { return }
+    throw .occupied("\(quoted(place.name)) holds \(quoted(first)), which is no part of a backup")
   }
 
   private func fill(

@@ -17,6 +17,7 @@ struct HardwareRekey {
   }
 
   func protect(in session: Session) throws {
+    try requireReplaceable()
     let hardware = try hardwareKey(to: "set a password on", in: session)
     let old = try session.key(
       of: named, verb.password, verb.opening.limit, needless: "--new-password-file for the one that it gets")
@@ -36,6 +37,7 @@ struct HardwareRekey {
   }
 
   func unprotect(in session: Session) throws {
+    try requireReplaceable()
     let hardware = try hardwareKey(to: "take the password off", in: session)
     let old = try session.key(of: named, verb.password, verb.opening.limit)
     try prove(hardware, old, in: session)
@@ -53,6 +55,12 @@ struct HardwareRekey {
       named, keybag,
       did: "Took the password off \(name). Its keychain opens only on \(device) from now on.",
       would: "Would take the password off \(name).", in: session)
+  }
+
+  /// Every file changes, so that a folder is written anew and takes the old one's place.
+  private func requireReplaceable() throws(CommandFailure) {
+    guard Session.content(of: path) == .folder else { return }
+    try ArchiveOutput.requireOnlyBackup(in: path)
   }
 
   // MARK: The hardware's key
