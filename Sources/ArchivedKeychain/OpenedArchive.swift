@@ -1,6 +1,6 @@
 public import BackupArchive
 public import DataProtection
-public import KeychainFormats
+import KeychainFormats
 
 /// A backup after its password, and the hardware key of one device, were tried on it: what a plan is made of.
 public struct OpenedArchive: Sendable {

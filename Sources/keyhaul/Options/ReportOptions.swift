@@ -10,6 +10,7 @@ struct ReportOptions: ParsableArguments {
 
   /// Before anything is read: the file must not take the place of an input, nor that of another without a yes.
   func prepare(inputs: [String?], in session: Session) throws(CommandFailure) {
+    try session.common.check(output: output)
     guard let output, output != "-" else { return }
     try session.prepareOutput(output, inputs: inputs)
   }

@@ -48,6 +48,7 @@ struct Export: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     guard !output.isEmpty else { throw CommandFailure.usage("--output is empty", try: "-o PATH") }
+    if domain == nil { try common.check(output: output) }
     if let domain { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(attributes, kind: kind?.kind)
     let form = ExportForm(common, output: output)

@@ -76,8 +76,11 @@ struct Rekey: RunnableVerb {
 
   private func change(_ named: Session.NamedArchive, at path: String, in session: Session) throws {
     // Tried before the new one is asked for: nobody types two passwords in vain.
-    let old = try session.key(of: named, password, opening.limit)
+    try session.checkRounds(of: named, accepting: opening.limit)
+    let given = try session.password(password, of: named.name)
+    let old = try session.key(of: named, password: given.copy(), opening.limit)
     let new = try session.password(newPassword, of: named.name)
+    let isSame = new.matches(given)
     let keybag = named.archive.keybag
     let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
     let changed = try session.deriving(rounds: count, of: named.name) { (progress) throws(DataProtectionError) in
@@ -90,8 +93,11 @@ struct Rekey: RunnableVerb {
     }
     try report(
       named, changed,
-      did: "Rekeyed \(HostileText.shown(named.name)). The old password no longer opens it; "
-        + "other copies still open with the old one.", would: "Would rekey \(HostileText.shown(named.name)).",
+      did: "Rekeyed \(HostileText.shown(named.name)). "
+        + (isSame
+          ? "Its password is the same as before; its salts are new."
+          : "The old password no longer opens it; other copies still open with the old one."),
+      would: "Would rekey \(HostileText.shown(named.name)).",
       in: session)
   }
 

@@ -101,6 +101,7 @@ struct Plan: RunnableVerb {
   }
 
   private func checkFlags() throws(CommandFailure) {
+    try common.check(output: output)
     if let name = view.map({ $0 == .byApp ? "--by-app" : "--\($0.rawValue)" }) {
       if output != nil {
         throw .usage("\(name) and -o cannot go together", why: "it is no plan to save", try: "a plan without \(name)")

@@ -46,6 +46,9 @@ struct SavedPlan {
     if document.source.digest != named.archive.digest {
       throw stale(device.name, "\(named.name) is another archive, or has changed since")
     }
+    if document.target.name != device.name {
+      throw stale(device.name, "it was made for \(document.target.name)")
+    }
     if document.target.revision != device.record.revision {
       throw stale(
         device.name,

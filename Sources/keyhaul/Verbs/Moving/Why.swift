@@ -70,7 +70,9 @@ struct Why: RunnableVerb {
       let maker = try session.makerDevice(of: named.archive, besides: target)
       defer { maker?.end() }
       let stories = try finder.stories(in: opened.archive, maker: maker)
-      return try say(StoryReport(stories: stories, source: MoveSource(named), target: target?.name), in: session)
+      let sealed = opened.archive.items.count { $0.item == nil && opened.archive.sealedNames[$0.index] == nil }
+      return try say(
+        StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed, in: session)
     case .device(let folder):
       try password.refuse(for: source)
       try opening.refuse(for: source)
@@ -82,10 +84,18 @@ struct Why: RunnableVerb {
     }
   }
 
-  private func say(_ report: StoryReport, in session: Session) throws(CommandFailure) -> CommandStatus {
+  /// - Parameter sealed: How many items have no name here, so that any of them may be the one that is meant.
+  private func say(
+    _ report: StoryReport, sealed: Int = 0, in session: Session
+  ) throws(CommandFailure) -> CommandStatus {
     if report.stories.isEmpty {
       if session.isJSON { try session.say(report) }
       session.note("Nothing in \(HostileText.shown(report.source.name)) matches.")
+      if sealed > 0 {
+        session.note(
+          "\(Amounts.count(sealed, "item")) of it \(sealed == 1 ? "is" : "are") sealed and may be meant: "
+            + "inspect --list shows the places, --item N tells one's story.")
+      }
       return .noMatch
     }
     try session.say(report)
