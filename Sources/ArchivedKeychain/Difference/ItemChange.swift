@@ -61,12 +61,12 @@ public struct ItemChange: Sendable, Equatable {
   }
 
   /// An attribute that may not be absent counts with its default where it is, as in digests.
-  private static func value(of code: AttributeCode, in item: KeychainItem) -> PropertyValue? {
+  static func value(of code: AttributeCode, in item: KeychainItem) -> PropertyValue? {
     item[code] ?? AttributeTable.definition(of: code, in: item.kind)?.defaultValue
   }
 
   /// Empty text and empty data are the same absence; dates count by their moment, not by their digits.
-  private static func isSame(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
+  static func isSame(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
     switch (old, new) {
     case (.date(let old)?, .date(let new)?): old.secondsSinceReferenceDate == new.secondsSinceReferenceDate
     case (.string(""), .data([])), (.data([]), .string("")): true

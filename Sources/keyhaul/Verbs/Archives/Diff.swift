@@ -79,7 +79,8 @@ struct Diff: RunnableVerb {
     let opened = try passwords.unlock(named, isSecond: index == 1, opening, comparedWith: hardware, in: session)
     return ComparisonSide(
       kind: .archive, name: named.name, deviceName: named.archive.device.name,
-      items: opened.comparedItems, leftOut: [], keybagDamage: opened.keybagDamage)
+      items: opened.comparedItems, hasKeychain: named.archive.hasKeychain, leftOut: [],
+      keybagDamage: opened.keybagDamage)
   }
 
   // MARK: Devices
@@ -106,7 +107,8 @@ struct Diff: RunnableVerb {
       }
       return DeviceSide(
         side: ComparisonSide(
-          kind: .device, name: held.name, deviceName: held.name, items: items, leftOut: leftOut, keybagDamage: nil),
+          kind: .device, name: held.name, deviceName: held.name, items: items, hasKeychain: true, leftOut: leftOut,
+          keybagDamage: nil),
         hardware: HardwareKey(.named, try held.deviceKey()))
     }
   }
