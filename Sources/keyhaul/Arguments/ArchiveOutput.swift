@@ -96,15 +96,6 @@ enum ArchiveOutput {
   }
 }
 
-extension ArchiveOutput {
-  /// Whether a path lies in a folder, by whatever names.
-  static func lies(_ path: String, in folder: String) -> Bool {
-    let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
-    let source = URL(filePath: folder).resolvingSymlinksInPath().standardizedFileURL.path
-    return target == source || target.hasPrefix(source + "/")
-  }
-}
-
 extension Session {
   /// The path of an archive that is read twice, or changed.
   ///

@@ -71,25 +71,18 @@ enum ReportFile {
         throw .usage(
           "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
       }
-      if let folder = realPath(input), let parent = realPath(folderPath(of: output)),
-        "\(parent)/".hasPrefix("\(folder)/")
-      {
-        throw .usage(
-          "\(output) lies in \(input), which is read", why: "what is written there would become a part of it",
-          try: "another name after -o")
-      }
+    }
+    for input in inputs where lies(output, in: input) {
+      throw .usage(
+        "\(output) lies in what is read", why: "it would become a part of \(input)", try: "another place after -o")
     }
   }
 
-  private static func folderPath(of path: String) -> String {
-    URL(filePath: path).deletingLastPathComponent().path
-  }
-
-  /// Without links and dots; `nil` where there is nothing.
-  private static func realPath(_ path: String) -> String? {
-    guard let resolved = realpath(path, nil) else { return nil }
-    defer { free(resolved) }
-    return String(cString: resolved)
+  /// Whether a path lies in a folder, by whatever names.
+  private static func lies(_ path: String, in folder: String) -> Bool {
+    let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
+    let source = URL(filePath: folder).resolvingSymlinksInPath().standardizedFileURL.path
+    return target == source || target.hasPrefix(source + "/")
   }
 
   private static func failure(_ path: String, _ error: SystemError) -> CommandFailure {

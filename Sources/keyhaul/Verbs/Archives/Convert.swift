@@ -68,9 +68,6 @@ struct Convert: RunnableVerb {
   private func checkDistinct(from path: String) throws(CommandFailure) {
     guard output != "-" else { return }
     try ReportFile.check(output, differsFrom: [path])
-    guard !ArchiveOutput.lies(output, in: path) else {
-      throw .usage("\(output) lies in what is read", why: "the copy would hold itself", try: "another place after -o")
-    }
   }
 
   private func report(

@@ -92,13 +92,9 @@ struct Export: RunnableVerb {
     try session.prepareOutput(output, inputs: inputs, asks: !dryRun.dryRun)
   }
 
-  /// Refuses to take the place of the archive, of a file in its folder, and of the password.
+  /// Refuses to take the place of the archive or of the password, and to lie in the archive.
   func prepareOutput(from archive: String, in session: Session) throws(CommandFailure) {
     guard output != "-" else { return }
-    if archive != "-", access(output, F_OK) == 0, ArchiveOutput.lies(output, in: archive) {
-      throw .usage(
-        "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
-    }
     try prepareOutput(inputs: [archive == "-" ? nil : archive, password.file], in: session)
   }
 
