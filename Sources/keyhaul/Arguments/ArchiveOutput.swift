@@ -115,15 +115,6 @@ enum ArchiveOutput {
   }
 }
 
-extension ArchiveOutput {
-  /// Whether a path lies in a folder, by whatever names.
-  static func lies(_ path: String, in folder: String) -> Bool {
-    let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
-    let source = URL(filePath: folder).resolvingSymlinksInPath().standardizedFileURL.path
-    return target == source || target.hasPrefix(source + "/")
-  }
-}
-
 extension ProgressReport {
   /// For work on bytes that asks whether to go on.
   func orInterrupted(_ done: Int64, _ total: Int64) -> Bool {

@@ -67,22 +67,22 @@ enum ReportFile {
       var source = stat()
       let isSame =
         exists && stat(input, &source) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino
-      let liesInside = isFolder(input) && ArchiveOutput.lies(output, in: input)
-      if isSame || input == output || (exists && liesInside) {
+      if isSame || input == output || (exists && lies(output, in: input)) {
         throw .usage(
           "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
       }
-      if liesInside {
-        throw .usage(
-          "\(output) lies in what is read", why: "\(input) would hold a file that is none of its own",
-          try: "another place after -o")
-      }
+    }
+    for input in inputs where lies(output, in: input) {
+      throw .usage(
+        "\(output) lies in what is read", why: "it would become a part of \(input)", try: "another place after -o")
     }
   }
 
-  private static func isFolder(_ path: String) -> Bool {
-    var status = stat()
-    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  /// Whether a path lies in a folder, by whatever names.
+  private static func lies(_ path: String, in folder: String) -> Bool {
+    let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
+    let source = URL(filePath: folder).resolvingSymlinksInPath().standardizedFileURL.path
+    return target == source || target.hasPrefix(source + "/")
   }
 
   private static func failure(_ path: String, _ error: SystemError) -> CommandFailure {

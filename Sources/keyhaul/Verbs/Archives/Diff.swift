@@ -11,7 +11,7 @@ import VirtualDevice
 struct Diff: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Compare two backups, or a backup and a device",
-    usage: "keyhaul diff A B [--exit-code] [--format html -o FILE]",
+    usage: "keyhaul diff A B [--exit-code] [-o FILE]",
     examples: ["keyhaul diff monday.backup family.backup", "keyhaul diff family.backup old-phone --exit-code"],
     flags: [
       ("--exit-code", "end with 2 if anything differs"),

@@ -95,8 +95,9 @@ struct Export: RunnableVerb {
     try session.prepareOutput(output, inputs: inputs, asks: !dryRun.dryRun)
   }
 
-  /// Refuses to take the place of the archive and of the password.
+  /// Refuses to take the place of the archive or of the password, and to lie in the archive.
   func prepareOutput(from archive: String, in session: Session) throws(CommandFailure) {
+    guard output != "-" else { return }
     try prepareOutput(inputs: [archive == "-" ? nil : archive, password.file], in: session)
   }
 

@@ -8,7 +8,7 @@ import KeychainFormats
 struct Inspect: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Show what is in a backup",
-    usage: "keyhaul inspect ARCHIVE [--list | --keybag | --tree] [--format html -o FILE]",
+    usage: "keyhaul inspect ARCHIVE [--list | --keybag | --tree] [-o FILE]",
     examples: ["keyhaul inspect family.backup", "keyhaul inspect family.backup --list --password-file ~/.bp"],
     flags: [
       ("--list", "the keychain's items"), ("--keybag", "the keybag's classes and rounds"),
