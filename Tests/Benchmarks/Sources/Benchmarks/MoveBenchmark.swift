@@ -27,7 +27,7 @@ struct MoveBenchmark {
   static func hundredThousand(_ program: String) -> MoveBenchmark {
     MoveBenchmark(
       program: program, count: 100_000, repetitions: 3,
-      limits: Limits(creation: 20, backup: 20, plan: 3, restore: 20, memory: nil))
+      limits: Limits(creation: 15, backup: 10, plan: 3, restore: 15, memory: nil))
   }
 
   /// One run to be timed: words of the program, and how often what the plan may take it may take.
