@@ -119,6 +119,41 @@ struct OpeningTests {
     #expect(outcome.status == 1 && told.contains("nowhere\": no such file or directory"), "\(outcome)")
   }
 
+  @Test("nothing is written into what it is read from, nor over it")
+  func outputs() throws {
+    let world = try world()
+    let before = try world.files(in: "b") + world.files(in: "devices").filter { !$0.hasSuffix("/lock") }
+    for (line, message) in [
+      ("export b -o b/x.json", "lies in"), ("export b -o b/Manifest.plist --yes", "is"), ("export b -o b --yes", "is"),
+      ("export b --domain KeychainDomain --path keychain-backup.plist -o b/51/x", "lies in"),
+      ("plan b --to new-phone -o b/x.plan", "lies in"), ("convert b -o b/x.tar", "lies in"),
+      ("convert b -o b/x/", "lies in"),
+      ("export old-phone -o devices/old-phone/x.json", "lies in"), ("export b -o .bp --yes", "is"),
+    ] {
+      let password = line.hasPrefix("convert") || line.contains("old-phone") ? "" : "--password-file .bp"
+      let outcome = try world.keyhaul("\(line) \(password)")
+      #expect(outcome.status == 64 && outcome.errors.contains(" \(message) what is read\n"), "\(line): \(outcome)")
+    }
+    let after = try world.files(in: "b") + world.files(in: "devices").filter { !$0.hasSuffix("/lock") }
+    #expect(after == before)
+  }
+
+  @Test("a flag that makes no sense with a verb is refused with the verbs that have it")
+  func foreignFlags() throws {
+    let world = try world()
+    let outcome = try world.keyhaul("convert b -o c.tar --max-rounds 5")
+    #expect(outcome.status == 64)
+    #expect(
+      outcome.errors == """
+        error: keyhaul convert has no flag --max-rounds
+          why: it is a flag of inspect, verify, diff and 5 other verbs
+          try: leave --max-rounds out
+
+        """)
+    let near = try world.keyhaul("convert b -o c.tar --memry")
+    #expect(near.errors == "error: keyhaul convert has no flag --memry\n  why: --memory is near\n  try: --memory\n")
+  }
+
   @Test("refuses what is about archives beside a device")
   func devices() throws {
     let world = try MoveWorld()
