@@ -75,6 +75,11 @@ struct Rekey: RunnableVerb {
   // MARK: Another password
 
   private func change(_ named: Session.NamedArchive, at path: String, in session: Session) throws {
+    if try opening.deviceKeySource() != nil {
+      throw CommandFailure.usage(
+        "a device key is not used to change the password of \(named.name)",
+        why: "its class keys are wrapped anew, and nothing else changes", try: "leave the device key out")
+    }
     // Tried before the new one is asked for: nobody types two passwords in vain.
     let old = try session.key(of: named, password, opening.limit)
     let new = try session.password(newPassword, of: named.name)
