@@ -16,7 +16,7 @@ extension Session {
   func key<Name>(
     of named: NamedArchive, _ flags: SecretFlags<Name>, _ options: RoundLimitOptions,
     needless advice: String = "leave the password out"
-  ) throws(CommandFailure) -> Keybag.FittingKey {
+  ) throws(CommandFailure) -> ArchiveKey {
     try checkRounds(of: named, accepting: options)
     let password = try passwordIfNeeded(named, flags, needless: advice)
     return try key(of: named, password: password, options)
@@ -25,14 +25,14 @@ extension Session {
   /// The same with a password that is at hand.
   func key(
     of named: NamedArchive, password: consuming Secret?, _ options: RoundLimitOptions
-  ) throws(CommandFailure) -> Keybag.FittingKey {
+  ) throws(CommandFailure) -> ArchiveKey {
     let start = ContinuousClock.now
     let key = try deriving(rounds: named.archive.keybag.totalRounds, of: named.name) {
       (progress) throws(ArchivedKeychainError) in
-      try OpenedArchive.fittingKey(
+      try ArchiveKey(
         of: named.archive, password: password, acceptingAtMost: options.rounds, progress: progress)
     }
-    tell(key.form, of: named.name)
+    tell(key.passwordForm, of: named.name)
     detail("\(HostileText.shown(named.name)): key derived in \(Self.milliseconds(since: start)) ms", level: 2)
     return key
   }
@@ -52,7 +52,7 @@ extension Session {
   /// Refuses a keybag that asks for too much work, before anybody is asked for a password.
   func checkRounds(of named: NamedArchive, accepting options: RoundLimitOptions) throws(CommandFailure) {
     do throws(ArchivedKeychainError) {
-      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: options.rounds)
+      try ArchiveKey.checkRounds(of: named.archive, acceptingAtMost: options.rounds)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
@@ -74,15 +74,14 @@ extension Session {
   ///
   /// - Parameter requiresKeychain: Whether one in which no keychain was stored is an error.
   func unlock(
-    _ named: NamedArchive, with key: borrowing Keybag.FittingKey, _ hardware: HardwareKey?,
+    _ named: NamedArchive, with key: borrowing ArchiveKey, _ hardware: HardwareKey?,
     requiresKeychain: Bool = false
   ) throws(CommandFailure) -> OpenedArchive {
     let opened = try tried(named) { () throws(ArchivedKeychainError) in
       try OpenedArchive(
-        named.archive, key: key, deviceKey: hardware?.key(), isGuess: hardware?.isGuess ?? false,
-        requiresKeychain: requiresKeychain)
+        named.archive, key: key, deviceKey: hardware?.key(), requiresKeychain: requiresKeychain)
     }
-    tell(of: hardware, isProven: opened.provesDevice ? true : opened.items.provesSameDevice, archive: named.name)
+    tell(of: hardware, isProven: opened.isSameDevice, archive: named.name)
     return opened
   }
 
@@ -117,10 +116,10 @@ extension Session {
 
   /// The class keys of an archive, for its files.
   func classKeys(
-    of named: NamedArchive, with key: borrowing Keybag.FittingKey, _ hardware: HardwareKey? = nil
+    of named: NamedArchive, with key: borrowing ArchiveKey, _ hardware: HardwareKey? = nil
   ) throws(CommandFailure) -> ClassKeys {
     do throws(ArchivedKeychainError) {
-      return try OpenedArchive.classKeys(of: named.archive, key: key, deviceKey: hardware?.key())
+      return try key.classKeys(deviceKey: hardware?.key())
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }

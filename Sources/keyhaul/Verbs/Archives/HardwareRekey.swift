@@ -67,7 +67,7 @@ struct HardwareRekey {
   }
 
   /// Goes on only with a key that opened an item; what a wrong one would write, no device could ever open.
-  private func prove(_ hardware: HardwareKey, _ key: borrowing Keybag.FittingKey, in session: Session) throws {
+  private func prove(_ hardware: HardwareKey, _ key: borrowing ArchiveKey, in session: Session) throws {
     let opened: OpenedArchive
     do throws(ArchivedKeychainError) {
       opened = try OpenedArchive(named.archive, key: key, deviceKey: hardware.key(), requiresKeychain: false)
@@ -94,7 +94,7 @@ struct HardwareRekey {
   // MARK: Writing
 
   private func rewrite(
-    with keybag: Keybag, _ key: borrowing Keybag.FittingKey, in session: Session
+    with keybag: Keybag, _ key: borrowing ArchiveKey, in session: Session
   ) throws {
     guard !verb.dryRun.dryRun else { return }
     // Handed over inside of a closure, which a value without copies can only do out of an optional.

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
 import DataProtection
