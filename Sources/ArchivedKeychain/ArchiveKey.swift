@@ -9,6 +9,7 @@ import KeychainFormats
 /// keybags.
 public struct ArchiveKey: ~Copyable, Sendable {
   private let keybag: Keybag
+  /// What the class keys are wrapped with, to wrap them anew.
   package let passcodeKey: Secret
   /// In which of its Unicode forms the password fitted.
   public let passwordForm: PasswordForm

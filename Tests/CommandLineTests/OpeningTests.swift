@@ -119,6 +119,44 @@ struct OpeningTests {
     #expect(outcome.status == 1 && told.contains("nowhere\": no such file or directory"), "\(outcome)")
   }
 
+  @Test("nothing is written into what it is read from, nor over it")
+  func outputs() throws {
+    let world = try world()
+    let before = try world.files(in: "b") + world.files(in: "devices").filter { !$0.hasSuffix("/lock") }
+    for (line, message) in [
+      ("export b -o b/x.json", "lies in"), ("export b -o b/Manifest.plist --yes", "is"), ("export b -o b --yes", "is"),
+      ("export b --domain KeychainDomain --path keychain-backup.plist -o b/51/x", "lies in"),
+      ("plan b --to new-phone -o b/x.plan", "lies in"), ("convert b -o b/x.tar", "lies in"),
+      ("convert b -o b/x/", "lies in"),
+      ("export old-phone -o devices/old-phone/x.json", "lies in"), ("export b -o .bp --yes", "is"),
+    ] {
+      let password = line.hasPrefix("convert") || line.contains("old-phone") ? "" : "--password-file .bp"
+      let outcome = try world.keyhaul("\(line) \(password)")
+      #expect(outcome.status == 64 && outcome.errors.contains(" \(message) what is read\n"), "\(line): \(outcome)")
+    }
+    let after = try world.files(in: "b") + world.files(in: "devices").filter { !$0.hasSuffix("/lock") }
+    #expect(after == before)
+  }
+
+  @Test("a flag that makes no sense with a verb is refused with the verbs that have it")
+  func foreignFlags() throws {
+    let world = try world()
+    let outcome = try world.keyhaul("convert b -o c.tar --max-rounds 5")
+    #expect(outcome.status == 64)
+    #expect(
+      outcome.errors == """
+        error: keyhaul convert has no flag --max-rounds
+          why: it is a flag of inspect, verify, diff and 5 other verbs
+          try: leave --max-rounds out
+
+        """)
+    let rekey = try world.keyhaul("rekey b --password-file .bp --new-password-file .np --device-key-file k")
+    #expect(rekey.status == 64)
+    #expect(rekey.errors.hasPrefix("error: a device key is not used to change the password of b\n"), "\(rekey)")
+    let near = try world.keyhaul("convert b -o c.tar --memry")
+    #expect(near.errors == "error: keyhaul convert has no flag --memry\n  why: --memory is near\n  try: --memory\n")
+  }
+
   @Test("refuses what is about archives beside a device")
   func devices() throws {
     let world = try MoveWorld()
@@ -139,66 +177,5 @@ struct OpeningTests {
     try world.backUp(to: "b.tar")
     let quick = try world.keyhaul("verify b.tar --quick --device-key-file k")
     #expect(quick.status == 64 && quick.errors.hasPrefix("error: --quick and a device key cannot go together\n"))
-  }
-}
-
-@Suite("A folder of several backups")
-struct BackupChoiceTests {
-  /// `Backup` with a backup of each phone: one folder is called after the device, the other as somebody liked.
-  private func world() throws -> (MoveWorld, old: String, new: String) {
-    let world = try MoveWorld()
-    func identifier(_ device: String) throws -> String {
-      try #require(try world.object(world.succeed("device show \(device) --json"))["udid"] as? String)
-    }
-    let (old, new) = (try identifier("old-phone"), try identifier("new-phone"))
-    try world.devices.run("mkdir Backup")
-    try world.backUp(to: "Backup/\(old)/")
-    try world.backUp("new-phone", to: "Backup/attic/")
-    return (world, old, new)
-  }
-
-  @Test("is listed, and names no backup by itself")
-  func listed() throws {
-    let (world, old, _) = try world()
-    let list = try world.succeed("inspect Backup")
-    #expect(list.contains("\(old)") && list.contains("attic") && list.contains("new-phone"))
-    for line in [
-      "verify Backup", "export Backup/ -o x.json", "plan Backup --to new-phone", "why Backup --account anna",
-      "diff Backup Backup", "rekey Backup", "convert Backup -o x.tar", "restore Backup --to new-phone",
-    ] {
-      let outcome = try world.keyhaul(
-        "\(line) --password-file .bp".replacing("x.tar --password-file .bp", with: "x.tar"))
-      #expect(outcome.status == 64, "\(line): \(outcome)")
-      #expect(outcome.errors.contains("holds 2 backups; one of them is to be named\n"), "\(line): \(outcome.errors)")
-    }
-  }
-
-  @Test("one of them is chosen by its folder's name or its device's identifier, in capitals or not, never by a part")
-  func chosen() throws {
-    let (world, old, new) = try world()
-    for (choice, device) in [
-      ("Backup/\(old)", "old-phone"), ("Backup/attic", "new-phone"), ("Backup/\(new)", "new-phone"),
-      ("Backup/\(new.lowercased())/", "new-phone"), ("./Backup/\(new)", "new-phone"),
-    ] {
-      let document = try world.object(world.succeed("inspect \(choice) --json"))
-      #expect((document["device"] as? [String: Any])?["name"] as? String == device, "\(choice)")
-      for line in [
-        "verify \(choice)", "export \(choice) -o -", "plan \(choice) --to new-phone", "diff \(choice) \(choice)",
-        "why \(choice) --item 0", "rekey \(choice) --new-password-file .bp -n", "restore \(choice) --to new-phone -n",
-      ] {
-        #expect(try world.keyhaul("\(line) --password-file .bp").status == 0, "\(line)")
-      }
-      try world.succeed("convert \(choice) -o copy.tar --yes")
-    }
-    #expect(try world.devices.run("cd Backup && keyhaul verify \(new) --quick").status == 0)
-    for part in [String(new.prefix(12)), String(old.dropLast()), "att", "atticus", "phone"] {
-      let outcome = try world.keyhaul("verify Backup/\(part) --quick")
-      #expect(outcome.status == 10 && outcome.errors.hasPrefix("error: Backup/\(part) does not exist\n"), "\(outcome)")
-      #expect(outcome.errors.contains("  why: in it are ") && outcome.errors.contains("keyhaul inspect Backup lists"))
-    }
-    try world.devices.run("cp -R Backup/attic Backup/cellar")
-    let several = try world.keyhaul("verify Backup/\(new) --quick")
-    #expect(several.status == 64 && several.errors.hasPrefix("error: Backup/\(new) means several backups\n"))
-    #expect(try world.keyhaul("verify Backup/cellar --quick").status == 0)
   }
 }

@@ -1,7 +1,7 @@
 extension ContainerFormat {
   /// What the first bytes of a feed say that it is. They are not taken away from it.
   ///
-  /// - Throws: `.notABackup` for what is no container, `.truncated` for what is too short to be one.
+  /// - Throws: `.notABackup` for what is no container, `.truncated` for the beginning of one.
   init(_ feed: DescriptorFeed) throws(BackupArchiveError) {
     let start = try feed.peek(ContainerSource.blockByteCount)
     if start.isEmpty { throw BackupArchiveError(.notABackup, "it is empty") }
@@ -9,8 +9,8 @@ extension ContainerFormat {
       self = format
       return
     }
-    // Too short to be any of them.
-    guard start.count >= ContainerSource.blockByteCount else {
+    // The first header of a tar has a name and then zeros. A text has none, however short it is.
+    guard start.count >= ContainerSource.blockByteCount || !start.contains(0) else {
       throw BackupArchiveError(.truncated, "it ends after \(start.count) bytes")
     }
     throw BackupArchiveError(.notABackup, "it is neither a folder nor a tar nor a zip")

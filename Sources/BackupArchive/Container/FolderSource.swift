@@ -18,7 +18,7 @@ struct FolderSource {
   /// Reads the files that this module knows; payloads stay where they are.
   func read(_ folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
     var parts = try readPapers(folder)
-    guard parts.contains(.manifest) else { throw BackupArchiveError(.notABackup, "it has no Manifest.plist") }
+    guard parts.contains(.manifest) else { throw notABackup(folder) }
     parts.database = try readDatabase(in: folder)
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: folder) }
     if let layout = parts.layout { parts[layout.keychainPart] = try read(layout.keychainPart, in: folder) }

@@ -40,7 +40,9 @@ struct Program {
     } catch {
       if let status = answer(error) { return status }
       return unparsedSession().fail(
-        ParserMessage.failure(Keyhaul.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb)))
+        ParserMessage.failure(
+          Keyhaul.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb),
+          verbs: { FlagCatalog.verbs(with: $0, of: Keyhaul.self) }))
     }
     if let verb = parsed as? any RunnableVerb { return run(verb) }
     return runBuiltIn(parsed)

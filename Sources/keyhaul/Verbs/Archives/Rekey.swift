@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
 import DataProtection
@@ -75,6 +76,11 @@ struct Rekey: RunnableVerb {
   // MARK: Another password
 
   private func change(_ named: Session.NamedArchive, at path: String, in session: Session) throws {
+    if try opening.deviceKeySource() != nil {
+      throw CommandFailure.usage(
+        "a device key is not used to change the password of \(named.name)",
+        why: "its class keys are wrapped anew, and nothing else changes", try: "leave the device key out")
+    }
     // Tried before the new one is asked for: nobody types two passwords in vain.
     try session.checkRounds(of: named, accepting: opening.limit)
     let given = try session.password(password, of: named.name)
