@@ -69,7 +69,7 @@ public struct OpenedArchive: Sendable {
     }
     passwordForm = key.passwordForm
     fileList = list
-    contents = ArchiveContents(file)
+    contents = ArchiveContents(items)
     keybagDamage = keys.damageReport
     self.notes = notes
   }

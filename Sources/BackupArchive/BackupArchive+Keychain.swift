@@ -8,7 +8,13 @@ extension BackupArchive {
   /// - Throws: `.noKeychain` where none was stored, `.payloadMissing` where the list names it but it isn't there, and as
   ///   `fileList(with:)`.
   public func keychainFile(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> KeychainPayload {
-    let list = try fileList(with: keys)
+    try keychainFile(in: try fileList(with: keys), with: keys)
+  }
+
+  /// The same with the list of files, where it was opened before.
+  public func keychainFile(
+    in list: FileList, with keys: borrowing ClassKeys
+  ) throws(BackupArchiveError) -> KeychainPayload {
     let record = try keychainRecord(in: list)
     let stored = try storedKeychain()
     guard isEncrypted else { return try payload(stored, storedAs: stored, record: record, list: list) }

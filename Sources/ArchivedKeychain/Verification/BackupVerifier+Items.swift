@@ -7,9 +7,10 @@ extension BackupVerifier {
   /// this backup's keybag.
   ///
   /// - Returns: `nil` where there is none to look into.
-  mutating func checkKeychain(with keys: borrowing ClassKeys) -> KeychainBackupFile? {
+  mutating func checkKeychain(in list: FileList?, with keys: borrowing ClassKeys) -> KeychainBackupFile? {
     do throws(BackupArchiveError) {
-      let payload = try archive.keychainFile(with: keys)
+      let payload =
+        if let list { try archive.keychainFile(in: list, with: keys) } else { try archive.keychainFile(with: keys) }
       for note in payload.notes { take(note) }
       checkUUID(of: payload.file)
       findings.conclude(

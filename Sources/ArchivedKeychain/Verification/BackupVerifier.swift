@@ -34,7 +34,7 @@ struct BackupVerifier {
       let listing = try checkFiles(ifOpen: list, with: unlocked, progress: progress)
       checkKeybag(with: keys)
       checkDatabase(list, listing)
-      let file = checkKeychain(with: keys)
+      let file = checkKeychain(in: list, with: keys)
       try checkItems(of: file, with: keys)
     }
   }

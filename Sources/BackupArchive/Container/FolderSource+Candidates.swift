@@ -12,10 +12,8 @@ extension FolderSource {
     let fact = "it has no \(StoredPart.manifest.path)"
     let (backups, parents) = candidates(in: folder)
     var hints: [String] = []
-    if !backups.isEmpty {
-      hints.append("\(Self.listed(backups)) in it may be \(backups.count == 1 ? "one" : "some")")
-    }
-    if !parents.isEmpty { hints.append("\(Self.listed(parents)) in it holds backups") }
+    if !backups.isEmpty { hints.append("in it \(Self.listed(backups)) may be one") }
+    if !parents.isEmpty { hints.append("backups are in \(Self.listed(parents))") }
     return BackupArchiveError(.notABackup, ([fact] + hints).joined(separator: "; "))
   }
 

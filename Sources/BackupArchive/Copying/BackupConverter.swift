@@ -55,12 +55,7 @@ public struct BackupConverter: Sendable {
           tally.foreignFiles.append(file.name)
           return
         }
-        try sink.begin(file.path, byteCount: file.byteCount, modificationTime: time)
-        try file.forEachPortion { (portion) throws(WriteFailure) in
-          try sink.write(portion)
-          try meter.add(portion.count)
-        }
-        try sink.end()
+        try file.copy(to: sink, as: file.path, modificationTime: time, meter)
         tally.fileCount += 1
       }
       tally.foreignFiles += others

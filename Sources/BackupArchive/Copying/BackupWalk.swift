@@ -35,6 +35,20 @@ struct BackupWalk {
       }
     }
 
+    /// Hands the file on as it is.
+    ///
+    /// - Parameter name: What it is called there.
+    func copy(
+      to sink: any StoredFileSink, as name: String, modificationTime: Int64, _ meter: CopyMeter
+    ) throws(WriteFailure) {
+      try sink.begin(name, byteCount: byteCount, modificationTime: modificationTime)
+      try forEachPortion { (portion) throws(WriteFailure) in
+        try sink.write(portion)
+        try meter.add(portion.count)
+      }
+      try sink.end()
+    }
+
     /// Up to so many bytes of its end. Of an entry that is all that can be had: its bytes have gone by then.
     func lastBytes(_ count: Int) throws(WriteFailure) -> [UInt8] {
       switch source {

@@ -74,12 +74,7 @@ public struct KeybagReplacement: Sendable {
         guard !file.isOwn || file.path != StoredPart.manifest.path else {
           return try sink.add(file.name, new, modificationTime: file.modificationTime)
         }
-        try sink.begin(file.name, byteCount: file.byteCount, modificationTime: file.modificationTime)
-        try file.forEachPortion { (portion) throws(WriteFailure) in
-          try sink.write(portion)
-          try meter.add(portion.count)
-        }
-        try sink.end()
+        try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
       }
     }
     outgoing.check = { (written) throws(BackupArchiveError) in

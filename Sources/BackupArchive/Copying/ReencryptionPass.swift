@@ -103,12 +103,7 @@ final class ReencryptionPass<Random: RandomSource> {
         prefix = String(file.name.dropLast(file.path.count))
         return
       } else {
-        try sink.begin(file.name, byteCount: file.byteCount, modificationTime: file.modificationTime)
-        try file.forEachPortion { (portion) throws(WriteFailure) in
-          try sink.write(portion)
-          try meter.add(portion.count)
-        }
-        try sink.end()
+        try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
       }
       fileCount += 1
     }

@@ -5,7 +5,6 @@ internal import KeychainFormats
 /// Not to be used from two threads at once: `ClassKeys` holds it under a lock.
 struct SealingWorkspace: ~Copyable {
   private let blockEncryption: CipherContext
-  private let blockDecryption: CipherContext
   private let counterMode: CipherContext
   private let gcmEncryption: CipherContext
   private let gcmDecryption: CipherContext
@@ -15,12 +14,10 @@ struct SealingWorkspace: ~Copyable {
 
   init() throws(DataProtectionError) {
     let blockEncryption = try CipherContext(.aes256ECB, .encrypt)
-    let blockDecryption = try CipherContext(.aes256ECB, .decrypt)
     let counterMode = try CipherContext(.aes256CTR, .encrypt)
     let gcmEncryption = try CipherContext(.aes256GCM, .encrypt)
     let gcmDecryption = try CipherContext(.aes256GCM, .decrypt)
     self.blockEncryption = blockEncryption
-    self.blockDecryption = blockDecryption
     self.counterMode = counterMode
     self.gcmEncryption = gcmEncryption
     self.gcmDecryption = gcmDecryption
@@ -33,15 +30,6 @@ struct SealingWorkspace: ~Copyable {
   ) throws(DataProtectionError) -> [UInt8] {
     try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try blockEncryption.begin(key: bytes) }
     return try key.withBytes { (bytes) throws(DataProtectionError) in try KeyWrap.wrap(bytes, blockEncryption) }
-  }
-
-  borrowing func unwrap(
-    _ wrapped: [UInt8], with wrappingKey: borrowing Secret
-  ) throws(DataProtectionError) -> Secret? {
-    try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try blockDecryption.begin(key: bytes) }
-    return try wrapped.withRawBytes { (bytes) throws(DataProtectionError) in
-      try KeyWrap.unwrap(bytes, blockDecryption)
-    }
   }
 
   // MARK: The device's form: AES-256-GCM with a fixed nonce and the blob's header as authenticated data

@@ -11,6 +11,7 @@ struct Benchmarks {
     if arguments.first == ManyItemsBenchmark.argument {
       return try ManyItemsBenchmark.run(Array(arguments.dropFirst()))
     }
+    if arguments.first == ManyRowsBackup.argument { return try ManyRowsBackup.write(Array(arguments.dropFirst())) }
     if arguments.first == KeychainBenchmark.fillWord { return try KeychainBenchmark.fill(arguments) }
     let groups = groups(program: arguments.first ?? "")
     let names = groups.map(\.name)
@@ -48,6 +49,7 @@ struct Benchmarks {
       ("large-move", { try MoveBenchmark.hundredThousand(program).figures() }),
       ("items", ManyItemsBenchmark.figures),
       ("rows", { try ManyRowsBenchmark(program: program).figures() }),
+      ("payloads", { try PayloadsBenchmark(program: program).figures() }),
       ("memory", { try KeychainBenchmark.memory(program: program) }),
       ("adding", KeychainBenchmark.adding),
       ("finding", KeychainBenchmark.finding),
