@@ -54,7 +54,12 @@ struct StoppedVerbTests {
   @Test("twice at once is gone, and leaves as little")
   func twice() throws {
     let world = try world()
-    let before = try files(of: world)
+    // What SQLite has open is closed by the next one who opens it.
+    func lasting() throws -> [String: [UInt8]] {
+      try files(of: world).filter { !$0.key.hasSuffix("-wal") && !$0.key.hasSuffix("-shm") }
+    }
+    let before = try lasting()
+    let contents = try world.contents(of: "new-phone")
     for line in Self.lines {
       let outcome = try world.devices.run(
         """
@@ -63,7 +68,8 @@ struct StoppedVerbTests {
         TMPDIR=$PWD/tmp exec keyhaul \(line)
         """)
       #expect(outcome.status == 130, "\(line): \(outcome)")
-      try #expect(files(of: world) == before, "\(line)")
+      try #expect(lasting() == before, "\(line)")
+      #expect(try world.contents(of: "new-phone") == contents, "\(line)")
     }
   }
 
