@@ -144,8 +144,14 @@ struct Export: RunnableVerb {
     let sentence =
       "\(did) \(Amounts.count(items.count, form.noun)) from \(HostileText.shown(items.name)) to "
       + "\(HostileText.shown(Self.shown(output)))\(note)."
-    // The export itself is on standard output then.
-    if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+    try announce(sentence, in: session)
     items.warn(in: session)
+  }
+
+  /// Says what was exported, once it has left the program: beside it, where it is on standard output itself.
+  func announce(_ sentence: String, in session: Session) throws(CommandFailure) {
+    guard output == "-" else { return try session.announce(sentence) }
+    try session.flush()
+    session.note(sentence)
   }
 }
