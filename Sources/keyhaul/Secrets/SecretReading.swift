@@ -166,7 +166,8 @@ extension Session {
     _ name: String, _ error: SystemError, family: SecretFamily, of subject: String
   ) -> CommandFailure {
     CommandFailure(
-      .failed, "cannot read the \(family.noun) of \(subject)", why: "\(name): \(error.reason)", try: family.flags)
+      error.isAbsence ? .notFound : .failed, "cannot read the \(family.noun) of \(subject)",
+      why: "\(name): \(error.reason)", try: error.isAbsence ? "check the path" : family.flags)
   }
 }
 
