@@ -51,6 +51,9 @@ struct Export: RunnableVerb {
     if domain == nil { try common.check(output: output) }
     if let domain { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(attributes, kind: kind?.kind)
+    if let path = attributes.path, path.contains("/"), !path.hasPrefix("/") {
+      session.note("--path is the path of internet passwords; a file of a backup takes --domain as well.")
+    }
     let form = ExportForm(common, output: output)
     let items = try readItems(selection, form, in: session)
     try items.requireSomething(selection)
