@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import DataProtection
 import Foundation
 import KeychainFormats
@@ -243,6 +244,24 @@ struct ArchiveCheckTests {
     #expect(text.status == 2 && text.output.contains("secret and label changed"))
     #expect(try world.keyhaul("diff a.tar b.tar --password-file .bp").status == 0)
     #expect(!(text.output + text.errors).contains("a new planted secret"))
+  }
+
+  @Test("a side without a keychain is said to have none")
+  func noKeychain() throws {
+    func side(_ name: String, _ items: [ComparedItem], hasKeychain: Bool) -> ComparisonSide {
+      ComparisonSide(
+        kind: .archive, name: name, deviceName: nil, items: items, hasKeychain: hasKeychain, leftOut: [],
+        keybagDamage: nil)
+    }
+    let item = KeychainItem(kind: .genericPassword, attributes: [.account: .string("anna")])
+    let report = try DifferenceReport(
+      side("empty.tar", [], hasKeychain: false),
+      side("full.tar", [ComparedItem(index: 0, item: item)], hasKeychain: true))
+    #expect(
+      report.lines(style: .plain, showsAll: false) == [
+        "+ generic  anna  new", "empty.tar has no keychain.",
+        "2 archives compared: 1 new, 0 changed, 0 gone, 0 the same.",
+      ])
   }
 
   @Test("a damaged item makes a difference partial, and is no difference")
