@@ -219,7 +219,9 @@ def backups(story):
     for name in ("one", "two"):
         run(f"backup bare -o shelf/{name}/ --no-password")
     run("inspect shelf")
-    run("export family.backup --password-file password -o names.json", documents=False)
+    run("export family.backup --password-file password -o names.json -n")
+    run("export family.backup --password-file password -o names.json")
+    run("export family.backup --password-file password -o names.csv --reveal", ends=64)
     story.valid(story.document("names.json"), "export -o")
     run("export family.backup --password-file password -o -")
     run("export old-phone --reveal -o -")

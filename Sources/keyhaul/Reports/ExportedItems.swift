@@ -85,7 +85,8 @@ struct ExportedItems {
 
   // MARK: What cannot be exported
 
-  private var reasons: [Reason] {
+  /// Why items cannot be read here, one for each of them.
+  var reasons: [Reason] {
     entries.compactMap { entry in
       if case .unreadable(let reason, _) = entry.content { reason ?? .malformed } else { nil }
     }

@@ -54,7 +54,7 @@ struct Export: RunnableVerb {
     if let path = attributes.path, path.contains("/"), !path.hasPrefix("/") {
       session.note("--path is the path of internet passwords; a file of a backup takes --domain as well.")
     }
-    let form = ExportForm(common, output: output)
+    let form = try ExportForm(common, output: output)
     let items = try readItems(selection, form, in: session)
     try items.requireSomething(selection)
     guard reveal || items.secretCount == 0 else {
@@ -138,6 +138,11 @@ struct Export: RunnableVerb {
   }
 
   private func say(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
+    if session.isJSON {
+      // On standard output the export is the one document itself.
+      if output != "-" || dryRun.dryRun { try session.answer(result(items)) }
+      return items.warn(in: session)
+    }
     let did = dryRun.dryRun ? "Would export" : "Exported"
     let note =
       switch form.format {
@@ -149,6 +154,18 @@ struct Export: RunnableVerb {
       + "\(HostileText.shown(Self.shown(output)))\(note)."
     try announce(sentence, in: session)
     items.warn(in: session)
+  }
+
+  /// The document of `--json` where the export itself goes into a file.
+  private func result(_ items: ExportedItems) -> JSONValue {
+    let reasons = Dictionary(grouping: items.reasons) { $0 }.mapValues(\.count)
+    return [
+      "format": "export-result/1", "source": .string(items.name), "output": .string(output),
+      "items": .count(items.count), "revealed": .boolean(reveal),
+      "unreadable": .object(
+        Reason.allCases.compactMap { reason in reasons[reason].map { (reason.rawValue, .count($0)) } }),
+      "dry_run": .boolean(dryRun.dryRun),
+    ]
   }
 
   /// Says what was exported, once it has left the program: beside it, where it is on standard output itself.
