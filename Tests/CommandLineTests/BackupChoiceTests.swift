@@ -23,6 +23,13 @@ struct BackupChoiceTests {
     let (world, old, _) = try world()
     let list = try world.succeed("inspect Backup")
     #expect(list.contains("\(old)") && list.contains("attic") && list.contains("new-phone"))
+    // A name is there to be typed: where the table is too wide it has a line of its own.
+    let narrow = try world.devices.run("COLUMNS=60 keyhaul inspect Backup").output
+    #expect(narrow.contains("\(old)\n  device    old-phone\n  made      "), "\(narrow)")
+    #expect(narrow.contains("  password  yes\n  state     finished\nattic\n"), "\(narrow)")
+    try world.write([1], to: "Backup/attic/Status.plist")
+    let entries = try world.object(world.succeed("inspect Backup --json"))["backups"] as? [[String: Any]]
+    #expect(entries?.map { $0["state"] as? String } == ["finished", "damaged"])
     for line in [
       "verify Backup", "export Backup/ -o x.json", "plan Backup --to new-phone", "why Backup --account anna",
       "diff Backup Backup", "rekey Backup", "convert Backup -o x.tar", "restore Backup --to new-phone",
