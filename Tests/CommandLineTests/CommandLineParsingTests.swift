@@ -46,7 +46,7 @@ struct CommandLineParsingTests {
     #expect(try #require(try parse("inspect --json -- --help") as? Inspect).archive == "--help")
   }
 
-  @Test("takes protection in plain words and in codes", arguments: ProtectionArgument.words.map(\.0))
+  @Test("takes protection in plain words and in codes", arguments: ProtectionArgument.allValueStrings)
   func protection(word: String) throws {
     let byWord = try #require(try parse("item add d --protection \(word)") as? ItemAdd).attributes.protection?
       .protection
@@ -57,7 +57,11 @@ struct CommandLineParsingTests {
 
   @Test("has a word for every protection class and every kind")
   func allWords() {
-    #expect(Set(ProtectionArgument.words.map(\.1)) == Set(ProtectionClass.allCases))
+    #expect(
+      ProtectionArgument.allValueStrings == [
+        "when-unlocked", "after-first-unlock", "always", "when-unlocked-this-device", "after-first-unlock-this-device",
+        "always-this-device", "passcode-only",
+      ])
     #expect(Set(ItemKindArgument.words.map(\.1)) == Set(ItemKind.allCases))
   }
 

@@ -81,9 +81,12 @@ struct ExpectationReport: Report {
     if let reason = wanted.reason { expected += " (\(reason.rawValue))" }
     guard let decision = miss.decision else {
       let sealed = plan.decisions.count { PlanText.isSealed($0) }
-      let hint =
-        sealed == 0
-        ? "" : " (\(Amounts.count(sealed, "sealed item")) in the plan \(sealed == 1 ? "has" : "have") no name)"
+      var hint = ""
+      if sealed > 0 {
+        hint = " (\(Amounts.count(sealed, "sealed item")) in the plan \(sealed == 1 ? "has" : "have") no name)"
+      } else if document.source.kind == .archive, wanted.fate == .staysBehind {
+        hint = " (what never enters a backup is absent from a plan of one)"
+      }
       return "missed: \(Self.name(wanted.matcher)): \(expected), but no item matches\(hint)"
     }
     let name = "\(ItemText.kind(decision.identity.kind)) \"\(ItemText.name(decision.identity))\""
