@@ -8,8 +8,8 @@ enum ExpectationFile {
   /// More than anyone writes by hand, in bytes.
   static let largestByteCount = 16 << 20
 
-  static func read(_ path: String) throws(CommandFailure) -> [PlanExpectation] {
-    let bytes = try InputFile.read(path, atMost: largestByteCount, what: "the expectations")
+  static func read(_ path: String, in session: Session) throws(CommandFailure) -> [PlanExpectation] {
+    let bytes = try InputFile.read(path, atMost: largestByteCount, what: "the expectations", in: session)
     do {
       let data = Data(bytes)
       // The decoder tells a mistake in the list from one in the text; this tells what is no JSON at all.
@@ -17,7 +17,7 @@ enum ExpectationFile {
       return try JSONDecoder().decode(PlanExpectations.self, from: data).expectations
     } catch {
       throw CommandFailure(
-        .refused, "\(path) is no list of expectations", why: reason(error),
+        .refused, "\(InputFile.name(path)) is no list of expectations", why: reason(error),
         try: #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#
       )
     }

@@ -57,7 +57,9 @@ struct Plan: RunnableVerb {
   var output: String?
   @Flag(exclusivity: .exclusive) var view: View?
   @Option(
-    help: ArgumentHelp("Check the plan against this list of expectations.", valueName: "file"), completion: .file())
+    help: ArgumentHelp(
+      "Check the plan against this list of expectations; - is standard input.", valueName: "file"),
+    completion: .file())
   var expect: String?
   @Flag(help: "End with exit code 2 if any item does not migrate.") var exitCode = false
   @Flag(help: "Leave out all names, so that the plan can be shown to others.") var redact = false
@@ -69,7 +71,7 @@ struct Plan: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags()
-    let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path) }
+    let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path, in: session) }
     if let output, output != "-" {
       let resolver = try session.resolver()
       let inputs = [try resolver.deviceOrArchive(source), try resolver.device(move.to)].flatMap(session.files)

@@ -39,9 +39,9 @@ struct Restore: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path) }
+    let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
-    let selection = try only.map { path throws(CommandFailure) in try ItemList(path) }
+    let selection = try only.map { path throws(CommandFailure) in try ItemList(path, in: session) }
     let named = try session.openArchive(archive, storage: opening.limit.storage)
     return try session.withDevice(move.to, .writing, verb: "keyhaul restore", wait: wait.wait) { device in
       do throws(MigrationError) {

@@ -12,9 +12,10 @@ struct SavedPlan {
   /// The largest plan that is read, in bytes: more than one of 100,000 items takes.
   static let largestByteCount = 128 << 20
 
-  init(_ path: String) throws(CommandFailure) {
+  init(_ path: String, in session: Session) throws(CommandFailure) {
+    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the plan", in: session)
+    let path = InputFile.name(path)
     self.path = path
-    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the plan")
     do {
       document = try JSONDecoder().decode(PlanDocument.self, from: Data(bytes))
     } catch {
