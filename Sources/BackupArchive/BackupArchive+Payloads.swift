@@ -138,6 +138,8 @@ public struct StoredPayload {
 /// One reading of a payload: what is measured of its stored bytes, and its decryption where it is to be decrypted.
 private struct PayloadPass {
   private let part: String
+  /// As the list calls it, and where it is stored.
+  private let place: String
   private let isEmpty: Bool
   private let isEncrypted: Bool
   private let decryptor: FileDecryptor?
@@ -166,7 +168,9 @@ private struct PayloadPass {
   private init(
     _ file: ListedFile, in archive: BackupArchive, decryptor: FileDecryptor?
   ) throws(BackupArchiveError) {
-    part = archive.layout.storedPath(of: file.fileIdentifier)
+    let part = archive.layout.storedPath(of: file.fileIdentifier)
+    self.part = part
+    place = file.relativePath.map { quoted("\(file.domain ?? "")/\($0)") + ", stored as \(part)" } ?? part
     guard file.kind == .file else { throw BackupArchiveError(.unsupported, "\(part) is listed as no file") }
     isEmpty = try file.record()?.size == 0
     isEncrypted = archive.isEncrypted
@@ -190,7 +194,7 @@ private struct PayloadPass {
       try explained(part) { () throws(DataProtectionError) in try decryptor.update(bytes) }.lend(to: lend)
     }
     guard isPresent || isEmpty else {
-      throw BackupArchiveError(.payloadMissing, "the list of files names \(part), which is not there")
+      throw BackupArchiveError(.payloadMissing, "the list of files names \(place), which is not there")
     }
     // A padding alone would be sixteen bytes, so that nothing at all is right only where nothing is listed.
     var isValid = storedCount > 0 || !isEncrypted || isEmpty

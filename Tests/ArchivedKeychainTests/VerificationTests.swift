@@ -168,6 +168,7 @@ struct VerificationTests {
     #expect(verification.faultCount == [.keychain: 1] && !verification.isMerelyIncomplete)
     #expect(verification.faults.first?.kind == .payloadMissing && verification.isKeychainLost)
     #expect(detail(.files, verification) == "3 of 4 present, the keychain's is not, size and padding right")
+    #expect(verification.checks.first { $0.id == .files }?.isOK == false)
     #expect(verification.unchecked.map(\.id) == [.items] && verification.items == nil)
   }
 

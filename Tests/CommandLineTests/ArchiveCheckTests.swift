@@ -117,6 +117,17 @@ struct ArchiveCheckTests {
     #expect(damaged.output.hasSuffix("old is damaged: 1 file is damaged and 1 file is missing.\n"))
   }
 
+  @Test("a file that is listed and not stored is called what it was asked for by")
+  func missingFile() throws {
+    let world = try MoveWorld()
+    let old = try OldBackup(in: world, named: "old")
+    try old.remove("Library/plain.txt")
+    let outcome = try world.keyhaul("export old --domain HomeDomain --path Library/plain.txt -o x --home elsewhere")
+    #expect(outcome.status == 13)
+    let words = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(words.contains("names \"HomeDomain/Library/plain.txt\", stored as "), "\(words)")
+  }
+
   // MARK: inspect
 
   @Test("the tree of a backup adds up, shows hostile names as text, and is whole in JSON")

@@ -143,6 +143,10 @@ struct MovePasswordTests {
     #expect(
       outcome.errors
         == "warning: .bp can be read by others\n  why: it holds the password of b.tar\n  try: chmod 600 .bp\n")
+    // What is to be typed is one word for a shell.
+    try world.devices.run("cp -p .bp 'my password'")
+    let spaced = try world.keyhaul("plan b.tar --to new-phone --password-file 'my password'")
+    #expect(spaced.errors.hasSuffix("  try: chmod 600 'my password'\n"))
   }
 }
 

@@ -39,6 +39,7 @@ struct SnapshotTests {
     ("explain-removed", "explain removed"),
     ("inspect", "inspect old-phone.tar"), ("inspect-open", "inspect old-phone.tar --password-file .bp"),
     ("inspect-without-password", "inspect plain.tar"), ("inspect-keybag", "inspect old-phone.tar --keybag"),
+    ("inspect-path", "inspect '\(longPath)' -q"),
     ("inspect-list", "inspect stranger.tar --list --password-file .bp"),
     ("inspect-tree", "inspect old-phone.tar --tree --password-file .bp"), ("inspect-shelf", "inspect 'my shelf'"),
     ("verify", "verify stranger.tar --password-file .bp"), ("verify-quick", "verify old-phone.tar --quick"),
@@ -49,6 +50,9 @@ struct SnapshotTests {
     ("device-show", "device show old-phone"), ("item-find", "item find old-phone"),
     ("item-find-hostile", "item find hostile-names"),
   ]
+
+  /// Where a computer keeps the backup of a phone.
+  private static let longPath = "Library/Application Support/MobileSync/Backup/00008120-001C25D40C02002E"
 
   /// Devices and backups that all reports are about.
   static func world() throws -> MoveWorld { try MoveWorld(copyOf: pattern.get()) }
@@ -76,6 +80,8 @@ struct SnapshotTests {
       "item update later --service AirPort --account Home --new-label 'At home' --new-secret-file secret -q --yes")
     try world.succeed("item delete later --service home.example --account guest -q --yes")
     try world.backUp("later", to: "later.tar")
+    try world.devices.run("mkdir -p 'Library/Application Support/MobileSync/Backup'")
+    try world.succeed("backup old-phone -o '\(longPath)/' --no-password -q")
     try world.devices.run("mkdir 'my shelf'")
     for name in ["one", "two"] { try world.succeed("backup new-phone -o 'my shelf/\(name)/' --no-password -q") }
     try world.succeed("device create pocket --from new-phone -q")

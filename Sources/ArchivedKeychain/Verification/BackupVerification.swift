@@ -176,8 +176,9 @@ extension BackupVerification {
     if sorted.count > kept.count { faultCount[.files, default: 0] += sorted.count - kept.count }
   }
 
-  mutating func conclude(_ id: CheckID, _ detail: String) {
-    checks.append(Check(id: id, isOK: faultCount[id] == nil, detail: detail))
+  /// - Parameter fails: Whether it fails for a fault that another check has.
+  mutating func conclude(_ id: CheckID, _ detail: String, fails: Bool = false) {
+    checks.append(Check(id: id, isOK: faultCount[id] == nil && !fails, detail: detail))
   }
 
   mutating func leaveOut(_ id: CheckID, _ reason: String) {

@@ -88,7 +88,8 @@ extension BackupVerifier {
       return
     }
     noteUnlisted(unlisted)
-    findings.conclude(.files, detail(of: tally, withoutKeys: withoutKeys))
+    // The keychain's own check has the fault.
+    findings.conclude(.files, detail(of: tally, withoutKeys: withoutKeys), fails: tally.isKeychainMissing)
   }
 
   /// - Parameter keychainIsApart: With keys at hand the keychain's file has a check of its own.

@@ -76,6 +76,12 @@ extension FileSystem {
     try perform(.makeDirectory) { _ in mkdirat(raw, name, 0o700) }
   }
 
+  /// Gives a folder that was just made other permissions than its owner's alone.
+  func setPermissions(_ permissions: UInt32, of folder: borrowing Descriptor) throws(SystemFailure) {
+    let raw = folder.raw
+    try perform(.makeDirectory) { _ in fchmod(raw, mode_t(truncatingIfNeeded: permissions)) }
+  }
+
   func status(of file: Int32) throws(SystemFailure) -> FileStatus {
     var status = stat()
     try perform(.status) { _ in fstat(file, &status) }

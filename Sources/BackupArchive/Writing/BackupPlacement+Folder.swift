@@ -25,6 +25,7 @@ extension BackupPlacement {
         // Held until the folder has its name: a claim ends with its descriptor.
         let sink = try fill(temporary, in: parent, with: backup)
         try obtaining { () throws(BackupArchiveError) in try backup.check("\(target.place.parent)/\(temporary)") }
+        try keepPermissions(of: target.place, target.occupant, in: parent, for: sink)
         let leftover = try install(temporary, as: target.place, in: parent, over: target.occupant)
         withExtendedLifetime(sink) {}
         return Placed(
@@ -77,6 +78,17 @@ extension BackupPlacement {
     }
     guard let first = foreign.first else { return }
     throw .occupied("\(quoted(place.name)) holds \(quoted(first)), which is no part of a backup")
+  }
+
+  /// A folder of the user's stays as open to others as it was, though another folder takes its place.
+  private func keepPermissions(
+    of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor, for sink: FolderSink
+  ) throws(WriteFailure) {
+    guard occupant == .emptyFolder || occupant == .backup else { return }
+    try systemCall { () throws(SystemFailure) in
+      guard let status = try system.status(of: place.name.systemName, in: parent) else { return }
+      try sink.setPermissions(status.permissions)
+    }
   }
 
   private func fill(

@@ -42,7 +42,7 @@ enum ArchiveOutput {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
     let destination = ArchiveDestination(path: output)
     guard let standing = standing(at: destination, identifier) else { return (destination, false) }
-    if case .folder = destination { try requireOnlyBackup(in: standing) }
+    if case .folder = destination { try requireOnlyBackup(in: standing, named: standing) }
     let what = standing + owner(of: standing, unless: identifier)
     if asks {
       try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
@@ -53,17 +53,19 @@ enum ArchiveOutput {
   }
 
   /// Refuses to replace a backup's folder with things of a person's own in it, which would be gone with it.
-  static func requireOnlyBackup(in folder: String) throws(CommandFailure) {
+  ///
+  /// - Parameter name: What the user calls the folder.
+  static func requireOnlyBackup(in folder: String, named name: String) throws(CommandFailure) {
     let foreign: [String]
     do throws(BackupArchiveError) {
       foreign = try BackupFolder.foreignFiles(in: folder)
     } catch {
-      throw CommandFailure(archive: error, name: folder)
+      throw CommandFailure(archive: error, name: name)
     }
     guard !foreign.isEmpty else { return }
     let names = foreign.prefix(3).joined(separator: ", ") + (foreign.count > 3 ? ", ..." : "")
     throw .usage(
-      "\(folder) holds more than a backup",
+      "\(name) holds more than a backup",
       why: "\(names) \(foreign.count == 1 ? "is" : "are") no part of one, and would be deleted with it",
       try: "move \(foreign.count == 1 ? "it" : "them") elsewhere first")
   }

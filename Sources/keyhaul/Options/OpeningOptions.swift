@@ -1,6 +1,7 @@
 import ArgumentParser
 import BackupArchive
 import DataProtection
+import KeychainFormats
 
 /// What opens a backup besides its password.
 struct OpeningOptions: ParsableArguments {
@@ -48,7 +49,9 @@ extension SecretFlags<PasswordName> {
 
 /// How much work and room a backup may take, where its password's key is derived.
 struct RoundLimitOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The most rounds of key derivation to accept (default 20,000,000).", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("The most rounds of key derivation to accept (default 20,000,000).", valueName: "n"),
+    transform: RoundCount.parse)
   var maxRounds: RoundCount?
 
   var rounds: Int { maxRounds?.value ?? RoundLimit.standard }
@@ -68,12 +71,23 @@ struct StorageOptions: ParsableArguments {
 }
 
 /// A number of rounds of key derivation.
-struct RoundCount: Equatable, Sendable, ExpressibleByArgument {
+struct RoundCount: Equatable, Sendable {
   let value: Int
 
   init?(argument: String) {
     let digits = argument.replacing(",", with: "")
     guard digits.allSatisfy({ $0.isASCII && $0.isNumber }), let value = UInt32(digits), value > 0 else { return nil }
     self.value = Int(value)
+  }
+
+  /// What a keybag's field has room for.
+  struct OutOfRange: Error, CustomStringConvertible {
+    var description: String { "it is a number from 1 to \(Amounts.grouped(Int(UInt32.max)))" }
+  }
+
+  /// - Throws: What a number of rounds can be.
+  @Sendable static func parse(_ argument: String) throws -> RoundCount {
+    guard let count = RoundCount(argument: argument) else { throw OutOfRange() }
+    return count
   }
 }

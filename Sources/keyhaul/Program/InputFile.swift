@@ -19,7 +19,7 @@ enum InputFile {
     guard descriptor >= 0 else {
       let error = SystemError.last
       throw CommandFailure(
-        error.code == ENOENT ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
+        error.isAbsence ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
         try: "check the path")
     }
     defer { close(descriptor) }

@@ -58,8 +58,10 @@ enum ParserMessage {
     guard let family = SecretFamily.allCases.first(where: { flags.contains("--\($0.flagPrefix)-file") }) else {
       return nil
     }
+    // Two backups are looked at by another verb.
+    let others = command == "keyhaul inspect" ? "; keyhaul diff A B for two backups" : ""
     return .usage(
-      "\(command) takes fewer arguments", why: "a \(family.noun) is never an argument", try: family.flags)
+      "\(command) takes fewer arguments", why: "a \(family.noun) is never an argument", try: family.flags + others)
   }
 
   private static func unknownFlag(
@@ -80,8 +82,9 @@ enum ParserMessage {
     return .usage(message, try: "\(command) -h")
   }
 
-  /// "Please provide one of 'a', 'b' or 'c'." and its form of several lines.
+  /// "Please provide one of 'a', 'b' or 'c'." and its form of several lines; or ": " and what the flag itself says.
   private static func possibleValues(_ text: String) -> String? {
+    if text.hasPrefix(": ") { return String(text.dropFirst(2)) }
     let quoted = text.matches(of: /'([^']*)'/).map { String($0.1) }
     let listed = text.matches(of: /- (\S+)/).map { String($0.1) }
     let values = quoted.isEmpty ? listed : quoted

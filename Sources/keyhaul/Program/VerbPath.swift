@@ -1,5 +1,7 @@
 import ArgumentParser
+import Foundation
 import KeychainFormats
+import MigrationReports
 
 /// Which verb the arguments name, and the arguments with its words first.
 ///
@@ -97,6 +99,9 @@ struct VerbPath {
     }
     if path.commands.count == 1, let meant = meanings[word.lowercased()] {
       return .usage(message, why: "\"\(meant)\" does that", try: "\(path.name) \(meant)")
+    }
+    if path.commands.count == 1, FileManager.default.fileExists(atPath: word) {
+      return .usage(message, why: "it is a file here", try: "keyhaul inspect \(ShellWord.quoted(word))")
     }
     return .usage(message, why: "it has \(Amounts.list(names))", try: "\(path.name) -h")
   }

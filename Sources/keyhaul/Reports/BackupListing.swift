@@ -16,7 +16,7 @@ struct BackupListing {
   func lines(style: TextStyle) -> [String] {
     guard let first = backups.first else { return [] }
     let parent = folder.hasSuffix("/") ? String(folder.dropLast()) : folder
-    let table = table
+    let table = self.table
     let list = table.fits(style) ? table.lines(style: style) : backups.flatMap { Self.block(of: $0, style: style) }
     return list + ["Name one of them: keyhaul inspect \(ShellWord.quoted("\(parent)/\(first.name)"))"]
   }

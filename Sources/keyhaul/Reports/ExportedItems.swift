@@ -126,6 +126,12 @@ struct ExportedItems {
         why: "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)",
         try: "--format json holds every item")
     }
+    if made.namelessCount > 0 {
+      session.warn(
+        "\(Amounts.count(made.namelessCount, "password")) without a name",
+        why: "nothing is stored with them but the secret, as in backups of iOS 4: no service, no server, no account",
+        try: "--format json --reveal has them by their numbers, with their access groups where there are any")
+    }
     if made.formulaSecretCount > 0 {
       session.warn(
         "\(Amounts.count(made.formulaSecretCount, "password")) would be computed by a spreadsheet",

@@ -146,15 +146,19 @@ extension Inspection {
   }
 
   private func itemTable(_ opened: OpenedArchive, isShort: Bool) -> Table {
-    var table = Table([
-      .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true), .init("PROTECTION"),
-      .init("STATE"),
-    ])
-    for item in opened.items {
+    let reasons = opened.items.map { reason(of: $0) }
+    // A column that says the same of every item takes room from the names.
+    let showsState = reasons.contains { $0 != nil }
+    var table = Table(
+      [
+        .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true),
+        .init(ItemText.protectionTitle(isShort: isShort)),
+      ] + (showsState ? [.init("STATE")] : []))
+    for (item, reason) in zip(opened.items, reasons) {
       let name = item.item.map { ItemText.name(ItemIdentity($0)) } ?? "(sealed)"
       table.add([
         String(item.index), ItemText.kind(item.kind), name, ItemText.protection(item.protection, isShort: isShort),
-        reason(of: item)?.rawValue ?? "readable",
+        reason?.rawValue ?? "readable",
       ])
     }
     return table

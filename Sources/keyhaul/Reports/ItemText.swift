@@ -26,6 +26,9 @@ enum ItemText {
     "\(row.summary.kind.noun) \"\(HostileText.shown(name(row.identity), columns: 80))\""
   }
 
+  /// What stands above a column of protection classes.
+  static func protectionTitle(isShort: Bool) -> String { isShort ? "CLASS" : "PROTECTION" }
+
   /// The protection class in words, or by its code in a narrow table; a dash where it is not known.
   static func protection(_ protection: ProtectionClass?, isShort: Bool = false) -> String {
     (isShort ? protection?.rawValue : protection?.phrase) ?? "–"

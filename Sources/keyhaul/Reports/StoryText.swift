@@ -73,12 +73,17 @@ struct StoryText {
         facts.append(("Here", "\(place); it opens with the keys at hand"))
         break
       }
+      let why = decision.detail ?? reason.explanation.headline
       let what =
         switch decision.outcome {
-        case .unreadable: "is damaged"
-        case .staysBehind, .migrates: "does not open with the keys at hand"
+        case .unreadable: "is damaged: \(why)"
+        case .staysBehind, .migrates:
+          // Its name is known where the device that made the backup is at hand.
+          story.identity.isSealed
+            ? "does not open with the keys at hand: \(why)"
+            : "opens with the key of the device that made the backup, which is at hand, and with no other"
         }
-      facts.append(("Here", "\(place); it \(what): \(decision.detail ?? reason.explanation.headline)"))
+      facts.append(("Here", "\(place); it \(what)"))
     case .device:
       if let decision = story.decision, let reason = decision.outcome.reason {
         facts.append(("Here", "a backup of \(source.name) leaves it out: \(reason.explanation.headline)"))

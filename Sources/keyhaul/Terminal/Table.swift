@@ -23,13 +23,8 @@ struct Table {
 
   let columns: [Column]
   private(set) var rows: [[String]] = []
-  private let narrowest: Int
 
-  /// - Parameter narrowest: How far cells may be cut where that is what makes the table fit.
-  init(_ columns: [Column], narrowest: Int = Self.narrowestColumn) {
-    self.columns = columns
-    self.narrowest = narrowest
-  }
+  init(_ columns: [Column]) { self.columns = columns }
 
   /// Adds a row. Missing cells are empty, surplus cells are left out.
   mutating func add(_ cells: [String]) {
@@ -75,7 +70,7 @@ struct Table {
   private func fit(_ widths: inout [Int], into limit: Int) {
     var excess = Self.total(widths) - limit
     while excess > 0 {
-      let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > narrowest }
+      let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > Self.narrowestColumn }
       guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { return }
       widths[widest] -= 1
       excess -= 1

@@ -49,6 +49,7 @@ struct PasswordCSVTests {
     ]
     let titles = ItemExport.passwords(items).rows.map { $0.split(separator: ",", omittingEmptySubsequences: false)[0] }
     #expect(titles == [#""shop.example""#, #""chat""#, #""a""#, #""bytes""#, #""""#])
+    #expect(ItemExport.passwords(items).namelessCount == 1)
   }
 
   @Test(

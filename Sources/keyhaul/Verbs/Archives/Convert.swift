@@ -32,9 +32,9 @@ struct Convert: RunnableVerb {
     try ArchiveOutput.check(output, in: session)
     let path = try session.pathOfArchive(archive, verb: "convert")
     let named = try session.openArchive(archive, storage: storage.storage)
+    try checkDistinct(from: path)
     let (destination, replaces) = try ArchiveOutput.destination(
       output, deviceIdentifier: named.archive.device.identifier, asks: !dryRun.dryRun, in: session)
-    try checkDistinct(from: path)
     guard !dryRun.dryRun else {
       try report(named, outcome: nil, in: session)
       session.note("Nothing was written (--dry-run).")

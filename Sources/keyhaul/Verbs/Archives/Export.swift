@@ -51,6 +51,9 @@ struct Export: RunnableVerb {
     if domain == nil { try common.check(output: output) }
     if let domain { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(attributes, kind: kind?.kind)
+    if let path = attributes.path, path.contains("/"), !path.hasPrefix("/") {
+      session.note("--path is the path of internet passwords; a file of a backup takes --domain as well.")
+    }
     let form = ExportForm(common, output: output)
     let items = try readItems(selection, form, in: session)
     try items.requireSomething(selection)
@@ -144,8 +147,14 @@ struct Export: RunnableVerb {
     let sentence =
       "\(did) \(Amounts.count(items.count, form.noun)) from \(HostileText.shown(items.name)) to "
       + "\(HostileText.shown(Self.shown(output)))\(note)."
-    // The export itself is on standard output then.
-    if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+    try announce(sentence, in: session)
     items.warn(in: session)
+  }
+
+  /// Says what was exported, once it has left the program: beside it, where it is on standard output itself.
+  func announce(_ sentence: String, in session: Session) throws(CommandFailure) {
+    guard output == "-" else { return try session.announce(sentence) }
+    try session.flush()
+    session.note(sentence)
   }
 }

@@ -140,7 +140,6 @@ struct FileExport {
     if let size = record?.size, size != reading.plainByteCount {
       session.detail("the list of files records \(Amounts.bytes(size)); the file's end decides")
     }
-    let output = Export.shown(verb.output)
     if session.isJSON {
       try session.answer([
         "format": "file-export/1", "source": .string(named.name), "domain": .string(domain), "path": .string(path),
@@ -151,8 +150,8 @@ struct FileExport {
       let did = verb.dryRun.dryRun ? "Would export" : "Exported"
       let sentence =
         "\(did) \(HostileText.shown("\(domain)/\(path)")) from \(HostileText.shown(named.name)) to "
-        + "\(HostileText.shown(output)) (\(Amounts.bytes(reading.plainByteCount)))."
-      if verb.output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+        + "\(HostileText.shown(Export.shown(verb.output))) (\(Amounts.bytes(reading.plainByteCount)))."
+      try verb.announce(sentence, in: session)
     }
     return fits ? .ok : .partial
   }

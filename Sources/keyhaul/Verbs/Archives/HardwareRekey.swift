@@ -60,18 +60,19 @@ struct HardwareRekey {
   /// Every file changes, so that a folder is written anew and takes the old one's place.
   private func requireReplaceable() throws(CommandFailure) {
     guard Session.content(of: path) == .folder else { return }
-    try ArchiveOutput.requireOnlyBackup(in: path)
+    try ArchiveOutput.requireOnlyBackup(in: path, named: named.name)
   }
 
   // MARK: The hardware's key
 
   private func hardwareKey(to action: String, in session: Session) throws -> HardwareKey {
     if let hardware = try session.hardwareKey(of: named, verb.opening) { return hardware }
-    let device = named.archive.device.name ?? "the device that made it"
+    // The backup's word for it: a device of that name may be there, with another key.
+    let device = "the device that made it" + (named.archive.device.name.map { ", by its own word \($0)" } ?? "")
     throw CommandFailure.usage(
       "cannot \(action) \(named.name) without its device's key",
       why: "without a password the keychain's keys are wrapped with the hardware key of \(device)",
-      try: "--device-key-file, or --home with \(device) in it")
+      try: "--device-key-file, or --home with the device whose key it is")
   }
 
   /// Goes on only with a key that opened an item; what a wrong one would write, no device could ever open.

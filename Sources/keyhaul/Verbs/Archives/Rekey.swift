@@ -25,7 +25,9 @@ struct Rekey: RunnableVerb {
   @Argument(help: "The backup: a folder or a file.", completion: .file()) var archive: String
   @Flag(help: "Take the password off: the keychain then opens only on the device that made the backup.")
   var noPassword = false
-  @Option(help: ArgumentHelp("Rounds of key derivation (default as before).", valueName: "n")) var rounds: RoundCount?
+  @Option(
+    help: ArgumentHelp("Rounds of key derivation (default as before).", valueName: "n"), transform: RoundCount.parse)
+  var rounds: RoundCount?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Its new password") var newPassword: NewPasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions

@@ -125,7 +125,7 @@ struct StoryFinder {
         $0.reason.isDamage ? MigrationPlan.Outcome.unreadable($0.reason) : .staysBehind($0.reason)
       }
       return ItemStory(
-        place: .device, identity: row.identity, protection: row.protection,
+        place: .device(index: position), identity: row.identity, protection: row.protection,
         prospects: comparison.items[position].allProspects,
         decision: outcome.map {
           MigrationPlan.Decision(
