@@ -51,13 +51,13 @@ struct HostileTextTests {
     ]
     var table = Table([.init("NAME", flexible: true), .init("CLASS")])
     for name in names { table.add([name, "mark"]) }
-    let rows = names.map { ItemLines.Row(symbol: "+", kind: .genericPassword, name: $0, protection: "mark") }
+    let items = ItemLines(names, showsAll: true) {
+      .init(symbol: "+", kind: .genericPassword, name: $0, protection: "mark")
+    }
     for width in [40, 80, 120] {
       for isUnicode in [true, false] {
         let style = TextStyle(width: width, usesColour: false, isUnicode: isUnicode)
-        for lines in [
-          Array(table.lines(style: style).dropFirst()), ItemLines(rows: rows, showsAll: true).lines(style: style),
-        ] {
+        for lines in [Array(table.lines(style: style).dropFirst()), items.lines(style: style)] {
           let places = lines.map { line in DisplayWidth.columns(of: String(line.dropLast("mark".count))) }
           #expect(lines.count == names.count && lines.allSatisfy { $0.hasSuffix("mark") })
           #expect(Set(places).count == 1, "\(lines)")

@@ -8,11 +8,11 @@ package enum CSV {
 
   /// Whether a spreadsheet would compute the text instead of showing it. Source: OWASP, "CSV Injection".
   ///
-  /// A telephone number (`+49 170 1234567`) and a handle (`@anna.b`) name accounts, call nothing and refer to no other
-  /// program; a password manager would take the apostrophe for a part of them.
+  /// A telephone number (`+49 170 1234567`) is a name of many accounts, and nothing comes of computing it but itself; a
+  /// password manager would take the apostrophe for a part of it.
   package static func isFormula(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first else { return false }
-    if text.wholeMatch(of: /\+[0-9][0-9 ]*|@[A-Za-z_][A-Za-z0-9_.]*/) != nil { return false }
+    if text.wholeMatch(of: /\+[0-9][0-9 ]*/) != nil { return false }
     return ["=", "+", "-", "@", "\t", "\r", "\n", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}"].contains(first)
   }
 

@@ -125,16 +125,17 @@ extension BackupVerifier {
       let record = try file.record()
       let (reading, plainDigest) = try read(payload, as: file, with: keys, record: record)
       tally.readByteCount += reading.storedByteCount
-      // With keys the keychain's own check looks at its digest.
-      if let digest = record?.digest, !isKeychain || keys == nil {
-        tally.digests += 1
+      if let digest = record?.digest {
         guard digest == reading.storedSHA1 || digest == plainDigest else {
+          // With keys the keychain's own check tells of it.
+          if isKeychain, keys != nil { return }
           tally.faults.add(
             .init(
               .files, .digestMismatch, file: name, byteCount: Int(exactly: reading.storedByteCount),
               "its bytes do not have the digest that the list records"))
           return
         }
+        tally.digests += 1
       }
       guard keys != nil, archive.isEncrypted, !isKeychain else { return }
       guard reading.hasValidPadding else {

@@ -80,6 +80,7 @@ enum ReportFile {
 
   /// Whether a path lies in a folder, by whatever names.
   private static func lies(_ path: String, in folder: String) -> Bool {
+    guard [.folder, .device].contains(Session.content(of: folder)) else { return false }
     let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
     let source = URL(filePath: folder).resolvingSymlinksInPath().standardizedFileURL.path
     return target == source || target.hasPrefix(source + "/")
