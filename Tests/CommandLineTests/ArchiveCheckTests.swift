@@ -118,6 +118,18 @@ struct ArchiveCheckTests {
     #expect(damaged.output.hasSuffix("old is damaged: 1 file is damaged and 1 file is missing.\n"))
   }
 
+  @Test("another password is set on a damaged backup, and the damage is said")
+  func rekeyDamaged() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
+    try FileManager.default.removeItem(at: world.home.appending(path: "b/\(payload)"))
+    let outcome = try world.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
+    #expect(outcome.status == 0 && outcome.output.hasPrefix("Rekeyed b. "))
+    #expect(outcome.errors.contains("warning: b is damaged, and stays so under another password\n"))
+    #expect(outcome.errors.contains("  why: 1 listed file is not stored\n"))
+  }
+
   @Test("a file that is listed and not stored is called what it was asked for by")
   func missingFile() throws {
     let world = try MoveWorld()

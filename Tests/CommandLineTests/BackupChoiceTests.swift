@@ -69,4 +69,21 @@ struct BackupChoiceTests {
     #expect(several.status == 64 && several.errors.hasPrefix("error: Backup/\(new) means several backups\n"))
     #expect(try world.keyhaul("verify Backup/cellar --quick").status == 0)
   }
+
+  @Test("that holds a single one is still no backup itself")
+  func single() throws {
+    let world = try MoveWorld()
+    try world.devices.run("mkdir Backup")
+    try world.backUp(to: "Backup/attic/")
+    let outcome = try world.keyhaul("verify Backup --quick")
+    #expect(outcome.status == 64)
+    #expect(
+      outcome.errors
+        == """
+        error: Backup holds a backup and is none itself
+          why: in it is attic
+          try: Backup/attic; keyhaul inspect Backup lists them
+
+        """)
+  }
 }

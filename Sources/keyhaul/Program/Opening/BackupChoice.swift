@@ -47,8 +47,10 @@ extension Session {
   /// What is said where one backup is needed and a folder of several was named.
   func several(_ backups: [BackupFolder.Entry], in argument: String) -> CommandFailure {
     let first = backups.first.map { ShellWord.quoted("\(BackupChoice.trimmed(argument))/\($0.name)") + "; " } ?? ""
+    let count = backups.count
     return .usage(
-      "\(argument) holds \(Amounts.count(backups.count, "backup")); one of them is to be named",
+      "\(argument) holds "
+        + (count == 1 ? "a backup and is none itself" : "\(count) backups; one of them is to be named"),
       why: BackupChoice.contents(of: backups), try: "\(first)keyhaul inspect \(ShellWord.quoted(argument)) lists them")
   }
 

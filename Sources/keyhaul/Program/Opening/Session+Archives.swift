@@ -1,5 +1,6 @@
 import BackupArchive
 import KeychainFormats
+import MigrationReports
 
 extension Session {
   /// An archive that is to be read, by the name that the user gave it.
@@ -66,7 +67,9 @@ extension Session {
     case .archive(let path): return path
     case .standardInput: return nil
     case .device(let name, _):
-      throw .usage("\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(name) -o ARCHIVE")
+      throw .usage(
+        "\(name) is a device", why: "an archive is meant here",
+        try: "keyhaul backup \(ShellWord.quoted(name)) -o ARCHIVE")
     }
   }
 }

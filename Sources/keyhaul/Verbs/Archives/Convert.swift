@@ -71,6 +71,12 @@ struct Convert: RunnableVerb {
     try ReportFile.check(output, differsFrom: [path])
   }
 
+  /// Whether the name does not say what is written.
+  private var writesTarUnderAnotherName: Bool {
+    guard output != "-", case .file(let path, .tar) = ArchiveDestination(path: output) else { return false }
+    return !path.lowercased().hasSuffix(".tar")
+  }
+
   private func report(
     _ named: Session.NamedArchive, outcome: BackupConverter.Outcome?, in session: Session
   ) throws(CommandFailure) {
@@ -83,8 +89,10 @@ struct Convert: RunnableVerb {
       ])
     }
     let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
+    let kind = writesTarUnderAnotherName ? ", a tar" : ""
     let size = outcome.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
-    let sentence = "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(size)."
+    let sentence =
+      "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(kind)\(size)."
     // The archive itself is on standard output then.
     if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
     session.detail("  \(named.archive.digest)", level: 2)

@@ -19,7 +19,7 @@ struct Export: RunnableVerb {
       ("--format F", "json, csv (passwords), otpauth, pem (certificates, keys) or wifi"),
       ("--reveal", "with the secrets; names only without it"),
       ("--kind, --service, --server", "export these items alone; * stands for any text"),
-      ("--domain D --path P", "one file out of the backup instead, decrypted"), HelpScreen.passwordFlag,
+      ("--domain D --path P", "one file instead; inspect --tree -v names them"), HelpScreen.passwordFlag,
       HelpScreen.dryRunFlag, HelpScreen.yesFlag,
     ])
   static let configuration = described(as: "export")

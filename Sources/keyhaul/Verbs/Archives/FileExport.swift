@@ -1,6 +1,7 @@
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import MigrationReports
 
 /// `keyhaul export --domain D --path P`: one file out of a backup, decrypted while it passes.
 struct FileExport {
@@ -197,14 +198,18 @@ private struct NearFile {
     return EditDistance.nearest(to: word, among: spelled.keys.sorted()).flatMap { spelled[$0] }
   }
 
+  private func advice(_ archive: String) -> String {
+    "keyhaul inspect \(ShellWord.quoted(archive)) --tree -v names every file"
+  }
+
   func failure(archive: String) -> CommandFailure {
     guard hasDomain else {
       return CommandFailure(
         .noMatch, "\(archive) has no domain \(domain)", why: nearDomain.map { "\"\($0)\" is near" },
-        try: nearDomain.map { "--domain \($0)" } ?? "a domain of the backup, such as HomeDomain")
+        try: nearDomain.map { "--domain \(ShellWord.quoted($0))" } ?? advice(archive))
     }
     return CommandFailure(
       .noMatch, "\(archive) has no file \(path) in \(domain)", why: nearPath.map { "\"\($0)\" is near" },
-      try: nearPath.map { "--path \"\($0)\"" } ?? "a path inside of the domain")
+      try: nearPath.map { "--path \(ShellWord.quoted($0))" } ?? advice(archive))
   }
 }

@@ -4,6 +4,7 @@ import BackupArchive
 import DataProtection
 import Foundation
 import KeychainFormats
+import MigrationReports
 
 /// `keyhaul rekey`: another password for a backup, a first one, or none.
 struct Rekey: RunnableVerb {
@@ -89,6 +90,7 @@ struct Rekey: RunnableVerb {
     let old = try session.key(of: named, password: given.copy(), opening.limit)
     let new = try session.password(newPassword, of: named.name)
     let isSame = new.matches(given)
+    warnOfLosses(of: named, keys: try session.classKeys(of: named, with: old), in: session)
     let keybag = named.archive.keybag
     let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
     let changed = try session.deriving(rounds: count, of: named.name) { (progress) throws(DataProtectionError) in
@@ -107,6 +109,15 @@ struct Rekey: RunnableVerb {
           : "The old password no longer opens it; other copies still open with the old one."),
       would: "Would rekey \(HostileText.shown(named.name)).",
       in: session)
+  }
+
+  /// Another password heals nothing.
+  private func warnOfLosses(of named: Session.NamedArchive, keys: borrowing ClassKeys, in session: Session) {
+    for loss in named.archive.visibleLosses(with: keys) {
+      session.warn(
+        "\(named.name) is damaged, and stays so under another password", why: loss,
+        try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved")
+    }
   }
 
   private func replaceKeybag(
