@@ -35,6 +35,19 @@ struct SessionTests {
     }
   }
 
+  @Test("a sentence is broken between its words on a terminal, and stays one line for what reads lines")
+  func wrapped() {
+    var style = TextStyle.plain
+    style.width = 20
+    let sentence = "Rekeyed family.backup. The old password no longer opens it."
+    #expect(
+      Session.wrapped(sentence, isOnTerminal: true, style: style) == [
+        "Rekeyed", "family.backup. The", "old password no", "longer opens it.",
+      ])
+    #expect(Session.wrapped(sentence, isOnTerminal: false, style: style) == [sentence])
+    #expect(Session.wrapped("short", isOnTerminal: true, style: style) == ["short"])
+  }
+
   @Test("quiet leaves results and errors")
   func quiet() throws {
     let world = try TestSession(["-q"])

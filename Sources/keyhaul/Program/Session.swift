@@ -96,7 +96,7 @@ final class Session {
   /// What happened, in passing; not under `-q`.
   func note(_ line: String) {
     guard !common.quiet, !isJSON else { return }
-    tell([line])
+    tell(Self.wrapped(line, isOnTerminal: messagesAreOnTerminal, style: messageStyle))
   }
 
   /// Each step, under `-v`; bytes, offsets and timings under `-vv`.
