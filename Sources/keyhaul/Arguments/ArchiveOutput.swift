@@ -18,7 +18,9 @@ enum ArchiveOutput {
         throw .usage("--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
       }
     }
-    guard case .file(let path, _) = ArchiveDestination(path: output) else { return }
+    let destination = ArchiveDestination(path: output)
+    if case .folder(let path) = destination { try requireNoFile(at: path, in: output) }
+    guard case .file(let path, _) = destination else { return }
     let name = path.lowercased()
     let isForeign =
       foreignEndings.contains(where: name.hasSuffix)
@@ -29,6 +31,16 @@ enum ArchiveOutput {
     throw .usage(
       "\(output) cannot be written", why: "there is no \(ending) of a backup",
       try: "a name in .tar, .tar.gz, .tar.zst or .zip, or a folder")
+  }
+
+  /// Refuses a folder in the place of a file.
+  private static func requireNoFile(at path: String, in output: String) throws(CommandFailure) {
+    var isFolder: ObjCBool = false
+    let name = String(path.reversed().drop { $0 == "/" }.reversed())
+    guard !name.isEmpty, FileManager.default.fileExists(atPath: name, isDirectory: &isFolder), !isFolder.boolValue
+    else { return }
+    throw .usage(
+      "\(name) is there as a file", why: "\(output) means a folder", try: "another name, or \(name) for one file")
   }
 
   /// Where the archive goes, and whether it replaces what is there, which is asked for first.
