@@ -54,7 +54,8 @@ extension BackupArchive {
   /// Goes through every payload that is stored, each once: one file is read from its start to its end, however many
   /// there are.
   ///
-  /// A payload that cannot be read stops no other.
+  /// A payload that cannot be read stops no other. While the closure runs the backup is held: only the payload that it is
+  /// given may be read in it.
   /// - Throws: `.notStreamable` where the backup came as a stream; `.damaged` where more payloads than
   ///   `ArchiveLimits.resumptionCount` of one file break off; and what `body` throws.
   public func forEachPayload(

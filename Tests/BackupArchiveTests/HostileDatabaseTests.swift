@@ -40,6 +40,8 @@ struct HostileDatabaseTests {
       "an index of an expression", ForeignDatabase.schema + "CREATE INDEX i ON Files(lower(domain))", "\"i\""),
     HostileSchema(
       "a partial index", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain) WHERE flags = 1", "\"i\""),
+    HostileSchema(
+      "a table without row numbers", files + "flags INTEGER, file BLOB) WITHOUT ROWID", "\"Files\""),
     HostileSchema("a foreign collation", files + "flags INTEGER, file BLOB COLLATE NOCASE)", "\"Files\""),
     HostileSchema(
       "no table Files", "CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB)", .damaged, "no table Files"),

@@ -12,7 +12,7 @@ package enum CSV {
   /// password manager would take the apostrophe for a part of it.
   package static func isFormula(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first else { return false }
-    if text.wholeMatch(of: /\+[0-9][0-9 ]*/) != nil { return false }
+    if first == "+", text.wholeMatch(of: /\+[0-9][0-9 ]*/) != nil { return false }
     return ["=", "+", "-", "@", "\t", "\r", "\n", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}"].contains(first)
   }
 

@@ -9,8 +9,6 @@ extension BackupVerifier {
     /// Those that are stored, or empty and need no payload.
     var present = 0
     var stored = 0
-    /// Listed files whose payload came by.
-    var met = 0
     /// Whether the keychain's file, which has a check of its own, is listed and not stored.
     var isKeychainMissing = false
     var digests = 0
@@ -51,10 +49,15 @@ extension BackupVerifier {
       if archive.canReadPayloads {
         let reader = try list.reader()
         try archive.forEachPayload { (payload) throws(BackupArchiveError) in
-          for place in index.places(of: payload.fileIdentifier) {
+          // A payload comes by once, whatever a list says.
+          for (number, place) in index.places(of: payload.fileIdentifier).enumerated() {
             guard let file = try reader.file(at: place) else { continue }
-            tally.met += 1
-            check(payload, as: file, with: keys, &tally)
+            if number == 0 {
+              check(payload, as: file, with: keys, &tally)
+            } else {
+              tally.faults.add(
+                .init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
+            }
           }
           isCancelled = !progress(tally.readByteCount, stored.byteCount)
           guard !isCancelled else { throw Self.cancelled }

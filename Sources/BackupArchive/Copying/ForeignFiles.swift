@@ -25,12 +25,15 @@ extension FileSystem {
     var foreign: [String] = []
     for entry in try names(in: folder) {
       let name = entry.text
-      if BackupPath.isPayloadFolder(name), try status(of: entry, in: folder)?.kind == .directory {
-        for payload in try names(in: try openDirectory(entry, in: folder)) {
+      let isFolder = try status(of: entry, in: folder)?.kind == .directory
+      if isFolder, BackupPath.isPayloadFolder(name) {
+        let payloads = try openDirectory(entry, in: folder)
+        for payload in try names(in: payloads) {
           let path = "\(name)/\(payload.text)"
-          if !BackupPath.isOwn(path.split(separator: "/")), !Self.isLitter(payload.text) { foreign.append(path) }
+          let isOwn = BackupPath.isOwn(path.split(separator: "/")) || Self.isLitter(payload.text)
+          if try !isOwn || status(of: payload, in: payloads)?.kind == .directory { foreign.append(path) }
         }
-      } else if !BackupPath.isOwn([name[...]]), !Self.isLitter(name) {
+      } else if isFolder || !BackupPath.isOwn([name[...]]) && !Self.isLitter(name) {
         foreign.append(name)
       }
     }

@@ -120,7 +120,7 @@ extension BackupPlacement {
     }
     do throws(SystemFailure) {
       try system.exchange(temporary, place.name, in: parent)
-      return discardTree(temporary, in: parent) ? nil : temporary
+      return discard(replaced: temporary, in: parent) ? nil : temporary
     } catch {
       return try installInTwoSteps(temporary, as: place, in: parent)
     }
@@ -147,6 +147,13 @@ extension BackupPlacement {
       }
       throw .system(cause)
     }
-    return discardTree(old, in: parent) ? nil : old
+    return discard(replaced: old, in: parent) ? nil : old
+  }
+
+  /// Removes a backup that another has replaced, but for one in which something was put while that was written.
+  private func discard(replaced name: String, in parent: borrowing Descriptor) -> Bool {
+    let foreign = try? system.foreignFiles(
+      in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
+    return foreign?.isEmpty == true && discardTree(name, in: parent)
   }
 }

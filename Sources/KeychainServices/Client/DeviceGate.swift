@@ -34,6 +34,10 @@ final class DeviceGate: Sendable {
   func enter() { lock.lock() }
   func leave() { lock.unlock() }
 
+  /// Whether a locked device has its keys still. Asking finishes nothing: whoever uses the device next does, and is told
+  /// where it fails. Only for who is inside.
+  var isLocking: Bool { locking?.isLocking == true }
+
   /// The session to use while the device is locking; `nil` where it isn't. Only for who is inside.
   ///
   /// - Throws: Where a session whose keys are gone could not be finished.

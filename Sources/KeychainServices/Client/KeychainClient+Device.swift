@@ -43,7 +43,11 @@ extension KeychainClient {
   /// - Throws: What `pressSideButton` throws.
   public func lock() throws(VirtualDeviceError) {
     try pressSideButton()
-    guard isLocking else { return }
+    guard isLocking else {
+      gate.enter()
+      defer { gate.leave() }
+      return try gate.finishLock()
+    }
     // Other threads may use the device meanwhile.
     device.environment.clock.sleep(DeviceSession.lockGrace)
     gate.enter()
@@ -55,8 +59,7 @@ extension KeychainClient {
   public var isLocking: Bool {
     gate.enter()
     defer { gate.leave() }
-    // A session that could not be finished is over all the same; whoever changes something next is told.
-    return ((try? gate.lockingSession) ?? nil) != nil
+    return gate.isLocking
   }
 
   /// Unlocks the device, which apps hear of.

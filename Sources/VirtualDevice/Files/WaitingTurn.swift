@@ -23,18 +23,17 @@ struct WaitingTurn: ~Copyable {
 
   deinit { close(file) }
 
+  /// Where the file system locks no folders (NFS, for one), everybody is the first: turns are fair, and nothing else hangs
+  /// on them.
+  ///
   /// - Returns: `nil` where another waits already.
-  /// - Throws: `.notFound` where the folder is gone; `.io`.
+  /// - Throws: `.notFound` where the folder is gone; `.io` where it cannot be opened.
   static func take(_ folder: String, device: String) throws(VirtualDeviceError) -> WaitingTurn? {
     let file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard file >= 0 else { throw DeviceLock.openingFailure(errno, folder, device: device) }
     let turn = WaitingTurn(taking: file)
-    guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
-      let code = errno
-      if code == EWOULDBLOCK || code == EINTR { return nil }
-      throw FileDoor.failure("lock", folder, code)
-    }
-    return turn
+    guard flock(file, LOCK_EX | LOCK_NB) != 0 else { return turn }
+    return errno == EWOULDBLOCK || errno == EINTR ? nil : turn
   }
 
   /// How long the first sleeps until it looks again: where the others are quick it is too, and a long wait costs little.

@@ -34,6 +34,15 @@ extension Session {
     return NamedArchive(name: name, archive: archive)
   }
 
+  /// Refuses what no device restores, before anybody types a password.
+  func requireFinished(_ named: NamedArchive) throws(CommandFailure) {
+    do throws(BackupArchiveError) {
+      try named.archive.requireFinished()
+    } catch {
+      throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
   /// Where an archive is to be read, and what messages call it.
   func locate(_ argument: String) throws(CommandFailure) -> (ArchiveLocation, name: String) {
     guard let path = try pathOfArchive(argument) else {

@@ -101,7 +101,8 @@ struct Export: RunnableVerb {
   /// Refuses to take the place of the archive or of the password, and to lie in the archive.
   func prepareOutput(from archive: String, in session: Session) throws(CommandFailure) {
     guard output != "-" else { return }
-    try prepareOutput(inputs: [archive == "-" ? nil : archive, password.file], in: session)
+    let inputs = session.files(of: try session.resolver().archive(archive))
+    try prepareOutput(inputs: inputs + [password.file, opening.deviceKeyFile], in: session)
   }
 
   private func openArchive(

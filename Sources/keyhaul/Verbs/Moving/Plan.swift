@@ -75,10 +75,11 @@ struct Plan: RunnableVerb {
     if let output, output != "-" {
       let resolver = try session.resolver()
       let inputs = [try resolver.deviceOrArchive(source), try resolver.device(move.to)].flatMap(session.files)
-      try session.prepareOutput(output, inputs: inputs + [password.file, expect])
+      try session.prepareOutput(output, inputs: inputs + [password.file, opening.deviceKeyFile, expect])
     }
     switch try session.source(source, storage: opening.limit.storage) {
     case .archive(let named):
+      try session.requireFinished(named)
       if noPassword {
         throw CommandFailure.usage(
           "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",

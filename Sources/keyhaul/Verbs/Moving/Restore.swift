@@ -43,6 +43,7 @@ struct Restore: RunnableVerb {
     let policy = try policy(saved: saved)
     let selection = try only.map { path throws(CommandFailure) in try ItemList(path, in: session) }
     let named = try session.openArchive(archive, storage: opening.limit.storage)
+    try session.requireFinished(named)
     return try session.withDevice(move.to, .writing, verb: "keyhaul restore", wait: wait.wait) { device in
       do throws(MigrationError) {
         try Restorer.checkReadable(device)
