@@ -35,7 +35,8 @@ struct ConversionTests {
   }
 
   @Test(
-    "never deletes what somebody put beside the backup that it replaces", arguments: ["photo.jpg", "51/a.jpg", "n/t", "Info.plist/t", "51/\(String(repeating: "a", count: 40))/t"])
+    "never deletes what somebody put beside the backup that it replaces",
+    arguments: ["photo.jpg", "51/a.jpg", "n/t", "Manifest.mbdx/t", "51/51\(String(repeating: "a", count: 38))/t"])
   func foreignInTarget(name: String) throws {
     let folder = try TemporaryFolder()
     try DeskBackup().write(to: folder)

@@ -36,7 +36,7 @@ struct AuditReport: Report {
     guard !items.isEmpty else { return [head, ""] }
     let shown = showsAll ? items[...] : items.prefix(ItemLines.shortGroup)
     // Where none of them stays, there is room for longer names.
-    let reasons: [Table.Column] = shown.contains { $0.reason != nil } ? [.init("STAYS FOR")] : []
+    let reasons: [Table.Column] = shown.contains { $0.reason != nil } ? [.init("WHY IT STAYS")] : []
     var table = Table(
       [.init("KIND"), .init("NAME", flexible: true), .init("CLASS"), .init("APP", flexible: true)] + reasons)
     for item in shown {
@@ -44,7 +44,7 @@ struct AuditReport: Report {
       let name = identity.isSealed ? "(sealed, item \(item.item.index))" : ItemText.name(identity)
       table.add([
         ItemText.kind(identity.kind), name, item.item.protection?.rawValue ?? "–",
-        report.source.apps.app(of: identity.accessGroup).words, item.reason?.rawValue ?? "",
+        report.source.apps.app(of: identity.accessGroup).words, item.reason?.rawValue ?? "–",
       ])
     }
     var lines = [style.painted(head, .bold)]

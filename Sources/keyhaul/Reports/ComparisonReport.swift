@@ -63,8 +63,7 @@ struct ComparisonReport: Report {
   private func itemLines(_ style: TextStyle) -> [String] {
     var table = Table([
       .init("ITEM", rightAligned: true), .init("NAME", flexible: true), .init("CLASS"), .init("PASSWORD"),
-      .init("NONE"),
-      .init("REASON"),
+      .init("WITHOUT"), .init("REASON"),
     ])
     for item in comparison.items {
       let name = item.identity.isSealed ? "(sealed)" : ItemText.name(item.identity)
