@@ -124,17 +124,17 @@ struct TargetModel {
     _ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ before: ExistingRow
   ) -> String? {
     switch (outcome, before.state) {
-    case (_, .corrupt): return "theirs is damaged"
+    case (_, .corrupt): return "the one there is damaged"
     case (_, .tombstone), (_, .unreadable): return nil
     case (_, .item(_, incoming.digest)): return nil
-    case (_, .item(nil, _)): return "theirs has no date"
+    case (_, .item(nil, _)): return "the one there has no date"
     case (_, .item(let theirs?, _)):
-      guard let ours = incoming.item.modificationDate else { return "ours has no date" }
+      guard let ours = incoming.item.modificationDate else { return "the one in the backup has no date" }
       let dates = Self.dates(theirs: theirs, ours: ours)
       switch outcome {
-      case .insertsNew where theirs > ours: return dates + "; theirs is newer, and removed first"
-      case .replaces(.sameDateSmallerDigest): return dates + "; ours has the smaller digest"
-      case .keepsExisting(.sameDateSmallerDigest): return dates + "; theirs has the smaller digest"
+      case .insertsNew where theirs > ours: return dates + "; the one there is newer, and removed first"
+      case .replaces(.sameDateSmallerDigest): return dates + "; the one in the backup has the smaller digest"
+      case .keepsExisting(.sameDateSmallerDigest): return dates + "; the one there has the smaller digest"
       case .insertsNew, .replaces, .keepsExisting, .identical, .blocked: return dates
       }
     }
@@ -145,8 +145,8 @@ struct TargetModel {
     if theirs == ours { return "both of \(Timestamp.text(of: ours))" }
     let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))
     return days.0 == days.1
-      ? "theirs \(Timestamp.text(of: theirs)), ours \(Timestamp.text(of: ours))"
-      : "theirs \(days.0), ours \(days.1)"
+      ? "there \(Timestamp.text(of: theirs)), in the backup \(Timestamp.text(of: ours))"
+      : "there \(days.0), in the backup \(days.1)"
   }
 }
 
