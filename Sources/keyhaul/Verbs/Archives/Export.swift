@@ -164,7 +164,7 @@ struct Export: RunnableVerb {
       "format": "export-result/1", "source": .string(items.name), "output": .string(output),
       "items": .count(items.count), "revealed": .boolean(reveal),
       "unreadable": .object(
-        Reason.allCases.compactMap { reason in reasons[reason].map { (reason.rawValue, .count($0)) } }),
+        Reason.allCases.compactMap { reason in reasons[reason].map { (reason.rawValue, JSONValue.count($0)) } }),
       "dry_run": .boolean(dryRun.dryRun),
     ]
   }
