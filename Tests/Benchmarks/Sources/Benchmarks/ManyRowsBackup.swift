@@ -91,10 +91,12 @@ struct ManyRowsBackup {
       let stored = folder.appending(path: "\(identifier.prefix(2))/\(identifier)")
       guard isFile, payloadByteCount > 0 else {
         try insert(identifier, domain, path, isFile ? 1 : 2, templates[isFile ? 0 : 1])
-        if isFile { close(open(stored.path(percentEncoded: false), O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)) }
+        // One block, as an empty file has once it is encrypted.
+        if isFile { try Data(count: 16).write(to: stored) }
         continue
       }
-      let record = try write(try SystemRandomSource().bytes(payloadByteCount), path: path, to: stored, keys: keys, random: random)
+      let record = try write(
+        try SystemRandomSource().bytes(payloadByteCount), path: path, to: stored, keys: keys, random: random)
       try insert(identifier, domain, path, 1, try record.archived())
     }
     try insertKeychain(into: folder, keys: keys, random: random, insert)

@@ -88,9 +88,10 @@ struct MoveBenchmark {
       }
   }
 
-  /// A device whose items are like those of a person with very many accounts, in a tenth as many apps.
+  /// A device whose items are like those of a person with very many accounts, in a tenth as many apps, but no more than
+  /// anyone installs.
   private static func fixture(_ count: Int) -> String {
-    let groups = (0..<max(1, count / 10)).map { "ABCDE12345.org.example.app\($0)" }
+    let groups = (0..<min(1_000, max(1, count / 10))).map { "ABCDE12345.org.example.app\($0)" }
     let items = (0..<count).map { index in
       let protection = ["ak", "ck", "dk", "aku", "cku"][index % 5]
       return """
