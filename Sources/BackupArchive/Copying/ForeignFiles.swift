@@ -31,7 +31,8 @@ extension FileSystem {
         for payload in try names(in: payloads) {
           let path = "\(name)/\(payload.text)"
           let isOwn = BackupPath.isOwn(path.split(separator: "/")) || Self.isLitter(payload.text)
-          if try !isOwn || status(of: payload, in: payloads)?.kind == .directory { foreign.append(path) }
+          let isFolder = try status(of: payload, in: payloads)?.kind == .directory
+          if isFolder || !isOwn { foreign.append(path) }
         }
       } else if isFolder || !BackupPath.isOwn([name[...]]) && !Self.isLitter(name) {
         foreign.append(name)

@@ -32,8 +32,9 @@ struct WaitingTurn: ~Copyable {
     let file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard file >= 0 else { throw DeviceLock.openingFailure(errno, folder, device: device) }
     let turn = WaitingTurn(taking: file)
-    guard flock(file, LOCK_EX | LOCK_NB) != 0 else { return turn }
-    return errno == EWOULDBLOCK || errno == EINTR ? nil : turn
+    let isTaken = flock(file, LOCK_EX | LOCK_NB) != 0 && [EWOULDBLOCK, EINTR].contains(errno)
+    if isTaken { return nil }
+    return turn
   }
 
   /// How long the first sleeps until it looks again: where the others are quick it is too, and a long wait costs little.
