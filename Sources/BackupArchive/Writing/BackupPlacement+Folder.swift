@@ -154,6 +154,7 @@ extension BackupPlacement {
   private func discard(replaced name: String, in parent: borrowing Descriptor) -> Bool {
     let foreign = try? system.foreignFiles(
       in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
-    return foreign?.isEmpty == true && discardTree(name, in: parent)
+    // It was looked through before. Where that fails now, the backup that was to go still goes.
+    return foreign?.isEmpty != false && discardTree(name, in: parent)
   }
 }

@@ -109,7 +109,9 @@ public struct PlanExpectations: Decodable, Sendable {
     }
     let reason = try text("reason").map { name in
       guard fate == .staysBehind else { throw fault(members, "only what stays-behind has a reason") }
-      guard let reason = Reason(rawValue: name) else { throw fault(members, "\(name) is no reason; explain lists them") }
+      guard let reason = Reason(rawValue: name) else {
+        throw fault(members, "\(name) is no reason; explain lists them")
+      }
       return reason
     }
     return PlanExpectation(matcher, fate, reason: reason)
