@@ -77,7 +77,9 @@ let package = Package(
     part(
       "Migration",
       ["VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
-    part("MigrationReports", ["Migration", "ArchivedKeychain", "BackupArchive", "DataProtection", "KeychainFormats"]),
+    part(
+      "MigrationReports",
+      ["Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "DataProtection", "KeychainFormats"]),
     keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",

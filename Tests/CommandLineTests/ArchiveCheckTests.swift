@@ -262,8 +262,8 @@ struct ArchiveCheckTests {
   func noKeychain() throws {
     func side(_ name: String, _ items: [ComparedItem], hasKeychain: Bool) -> ComparisonSide {
       ComparisonSide(
-        kind: .archive, name: name, deviceName: nil, items: items, hasKeychain: hasKeychain, leftOut: [],
-        keybagDamage: nil)
+        kind: .archive, name: name, argument: name, deviceName: nil, items: items, hasKeychain: hasKeychain,
+        leftOut: [], keybagDamage: nil)
     }
     let item = KeychainItem(kind: .genericPassword, attributes: [.account: .string("anna")])
     let report = try DifferenceReport(

@@ -70,6 +70,15 @@ struct BackupChoiceTests {
     #expect(try world.keyhaul("verify Backup/cellar --quick").status == 0)
   }
 
+  @Test("takes no report where the backup is that an identifier chose")
+  func output() throws {
+    let (world, _, new) = try world()
+    let files = try world.files(in: "Backup/attic")
+    let outcome = try world.keyhaul("inspect Backup/\(new) -o Backup/attic/report --yes")
+    #expect(outcome.status == 64 && outcome.errors.contains("lies in what is read"), "\(outcome)")
+    #expect(try world.files(in: "Backup/attic") == files)
+  }
+
   @Test("that holds a single one is still no backup itself")
   func single() throws {
     let world = try MoveWorld()

@@ -92,12 +92,39 @@ struct ReportFileTests {
     }
   }
 
-  @Test("a folder of several backups has no page; the error says to name one")
+  @Test("a folder of several backups has no page, and its list goes into a file as it would be printed")
   func severalBackups() throws {
     let world = try world()
     try world.devices.run("mkdir shelf")
     for name in ["one", "two"] { try world.succeed("backup old-phone -o shelf/\(name)/ --no-password -q") }
     let outcome = try world.keyhaul("inspect shelf --format html")
     #expect(outcome.status == 64 && outcome.errors.contains("shelf holds 2 backups"))
+    for flag in ["", " --json"] {
+      let printed = try world.succeed("inspect shelf\(flag)")
+      try world.write([], to: "list")
+      let written = try world.keyhaul("inspect shelf\(flag) -o list --yes")
+      #expect(written.status == 0 && written.output.isEmpty, "\(flag): \(written.errors)")
+      #expect(String(decoding: try world.read("list"), as: UTF8.self) == printed)
+    }
+  }
+
+  @Test("a key that is read is not replaced by what is read with it")
+  func deviceKey() throws {
+    let world = try world()
+    let key = [UInt8](repeating: 7, count: 16)
+    try world.write(key, to: "key")
+    for line in ["diff monday.tar family.tar", "inspect family.tar"] {
+      let outcome = try world.keyhaul("\(line) --password-file .bp --device-key-file key -o key --yes")
+      #expect(outcome.status == 64 && outcome.errors.contains("key is what is read"), "\(line): \(outcome.errors)")
+      #expect(try world.read("key") == key)
+    }
+  }
+
+  @Test("a page calls a device by the path that was typed")
+  func devicePath() throws {
+    let page = try world().succeed("diff monday.tar ./devices/old-phone --password-file .bp --format html -o -")
+    #expect(page.contains("<span>./devices/old-phone</span>"))
+    let plan = try world().succeed("plan monday.tar --to ./devices/new-phone --password-file .bp --format html -o -")
+    #expect(plan.contains("<span>./devices/new-phone</span>"))
   }
 }

@@ -28,10 +28,12 @@ struct DifferencePageTests {
   }
 
   private func side(
-    _ name: String, _ kind: DifferencePage.Side.Kind = .archive, leftOut: [DifferencePage.LeftOut] = []
+    _ name: String, _ kind: DifferencePage.Side.Kind = .archive, typed: String? = nil, hasKeychain: Bool = true,
+    leftOut: [DifferencePage.LeftOut] = []
   ) -> DifferencePage.Side {
     DifferencePage.Side(
-      kind: kind, name: name, argument: name, deviceName: "old-phone", itemCount: 3, leftOut: leftOut)
+      kind: kind, name: name, argument: typed ?? name, deviceName: "old-phone", itemCount: 3, hasKeychain: hasKeychain,
+      leftOut: leftOut)
   }
 
   private func page(
@@ -97,6 +99,79 @@ struct DifferencePageTests {
     #expect(words.contains("wallet") && words.contains("passcode-only"))
     #expect(words.contains("keyhaul   verify   monday.backup"))
     #expect(words.contains("keyhaul   backup   old-phone   -o   new.backup"))
+    // No key opens what is damaged.
+    #expect(!words.contains("--device-key-file"))
+  }
+
+  /// An item that only its own device opens, and one as it is where that device's key is not at hand.
+  private func bound(_ account: String) -> KeychainItem { item(account, .whenUnlockedThisDeviceOnly) }
+
+  private func sealed(_ index: Int) -> ComparedItem {
+    ComparedItem(
+      index: index, sealed: ItemIdentity(sealed: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
+      persistentReference: nil, reason: .deviceBound)
+  }
+
+  @Test("lists what may be sealed on the other side apart from what is new or gone, and the numbers add up")
+  func doubtful() throws {
+    let anna = item("anna")
+    let page = try PageReader(
+      page(open([anna]) + [sealed(1)], open([anna, bound("berta"), item("carl")])).html())
+    // New, changed, gone, the same, and what may be sealed: three items in the second backup.
+    #expect(page.texts(of: "b").prefix(5) == ["1", "0", "0", "1", "1"])
+    for text in [
+      "1 item is new; 1 is the same; 1 may be sealed on the other side.", "New in family.backup (1)",
+      "May be sealed on the other side (1)", "berta", "new, or sealed in monday.backup",
+      "keyhaul   diff   monday.backup   family.backup   --device-key-file   PATH",
+    ] {
+      #expect(page.words.contains(text), "\(text)")
+    }
+    let other = try PageReader(self.page(open([anna, bound("berta")]), open([anna]) + [sealed(1)]).html()).words
+    #expect(other.contains("gone, or sealed in family.backup"))
+  }
+
+  @Test("does not call two backups different for what may be sealed, unless there is more of it than is sealed")
+  func onlyDoubtful() throws {
+    let anna = item("anna")
+    let same = try page([sealed(0)], open([bound("berta")]))
+    #expect(same.verdict == "None of the items can be compared; 1 may be sealed on the other side.")
+    let steps = try PageReader(same.html()).words
+    #expect(steps.contains("keyhaul   diff") && !steps.contains("keyhaul   plan"))
+    let known = try page(open([anna]) + [sealed(1)], open([anna, bound("berta")]))
+    #expect(known.verdict == "What can be compared is the same: 1 item; 1 may be sealed on the other side.")
+    let more = try page([sealed(0)], open([bound("berta"), bound("carl")]))
+    #expect(
+      more.verdict == "At least 1 item differs, though which is not known; 2 may be sealed on the other side.")
+    #expect(try PageReader(more.html()).words.contains("keyhaul   plan   family.backup   --to   DEVICE"))
+  }
+
+  @Test("says what tells two rows apart that would read alike")
+  func distinctions() throws {
+    var synced = item("anna")
+    synced[.synchronizable] = .integer(1)
+    let words = try PageReader(page([], open([item("anna"), synced, item("berta")])).html()).words
+    #expect(words.contains("new: not synced") && words.contains("new: synced"))
+    #expect(words.ranges(of: "synced").count == 2)
+  }
+
+  @Test("says of a side without a keychain that it has none")
+  func noKeychain() throws {
+    let words = try PageReader(
+      page([], open([item("anna")]), from: side("empty.backup", hasKeychain: false)).html()
+    ).words
+    #expect(words.contains(": it has no keychain."))
+    #expect(words.contains("family.backup") && words.contains(": 3 items."))
+  }
+
+  @Test("calls a device in commands what was typed for it, and names nothing that cannot be typed")
+  func typed() throws {
+    let words = try PageReader(
+      page([], open([item("anna")]), to: side("old-phone", .device, typed: "./phones/old-phone")).html()
+    ).words
+    #expect(words.contains("keyhaul   backup   ./phones/old-phone   -o   new.backup"))
+    let hostile = try PageReader(page([], open([item("anna")]), to: side("a\u{1B}b")).html()).words
+    #expect(hostile.contains("keyhaul   plan   ARCHIVE   --to   DEVICE"))
+    #expect(hostile.contains(#"a\u{1B}b"#) && !hostile.contains(#"\u{5C}"#))
   }
 
   @Test("is well-formed and inert, whatever the names are", arguments: HostilePageTests.names)

@@ -32,6 +32,28 @@ struct EscapingTests {
   }
 
   @Test(
+    "what was typed is repeated where it can be copied; else a word in capitals stands for it",
+    arguments: [
+      ("family.backup", "family.backup"), ("./old phone", "'./old phone'"), ("--help", "./--help"),
+      ("-x/y.backup", "./-x/y.backup"), ("a\u{1B}b", "WORD"), ("gpj.\u{202E}exe", "WORD"), (#"a\u{1B}b"#, "WORD"),
+      ("", "WORD"), (nil, "WORD"),
+    ] as [(String?, String)])
+  func typed(argument: String?, word: String) {
+    #expect(ShellWord.typed(argument, else: "WORD") == word)
+  }
+
+  @Test(
+    "a device is called by its name where a virtual device can have it",
+    arguments: [
+      ("old-phone", "old-phone"), ("--help", "DEVICE"), ("Anna's phone", "DEVICE"), ("../phone", "DEVICE"),
+      (String(repeating: "x", count: 64), String(repeating: "x", count: 64)),
+      (String(repeating: "x", count: 65), "DEVICE"), ("", "DEVICE"), (nil, "DEVICE"),
+    ] as [(String?, String)])
+  func device(name: String?, word: String) {
+    #expect(ShellWord.device(named: name) == word)
+  }
+
+  @Test(
     "a moment is said without a locale",
     arguments: [
       ("2026-11-20T18:04:10Z", "20 November 2026 at 18:04 UTC"),

@@ -136,7 +136,13 @@ struct InspectionPageTests {
       page(try facts([], encrypted: false, name: "standard input", argument: nil, device: "Anna's phone")).html()
     ).words
     #expect(words.contains("keyhaul   verify   ARCHIVE"))
-    #expect(words.contains(#"keyhaul   backup   'Anna'\''s   phone'   -o   with-password.backup"#))
+    // No virtual device can have the name.
+    #expect(words.contains("keyhaul   backup   DEVICE   -o   with-password.backup"))
+    let named = try PageReader(page(try facts([], encrypted: false)).html()).words
+    #expect(named.contains("keyhaul   backup   old-phone   -o   with-password.backup"))
+    // A file may have the name that messages give a stream.
+    let file = try PageReader(page(try facts([], name: "standard input", argument: "standard input")).html()).words
+    #expect(file.contains("keyhaul   verify   'standard   input'"))
   }
 
   @Test("is well-formed and inert, whatever the names are", arguments: HostilePageTests.names)

@@ -117,6 +117,17 @@ struct PlanPageTests {
       commands.contains(#"keyhaul   plan   'my   backup'   --to   'it'\''s'   --existing   merge   -o   move.plan"#))
   }
 
+  @Test("calls the target in commands what was typed for it, and an old device by no name that it cannot have")
+  func devicesInCommands() throws {
+    let path = PlanPage.of([decision(0, .migrates(.new))], targetArgument: "./phones/new-phone")
+    #expect(try PageReader(path.html()).words.contains("--to   ./phones/new-phone"))
+    for name in ["--help", "my phone", String(repeating: "x", count: 200)] {
+      let page = PlanPage.of([decision(0, .staysBehind(.backupNotEncrypted))], device: name, encrypted: false)
+      #expect(
+        try PageReader(page.html()).words.contains("keyhaul   backup   DEVICE   -o   with-password.backup"), "\(name)")
+    }
+  }
+
   @Test("tells what brings more: a password, another copy, merging")
   func advice() throws {
     let words = try PageReader(

@@ -12,7 +12,7 @@ extension PlanPage {
     _ decisions: [Decision], removed: [ItemIdentity] = [], policy: ExistingItemPolicy = .replace,
     from name: String = "family.backup", device: String? = "old-phone", to target: String = "new-phone",
     encrypted: Bool = true, isSameDevice: Bool? = false, kind: PlanDocument.Source.Kind = .archive,
-    apps: AppDirectory = AppDirectory([]), isRedacted: Bool = false
+    targetArgument: String? = nil, apps: AppDirectory = AppDirectory([]), isRedacted: Bool = false
   ) -> PlanPage {
     var plan = MigrationPlan(
       decisions: decisions, removed: removed, policy: policy, isSameDevice: isSameDevice, imports: [],
@@ -29,7 +29,7 @@ extension PlanPage {
       plan: plan)
     return PlanPage(
       plan, as: isRedacted ? document.redactingNames() : document, apps: isRedacted ? AppDirectory([]) : apps,
-      sourceArgument: name, program: "keyhaul 1.0")
+      sourceArgument: name, targetArgument: targetArgument ?? target, program: "keyhaul 1.0")
   }
 }
 

@@ -55,38 +55,20 @@ public struct DifferencePage: HTMLPage {
       page.words(", made by ")
       page.name(device)
     }
-    page.words(": \(Amounts.count(side.itemCount, "item")).")
-  }
-
-  /// "1 item is new, 2 changed, 1 is gone; 13 are the same."
-  var verdict: String {
-    let parts = [
-      (difference.added.count, "is new", "are new"), (difference.changed.count, "changed", "changed"),
-      (difference.removed.count, "is gone", "are gone"),
-    ].filter { $0.0 > 0 }
-    let same = difference.sameCount
-    guard let first = parts.first else {
-      if difference.sealed.total > 0 {
-        return same == 0
-          ? "None of the items can be compared." : "What can be compared is the same: \(Amounts.count(same, "item"))."
-      }
-      return same == 0
-        ? "There is nothing to compare." : "Nothing differs: \(Amounts.count(same, "item")) on both sides."
-    }
-    let words = parts.map { "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
-    // The first number says of what.
-    let head = "\(Amounts.count(first.0, "item")) \(first.0 == 1 ? first.1 : first.2)"
-    let rest = same == 0 ? "nothing is the same" : same == 1 ? "1 is the same" : "\(Amounts.grouped(same)) are the same"
-    return ([head] + words.dropFirst()).joined(separator: ", ") + "; " + rest + "."
+    page.words(side.hasKeychain ? ": \(Amounts.count(side.itemCount, "item"))." : ": it has no keychain.")
   }
 
   private var tiles: Tiles {
-    Tiles(tiles: [
+    var tiles: [Tiles.Tile] = [
       .init(style: .moves, symbol: "+", count: difference.added.count, words: "new"),
       .init(style: .stays, symbol: "~", count: difference.changed.count, words: "changed"),
       .init(style: .gone, symbol: "-", count: difference.removed.count, words: "gone"),
       .init(style: .plain, symbol: "=", count: difference.sameCount, words: "the same"),
-    ])
+    ]
+    if doubtfulCount > 0 {
+      tiles.append(.init(style: .plain, symbol: "?", count: doubtfulCount, words: "may be sealed"))
+    }
+    return Tiles(tiles: tiles)
   }
 
   // MARK: Items
@@ -96,7 +78,21 @@ public struct DifferencePage: HTMLPage {
       table("New in \(Markup.shortened(second.name))", difference.added.map { row($0, .moves, "+", "new") }),
       table("Changed in \(Markup.shortened(second.name))", difference.changed.map(row)),
       table("Gone since \(Markup.shortened(first.name))", difference.removed.map { row($0, .gone, "-", "gone") }),
+      doubtfulTable,
     ]
+  }
+
+  /// Items that are neither new nor gone nor the same, as far as anybody can tell.
+  private var doubtfulTable: ItemTable {
+    func sealed(in side: Side) -> String { "sealed in \(Markup.shortened(side.name, to: Self.longestRemark))" }
+    let rows =
+      difference.doubtfulInFirst.map { row($0, .stays, "?", "gone, or \(sealed(in: second))") }
+      + difference.doubtfulInSecond.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
+    var doubtful = table("May be sealed on the other side", rows)
+    doubtful.note =
+      "Each of these opens on one side alone, and may be one of the items of its kind that are sealed on the other. "
+      + "Whether it is one is not known, so it counts neither as new nor as gone nor as the same."
+    return doubtful
   }
 
   private func table(_ title: String, _ rows: [ItemTable.Row]) -> ItemTable {
@@ -105,14 +101,20 @@ public struct DifferencePage: HTMLPage {
       isOpen: rows.count <= ItemTable.rowsInPart)
   }
 
+  /// "new: port 8443, not synced" where another row would read the same.
   private func row(
     _ side: KeychainDifference.Side, _ style: ItemTable.Style, _ symbol: String, _ words: String
   ) -> ItemTable.Row {
-    ItemTable.Row(
+    let distinctions = side.distinctions.map { Markup.shortened($0, to: Self.longestRemark) }
+    return ItemTable.Row(
       style: style, symbol: symbol, item: ItemWords(side.identity, index: side.index), kind: side.identity.kind,
-      app: Self.app(of: side.identity), protection: side.protection, result: words,
+      app: Self.app(of: side.identity), protection: side.protection,
+      result: distinctions.isEmpty ? words : "\(words): \(distinctions.joined(separator: ", "))",
       detail: side.modified.map(PageDate.day))
   }
+
+  /// The most Unicode scalars of a name or a value beside an item.
+  private static let longestRemark = 60
 
   private func row(_ change: ItemChange) -> ItemTable.Row {
     ItemTable.Row(
@@ -148,6 +150,7 @@ public struct DifferencePage: HTMLPage {
           "p",
           "\(Amounts.list(places)). Whether their contents differ is not known, so they count neither as equal nor as "
             + "changed.\(damage)")
+        guard sealed.total > sealed.damaged else { return }
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
           page.words("The key of the device that made them opens those of this device only: ")
@@ -192,8 +195,14 @@ public struct DifferencePage: HTMLPage {
     if second.kind == .device, first.kind == .archive, !difference.isEmpty {
       steps.append(
         .init(
-          words: "Make a new backup, so that what is new and changed on \(Markup.shortened(second.name)) is in one.",
+          words: "Make a new backup, so that there is one of \(Markup.shortened(second.name)) as it is now.",
           commands: ["keyhaul backup \(second.word) -o new.backup"]))
+    }
+    if doubtfulCount > 0, difference.sealed.total > difference.sealed.damaged {
+      steps.append(
+        .init(
+          words: "Compare again with the key of the device whose items are sealed, to tell which of them are the same.",
+          commands: ["keyhaul diff \(first.word) \(second.word) --device-key-file PATH"]))
     }
     if difference.sealed.damaged > 0 {
       let archives = [first, second].filter { $0.kind == .archive }

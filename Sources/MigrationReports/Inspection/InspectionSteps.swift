@@ -5,7 +5,7 @@ extension StepList {
   /// What to do with an archive, by what was found in it.
   init(_ page: InspectionPage) {
     let facts = page.facts
-    let archive = facts.argument.map(ShellWord.quoted) ?? "ARCHIVE"
+    let archive = ShellWord.typed(facts.argument, else: "ARCHIVE")
     var steps: [Step] = []
     if page.missingCount > 0 || page.counts.damaged > 0 {
       steps.append(
@@ -20,11 +20,10 @@ extension StepList {
           commands: ["keyhaul inspect \(archive) --format html --password-file PATH -o inspection.html"]))
     }
     if facts.hasKeychain, !facts.isEncrypted {
-      let device = facts.device.name.map { ShellWord.quoted(Markup.shortened($0)) } ?? "DEVICE"
       steps.append(
         Step(
           words: "To take it to another device, make a new backup with a password.",
-          commands: ["keyhaul backup \(device) -o with-password.backup"]))
+          commands: ["keyhaul backup \(ShellWord.device(named: facts.device.name)) -o with-password.backup"]))
     }
     if facts.hasKeychain {
       steps.append(

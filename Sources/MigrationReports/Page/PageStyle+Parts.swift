@@ -1,7 +1,7 @@
 extension PageStyle {
   /// The parts that reports share: tiles, cards, tables, folded lists and steps.
   static let parts = """
-    .tiles{display:grid;gap:.75rem;grid-template-columns:repeat(4,1fr);margin-top:1.6rem}
+    .tiles{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fit,minmax(7.5rem,1fr));margin-top:1.6rem}
     .tiles li{background:var(--card);border:1px solid var(--line);border-radius:.7rem;line-height:1.3;\
     padding:.8rem 1rem;position:relative}
     .tiles b{display:block;font-size:1.8rem;font-variant-numeric:tabular-nums;letter-spacing:-.02em;line-height:1.15}

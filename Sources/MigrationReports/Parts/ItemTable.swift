@@ -29,6 +29,8 @@ struct ItemTable {
   /// What the filters call the styles; no filters without it. A page has room for those of one table.
   var filters: [(style: Style, name: String)] = []
   var isOpen = false
+  /// What there is to say of all of them.
+  var note: String?
 
   /// Rows that a browser lays out together, when they come into sight: of ten thousand it lays out few.
   static let rowsInPart = 50
@@ -38,6 +40,7 @@ struct ItemTable {
     page.newLine()
     page.element("details", isOpen ? ["class": "items", "open": "open"] : ["class": "items"]) { page in
       page.element("summary") { $0.element("h2", title) }
+      if let note { page.element("p", ["class": "more"], note) }
       if !filters.isEmpty { writeFilters(&page) }
       page.element("table", ["class": "rows"]) { page in
         page.element("thead") { page in

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import KeychainFormats
 import Migration
+import VirtualDevice
 
 extension StepList {
   /// What to do after a plan: of a backup, carry it out; of a device, make the backup first.
@@ -19,10 +20,9 @@ private struct PlanSteps {
   private var counts: MigrationPlan.Summary { page.counts }
   private var isDevice: Bool { page.source.kind == .device }
   private var source: String {
-    guard !page.isRedacted, let argument = page.sourceArgument else { return page.source.kind.rawValue.uppercased() }
-    return ShellWord.quoted(argument)
+    ShellWord.typed(page.isRedacted ? nil : page.sourceArgument, else: page.source.kind.rawValue.uppercased())
   }
-  private var target: String { page.isRedacted ? "TARGET" : ShellWord.quoted(page.target.name) }
+  private var target: String { ShellWord.typed(page.isRedacted ? nil : page.targetArgument, else: "TARGET") }
   private var policy: String { page.plan.policy == .replace ? "" : " --existing \(page.plan.policy.rawValue)" }
 
   /// Items that arrive only with a backup that has a password.
@@ -31,13 +31,14 @@ private struct PlanSteps {
 
   /// The device to back up, and the backup that is to be made of it.
   private var oldDevice: String {
-    if isDevice { return source }
-    guard !page.isRedacted, let name = page.source.deviceName else { return "DEVICE" }
-    return ShellWord.quoted(Markup.shortened(name))
+    isDevice ? source : ShellWord.device(named: page.isRedacted ? nil : page.source.deviceName)
   }
   private var backup: String {
     guard needsBackup else { return source }
-    return isDevice && !page.isRedacted ? ShellWord.quoted(page.source.name + ".backup") : "with-password.backup"
+    guard isDevice, !page.isRedacted, let device = try? DeviceName(page.source.name) else {
+      return "with-password.backup"
+    }
+    return device.text + ".backup"
   }
 
   var newBackup: StepList.Step? {

@@ -9,6 +9,7 @@ public struct PlanPage: HTMLPage {
   let document: PlanDocument
   let apps: AppDirectory
   let sourceArgument: String?
+  let targetArgument: String?
   /// Name and version of the program that makes the page.
   let program: String
   let counts: MigrationPlan.Summary
@@ -18,14 +19,17 @@ public struct PlanPage: HTMLPage {
   ///   - document: The same plan as it is saved: where from, where to, and whether names were taken out of it.
   ///   - apps: What people call the apps, as far as the backup or the device knows.
   ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
+  ///   - targetArgument: What the person types for the target; `nil` where nobody knows.
   ///   - program: Name and version of the program that makes the page.
   public init(
-    _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, sourceArgument: String?, program: String
+    _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, sourceArgument: String?,
+    targetArgument: String?, program: String
   ) {
     self.plan = plan
     self.document = document
     self.apps = apps
     self.sourceArgument = sourceArgument
+    self.targetArgument = targetArgument
     self.program = program
     counts = plan.summary
   }

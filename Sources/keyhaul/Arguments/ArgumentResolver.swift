@@ -9,6 +9,16 @@ enum ResolvedArgument: Equatable, Sendable {
   case archive(path: String)
   /// A stream on standard input.
   case standardInput
+
+  /// What a command says for it, where this was typed; `nil` for a stream, which nobody can type again. A device's folder
+  /// that stands right here needs its `./` where only a device is meant.
+  func word(typed argument: String) -> String? {
+    switch self {
+    case .standardInput: nil
+    case .device(_, let folder) where folder == "./" + argument: folder
+    case .device, .archive: argument
+    }
+  }
 }
 
 /// What stands at a path, as far as an argument's meaning depends on it.

@@ -3,17 +3,12 @@ import KeychainFormats
 import MigrationReports
 
 /// The backups in a folder of several, and how to choose one (`backup-list/1`).
-struct BackupListing {
+struct BackupListing: Report {
   let folder: String
   let backups: [BackupFolder.Entry]
 
-  func say(in session: Session) throws(CommandFailure) {
-    if session.isJSON { return try session.answer(json) }
-    for line in lines(style: session.resultStyle) { try session.say(line) }
-  }
-
   /// A table, or where it would be too wide a few lines for each: a name is there to be typed, and never cut.
-  func lines(style: TextStyle) -> [String] {
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
     guard let first = backups.first else { return [] }
     let parent = folder.hasSuffix("/") ? String(folder.dropLast()) : folder
     let table = self.table
@@ -52,7 +47,7 @@ struct BackupListing {
 
   private static func state(_ backup: BackupFolder.Entry) -> String { backup.state?.rawValue ?? "-" }
 
-  private var json: JSONValue {
+  var json: JSONValue {
     [
       "format": "backup-list/1", "folder": .string(folder),
       "backups": .array(

@@ -14,8 +14,10 @@ struct ComparisonSide {
   }
 
   let kind: Kind
-  /// As the user named it.
+  /// As messages call it.
   let name: String
+  /// What the person types for it; `nil` where it came from a stream.
+  let argument: String?
   /// The device that it is of, as far as it says.
   let deviceName: String?
   let items: [ComparedItem]

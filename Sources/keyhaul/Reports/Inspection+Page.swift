@@ -6,9 +6,11 @@ import MigrationReports
 
 extension Inspection {
   /// All that is known of the archive as one HTML file.
-  var page: InspectionPage {
+  ///
+  /// - Parameter argument: What the person types for it; `nil` where it came from a stream.
+  func page(argument: String?) -> InspectionPage {
     var facts = InspectionPage.Facts(
-      name: name, argument: Keyhaul.argument(named: name), device: archive.device, made: archive.date,
+      name: name, argument: argument, device: archive.device, made: archive.date,
       layout: archive.layout, digest: archive.digest, isEncrypted: archive.isEncrypted,
       hasKeychain: archive.hasKeychain, keybag: archive.keybag, storedFiles: (files.count, files.byteCount))
     facts.unlockTime = unlockTime

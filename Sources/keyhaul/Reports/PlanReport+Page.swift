@@ -3,9 +3,13 @@ import MigrationReports
 
 extension PlanReport {
   /// The plan as one HTML file.
-  var page: PlanPage {
+  ///
+  /// - Parameters:
+  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
+  ///   - targetArgument: The same for the target.
+  func page(from sourceArgument: String?, to targetArgument: String) -> PlanPage {
     PlanPage(
-      plan, as: document, apps: source.apps, sourceArgument: Keyhaul.argument(named: source.name),
+      plan, as: document, apps: source.apps, sourceArgument: sourceArgument, targetArgument: targetArgument,
       program: Keyhaul.signature)
   }
 }
@@ -13,7 +17,4 @@ extension PlanReport {
 extension Keyhaul {
   /// Who makes a page.
   static var signature: String { "keyhaul \(version)" }
-
-  /// What the person types for an archive that messages call so; `nil` where it came from a stream.
-  static func argument(named name: String) -> String? { name == Session.NamedArchive.standardInput ? nil : name }
 }

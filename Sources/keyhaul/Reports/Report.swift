@@ -38,6 +38,11 @@ extension Session {
   func deliver(_ report: some Report, page: @autoclosure () -> some HTMLPage, to output: String?) throws(CommandFailure)
   {
     if common.isHTML { return try deliver(page(), to: output) }
+    try deliver(report, to: output)
+  }
+
+  /// Gives a report that has no page, in the form that is asked for.
+  func deliver(_ report: some Report, to output: String?) throws(CommandFailure) {
     guard let output, output != "-" else { return try say(report) }
     try ReportFile.write(to: output) { (portion) throws(CommandFailure) in
       var waiting: [UInt8] = []

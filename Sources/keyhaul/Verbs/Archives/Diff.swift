@@ -38,12 +38,13 @@ struct Diff: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let resolver = try session.resolver()
     let sides = [try resolver.deviceOrArchive(first), try resolver.deviceOrArchive(second)]
-    let arguments = [first, second]
+    let arguments = zip(sides, [first, second]).map { $0.word(typed: $1) ?? $1 }
     if sides.allSatisfy(\.isDevice) {
       try password.refuse(for: first)
       try opening.refuse(for: first)
     }
-    try report.prepare(inputs: sides.flatMap(session.files) + [password.file, otherPassword.file], in: session)
+    try report.prepare(
+      inputs: sides.flatMap(session.files) + [password.file, otherPassword.file, opening.deviceKeyFile], in: session)
     // What a backup never holds is no difference to one.
     let meetsArchive = sides.contains { !$0.isDevice }
     var devices: [DeviceSide?] = []
@@ -78,7 +79,8 @@ struct Diff: RunnableVerb {
     let named = try session.openArchive(argument, storage: opening.limit.storage)
     let opened = try passwords.unlock(named, isSecond: index == 1, opening, comparedWith: hardware, in: session)
     return ComparisonSide(
-      kind: .archive, name: named.name, deviceName: named.archive.device.name,
+      kind: .archive, name: named.name, argument: argument == "-" ? nil : argument,
+      deviceName: named.archive.device.name,
       items: opened.comparedItems, hasKeychain: named.archive.hasKeychain, leftOut: [],
       keybagDamage: opened.keybagDamage)
   }
@@ -107,8 +109,8 @@ struct Diff: RunnableVerb {
       }
       return DeviceSide(
         side: ComparisonSide(
-          kind: .device, name: held.name, deviceName: held.name, items: items, hasKeychain: true, leftOut: leftOut,
-          keybagDamage: nil),
+          kind: .device, name: held.name, argument: argument, deviceName: held.name, items: items, hasKeychain: true,
+          leftOut: leftOut, keybagDamage: nil),
         hardware: HardwareKey(.named, try held.deviceKey()))
     }
   }

@@ -48,17 +48,21 @@ struct Inspect: RunnableVerb {
         "--\(part.rawValue) and --format html cannot go together", why: "the page shows every part",
         try: "leave --\(part.rawValue) out")
     }
-    try report.prepare(inputs: [archive == "-" ? nil : archive, password.file, opening.deviceKeyFile], in: session)
-    if archive != "-", let backups = session.backups(inParent: archive) {
-      if common.isHTML { throw session.several(backups, in: archive) }
-      try BackupListing(folder: archive, backups: backups).say(in: session)
+    let resolved = try session.resolver().archive(archive)
+    let backups: [BackupFolder.Entry]? =
+      if case .archive(let path) = resolved { session.backups(inParent: path) } else { nil }
+    if common.isHTML, let backups { throw session.several(backups, in: archive) }
+    try report.prepare(
+      inputs: session.files(of: resolved) + [password.file, opening.deviceKeyFile], in: session)
+    if let backups {
+      try session.deliver(BackupListing(folder: archive, backups: backups), to: report.output)
       return .ok
     }
     let named = try session.openArchive(archive, storage: opening.limit.storage)
     let inspection = try Inspection(
       named, opened: try opened(named, in: session), part: part, wantsTree: part == .tree || common.isHTML,
       showsAll: common.verbose > 0)
-    try session.deliver(inspection, page: inspection.page, to: report.output)
+    try session.deliver(inspection, page: inspection.page(argument: resolved.word(typed: archive)), to: report.output)
     if let failure = inspection.failure { throw failure }
     return inspection.isPartlyUnreadable ? .partial : .ok
   }

@@ -204,7 +204,10 @@ struct Plan: RunnableVerb {
   }
 
   private func say(_ report: PlanReport, in session: Session) throws {
-    guard !common.isHTML else { return try session.deliver(report.page, to: output) }
+    if common.isHTML {
+      let argument = try session.resolver().deviceOrArchive(source).word(typed: source)
+      return try session.deliver(report.page(from: argument, to: move.to), to: output)
+    }
     if let output { try save(report, to: output, in: session) }
     if output == "-" { return }
     if session.isJSON {
