@@ -1,6 +1,8 @@
 import BackupArchive
 import DataProtection
+import Foundation
 import KeychainFormats
+import TestSupport
 import Testing
 
 @testable import ArchivedKeychain
@@ -158,6 +160,18 @@ struct VerificationTests {
     #expect(verification.isMerelyIncomplete && !verification.isWhole)
     #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed and not stored")
     #expect(detail(.files, verification) == "3 of 4 present, size and padding right")
+  }
+
+  @Test("with a link in a file's place is not to be trusted, and the link is not followed", arguments: [true, false])
+  func linkedFile(knowsPassword: Bool) throws {
+    let shelf = try shelf(hasPassword: false)
+    let place = try shelf.folder.path("backup/" + shelf.storedPath("HomeDomain/letter.txt"))
+    try FileManager.default.removeItem(atPath: place)
+    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "/etc/hostname")
+    let verification = try verify(shelf, knowsPassword: knowsPassword)
+    #expect(verification.isHostile && verification.faultCount == [.files: 1])
+    let fault = try #require(verification.faults.first)
+    #expect(fault.kind == .payloadUnreadable && fault.file == "HomeDomain/letter.txt")
   }
 
   @Test("without the keychain's file, though it is listed, is damaged and not just incomplete")

@@ -105,6 +105,9 @@ extension BackupVerifier {
       tally.stored += 1
       return
     }
+    if stored.isIrregular(file.fileIdentifier) {
+      return add(BackupArchiveError(.hostile, "a link, a pipe or a folder stands in its place"), of: file, &tally)
+    }
     let isKeychain = keychainIsApart && file.fileIdentifier == KeychainPayload.fileIdentifier
     do throws(BackupArchiveError) {
       if try file.record()?.size == 0 {

@@ -153,8 +153,7 @@ struct FolderSource {
       case .manifestDB:
         for name in try system.names(in: folder) {
           let prefix = name.text
-          guard prefix.utf8.count == 2, isFileIdentifier(prefix + String(repeating: "0", count: 38)),
-            try system.status(of: name, in: folder)?.kind == .directory
+          guard BackupPath.isPayloadFolder(prefix), try system.status(of: name, in: folder)?.kind == .directory
           else { continue }
           try add(try system.openDirectory(name, in: folder), prefix: prefix, to: &payloads)
         }
@@ -170,9 +169,13 @@ struct FolderSource {
   ) throws(SystemFailure) {
     for file in try system.names(in: folder) {
       guard isFileIdentifier(file.text), file.text.hasPrefix(prefix),
-        let status = try system.status(of: file, in: folder), status.kind == .file
+        let status = try system.status(of: file, in: folder)
       else { continue }
-      payloads.add(file.text, byteCount: status.byteCount)
+      if status.kind == .file {
+        payloads.add(file.text, byteCount: status.byteCount)
+      } else {
+        payloads.addIrregular(file.text)
+      }
     }
   }
 }

@@ -60,6 +60,8 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   private var byteCounts: [Name: Int64] = [:]
+  /// Where a payload's name is that of a link, a pipe, a folder: what no device stores, and nobody opens.
+  private var irregular: Set<Name> = []
   /// Of all payloads together.
   public private(set) var byteCount: Int64 = 0
 
@@ -77,6 +79,11 @@ public struct StoredPayloads: Sendable, Equatable {
     byteCounts.filter { matches($0.value) }.map { $0.key.text }.sorted()
   }
 
+  /// Whether something that is no regular file has a payload's name.
+  public func isIrregular(_ fileIdentifier: some StringProtocol) -> Bool {
+    Name(fileIdentifier).map(irregular.contains) ?? false
+  }
+
   func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
 
   /// Whether a listed file should be stored and is not. An empty one need not be.
@@ -87,5 +94,9 @@ public struct StoredPayloads: Sendable, Equatable {
   mutating func add(_ fileIdentifier: some StringProtocol, byteCount: Int64) {
     guard let name = Name(fileIdentifier), byteCounts.updateValue(byteCount, forKey: name) == nil else { return }
     self.byteCount += byteCount
+  }
+
+  mutating func addIrregular(_ fileIdentifier: some StringProtocol) {
+    if let name = Name(fileIdentifier) { irregular.insert(name) }
   }
 }

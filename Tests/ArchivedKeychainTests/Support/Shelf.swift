@@ -2,6 +2,7 @@ import DataProtection
 import Foundation
 import KeychainFormats
 import TestSupport
+import Testing
 
 @testable import BackupArchive
 
@@ -155,6 +156,9 @@ final class Shelf {
 
   /// The stored file of a domain and path, `HomeDomain/a.txt`; a name without a slash is one of the backup's own.
   private func place(_ name: String) -> String { "backup/" + (storedPaths[name] ?? name) }
+
+  /// Where in the backup's folder the file of a domain and path is stored.
+  func storedPath(_ name: String) throws -> String { try #require(storedPaths[name]) }
 
   func read(_ name: String) throws -> [UInt8] { try folder.read(place(name)) }
 
