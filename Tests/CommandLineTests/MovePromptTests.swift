@@ -107,7 +107,8 @@ struct MovePasswordTests {
       ("printf 'Correct horse' | \(plan) --password-file -", 12),
       ("printf 'correct horse\\n\\n' | \(plan) --password-file -", 12), (plan, 12),
       ("KEYHAUL_PASSWORD='correct horse' \(plan)", 12), ("printf '' | \(plan) --password-file -", 12),
-      ("\(plan) --password-command false", 1), ("\(plan) --password-file nothing", 10), ("\(plan) --password-fd 987", 1),
+      ("\(plan) --password-command false", 1), ("\(plan) --password-file nothing", 10),
+      ("\(plan) --password-fd 987", 1),
       ("\(plan) --password 'correct horse'", 64), ("\(plan) --password='correct horse'", 64),
     ] {
       let outcome = try world.devices.run(line)
