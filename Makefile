@@ -77,10 +77,12 @@ check-fixtures: .venv/.installed
 	.venv/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements-bench.txt
 	@touch $@
 
+# All figures, also where one is missed; ends with an error then.
 bench: build .venv/.bench
-	swift run -c release --package-path Tests/Benchmarks Benchmarks $(abspath $(PROGRAM))
-	printf 'correct horse\n' > .build/bench-password
-	$(PYTHON) Tests/Support/bench_export.py $(PROGRAM) .build/bench-archive .build/bench-password
+	@failed=0; \
+	swift run -c release --package-path Tests/Benchmarks Benchmarks $(abspath $(PROGRAM)) || failed=1; \
+	$(PYTHON) Tests/Support/bench_export.py $(PROGRAM) || failed=1; \
+	exit $$failed
 
 contention: deps
 	swift run -c release --package-path Tests/Benchmarks Contention

@@ -77,7 +77,9 @@ let package = Package(
     part(
       "Migration",
       ["VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
-    part("MigrationReports", ["Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats"]),
+    part(
+      "MigrationReports",
+      ["Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "DataProtection", "KeychainFormats"]),
     keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",
@@ -107,7 +109,8 @@ let package = Package(
         "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
         "BundledFixtures", grdb,
       ]),
-    tests(of: "MigrationReports", ["Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats"]),
+    tests(
+      of: "MigrationReports", ["Migration", "ArchivedKeychain", "BackupArchive", "DataProtection", "KeychainFormats"]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [

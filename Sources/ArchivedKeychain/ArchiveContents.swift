@@ -12,15 +12,11 @@ public struct ArchiveContents: Sendable, Equatable {
   /// Items that only the device that made the backup gets back.
   public var thisDeviceOnly: Int { count { $0.isThisDeviceOnly } }
 
-  public init(_ file: KeychainBackupFile) {
-    for entry in file.entries {
+  public init(_ items: some Sequence<ArchivedItem>) {
+    for item in items {
       total += 1
-      countByKind[entry.kind, default: 0] += 1
-      guard let bytes = entry.blob,
-        let keyClass = (try? ItemBlob(parsing: bytes).keyClass) ?? (try? LegacyItemBlob(parsing: bytes).keyClass),
-        let protection = ProtectionClass(keyClass: keyClass)
-      else { continue }
-      countByProtection[protection, default: 0] += 1
+      countByKind[item.kind, default: 0] += 1
+      if let protection = item.protection { countByProtection[protection, default: 0] += 1 }
     }
   }
 

@@ -36,6 +36,19 @@ public struct ItemIdentity: Sendable, Hashable {
     accessGroup = Self.text(item[.accessGroup])
   }
 
+  /// What a person knows it by: the service, server or label that it is for, then whose it is; its label where it has
+  /// neither. Hostile, and empty where nothing is known.
+  package var names: [String] {
+    let attributes: [String?] =
+      switch kind {
+      case .genericPassword: [service, account]
+      case .internetPassword: [server, account]
+      case .certificate, .key: [label]
+      }
+    let known = attributes.compactMap(\.self).filter { !$0.isEmpty }
+    return known.isEmpty ? [label].compactMap(\.self).filter { !$0.isEmpty } : known
+  }
+
   /// Strings as they are, data as text where it is UTF-8 and else in hexadecimal, numbers in decimal.
   static func text(_ value: PropertyValue?) -> String? {
     switch value {

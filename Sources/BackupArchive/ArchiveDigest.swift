@@ -1,4 +1,5 @@
 import DataProtection
+import KeychainFormats
 
 /// What identifies a backup's content, whatever it is packed in.
 ///
@@ -10,7 +11,7 @@ enum ArchiveDigest {
     var lines: [(path: String, line: String)] = []
     for part in [.manifest, layout.listPart, layout.keychainPart] {
       if part == .database, let database = parts.database {
-        lines.append((part.path, line(part, database.byteCount, hexadecimal(database.sha256))))
+        lines.append((part.path, line(part, database.byteCount, String(hexadecimal: database.sha256))))
       } else if let bytes = parts[part] {
         lines.append((part.path, line(part, bytes.count, try sha256(bytes))))
       }
@@ -25,6 +26,6 @@ enum ArchiveDigest {
   }
 
   private static func sha256(_ bytes: [UInt8]) throws(BackupArchiveError) -> String {
-    try explained("the digest") { () throws(DataProtectionError) in hexadecimal(try Digest.sha256(bytes)) }
+    try explained("the digest") { () throws(DataProtectionError) in String(hexadecimal: try Digest.sha256(bytes)) }
   }
 }

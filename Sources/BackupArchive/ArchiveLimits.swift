@@ -20,6 +20,8 @@ public struct ArchiveLimits: Sendable {
   public var oldDatabaseByteCount = OldManifest.maximumByteCount
   /// Bytes of the stored keychain file.
   public var keychainByteCount = 256 << 20
+  /// Payloads of one container that may break off while all are read. After each the container is gone through anew.
+  public var resumptionCount = 100
   /// How many bytes a compressed byte may become, above `decompressionAllowance`.
   public var expansionFactor: Int64 = 200
   /// Decompressed bytes that need no justification by compressed ones.

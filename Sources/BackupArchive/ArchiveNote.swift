@@ -1,4 +1,6 @@
-/// Something unusual about a backup that was tolerated. None of them loses an item.
+import KeychainFormats
+
+/// Something unusual about a backup that was tolerated. None of them loses an item by itself.
 public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   /// `Status.plist` is absent, so that nothing says whether the device finished the backup.
   case statusMissing
@@ -9,8 +11,11 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   case databaseInWriteAheadMode
   /// The size that the manifest records for the keychain file isn't the size it has; the file itself decides.
   case sizeDiffers(recorded: Int64, found: Int64)
-  /// The digest that the manifest records for the encrypted keychain file doesn't fit.
+  /// The digest that the list records for the keychain file doesn't fit. Each of its items has a tag of its own: what
+  /// opens is what was written.
   case digestDiffers
+  /// The device was interrupted; `Status.plist` says how far it had come. What is there can be read, and not restored.
+  case unfinished(state: String)
 
   public var description: String {
     switch self {
@@ -19,8 +24,10 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
     case .databaseUnpadded: "the manifest database was encrypted without padding"
     case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"
     case .sizeDiffers(let recorded, let found):
-      "the manifest records \(grouped(recorded)) bytes for the keychain file, which has \(grouped(found))"
+      "the manifest records \(Amounts.grouped(recorded)) bytes for the keychain file, which has \(Amounts.grouped(found))"
     case .digestDiffers: "the digest recorded for the keychain file does not fit"
+    case .unfinished(let state):
+      "the device never finished the backup: \(StoredPart.status.path) says \(quoted(state)), not \"finished\""
     }
   }
 }

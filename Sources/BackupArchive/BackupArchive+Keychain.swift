@@ -8,10 +8,16 @@ extension BackupArchive {
   /// - Throws: `.noKeychain` where none was stored, `.payloadMissing` where the list names it but it isn't there, and as
   ///   `fileList(with:)`.
   public func keychainFile(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> KeychainPayload {
-    let list = try fileList(with: keys)
+    try keychainFile(in: try fileList(with: keys), with: keys)
+  }
+
+  /// The same with the list of files, where it was opened before.
+  public func keychainFile(
+    in list: FileList, with keys: borrowing ClassKeys
+  ) throws(BackupArchiveError) -> KeychainPayload {
     let record = try keychainRecord(in: list)
     let stored = try storedKeychain()
-    guard isEncrypted else { return try plainKeychain(stored, record: record, list: list) }
+    guard isEncrypted else { return try payload(stored, storedAs: stored, record: record, list: list) }
     guard let field = record.encryptionKey?.serialized() else {
       throw BackupArchiveError(.damaged, "the list of files has no key for the keychain file")
     }
@@ -22,9 +28,7 @@ extension BackupArchive {
     guard plain.hasValidPadding else {
       throw BackupArchiveError(.damaged, "the keychain file does not end in its padding")
     }
-    var notes = list.notes
-    if let digest = record.digest, try sha1(stored) != digest { notes.append(.digestDiffers) }
-    return try payload(plain.bytes, record: record, list: list, notes: notes)
+    return try payload(plain.bytes, storedAs: stored, record: record, list: list)
   }
 
   /// Opens the keychain's file of a backup without a password: which items there are can be seen without any key.
@@ -33,7 +37,8 @@ extension BackupArchive {
   public func keychainFile() throws(BackupArchiveError) -> KeychainPayload {
     guard !isEncrypted else { throw BackupArchiveError(.keyUnavailable, "the backup has a password") }
     let list = try fileList()
-    return try plainKeychain(try storedKeychain(), record: try keychainRecord(in: list), list: list)
+    let stored = try storedKeychain()
+    return try payload(stored, storedAs: stored, record: try keychainRecord(in: list), list: list)
   }
 
   private func keychainRecord(in list: FileList) throws(BackupArchiveError) -> FileRecord {
@@ -59,19 +64,16 @@ extension BackupArchive {
     return stored
   }
 
-  private func plainKeychain(
-    _ stored: [UInt8], record: FileRecord, list: FileList
-  ) throws(BackupArchiveError) -> KeychainPayload {
-    if let digest = record.digest, try sha1(stored) != digest {
-      throw BackupArchiveError(.damaged, "the keychain file does not have the digest that the manifest records")
-    }
-    return try payload(stored, record: record, list: list, notes: list.notes)
-  }
-
+  /// - Parameter stored: The bytes as the backup has them, encrypted or not.
   private func payload(
-    _ bytes: [UInt8], record: FileRecord, list: FileList, notes: [ArchiveNote]
+    _ bytes: [UInt8], storedAs stored: [UInt8], record: FileRecord, list: FileList
   ) throws(BackupArchiveError) -> KeychainPayload {
-    var notes = self.notes + notes
+    var notes = self.notes + list.notes
+    if let digest = record.digest, try sha1(stored) != digest {
+      // Some lists of encrypted backups have the digest of the plain content.
+      let plainDigest = isEncrypted ? try sha1(bytes) : []
+      if plainDigest != digest { notes.append(.digestDiffers) }
+    }
     if record.size != Int64(bytes.count) {
       notes.append(.sizeDiffers(recorded: record.size, found: Int64(bytes.count)))
     }

@@ -37,8 +37,8 @@ public struct BackupArchive: Sendable {
   ///
   /// - Parameter storage: Where a large list of files is kept meanwhile.
   /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was written;
-  ///   `.hostile` and `.overLimit` for one that no device makes; `.unfinished` where the device was interrupted;
-  ///   `.unsupported` for one of iOS 10.0 or 10.1 with a password.
+  ///   `.hostile` and `.overLimit` for one that no device makes; `.unsupported` for one of iOS 10.0 or 10.1 with a
+  ///   password.
   public static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
   ) throws(BackupArchiveError) -> BackupArchive {
@@ -51,7 +51,8 @@ public struct BackupArchive: Sendable {
     let container = ContainerSource(limits: limits, storage: storage, system: system)
     switch location {
     case .stream(let descriptor):
-      let found = try container.read(try DescriptorFeed(descriptor: descriptor, system: system))
+      let feed = try DescriptorFeed(descriptor: descriptor, system: system)
+      let found = try container.read(feed, as: try ContainerFormat(feed))
       return try BackupArchive(found.parts, .stream(found.payloads))
     case .path(let path):
       let descriptor = try opened(path) { () throws(SystemFailure) in try system.openForReading(path) }
@@ -63,8 +64,10 @@ public struct BackupArchive: Sendable {
         let parts = try source.read(descriptor)
         return try BackupArchive(parts, .folder(FolderHandle(descriptor), source))
       case .file:
-        let found = try container.read(try DescriptorFeed(descriptor: file, system: system))
-        return try BackupArchive(found.parts, .container(ContainerHandle(descriptor, container, found)))
+        let feed = try DescriptorFeed(descriptor: file, system: system)
+        let format = try ContainerFormat(feed)
+        let found = try container.read(feed, as: format)
+        return try BackupArchive(found.parts, .container(ContainerHandle(descriptor, container, format, found)))
       case .other:
         throw BackupArchiveError(.notABackup, "\(quoted(path)) is neither a folder nor a regular file")
       }
@@ -87,7 +90,7 @@ public struct BackupArchive: Sendable {
     if isEncrypted, layout == .manifestDB, manifest.manifestKey == nil { throw try Self.keyless(parts) }
     if let statusBytes = parts[.status] {
       let status = try BackupStatus(parsing: statusBytes)
-      try status.requireFinished()
+      if !status.isFinished { notes.append(.unfinished(state: status.snapshotState)) }
       self.status = status
     } else {
       status = nil
@@ -110,6 +113,22 @@ public struct BackupArchive: Sendable {
         "an encrypted backup whose list of files is in clear was made by iOS 10.0 or 10.1, which sealed each row of it")
     }
     return BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
+  }
+
+  /// The size of the list of files as it is stored, in bytes.
+  public var listByteCount: Int? {
+    switch layout {
+    case .manifestDB: parts.database?.byteCount
+    case .mbdb: parts[.oldDatabase]?.count
+    }
+  }
+
+  /// Refuses a backup that its device never finished, as a restore on a device does.
+  ///
+  /// - Throws: `.unfinished`, with how far it had come.
+  public func requireFinished() throws(BackupArchiveError) {
+    guard let status, !status.isFinished else { return }
+    throw BackupArchiveError(.unfinished, ArchiveNote.unfinished(state: status.snapshotState).description)
   }
 
   /// Whether payloads can still be read: of a stream only what was kept of it is there.
@@ -149,32 +168,58 @@ final class FolderHandle: Sendable {
 
 /// A backup in one file, kept open. Its readers take turns, because they share the place in the file.
 final class ContainerHandle: Sendable {
+  let format: ContainerFormat
   let payloads: StoredPayloads
   private let source: ContainerSource
   /// The folder around the backup's files, `""` for none.
   let folder: String
+  var storage: ManifestStorage { source.storage }
   private let descriptor: Mutex<Descriptor>
 
-  init(_ descriptor: consuming Descriptor, _ source: ContainerSource, _ found: EntryLedger.Found) {
+  init(
+    _ descriptor: consuming Descriptor, _ source: ContainerSource, _ format: ContainerFormat,
+    _ found: EntryLedger.Found
+  ) {
+    self.format = format
     payloads = found.payloads
     folder = found.folder
     self.source = source
     self.descriptor = Mutex(descriptor)
   }
 
-  /// Lends a payload's stored bytes in portions.
-  ///
-  /// - Parameter path: Relative to the backup's folder.
-  /// - Returns: `false` where there is none.
-  func readPayload(
-    _ path: String, portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Bool {
-    let name = folder.isEmpty ? path : "\(folder)/\(path)"
-    return try descriptor.withLock { (descriptor) throws(BackupArchiveError) in
+  /// Goes through its files from the first one. No other walk may be begun in the closure.
+  func walk<Value>(
+    _ body: (ContainerWalk) throws(BackupArchiveError) -> Value
+  ) throws(BackupArchiveError) -> Value {
+    try descriptor.withLock { (descriptor) throws(BackupArchiveError) in
       let feed = try DescriptorFeed(descriptor: descriptor.raw, system: source.system)
       _ = try feed.seek(0, .start)
-      return try source.readEntry(named: name, of: feed, portion)
+      return try body(try ContainerWalk(feed, as: format, limits: source.limits))
     }
+  }
+
+  /// Goes through all of its files. Where one of them breaks off, the ones after it are looked for from the start.
+  ///
+  /// - Throws: `.damaged` where that happens too often, and what `body` throws.
+  func forEachFile(
+    _ body: (ContainerWalk.File, ContainerWalk) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    var doneCount = 0
+    for _ in 0...source.limits.resumptionCount {
+      let isAtEnd = try walk { (walk) throws(BackupArchiveError) in
+        var count = 0
+        while let file = try walk.next() {
+          count += 1
+          guard count > doneCount else { continue }
+          doneCount = count
+          try body(file, walk)
+          if walk.isBroken { return false }
+        }
+        return true
+      }
+      if isAtEnd { return }
+    }
+    throw BackupArchiveError(.damaged, "more than \(source.limits.resumptionCount) of its files break off")
   }
 }
 

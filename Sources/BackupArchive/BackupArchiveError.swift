@@ -91,9 +91,9 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .unsupported: "make a new backup with a current Finder, iTunes or idevicebackup2"
     case .hostile: "don't trust this file; nothing was written"
     case .overLimit: "don't trust this file"
-    case .truncated: #"another copy; "verify --quick" tells whether a copy is whole"#
+    case .truncated: "another copy; verify tells whether a copy is whole"
     case .damaged: "use another copy"
-    case .unfinished: "back up the device again and let it finish"
+    case .unfinished: "export what is in it, or back up the device again and let it finish"
     case .payloadMissing: "use another copy"
     case .noKeychain: "make a new backup; one with a password also holds the keychain for other devices"
     case .keyUnavailable: "the password set when the backup was made"

@@ -12,8 +12,19 @@ public enum BackupFolder {
     public let date: KeychainDate?
     /// `nil` where the manifest cannot be read.
     public let isEncrypted: Bool?
+    /// `nil` where nothing says whether it was finished.
+    public let state: State?
     /// Whether it is a copy that was put aside; the folder's name then ends in a date and a time.
     public let isArchivedCopy: Bool
+
+    /// How far it was written, as its own papers say.
+    public enum State: String, Sendable, CaseIterable {
+      case finished
+      /// Its device never came to the end.
+      case unfinished
+      /// Its manifest or its status cannot be read, or there is no list of files.
+      case damaged
+    }
   }
 
   /// Folders that are looked into, at most.
@@ -108,11 +119,28 @@ extension FolderSource {
     let parts = BackupFolder.parts(of: name)
     return BackupFolder.Entry(
       name: name, identifier: device.identifier ?? parts.identifier, deviceName: device.name, date: parsed?.date,
-      isEncrypted: parsed.map { $0.isEncrypted ?? ($0.manifestKey != nil) }, isArchivedCopy: parts.isArchivedCopy)
+      isEncrypted: parsed.map { $0.isEncrypted ?? ($0.manifestKey != nil) },
+      state: state(of: papers, hasManifest: parsed != nil, in: folder), isArchivedCopy: parts.isArchivedCopy)
+  }
+
+  private func state(
+    of papers: StoredParts, hasManifest: Bool, in folder: borrowing Descriptor
+  ) -> BackupFolder.Entry.State? {
+    guard hasManifest, hasList(folder) else { return .damaged }
+    guard let bytes = papers[.status] else { return nil }
+    guard let status = try? BackupStatus(parsing: bytes) else { return .damaged }
+    return status.isFinished ? .finished : .unfinished
+  }
+
+  private func hasList(_ folder: borrowing Descriptor) -> Bool {
+    for part in [StoredPart.database, .oldDatabase] {
+      if (try? system.status(of: part.path.systemName, in: folder))?.kind == .file { return true }
+    }
+    return false
   }
 }
 
 extension FileSystem.Name {
   /// `nil` for bytes that are not UTF-8.
-  fileprivate var validText: String? { String(validating: dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) }
+  var validText: String? { String(validating: dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) }
 }

@@ -19,19 +19,3 @@ func quoted(_ name: String) -> String {
   }
   return text + "\""
 }
-
-/// A byte count with separators: `41,208`.
-func grouped(_ count: Int64) -> String {
-  var text = ""
-  for (index, digit) in String(count.magnitude).reversed().enumerated() {
-    if index > 0, index.isMultiple(of: 3) { text.append(",") }
-    text.append(digit)
-  }
-  return (count < 0 ? "-" : "") + String(text.reversed())
-}
-
-/// Lower-case hexadecimal digits.
-func hexadecimal(_ bytes: [UInt8]) -> String {
-  let digits = Array("0123456789abcdef".utf8)
-  return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-}

@@ -27,6 +27,22 @@ public final class FileList: Sendable {
     public var rowWithoutDomainCount = 0
     /// Rows whose identifier isn't the hash of their domain and path, or whose path leads out of its domain.
     public var unreadableRowCount = 0
+    /// Files of which nothing is stored though they are not empty; 0 where nobody asked for them.
+    public var missingCount = 0
+
+    /// Enters a file by its standing, its domain and its kind.
+    fileprivate mutating func count(_ file: ListedFile) throws(BackupArchiveError) {
+      guard let domain = file.domain else {
+        rowWithoutDomainCount += 1
+        return
+      }
+      guard try file.hasFittingIdentifier() else {
+        unreadableRowCount += 1
+        return
+      }
+      rowCountByDomain[domain, default: 0] += 1
+      count(file.kind)
+    }
 
     mutating func count(_ kind: ListedFile.Kind) {
       switch kind {
@@ -48,46 +64,34 @@ public final class FileList: Sendable {
     notes = []
   }
 
-  /// Counts every row. Takes time in proportion to their number: a large backup has some 500,000.
+  /// Counts every row, in one pass. Takes time in proportion to their number: a large backup has some 500,000.
   ///
+  /// - Parameter stored: What the list is held against, to count what is missing. An empty file needs no payload, so that
+  ///   the records of absent files are read for it.
   /// - Throws: `.damaged` for a list whose own check fails.
-  public func listing() throws(BackupArchiveError) -> Listing {
+  public func listing(against stored: StoredPayloads? = nil) throws(BackupArchiveError) -> Listing {
     switch form {
-    case .database(let database): return try database.listing()
-    case .old:
-      var listing = Listing()
-      try forEachFile { (file) throws(BackupArchiveError) in
-        if let domain = file.domain {
-          guard try file.hasFittingIdentifier() else {
-            listing.unreadableRowCount += 1
-            return
-          }
-          listing.rowCountByDomain[domain, default: 0] += 1
-          listing.count(file.kind)
-        } else {
-          listing.rowWithoutDomainCount += 1
-        }
-      }
-      return listing
+    case .database(let database): return try database.listing(against: stored)
+    case .old: return try listing(against: stored) { (_, _) throws(BackupArchiveError) in }
     }
   }
 
-  /// The files that are listed but not stored. An empty file needs no payload, so that only records can tell; those of
-  /// absent files are read for it.
-  ///
-  /// - Returns: Their identifiers, in the list's order.
-  public func missingPayloads(in stored: StoredPayloads) throws(BackupArchiveError) -> [String] {
+  /// Counts every row, and lends each file in the same pass, as `forEachFile` does, with its place in the list.
+  public func listing(
+    against stored: StoredPayloads? = nil,
+    forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> Listing {
     switch form {
-    case .database(let database): return try database.missingPayloads(in: stored)
-    case .old:
-      var missing: [String] = []
-      try forEachFile { (file) throws(BackupArchiveError) in
-        guard file.kind == .file, stored.byteCount(of: file.fileIdentifier) == nil, try file.record()?.size != 0 else {
-          return
-        }
-        missing.append(file.fileIdentifier)
+    case .database(let database): return try database.listing(against: stored, forEachFile: body)
+    case .old(let manifest):
+      var listing = Listing()
+      try reading(manifest) { (entry, offset) throws(BackupArchiveError) in
+        let file = try ListedFile(entry)
+        try listing.count(file)
+        if stored?.lacks(file) == true { listing.missingCount += 1 }
+        try body(file, FilePlace(number: Int64(offset)))
       }
-      return missing
+      return listing
     }
   }
 
@@ -100,7 +104,39 @@ public final class FileList: Sendable {
     switch form {
     case .database(let database): try database.forEachFile(body)
     case .old(let manifest):
-      try reading(manifest) { (entry) throws(BackupArchiveError) in try body(try ListedFile(entry)) }
+      try reading(manifest) { (entry, _) throws(BackupArchiveError) in try body(try ListedFile(entry)) }
+    }
+  }
+
+  /// Reads files anew by their places, for whoever comes upon them in another order than the list's.
+  ///
+  /// - Returns: What answers `nil` for a place that has no file. Not to be used from two threads at once.
+  public func reader() throws(BackupArchiveError) -> Reader {
+    switch form {
+    case .database(let database): Reader(.database(try database.reader()))
+    case .old(let manifest): Reader(.old(manifest))
+    }
+  }
+
+  public final class Reader {
+    fileprivate enum Form {
+      case database(ManifestDatabase.Reader)
+      case old(OldManifest)
+    }
+
+    private let form: Form
+
+    fileprivate init(_ form: Form) { self.form = form }
+
+    public func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
+      switch form {
+      case .database(let reader): return try reader.file(at: place)
+      case .old(let manifest):
+        guard let offset = Int(exactly: place.number) else { return nil }
+        var cursor = manifest.entries(from: offset)
+        let entry = try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
+        return try entry.map { (entry) throws(BackupArchiveError) in try ListedFile(entry) }
+      }
     }
   }
 
@@ -112,7 +148,7 @@ public final class FileList: Sendable {
     case .database(let database): return try database.file(domain: domain, relativePath: relativePath)
     case .old(let manifest):
       var found: ListedFile?
-      try reading(manifest) { (entry) throws(BackupArchiveError) in
+      try reading(manifest) { (entry, _) throws(BackupArchiveError) in
         guard entry.domain == domain, entry.record.relativePath == relativePath else { return }
         guard found == nil else {
           throw BackupArchiveError(
@@ -124,25 +160,16 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Runs the list's own check of itself: SQLite's of its pages, or that the records fill the file to its end.
-  ///
-  /// - Throws: `.damaged` or `.truncated` with what was found first.
-  public func check() throws(BackupArchiveError) {
-    switch form {
-    case .database(let database): try database.check()
-    case .old(let manifest): try reading(manifest) { (_) throws(BackupArchiveError) in }
-    }
-  }
-
   /// Keeps the two errors apart: what is wrong with the list, and what the closure throws.
   private func reading(
-    _ manifest: OldManifest, _ body: (OldManifest.Entry) throws(BackupArchiveError) -> Void
+    _ manifest: OldManifest, _ body: (OldManifest.Entry, _ offset: Int) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
     var cursor = manifest.entries()
     while true {
+      let offset = cursor.offset
       let entry = try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
       guard let entry else { return }
-      try body(entry)
+      try body(entry, offset)
     }
   }
 }

@@ -53,7 +53,7 @@ public struct ListedFile: Sendable, Hashable {
   public static func fileIdentifier(
     domain: String, relativePath: String
   ) throws(DataProtectionError) -> String {
-    hexadecimal(try Digest.sha1(Array("\(domain)-\(relativePath)".utf8)))
+    String(hexadecimal: try Digest.sha1(Array("\(domain)-\(relativePath)".utf8)))
   }
 
   static func identifier(domain: String, relativePath: String) throws(BackupArchiveError) -> String {
@@ -98,9 +98,7 @@ extension ListedFile {
     relativePath = row.text(2)
     let archive = row.data(4)
     description = archive.map { .archive($0) } ?? .none
-    // Hand-made lists have no flags and leave it to the mode.
-    let flagged = FileFlags(rawValue: row.number(3) ?? 0)
-    kind = flagged.saysNothing ? Kind(archive.flatMap { try? FileRecord(archive: $0) }) : flagged.kind
+    kind = Kind(row)
   }
 
   /// A record of an old list.
@@ -115,6 +113,12 @@ extension ListedFile {
 }
 
 extension ListedFile.Kind {
+  /// A row's flags say it; hand-made lists have none and leave it to the mode.
+  init(_ row: borrowing ForeignRow) {
+    let flags = FileFlags(rawValue: row.number(3) ?? 0)
+    self = flags.saysNothing ? Self(row.record(4)) : flags.kind
+  }
+
   fileprivate init(_ record: FileRecord?) {
     self =
       switch record?.fileType {
@@ -128,7 +132,7 @@ extension ListedFile.Kind {
 
 /// The `flags` of a row. Bits that are not named here are left over from the transfer: 8 and 128 uploaded, 16 changed
 /// meanwhile, 32 verified.
-struct FileFlags: OptionSet {
+private struct FileFlags: OptionSet {
   let rawValue: Int64
 
   static let file = FileFlags(rawValue: 1)
@@ -142,4 +146,9 @@ struct FileFlags: OptionSet {
     if contains(.directory) { return .directory }
     return contains(.link) ? .link : .other
   }
+}
+
+extension ForeignRow {
+  /// What a column's keyed archive says; `nil` where it holds none, or a damaged one.
+  func record(_ column: Int32) -> FileRecord? { data(column).flatMap { try? FileRecord(archive: $0) } }
 }

@@ -27,14 +27,3 @@ func bigEndianBytes(_ value: some FixedWidthInteger & UnsignedInteger) -> [UInt8
 func bigEndianInteger(_ bytes: some Collection<UInt8>) -> UInt64 {
   bytes.reduce(0) { $0 << 8 | UInt64($1) }
 }
-
-/// A number with a comma after every third digit, as messages show counts.
-func grouped(_ number: some BinaryInteger) -> String {
-  let digits = Array(String(number))
-  var text = ""
-  for (index, digit) in digits.enumerated() {
-    if index > 0, digit.isNumber, digits[index - 1].isNumber, (digits.count - index).isMultiple(of: 3) { text += "," }
-    text.append(digit)
-  }
-  return text
-}

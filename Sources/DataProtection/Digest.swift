@@ -25,65 +25,46 @@ public enum Digest {
   }
 }
 
-/// SHA-256 over bytes that arrive in portions, such as a file too large for memory.
-public struct SHA256Stream: ~Copyable {
-  private let context: DigestContext
+/// SHA-1 or SHA-256 over bytes that arrive in portions, of one message after the other.
+///
+/// Not to be used from two threads at once.
+public final class DigestStream {
+  public enum Algorithm: Sendable {
+    case sha1, sha256
 
-  public init() throws(DataProtectionError) { context = try DigestContext(.sha256) }
-
-  public mutating func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) {
-    try context.update(bytes)
+    fileprivate var own: DigestContext.Algorithm {
+      switch self {
+      case .sha1: .sha1
+      case .sha256: .sha256
+      }
+    }
   }
 
-  public mutating func update(_ bytes: [UInt8]) throws(DataProtectionError) {
+  private let context: DigestContext
+  private let result: UnsafeMutableRawBufferPointer
+
+  public init(_ algorithm: Algorithm) throws(DataProtectionError) {
+    context = try DigestContext(algorithm.own)
+    result = .allocate(byteCount: algorithm.own.size, alignment: 16)
+  }
+
+  deinit { result.deallocate() }
+
+  public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) { try context.update(bytes) }
+
+  public func update(_ bytes: [UInt8]) throws(DataProtectionError) {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try context.update(buffer) }
   }
 
-  /// The 32 bytes of the digest.
-  public consuming func finish() throws(DataProtectionError) -> [UInt8] {
-    try context.finish()
-  }
-}
-
-/// The same for SHA-1, which backup manifests use for the stored bytes of a file.
-public struct SHA1Stream: ~Copyable {
-  private let context: DigestContext
-
-  public init() throws(DataProtectionError) { context = try DigestContext(.sha1) }
-
-  public mutating func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) {
-    try context.update(bytes)
-  }
-
-  /// The 20 bytes of the digest.
-  public consuming func finish() throws(DataProtectionError) -> [UInt8] {
-    try context.finish()
-  }
-}
-
-/// SHA-1 of one short message after the other, without an allocation for each: a large backup has a million names.
-public struct SHA1Hasher: ~Copyable {
-  private let context: DigestContext
-  private let digest = UnsafeMutableRawBufferPointer.allocate(
-    byteCount: DigestContext.Algorithm.sha1.size, alignment: 16)
-
-  public init() throws(DataProtectionError) { context = try DigestContext(.sha1) }
-
-  deinit { digest.deallocate() }
-
-  /// Lends the 20 bytes of the hash of two messages with one byte between them.
-  public borrowing func hash<Value>(
-    _ first: UnsafeRawBufferPointer, _ separator: UInt8, _ second: UnsafeRawBufferPointer,
-    _ body: (UnsafeRawBufferPointer) -> Value
-  ) throws(DataProtectionError) -> Value {
-    digest[0] = separator
+  /// Lends the digest of the message, without an allocation, and begins the next one.
+  public func finish<Value>(_ body: (UnsafeRawBufferPointer) -> Value) throws(DataProtectionError) -> Value {
+    try context.finish(into: result)
     try context.restart()
-    try context.update(first)
-    try context.update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(digest)[..<1]))
-    try context.update(second)
-    try context.finish(into: digest)
-    return body(UnsafeRawBufferPointer(digest))
+    return body(UnsafeRawBufferPointer(result))
   }
+
+  /// The digest of the message, 20 or 32 bytes; begins the next one.
+  public func finish() throws(DataProtectionError) -> [UInt8] { try finish { Array($0) } }
 }
 
 /// HMAC (RFC 2104).

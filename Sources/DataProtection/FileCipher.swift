@@ -15,7 +15,7 @@ public enum FileCipher {
 
   /// - Parameter key: 32 bytes.
   public static func encrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> [UInt8] {
-    var encryptor = try FileEncryptor(key: key)
+    let encryptor = try FileEncryptor(key: key)
     var result = try encryptor.update(bytes)
     result.append(contentsOf: try encryptor.finish())
     return result
@@ -23,7 +23,7 @@ public enum FileCipher {
 
   /// - Throws: `.malformed` where the length is no multiple of 16 or zero.
   public static func decrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> Decrypted {
-    var decryptor = try FileDecryptor(key: key)
+    let decryptor = try FileDecryptor(key: key)
     var result = try decryptor.update(bytes)
     let end = try decryptor.finish()
     result.append(contentsOf: end.bytes)
@@ -38,45 +38,53 @@ public enum FileCipher {
   }
 }
 
-/// Encrypts a file that arrives in portions of any size.
-public struct FileEncryptor: ~Copyable {
+/// Encrypts a file that arrives in portions of any size. Not to be used from two threads at once.
+public final class FileEncryptor {
   private let blocks: BlockStream
 
   /// - Parameter key: 32 bytes.
   public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.encrypt, key: key) }
 
   /// The encrypted form of as many whole blocks as there are by now.
-  public mutating func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+  public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     try blocks.transform(bytes, holdingBackLastBlock: false)
   }
 
+  public func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+    try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
+  }
+
   /// The last block with its padding. Nothing may follow.
-  public mutating func finish() throws(DataProtectionError) -> [UInt8] {
+  public func finish() throws(DataProtectionError) -> [UInt8] {
     let padding = FileCipher.blockSize - blocks.pendingCount
-    return try blocks.transform([UInt8](repeating: UInt8(padding), count: padding), holdingBackLastBlock: false)
+    return try update([UInt8](repeating: UInt8(padding), count: padding))
   }
 }
 
-/// Decrypts a file that arrives in portions of any size.
-public struct FileDecryptor: ~Copyable {
+/// Decrypts a file that arrives in portions of any size. Not to be used from two threads at once.
+public final class FileDecryptor {
   private let blocks: BlockStream
 
   /// - Parameter key: 32 bytes.
   public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.decrypt, key: key) }
 
   /// The plain form of as many blocks as there are by now; the last block is kept for `finish`.
-  public mutating func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+  public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     try blocks.transform(bytes, holdingBackLastBlock: true)
+  }
+
+  public func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+    try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }
 
   /// The rest, and whether it ended in valid padding.
   ///
   /// - Throws: `.malformed` where the whole was no multiple of 16 bytes, or empty.
-  public mutating func finish() throws(DataProtectionError) -> FileCipher.Decrypted {
+  public func finish() throws(DataProtectionError) -> FileCipher.Decrypted {
     guard blocks.pendingCount == FileCipher.blockSize else {
       throw DataProtectionError(.malformed, "its length is not a multiple of \(FileCipher.blockSize) bytes, or zero")
     }
-    var last = try blocks.transform([], holdingBackLastBlock: false)
+    var last = try blocks.transform(UnsafeRawBufferPointer(start: nil, count: 0), holdingBackLastBlock: false)
     let padding = Int(last.last ?? 0)
     let isValid =
       (1...FileCipher.blockSize).contains(padding) && last.suffix(padding).allSatisfy { $0 == UInt8(padding) }
@@ -102,18 +110,30 @@ private final class BlockStream {
     self.context = context
   }
 
-  func transform(_ bytes: [UInt8], holdingBackLastBlock: Bool) throws(DataProtectionError) -> [UInt8] {
+  func transform(
+    _ bytes: UnsafeRawBufferPointer, holdingBackLastBlock: Bool
+  ) throws(DataProtectionError) -> [UInt8] {
     let size = FileCipher.blockSize
-    pending.append(contentsOf: bytes)
-    var ready = pending.count / size * size
-    if holdingBackLastBlock, ready == pending.count, ready > 0 { ready -= size }
-    guard ready > 0 else { return [] }
-    let result = try makeBytes(ready) { (output) throws(DataProtectionError) in
-      try pending.withRawBytes { (input) throws(DataProtectionError) in
-        try context.update(UnsafeRawBufferPointer(rebasing: input[..<ready]), into: output)
-      }
+    let count = pending.count + bytes.count
+    var ready = count / size * size
+    if holdingBackLastBlock, ready == count, ready > 0 { ready -= size }
+    guard ready > 0 else {
+      pending.append(contentsOf: bytes)
+      return []
     }
-    pending.removeFirst(ready)
+    // What was left over is a block at most, and comes first.
+    let first = pending.isEmpty ? 0 : size
+    let missing = max(0, first - pending.count)
+    let rest = missing..<(missing + ready - first)
+    pending.append(contentsOf: bytes[..<missing])
+    let result = try makeBytes(ready) { (output) throws(DataProtectionError) in
+      try pending.withRawBytes { (block) throws(DataProtectionError) in
+        try context.update(block, into: UnsafeMutableRawBufferPointer(rebasing: output[..<first]))
+      }
+      try context.update(
+        UnsafeRawBufferPointer(rebasing: bytes[rest]), into: UnsafeMutableRawBufferPointer(rebasing: output[first...]))
+    }
+    pending = Array(bytes[rest.upperBound...])
     return result
   }
 }

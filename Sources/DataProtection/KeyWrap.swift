@@ -24,9 +24,20 @@ public enum KeyWrap {
   public static func unwrap(
     _ wrapped: [UInt8], with wrappingKey: borrowing Secret
   ) throws(DataProtectionError) -> Secret? {
+    try unwrap(wrapped, try unwrapping(with: wrappingKey))
+  }
+
+  /// What opens any number of keys that are wrapped with the same one.
+  static func unwrapping(with wrappingKey: borrowing Secret) throws(DataProtectionError) -> CipherContext {
     let context = try CipherContext(algorithm(keySize: wrappingKey.count), .decrypt)
     try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try context.begin(key: bytes) }
-    return try wrapped.withRawBytes { (bytes) throws(DataProtectionError) in try unwrap(bytes, context) }
+    return context
+  }
+
+  static func unwrap(
+    _ wrapped: [UInt8], _ context: borrowing CipherContext
+  ) throws(DataProtectionError) -> Secret? {
+    try wrapped.withRawBytes { (bytes) throws(DataProtectionError) in try unwrap(bytes, context) }
   }
 
   /// `context` is AES-ECB for encryption with the wrapping key set. Source: RFC 3394 §2.2.1, in the indexed form.

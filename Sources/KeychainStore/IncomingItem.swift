@@ -58,8 +58,9 @@ public struct IncomingItem: Sendable {
   }
 
   /// What cannot be stored has to show before a transaction begins, or one item would undo the restore of all.
+  ///
+  /// Its attributes were converted to what their columns take; a date without end, which none takes, has no encoding.
   private static func checkStorable(_ item: KeychainItem) throws(KeychainStoreError) {
-    _ = try ItemColumns.values(of: item)
     var plain = item
     plain[.accessControl] = nil
     let byteCount: Int

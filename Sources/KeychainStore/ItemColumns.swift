@@ -57,13 +57,17 @@ enum ItemColumns {
     guard !flags.isDisjoint(with: [.primaryKey, .notNull, .defaultsToZero]) else { return .null }
     switch definition.kind {
     case .number, .sync, .tomb, .useTombstone, .rowID:
-      return flags.contains(.hashedColumn) ? .blob(try sha1(littleEndian(0))) : .integer(0)
+      return flags.contains(.hashedColumn) ? .blob(try hashOfZero.get()) : .integer(0)
     case .creationDate, .modificationDate, .date: return .real(0)
     case .string, .access: return .text([])
     case .blob, .data, .encryptedData, .sha1, .uuid, .primaryKey, .accessControl:
-      return .blob(flags.contains(.hashedColumn) ? try sha1([]) : [])
+      return .blob(flags.contains(.hashedColumn) ? try hashOfNothing.get() : [])
     }
   }
+
+  // What most items' columns hold: computed once.
+  private static let hashOfZero = Result { () throws(KeychainStoreError) in try sha1(littleEndian(0)) }
+  private static let hashOfNothing = Result { () throws(KeychainStoreError) in try sha1([]) }
 
   /// The value as its attribute takes it in.
   static func convert(

@@ -9,7 +9,7 @@ extension KeychainStore {
   package func provision(
     _ items: [KeychainItem], keys: borrowing ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) {
-    try write { (transaction) throws(KeychainStoreError) in
+    try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
       for item in items {
         let modified = item.modificationDate ?? .reference
         var prepared = try NewItem.prepared(item, now: modified, random: random)

@@ -28,6 +28,10 @@ public final class KeychainStore: Sendable {
   /// After how many pages of 4 KiB the log is written back into the file. One item changes about twenty pages, and many
   /// items the same ones, so that SQLite's own number, 1000, would write each of them again and again.
   private static let checkpointPageCount = 4000
+  /// How much of the file a transaction that writes very many items may hold in memory. Each item changes a page of every
+  /// index, in no order: with SQLite's own 2 MB they go to the log and come back, and the more often the more items
+  /// there are.
+  private static let bulkCacheKilobytes = 64 << 10
 
   private init(_ queue: DatabaseQueue, _ durability: Durability) {
     self.queue = queue
@@ -125,19 +129,25 @@ public final class KeychainStore: Sendable {
 
   /// One IMMEDIATE transaction; what the closure throws takes everything back.
   func write<Value>(
-    _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
+    isBulk: Bool = false, _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
   ) throws(KeychainStoreError) -> Value {
-    try write(translating: { $0 }, body)
+    try write(translating: { $0 }, isBulk: isBulk, body)
   }
 
-  /// - Parameter translating: Turns an error of the database itself into one of the closure's.
+  /// - Parameters:
+  ///   - translating: Turns an error of the database itself into one of the closure's.
+  ///   - isBulk: Whether very many items may be written.
   func write<Value, Failure: Error>(
-    translating: (KeychainStoreError) -> Failure, _ body: (KeychainTransaction) throws(Failure) -> Value
+    translating: (KeychainStoreError) -> Failure, isBulk: Bool = false,
+    _ body: (KeychainTransaction) throws(Failure) -> Value
   ) throws(Failure) -> Value {
     var outcome: Result<Value, Failure>?
     do {
       try queue.writeWithoutTransaction { database in
         try checkOpen()
+        if isBulk { try database.execute(sql: "PRAGMA cache_size = -\(Self.bulkCacheKilobytes)") }
+        // Back to SQLite's own, which is made with every connection.
+        defer { if isBulk { try? database.execute(sql: "PRAGMA cache_size = -2000") } }
         try database.inTransaction(.immediate) {
           do throws(Failure) {
             outcome = .success(try body(KeychainTransaction(database: database)))

@@ -131,6 +131,66 @@ struct DifferenceTests {
     #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1))
   }
 
+  @Test("call nothing new or gone that the other may have sealed: an item of the same kind and class")
+  func doubtful() throws {
+    let bound = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
+    let forward = try KeychainDifference(
+      from: [sealed(0, reference(1))], to: open(bound, .password("anna"), from: 4))
+    #expect(forward.added.map(\.index) == [5] && forward.doubtfulInSecond.map(\.index) == [4])
+    #expect(forward.sealed == .init(onlyInFirst: 1))
+    let back = try KeychainDifference(from: open(bound), to: [sealed(0, nil, .tagMismatch)])
+    #expect(back.removed.isEmpty && back.doubtfulInFirst.map(\.identity.account) == ["token"] && back.isEmpty)
+    var key = bound
+    key.kind = .key
+    #expect(try KeychainDifference(from: [sealed(0, nil)], to: open(key)).added.count == 1)
+  }
+
+  @Test("know an item to be another one where both call their items by the same references and it has one of its own")
+  func sharedReferences() throws {
+    let bound = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
+    let before = [sealed(0, try reference(1)), sealed(1, try reference(2))]
+    let after = [
+      ComparedItem(index: 0, item: bound, persistentReference: try reference(1)),
+      ComparedItem(
+        index: 1, item: .password("another", .whenUnlockedThisDeviceOnly), persistentReference: try reference(3)),
+    ]
+    let difference = try KeychainDifference(from: before, to: after)
+    #expect(difference.added.map(\.index) == [1] && difference.doubtfulInSecond.isEmpty)
+    #expect(difference.sealed == .init(inBoth: 1, onlyInFirst: 1))
+  }
+
+  @Test("differ where more items are in doubt than there are sealed ones to be them")
+  func moreDoubtfulThanSealed() throws {
+    let bound = ["one", "two"].map { KeychainItem.password($0, .whenUnlockedThisDeviceOnly) }
+    let one = try KeychainDifference(from: [sealed(0, nil)], to: open(bound[0]))
+    let two = try KeychainDifference(from: [sealed(0, nil)], to: open(bound[0], bound[1]))
+    #expect(one.isEmpty && !two.isEmpty && two.added.isEmpty && two.doubtfulInSecond.count == 2)
+  }
+
+  @Test("say what tells a new item from a gone one that reads the same")
+  func distinctions() throws {
+    func page(_ port: Int64?, group: String = "app") -> KeychainItem {
+      var item = KeychainItem.password("anna", with: [.server: .string("mail.example")])
+      item.kind = .internetPassword
+      if let port { item[.port] = .integer(port) }
+      item[.accessGroup] = .string(group)
+      return item
+    }
+    let moved = try KeychainDifference(from: open(page(nil), page(80, group: "b")), to: open(page(8443)))
+    #expect(moved.added.map(\.distinctions) == [["port 8443", "access group app"]])
+    #expect(moved.removed.map(\.distinctions) == [["no port", "access group app"], ["port 80", "access group b"]])
+    let synced = try KeychainDifference(
+      from: open(.password("anna")), to: open(.password("anna", with: [.synchronizable: .integer(1)])))
+    #expect(synced.added.map(\.distinctions) == [["synced"]] && synced.removed.map(\.distinctions) == [["not synced"]])
+    // Two spellings of one name: ü as one letter, and as u with two dots.
+    let spelled = try KeychainDifference(
+      from: open(.password("anna", service: "Z\u{FC}")), to: open(.password("anna", service: "Zu\u{308}")))
+    #expect(spelled.added.map(\.distinctions) == [["service 0x5a75cc88"]])
+    #expect(spelled.removed.map(\.distinctions) == [["service 0x5ac3bc"]])
+    let others = try KeychainDifference(from: open(.password("anna")), to: open(.password("berta")))
+    #expect(others.added.map(\.distinctions) == [[]])
+  }
+
   @Test("tell damaged items from those that only need their device")
   func damaged() throws {
     let difference = try KeychainDifference(

@@ -10,7 +10,9 @@ struct DomainTreeTests {
     let archive = try shelf.open()
     // The folder is gone with the shelf.
     return try withExtendedLifetime(shelf) {
-      try DomainTree(of: try archive.fileList(), stored: try archive.storedFiles(), depth: depth)
+      let builder = DomainTree.Builder(stored: try archive.storedFiles(), depth: depth)
+      try archive.fileList().forEachFile { (file) throws(BackupArchiveError) in builder.add(file) }
+      return builder.tree
     }
   }
 
@@ -52,6 +54,23 @@ struct DomainTreeTests {
     let root = try tree([gone, empty, .init("there.txt", bytes(2))]).root
     #expect(root.fileCount == 3 && root.missingCount == 1 && root.storedByteCount == 2)
     #expect(root.children.first?.children.first?.missingCount == 1)
+  }
+
+  @Test("have places by domain and folder, however they are mixed in the list")
+  func places() throws {
+    let shelf = try Shelf(
+      hasPassword: false,
+      files: [
+        .init("b/z", [1]), .init("top", [1]), .init("Documents/c", [1], domain: "AppDomain-org.example.app"),
+        .init("b/a", [1]), .init("a/b/deep", [1]),
+      ], hasKeychain: false)
+    let list = try shelf.open().fileList()
+    var index = FilesByFolder()
+    _ = try list.listing { (file, place) throws(BackupArchiveError) in index.add(file, at: place) }
+    let reader = try list.reader()
+    let names = try index.inOrder.map { place in try reader.file(at: place)?.relativePath }
+    // The domain's own folder first; in a folder the order is the list's.
+    #expect(names == ["Documents/c", "top", "a/b/deep", "b/z", "b/a"])
   }
 
   @Test("are added up without overflow, whatever sizes are claimed")

@@ -1,6 +1,8 @@
 import BackupArchive
 import DataProtection
+import Foundation
 import KeychainFormats
+import TestSupport
 import Testing
 
 @testable import ArchivedKeychain
@@ -42,7 +44,7 @@ struct VerificationTests {
       case .own: try shelf.hardware.deviceKey()
       case .other: try HardwareUID(from: SeededRandomSource(seed: "another phone")).deviceKey()
       }
-    let keys: ClassKeys? = try OpenedArchive.classKeys(of: archive, password: password, deviceKey: deviceKey)
+    let keys: ClassKeys? = try ArchiveKey(of: archive, password: password).classKeys(deviceKey: deviceKey)
     return try BackupVerification(archive, keys: keys)
   }
 
@@ -160,13 +162,27 @@ struct VerificationTests {
     #expect(detail(.files, verification) == "3 of 4 present, size and padding right")
   }
 
+  @Test("with a link in a file's place is not to be trusted, and the link is not followed", arguments: [true, false])
+  func linkedFile(knowsPassword: Bool) throws {
+    let shelf = try shelf(hasPassword: false)
+    let place = try shelf.folder.path("backup/" + shelf.storedPath("HomeDomain/letter.txt"))
+    try FileManager.default.removeItem(atPath: place)
+    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "/etc/hostname")
+    let verification = try verify(shelf, knowsPassword: knowsPassword)
+    #expect(verification.isHostile && verification.faultCount == [.files: 1])
+    let fault = try #require(verification.faults.first)
+    #expect(fault.kind == .payloadUnreadable && fault.file == "HomeDomain/letter.txt")
+  }
+
   @Test("without the keychain's file, though it is listed, is damaged and not just incomplete")
   func missingKeychain() throws {
     let shelf = try shelf()
     try shelf.remove("KeychainDomain/keychain-backup.plist")
     let verification = try verify(shelf)
     #expect(verification.faultCount == [.keychain: 1] && !verification.isMerelyIncomplete)
-    #expect(verification.faults.first?.kind == .payloadMissing)
+    #expect(verification.faults.first?.kind == .payloadMissing && verification.isKeychainLost)
+    #expect(detail(.files, verification) == "3 of 4 present, the keychain's is not, size and padding right")
+    #expect(verification.checks.first { $0.id == .files }?.isOK == false)
     #expect(verification.unchecked.map(\.id) == [.items] && verification.items == nil)
   }
 
@@ -185,6 +201,39 @@ struct VerificationTests {
     let text = try #require(detail(.items, verification))
     #expect(
       text.hasPrefix("1 of 3 open, 1 needs the hardware of old-phone, 1 does not open: item 1, tag-mismatch (blob"))
+  }
+
+  @Test(
+    "with a keychain file that is not what was written loses none of the items that open", arguments: [true, false],
+    BackupLayout.allCases)
+  func changedKeychainFile(hasPassword: Bool, layout: BackupLayout) throws {
+    let shelf = try Shelf(
+      hasPassword: hasPassword, layout: layout, items: Self.items, keychainDigest: .ofSomethingElse)
+    let verification = try verify(shelf, hardware: .own)
+    #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .digestMismatch)
+    #expect(verification.verdict == .damaged && !verification.isKeychainLost)
+    #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
+    #expect(detail(.files, verification)?.hasPrefix("1 of 1 present") == true)
+  }
+
+  @Test("that its device never finished is checked all the same, and damaged")
+  func unfinished() throws {
+    let shelf = try shelf()
+    try shelf.write(
+      try BackupStatus(uuid: nil, date: Shelf.date, snapshotState: "uploading").serialized(), to: "Status.plist")
+    let verification = try verify(shelf)
+    #expect(verification.faultCount == [.structure: 1] && verification.faults.first?.kind == .unfinished)
+    #expect(verification.verdict == .damaged && !verification.isUnopened)
+    #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
+  }
+
+  @Test("of which the encrypted list is cut is damaged, which nobody needs a password to see")
+  func cutSealedList() throws {
+    let shelf = try shelf()
+    try shelf.change("Manifest.db") { $0.removeLast(5) }
+    let verification = try verify(shelf, knowsPassword: false)
+    #expect(verification.faultCount == [.database: 1] && verification.isQuick)
+    #expect(try verify(shelf).faults.contains { $0.placeText.ranges(of: "Manifest.db").count > 1 } == false)
   }
 
   @Test("with one class key that does not unwrap names it, and checks what the others open")
@@ -294,8 +343,7 @@ struct VerificationTests {
     let archive = try shelf.open()
     var steps: [Int64] = []
     var total: Int64 = 0
-    let keys: ClassKeys? = try OpenedArchive.classKeys(
-      of: archive, password: Secret(utf8: Shelf.password), deviceKey: nil)
+    let keys: ClassKeys? = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password)).classKeys(deviceKey: nil)
     _ = try BackupVerification(archive, keys: keys) { done, all in
       steps.append(done)
       total = all

@@ -1,4 +1,5 @@
 import BackupArchive
+import Foundation
 import KeychainFormats
 import TestSupport
 import Testing
@@ -29,9 +30,52 @@ struct BackupFolderTests {
     #expect(entries.map(\.identifier) == [SampleBackup.udid, SampleBackup.udid, Self.old, nil])
     #expect(entries.map(\.deviceName) == ["old-phone", "old-phone", "old-phone", nil])
     #expect(entries.map(\.isEncrypted) == [true, true, false, nil])
+    #expect(entries.map(\.state) == [.finished, .finished, .finished, .damaged])
     #expect(entries.map(\.isArchivedCopy) == [false, true, false, false])
     #expect(entries[0].date == SampleBackup.date)
     for entry in entries.prefix(3) { _ = try BackupArchive.open(.path(folder.path(entry.name))) }
+  }
+
+  @Test("tells those that were never finished, that nothing is said of, and that lack their list")
+  func states() throws {
+    let folder = try folder()
+    let status = "\(SampleBackup.udid)/Status.plist"
+    func state() throws -> BackupFolder.Entry.State? {
+      try BackupFolder.backups(in: folder.path).first { $0.name == SampleBackup.udid }?.state
+    }
+    try folder.write(try BackupStatus(uuid: nil, date: nil, snapshotState: "uploading").serialized(), to: status)
+    #expect(try state() == .unfinished)
+    try folder.write([1], to: status)
+    #expect(try state() == .damaged)
+    try FileManager.default.removeItem(atPath: folder.path(status))
+    #expect(try state() == nil)
+    try FileManager.default.removeItem(atPath: folder.path("\(SampleBackup.udid)/Manifest.db"))
+    #expect(try state() == .damaged)
+  }
+
+  @Test("is no backup itself; what is near is named: packed ones in it, and the folder in it that holds some")
+  func near() throws {
+    let folder = try TemporaryFolder()
+    func reason(_ path: String) -> String? {
+      do throws(BackupArchiveError) {
+        _ = try BackupArchive.open(.path(path))
+        return nil
+      } catch {
+        return error.reason
+      }
+    }
+    try folder.write(Array("not a backup".utf8), to: "shelf/notes.txt")
+    #expect(reason(folder.path("shelf")) == "it has no Manifest.plist")
+    try folder.write(try SampleBackup().packed(as: .tar), to: "shelf/family.backup")
+    #expect(reason(folder.path("shelf")) == "it has no Manifest.plist; in it \"family.backup\" may be one")
+    for file in try SampleBackup().storedFiles() {
+      try folder.write(file.bytes, to: "shelf/Backup/\(SampleBackup.udid)/\(file.path)")
+    }
+    #expect(
+      reason(folder.path("shelf"))
+        == "it has no Manifest.plist; in it \"family.backup\" may be one; backups are in \"Backup\"")
+    for name in ["a", "b", "c"] { try folder.write(try SampleBackup().packed(as: .zip), to: "shelf/\(name)") }
+    #expect(reason(folder.path("shelf"))?.contains("in it \"a\", \"b\", \"c\", ... may be one") == true)
   }
 
   @Test("gives one by its folder's name or its device's identifier, and never by a part of either")

@@ -34,6 +34,27 @@ struct ConversionTests {
     #expect(try BackupArchive.open(.path(folder.path("back"))).digest == digest)
   }
 
+  @Test(
+    "never deletes what somebody put beside the backup that it replaces",
+    arguments: ["photo.jpg", "51/a.jpg", "n/t", "Manifest.mbdx/t", "51/51\(String(repeating: "a", count: 38))/t"])
+  func foreignInTarget(name: String) throws {
+    let folder = try TemporaryFolder()
+    try DeskBackup().write(to: folder)
+    _ = try convert(folder, "backup", to: "target/")
+    // What file browsers leave behind is nobody's.
+    for litter in [".DS_Store", "51/._a"] { try folder.write([1], to: "target/\(litter)") }
+    _ = try convert(folder, "backup", to: "target/", replace: true)
+    try folder.write([1, 2], to: "target/\(name)")
+    let error = try #require(throws: BackupArchiveError.self) {
+      try convert(folder, "backup", to: "target/", replace: true)
+    }
+    let first = name.hasSuffix("/t") ? String(name.dropLast(2)) : name
+    #expect(error.code == .occupied)
+    #expect(error.reason == "\"target\" holds \"\(first)\", which is no part of a backup")
+    #expect(try BackupFolder.foreignFiles(in: folder.path("target")) == [first])
+    #expect(try folder.read("target/\(name)") == [1, 2])
+  }
+
   @Test("leaves out what is no part of a backup, and names it")
   func foreign() throws {
     let folder = try TemporaryFolder()

@@ -44,6 +44,10 @@ struct ErrorTextTests {
         "the manifest records 1,234,567 bytes for the keychain file, which has 999"
       ),
       (.digestDiffers, "the digest recorded for the keychain file does not fit"),
+      (
+        .unfinished(state: "moving"),
+        "the device never finished the backup: Status.plist says \"moving\", not \"finished\""
+      ),
     ])
   func notes(note: ArchiveNote, text: String) { #expect(note.description == text) }
 }

@@ -40,6 +40,8 @@ struct HostileDatabaseTests {
       "an index of an expression", ForeignDatabase.schema + "CREATE INDEX i ON Files(lower(domain))", "\"i\""),
     HostileSchema(
       "a partial index", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain) WHERE flags = 1", "\"i\""),
+    HostileSchema(
+      "a table without row numbers", files + "flags INTEGER, file BLOB) WITHOUT ROWID", "\"Files\""),
     HostileSchema("a foreign collation", files + "flags INTEGER, file BLOB COLLATE NOCASE)", "\"Files\""),
     HostileSchema(
       "no table Files", "CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB)", .damaged, "no table Files"),
@@ -149,7 +151,7 @@ struct HostileDatabaseTests {
       + row("CameraRollDomain", "b", 0x29) + row("HomeDomain", "../../etc/passwd", 1)
       + row("HomeDomain", "/etc/passwd", 1) + row("Home/Domain", "x", 1)
       + ForeignDatabase.row("nothex", "HomeDomain", "x", 1, nil) + "INSERT INTO Files VALUES (NULL, 1, x'00', 'a', 3);"
-    let listing = try open(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)).listing()
+    let listing = try open(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)).listing(against: nil)
     #expect(listing.fileCount == 2)
     #expect(listing.directoryCount == 1)
     #expect(listing.linkCount == 1)

@@ -127,11 +127,17 @@ struct ManifestTests {
     #expect(try open(packed(files)).device == BackupDevice())
   }
 
-  @Test("is unfinished where the device was interrupted", arguments: ["uploading", "moving", "removing"])
+  @Test(
+    "is unfinished where the device was interrupted: it can be read, with a note, and not be restored",
+    arguments: ["uploading", "moving", "removing"])
   func unfinished(state: String) throws {
-    let error = try #require(try failure(try files("Status.plist") { $0["SnapshotState"] = .string(state) }))
+    let archive = try open(packed(try files("Status.plist") { $0["SnapshotState"] = .string(state) }))
+    #expect(archive.notes == [.unfinished(state: state)])
+    let error = try #require(throws: BackupArchiveError.self) { try archive.requireFinished() }
     #expect(error.code == .unfinished)
-    #expect(error.reason == "Status.plist says \"\(state)\" where a whole backup says \"finished\"")
+    #expect(
+      error.reason == "the device never finished the backup: Status.plist says \"\(state)\", not \"finished\"")
+    try open(packed(try SampleBackup().storedFiles())).requireFinished()
   }
 
   @Test("is taken for finished, with a note, where nothing says")

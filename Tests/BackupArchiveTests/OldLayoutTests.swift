@@ -43,9 +43,9 @@ struct OldLayoutTests {
       #expect(listing.linkCount == 1)
       #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 4])
       #expect(listing.unreadableRowCount == 0)
-      #expect(try list.missingPayloads(in: try archive.storedFiles()).isEmpty)
+      #expect(try list.listing(against: try archive.storedFiles()).missingCount == 0)
       // An empty file would not have to be there.
-      #expect(try list.missingPayloads(in: StoredPayloads()).count == 2)
+      #expect(try list.listing(against: StoredPayloads()).missingCount == 2)
       #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     }
   }

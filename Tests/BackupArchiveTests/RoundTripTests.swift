@@ -137,6 +137,18 @@ struct RoundTripTests {
     #expect(try mode("backup/51") == 0o700)
     #expect(try mode("backup/Manifest.db") == 0o600)
     #expect(try mode("one.tar") == 0o600)
+    // A folder that a person made, and the backup in its place later, stay as open as that person has it.
+    for bits in [0o755, 0o750] {
+      let name = "own \(bits)"
+      try FileManager.default.createDirectory(
+        atPath: folder.path(name), withIntermediateDirectories: false, attributes: [.posixPermissions: bits])
+      // What the umask took away.
+      try FileManager.default.setAttributes([.posixPermissions: bits], ofItemAtPath: folder.path(name))
+      for replaces in [false, true] {
+        try sample.write(to: .folder(folder.path(name)), replace: replaces)
+        #expect(try mode(name) == bits && mode("\(name)/51") == 0o700 && mode("\(name)/Manifest.db") == 0o600)
+      }
+    }
   }
 
   private func run(_ arguments: String...) throws -> String {

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import DataProtection
 import Foundation
 import KeychainFormats
@@ -117,6 +118,29 @@ struct ArchiveCheckTests {
     #expect(damaged.output.hasSuffix("old is damaged: 1 file is damaged and 1 file is missing.\n"))
   }
 
+  @Test("another password is set on a damaged backup, and the damage is said")
+  func rekeyDamaged() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
+    try FileManager.default.removeItem(at: world.home.appending(path: "b/\(payload)"))
+    let outcome = try world.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
+    #expect(outcome.status == 0 && outcome.output.hasPrefix("Rekeyed b. "))
+    #expect(outcome.errors.contains("warning: b is damaged, and stays so under another password\n"))
+    #expect(outcome.errors.contains("  why: 1 listed file is not stored\n"))
+  }
+
+  @Test("a file that is listed and not stored is called what it was asked for by")
+  func missingFile() throws {
+    let world = try MoveWorld()
+    let old = try OldBackup(in: world, named: "old")
+    try old.remove("Library/plain.txt")
+    let outcome = try world.keyhaul("export old --domain HomeDomain --path Library/plain.txt -o x --home elsewhere")
+    #expect(outcome.status == 13)
+    let words = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(words.contains("names \"HomeDomain/Library/plain.txt\", stored as "), "\(words)")
+  }
+
   // MARK: inspect
 
   @Test("the tree of a backup adds up, shows hostile names as text, and is whole in JSON")
@@ -129,6 +153,7 @@ struct ArchiveCheckTests {
         "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainBytes)",
         "HomeDomain          2      10", "  Library           2      10",
         "all                 3  \(old.totalBytes)",
+        "-v names every file; export --domain D --path P takes one out.",
       ])
     let document = try json(world, "inspect old --tree --home elsewhere", status: 0)
     #expect(document["layout"] as? String == "mbdb")
@@ -139,6 +164,42 @@ struct ArchiveCheckTests {
     try old.remove(OldBackup.hostileName)
     let missing = try world.keyhaul("inspect old --tree --home elsewhere")
     #expect(missing.status == 3 && missing.output.hasPrefix("DOMAIN          FILES   BYTES  MISSING\n"))
+  }
+
+  @Test("with -v every file has its name, which is what export takes it out by")
+  func everyFile() throws {
+    let world = try MoveWorld()
+    let old = try OldBackup(in: world, named: "old")
+    try old.remove(OldBackup.hostileName)
+    let outcome = try world.keyhaul("inspect old --tree -v --home elsewhere")
+    #expect(outcome.status == 3)
+    let keychain = String(repeating: " ", count: 15 - old.keychainBytes.count) + old.keychainBytes
+    #expect(
+      outcome.output.hasSuffix(
+        """
+
+        HomeDomain
+                      5  Library/plain.txt
+                missing  Library/\\u{1B}[31mred\\u{202E}.txt
+
+        KeychainDomain
+        \(keychain)  keychain-backup.plist
+
+        """))
+    let document = try json(world, "inspect old --tree -v --home elsewhere", status: 3)
+    let files = try #require(document["file_list"] as? [[String: Any]])
+    #expect(
+      files.map { $0["path"] as? String } == ["Library/plain.txt", OldBackup.hostileName, "keychain-backup.plist"])
+    #expect(files.map { $0["missing"] as? Bool } == [false, true, false])
+    #expect(try json(world, "inspect old --tree --home elsewhere", status: 3)["file_list"] == nil)
+    let (domain, path) = (files[0]["domain"] as? String ?? "", files[0]["path"] as? String ?? "")
+    try world.succeed("export old --domain \(domain) --path \(path) -o plain --home elsewhere")
+    #expect(try world.read("plain") == Array("plain".utf8))
+    // In a file it is the same, where it is written in portions.
+    #expect(try world.keyhaul("inspect old --tree -v --home elsewhere -o tree.txt").status == 3)
+    #expect(try world.read("tree.txt") == Array(outcome.output.utf8))
+    #expect(try world.keyhaul("inspect old --tree -v --json --home elsewhere -o tree.json").status == 3)
+    #expect(try world.object(String(decoding: try world.read("tree.json"), as: UTF8.self))["file_list"] is [Any])
   }
 
   @Test("the list of items is in JSON what it is in text, with the reason of each that stays closed")
@@ -195,6 +256,24 @@ struct ArchiveCheckTests {
     #expect(text.status == 2 && text.output.contains("secret and label changed"))
     #expect(try world.keyhaul("diff a.tar b.tar --password-file .bp").status == 0)
     #expect(!(text.output + text.errors).contains("a new planted secret"))
+  }
+
+  @Test("a side without a keychain is said to have none")
+  func noKeychain() throws {
+    func side(_ name: String, _ items: [ComparedItem], hasKeychain: Bool) -> ComparisonSide {
+      ComparisonSide(
+        kind: .archive, name: name, argument: name, deviceName: nil, items: items, hasKeychain: hasKeychain,
+        leftOut: [], keybagDamage: nil)
+    }
+    let item = KeychainItem(kind: .genericPassword, attributes: [.account: .string("anna")])
+    let report = try DifferenceReport(
+      side("empty.tar", [], hasKeychain: false),
+      side("full.tar", [ComparedItem(index: 0, item: item)], hasKeychain: true))
+    #expect(
+      report.lines(style: .plain, showsAll: false) == [
+        "+ generic  anna  new", "empty.tar has no keychain.",
+        "2 archives compared: 1 new, 0 changed, 0 gone, 0 the same.",
+      ])
   }
 
   @Test("a damaged item makes a difference partial, and is no difference")

@@ -46,7 +46,7 @@ struct CommandLineParsingTests {
     #expect(try #require(try parse("inspect --json -- --help") as? Inspect).archive == "--help")
   }
 
-  @Test("takes protection in plain words and in codes", arguments: ProtectionArgument.words.map(\.0))
+  @Test("takes protection in plain words and in codes", arguments: ProtectionArgument.allValueStrings)
   func protection(word: String) throws {
     let byWord = try #require(try parse("item add d --protection \(word)") as? ItemAdd).attributes.protection?
       .protection
@@ -57,7 +57,11 @@ struct CommandLineParsingTests {
 
   @Test("has a word for every protection class and every kind")
   func allWords() {
-    #expect(Set(ProtectionArgument.words.map(\.1)) == Set(ProtectionClass.allCases))
+    #expect(
+      ProtectionArgument.allValueStrings == [
+        "when-unlocked", "after-first-unlock", "always", "when-unlocked-this-device", "after-first-unlock-this-device",
+        "always-this-device", "passcode-only",
+      ])
     #expect(Set(ItemKindArgument.words.map(\.1)) == Set(ItemKind.allCases))
   }
 
@@ -107,7 +111,7 @@ struct CommandLineParsingTests {
       ("backup x", "keyhaul backup needs --output ARCHIVE", nil, "keyhaul backup -h"),
       (
         "inspect x y", "keyhaul inspect takes fewer arguments", "a password is never an argument",
-        "--password-file, --password-fd or --password-command"
+        "--password-file, --password-fd or --password-command; keyhaul diff A B for two backups"
       ),
       ("device list y", "keyhaul device list takes no argument \"y\"", nil, "keyhaul device list -h"),
       (
@@ -115,6 +119,22 @@ struct CommandLineParsingTests {
       ),
       ("backup x -o", "-o needs a value", nil, "-o ARCHIVE"),
       ("plan x --to y --existing keep", "--existing cannot be \"keep\"", "it is replace or merge", "keyhaul plan -h"),
+      (
+        "backup x -o y --rounds 0", "--rounds cannot be \"0\"", "it is a number from 1 to 4,294,967,295",
+        "keyhaul backup -h"
+      ),
+      (
+        "inspect x --max-rounds abc", "--max-rounds cannot be \"abc\"", "it is a number from 1 to 4,294,967,295",
+        "keyhaul inspect -h"
+      ),
+      (
+        "rekey x --rounds 4294967296", "--rounds cannot be \"4294967296\"", "it is a number from 1 to 4,294,967,295",
+        "keyhaul rekey -h"
+      ),
+      ("compare x y", "keyhaul has no verb \"compare\"", "\"diff\" does that", "keyhaul diff"),
+      ("info x", "keyhaul has no verb \"info\"", "\"inspect\" does that", "keyhaul inspect"),
+      ("decrypt x", "keyhaul has no verb \"decrypt\"", "\"export\" does that", "keyhaul export"),
+      ("Passwords x", "keyhaul has no verb \"Passwords\"", "\"export\" does that", "keyhaul export"),
       ("plan x --to y --wait 5", "--wait cannot be \"5\"", nil, "keyhaul plan -h"),
       ("completions tcsh", "SHELL cannot be \"tcsh\"", "it is bash, zsh or fish", "keyhaul completions -h"),
       ("explain --json=yes", "--json takes no value", nil, "--json alone"),

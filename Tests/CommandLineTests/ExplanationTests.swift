@@ -25,6 +25,11 @@ struct ExplanationTests {
     #expect(try Explain.explanation(of: topic).id == "signal")
   }
 
+  @Test("there is a page for every word that an expectation may use", arguments: PlanExpectation.Fate.allCases)
+  func fates(fate: PlanExpectation.Fate) throws {
+    #expect(try Explain.explanation(of: fate.rawValue).id == fate.rawValue)
+  }
+
   @Test("no two pages have one name, and every page says everything")
   func complete() {
     #expect(Set(Explanation.all.map(\.id)).count == Explanation.all.count)

@@ -40,6 +40,19 @@ struct HelpTests {
     }
   }
 
+  @Test("in full names the forms that the verb's own result has, and no others", arguments: verbs)
+  func forms(name: String) throws {
+    let verb = try verb(name)
+    let forms = verb.formats.map(\.rawValue).joined(separator: ", ")
+    for columns in [60, 80, 120] {
+      let text = verb.fullHelp(columns: columns)
+      let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      #expect(words.contains("--format <format> How to print the result. (values: \(forms)) -q, --quiet"))
+      let lines = text.split(separator: "\n").filter { $0.contains("How to print") }
+      #expect(lines.allSatisfy { $0.count <= columns }, "\(text)")
+    }
+  }
+
   @Test("has every word of the contract's page")
   func allVerbs() {
     #expect(

@@ -42,6 +42,31 @@ struct HostileTextTests {
     #expect(DisplayWidth.columns(of: text) == columns)
   }
 
+  @Test("leaves the columns behind it where they are: in tables and in the lines of a plan, at any width")
+  func alignment() {
+    let names = [
+      "plain", "日本語のサービス", "e\u{301}e\u{301}e\u{301}", "🔑🔑", "🇨🇭", "ｆｕｌｌ", "한국어", "a\u{1B}[2Jb", "x\u{202E}y",
+      "👨\u{200D}👩",
+      String(repeating: "very long ", count: 40), String(repeating: "国", count: 60), "", "n\u{303}\u{303}\u{303}",
+    ]
+    var table = Table([.init("NAME", flexible: true), .init("CLASS")])
+    for name in names { table.add([name, "mark"]) }
+    let items = ItemLines(names, showsAll: true) {
+      .init(symbol: "+", kind: .genericPassword, name: $0, protection: "mark")
+    }
+    for width in [40, 80, 120] {
+      for isUnicode in [true, false] {
+        let style = TextStyle(width: width, usesColour: false, isUnicode: isUnicode)
+        for lines in [Array(table.lines(style: style).dropFirst()), items.lines(style: style)] {
+          let places = lines.map { line in DisplayWidth.columns(of: String(line.dropLast("mark".count))) }
+          #expect(lines.count == names.count && lines.allSatisfy { $0.hasSuffix("mark") })
+          #expect(Set(places).count == 1, "\(lines)")
+          #expect(lines.allSatisfy { DisplayWidth.columns(of: $0) <= width })
+        }
+      }
+    }
+  }
+
   @Test("never splits a wide character when it is cut")
   func wideCut() {
     #expect(DisplayWidth.cut("日本語", columns: 4, ellipsis: "…") == "日…")

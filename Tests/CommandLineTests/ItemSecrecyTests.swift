@@ -28,7 +28,8 @@ struct ItemSecrecyTests {
     "device delete d --confirm d",
   ]
 
-  @Test("is a secret, a passcode or the hardware key, at any level of detail", arguments: ["-vv", "-q", "--json"])
+  @Test(
+    "is a secret, a passcode or the hardware key, at any level of detail", arguments: ["", "-v", "-vv", "-q", "--json"])
   func scan(flag: String) throws {
     let world = try DeviceWorld()
     try world.run("keyhaul device create d --from old-phone")

@@ -24,6 +24,16 @@ struct JSONTests {
     #expect(document.compactText() == #"{"z":1,"a":["x",null,true],"empty":[],"none":{}}"#)
   }
 
+  @Test("is the same where a long array at its end is written element by element", arguments: [0, 1, 3])
+  func portions(count: Int) throws {
+    let tail = Tail(elements: (0..<count).map { .object([("number", .count($0)), ("half", ["x"])]) })
+    var text = ""
+    let head: JSONValue = ["format": "test", "none": []]
+    try head.write(endingIn: tail) { (portion) throws(CommandFailure) in text += portion }
+    let whole: JSONValue = ["format": "test", "none": [], "parts": .array(tail.elements)]
+    #expect(text == whole.text())
+  }
+
   @Test("holds names whole, though a terminal would not act on them")
   func names() throws {
     let name = "a\"b\\c\u{1B}[2J\u{202E}\u{0}\n\u{E0041}日本❤️/"
@@ -31,5 +41,18 @@ struct JSONTests {
     #expect(text == #""a\"b\\c\u001b[2J\u202e\u0000\n\udb40\udc41日本❤️/""#)
     let other = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
     #expect(other as? String == name)
+  }
+
+  private struct Tail: ReportTail {
+    let elements: [JSONValue]
+    let field = "parts"
+
+    func forEachElement(_ body: (JSONValue) throws(CommandFailure) -> Void) throws(CommandFailure) {
+      for element in elements { try body(element) }
+    }
+
+    func forEachLine(
+      style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
+    ) throws(CommandFailure) {}
   }
 }

@@ -16,6 +16,98 @@ struct LeakTests {
     return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &numbers) }
   }
 
+  /// Every level of detail and both forms.
+  static let modes = ["-vv", "--json", "", "-v", "--json -vv", "-q"]
+
+  /// Those in which a line is run: the two that say everything there is to say, and one of the others in turn, which
+  /// leave some of it out. Every verb has lines enough for all of them.
+  static func modes(of index: Int) -> [String] {
+    func verb(_ line: String) -> Substring { line.prefix { $0 != " " } }
+    let turn = lines[..<index].count { verb($0) == verb(lines[index]) }
+    return modes.prefix(2) + [modes[2 + turn % (modes.count - 2)]]
+  }
+
+  /// Lines that go well and lines that fail, in the order in which they are run.
+  static let lines = moves + views + looks + exports + changes + failures + ends
+
+  private static let moves: [String] =
+    ["b.tar", "b.tar.gz", "b.tar.zst", "b.zip", "b/"].flatMap { name in
+      [
+        "backup old-phone -o \(name) --password-file .bp --rounds 1 --yes",
+        "plan \(name) --to new-phone --password-file .bp",
+      ]
+    }
+
+  private static let views: [String] =
+    [
+      "backup old-phone -o plain.tar --no-password --yes", "backup old-phone -o plain/ --no-password --yes",
+      "plan plain.tar --to new-phone -o plain.plan --yes",
+      "plan b.tar --to new-phone --password-file .bp --format html -o plan.html --yes",
+      "plan b.tar --to old-phone --password-file .bp --format html",
+      "plan b.tar --to old-phone --password-file .bp -o own.plan --yes",
+      "plan b.tar --to new-phone --password-file .bp --existing merge -o move.plan --yes",
+      "plan old-phone --to new-phone", "plan old-phone --to new-phone --format html -o device.html --yes",
+    ]
+    + ["--compare", "--by-app", "--audit", "--redact", "--expect expected.json", "--exit-code"].flatMap { view in
+      ["plan b.tar --to new-phone --password-file .bp \(view)", "plan old-phone --to new-phone \(view)"]
+    }
+
+  private static let looks: [String] =
+    ["b.zip", "plain.tar"].flatMap { archive in
+      [
+        "inspect \(archive) --password-file .bp", "inspect \(archive)",
+        "inspect \(archive) --password-file .bp --list", "inspect \(archive) --list",
+        "inspect \(archive) --password-file .bp --keybag", "inspect \(archive) --keybag",
+        "inspect \(archive) --password-file .bp --tree", "inspect \(archive) --tree",
+        "restore \(archive) --to new-phone --password-file .bp -n", "verify \(archive) --password-file .bp",
+        "verify \(archive) --quick", "diff \(archive) old-phone --password-file .bp",
+        "diff new-phone \(archive) --password-file .bp --exit-code",
+        "why \(archive) --service planted --password-file .bp",
+        "why \(archive) --service planted --account n1 --to new-phone --password-file .bp",
+      ]
+    } + ["why old-phone --service planted --account n3", "why b.tar --service nothing --password-file .bp"]
+
+  /// Names alone, and what is refused without --reveal.
+  private static let exports = [
+    "export b.tar -o names.json --password-file .bp --yes", "export old-phone -o names.json --yes",
+    "export b.tar -o - --password-file .bp", "export b.tar -o names.csv --password-file .bp --yes",
+    "export b.tar -o names.otp --format otpauth --password-file .bp --yes", "export old-phone -o names.pem --yes",
+    "export b.tar -o names.txt --format wifi --password-file .bp --yes",
+    "export b/ --domain KeychainDomain --path keychain-backup.plist -o sealed.plist --password-file .bp --yes",
+    "export b/ --domain KeychainDomain --path nothing -o sealed.plist --password-file .bp --yes",
+  ]
+
+  private static let changes = [
+    "convert b/ -o copy.zip --yes", "convert b.zip -o copy/ --yes", "convert b/ -o b/copy.tar",
+    "rekey b.zip --password-file .bp --new-password-file .np",
+    "rekey b.zip --password-file .np --new-password-file .bp",
+    "rekey b/ --password-file .bp --new-password-file .np -n", "rekey plain/ --new-password-file .np --rounds 5",
+    "rekey plain/ --no-password --password-file .np",
+  ]
+
+  private static let failures = [
+    "inspect b.tar --list --password-file .np", "verify b.tar --password-file .np",
+    "diff b.tar b.zip --password-file .np", "export b.tar -o x.json --password-file .np",
+    "rekey b.tar --password-file .np --new-password-file .np", "plan b.tar --to new-phone --password-file .np",
+    "restore b.tar --to new-phone --password-file .np", "why b.tar --item 0 --password-file .np",
+    "verify cut.tar --password-file .bp", "inspect cut.tar --list --password-file .bp",
+    "plan cut.tar --to new-phone --password-file .bp", "restore cut.tar --to new-phone --password-file .bp",
+    "export cut.tar -o x.json --password-file .bp", "convert cut.tar -o x.tar",
+    "export b.tar -o nowhere/x.json --password-file .bp", "convert b/ -o nowhere/x.tar",
+    "restore b.tar --to new-phone --plan own.plan --password-file .bp",
+    "restore b.tar --to new-phone --only few --password-file .bp -n",
+  ]
+
+  private static let ends = [
+    "restore b.tar --to new-phone --password-file .bp --yes",
+    "restore b.tar --to old-phone --password-file .bp --yes --existing merge", "item find old-phone",
+    "item find new-phone --service planted", "device list", "device show old-phone",
+    "device create another --from new-phone",
+    "item find old-phone --service planted --reveal --user-presence", "explain device-bound", "completions bash",
+    "device lock old-phone", "backup old-phone -o locked.tar --password-file .bp",
+    "restore b.tar --to old-phone --password-file .bp", "item find old-phone --service planted",
+  ]
+
   private func world() throws -> MoveWorld {
     let world = try MoveWorld()
     for (index, secret) in Self.secrets.enumerated() {
@@ -25,104 +117,122 @@ struct LeakTests {
         "item add old-phone --service planted --account n\(index) --protection \(protection) --secret-file .secret")
     }
     try FileManager.default.removeItem(at: world.home.appending(path: ".secret"))
+    try world.write(Array("battery staple\n".utf8), to: ".np")
+    try world.write(Array(#"{"indexes": [0, 1]}"#.utf8), to: "few")
+    try world.write(
+      Array(
+        #"{"format":"plan-expectations/1","expectations":[{"service":"planted","expect":"migrates"}]}"#.utf8),
+      to: "expected.json")
+    try world.backUp(to: "whole.tar")
+    try world.write(world.read("whole.tar").dropLast(20_000) as [UInt8], to: "cut.tar")
     return world
+  }
+
+  private func planted(in world: MoveWorld) -> PlantedSecrets {
+    var planted = PlantedSecrets()
+    for (index, secret) in Self.secrets.enumerated() { planted.add("secret \(index)", secret) }
+    planted.add("the password", Array(MoveWorld.password.utf8))
+    planted.add("the new password", Array("battery staple".utf8))
+    return planted
+  }
+
+  @Test("every verb is among those whose words and files are looked through")
+  func complete() {
+    // The demo shows what it made up itself, in a folder of its own.
+    let verbs = Set(HelpTests.verbs).subtracting(["demo"])
+    let lines = Self.lines + ItemSecrecyTests.lines
+    for verb in verbs { #expect(lines.contains { $0.hasPrefix(verb) }, "\(verb)") }
+    for verb in ["backup", "inspect", "verify", "diff", "export", "rekey", "convert", "plan", "restore", "why"] {
+      let met = Self.lines.enumerated().filter { $0.element.hasPrefix(verb) }.flatMap { Self.modes(of: $0.offset) }
+      #expect(Set(met) == Set(Self.modes), "\(verb)")
+    }
   }
 
   @Test("what any verb prints or writes, in any mode, holds no secret, no hardware key and no password")
   func everything() throws {
     let world = try world()
+    let temporary = world.home.appending(path: "tmp")
+    try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
+    let files = try AppearingFiles(
+      in: [world.home], keptIn: world.home.deletingLastPathComponent().appending(path: "kept")
+    ) {
+      !$0.hasPrefix("devices/") && $0 != ".bp" && $0 != ".np"
+    }
     var printed = Data()
-    var lines = 0
-    func run(_ line: String) throws {
-      for mode in ["", "-vv", "--json", "--json -vv", "-q"] {
-        let outcome = try world.devices.run("keyhaul \(line) \(mode)")
+    for (index, line) in Self.lines.enumerated() {
+      for mode in Self.modes(of: index) {
+        let outcome = try world.devices.run("TMPDIR=$PWD/tmp keyhaul \(line) \(mode)")
         printed += Data(outcome.output.utf8) + Data(outcome.errors.utf8)
-        lines += 1
+        #expect(outcome.status < 128, "\(line) \(mode): \(outcome)")
       }
     }
-    for name in ["b.tar", "b.tar.gz", "b.tar.zst", "b.zip", "b/"] {
-      try run("backup old-phone -o \(name) --password-file .bp --rounds 1 --yes")
-      try run("plan \(name) --to new-phone --password-file .bp")
-    }
-    try run("backup old-phone -o plain.tar --no-password --yes")
-    try run("plan plain.tar --to new-phone -o plain.plan")
-    try run("plan b.tar --to new-phone --password-file .bp --format html -o plan.html")
-    try run("plan b.tar --to old-phone --password-file .bp --format html")
-    try run("plan b.tar --to old-phone --password-file .bp -o own.plan")
-    try run("plan b.tar --to new-phone --password-file .bp --existing merge -o move.plan")
-    for archive in ["b.zip", "plain.tar"] {
-      for part in ["", "--list", "--keybag", "--tree"] {
-        try run("inspect \(archive) --password-file .bp \(part)")
-        try run("inspect \(archive) \(part)")
-      }
-      try run("restore \(archive) --to new-phone --password-file .bp -n")
-      try run("verify \(archive) --password-file .bp")
-      try run("verify \(archive) --quick")
-      try run("diff \(archive) old-phone --password-file .bp")
-      try run("diff new-phone \(archive) --password-file .bp --exit-code")
-    }
-    try run("restore b.tar --to new-phone --password-file .bp --yes")
-    try run("restore b.tar --to old-phone --password-file .bp --yes --existing merge")
-    for line in [
-      "item find old-phone", "item find new-phone --service planted", "device list", "device show old-phone",
-      "item find old-phone --service planted --reveal --user-presence", "explain device-bound", "device lock old-phone",
-      "backup old-phone -o locked.tar --password-file .bp", "restore b.tar --to old-phone --password-file .bp",
-      "item find old-phone --service planted",
-    ] {
-      try run(line)
-    }
-    #expect(lines > 150 && printed.count > 100_000)
+    #expect(printed.count > 200_000)
+    #expect(try world.names(in: "tmp").isEmpty)
 
-    var places = ["what was printed": printed]
-    // Everything that was written outside of the devices, packed files unpacked as well.
+    // Packed files are looked at unpacked as well.
     try world.devices.run("gzip -dc b.tar.gz > b.gz.raw; unzip -p b.zip > b.zip.raw; true")
     let unpacked = try world.devices.run("zstd -qdc b.tar.zst > b.zst.raw; wc -c < b.zst.raw")
     if unpacked.output.trimmingCharacters(in: .whitespacesAndNewlines) == "0" {
       Issue.record(Comment("zstd is not installed here: the inside of b.tar.zst was not looked at"), severity: .warning)
     }
-    for file in try world.files(in: ".") where !file.hasPrefix("devices/") && file != ".bp" {
+    var places = try files.contents()
+    for file in try world.files(in: ".") where file != ".bp" && file != ".np" {
       places[file] = try Data(contentsOf: world.home.appending(path: file))
     }
+    places["what was printed"] = printed
     #expect(
       places["b.gz.raw"].map { $0.count > 40_000 } == true && places["b.zip.raw"].map { $0.count > 40_000 } == true)
-    #expect(places["b/Manifest.db"] != nil && places["own.plan"] != nil)
-
-    var needles = Self.secrets.enumerated().map { ("secret \($0.offset)", $0.element) }
+    for name in [
+      "b/Manifest.db", "own.plan", "names.json", "sealed.plist", "copy.zip", "plan.html",
+      "devices/old-phone/keychain-2.db",
+    ] {
+      #expect(places[name] != nil, "\(name)")
+    }
+    // Files that were there for moments only were seen too.
+    #expect(places.keys.contains { $0.hasPrefix("the file") && $0.contains(".tmp") })
+    var planted = planted(in: world)
+    #expect(planted.found(in: places) == [])
+    // A device's own folder holds its hardware key: it stands for the chip.
     for device in ["old-phone", "new-phone"] {
-      needles.append(("the hardware of \(device)", try world.read("devices/\(device)/hardware.uid")))
+      planted.add("the hardware of \(device)", try world.read("devices/\(device)/hardware.uid"))
     }
-    needles.append(("the password", Array(MoveWorld.password.utf8)))
-    for (name, needle) in needles {
-      for spelling in Self.spellings(of: needle) {
-        for (place, data) in places { #expect(data.range(of: spelling) == nil, "\(name) in \(place)") }
-      }
-    }
+    #expect(planted.found(in: places.filter { !$0.key.hasSuffix("hardware.uid") }) == [])
   }
 
-  @Test("but --reveal shows a secret, so that this search would have found it")
+  @Test("but --reveal shows a secret, in the one file that was named, so that this search would have found it")
   func reveal() throws {
     let world = try world()
-    for (index, secret) in Self.secrets.enumerated() {
-      let json = Data(
-        try world.succeed("item find old-phone --service planted --account n\(index) --reveal --json").utf8)
-      #expect(Self.spellings(of: secret).contains { json.range(of: $0) != nil }, "secret \(index)")
+    let planted = planted(in: world)
+    let all = try world.succeed("item find old-phone --service planted --reveal --json")
+    #expect(planted.found(in: ["json": Data(all.utf8)]).count == 20)
+    #expect(
+      planted.found(in: ["json": Data(try world.succeed("item find old-phone --service planted --json").utf8)]) == [])
+    let files = try AppearingFiles(
+      in: [world.home], keptIn: world.home.deletingLastPathComponent().appending(path: "kept")
+    ) {
+      !$0.hasPrefix("devices/") && $0 != ".bp" && $0 != ".np"
     }
-    let all = Data(try world.succeed("item find old-phone --service planted --json").utf8)
-    for secret in Self.secrets { #expect(!Self.spellings(of: secret).contains { all.range(of: $0) != nil }) }
+    try world.backUp(to: "b.tar")
+    var printed = Data()
+    for (line, count) in [
+      ("export b.tar -o revealed.json --reveal --password-file .bp", 18),
+      ("export old-phone -o revealed2.json --reveal", 20),
+      ("export b.tar -o revealed.csv --reveal --password-file .bp", 9),
+    ] {
+      let outcome = try world.keyhaul("\(line) -vv")
+      #expect(outcome.status == 0, "\(outcome)")
+      printed += Data((outcome.output + outcome.errors).utf8)
+      let name = try #require(line.split(separator: " ").first { $0.hasPrefix("revealed") })
+      let file = try Data(contentsOf: world.home.appending(path: String(name)))
+      #expect(planted.found(in: ["file": file]).count >= count, "\(line)")
+    }
+    var places = try files.contents().filter { !$0.key.contains("revealed") }
+    places["what was printed"] = printed
+    #expect(planted.found(in: places) == [])
     // And so would a file of a device that is not sealed.
-    let uid = try world.read("devices/old-phone/hardware.uid")
-    #expect(uid.count == 32 && Data(uid).range(of: Data(uid.dropLast())) != nil)
-  }
-
-  /// The first 24 bytes as they are, in hexadecimal, and in base 64 wherever its groups of three begin.
-  private static func spellings(of secret: [UInt8]) -> [Data] {
-    let core = Array(secret.prefix(24))
-    let hex = core.map { (byte: UInt8) in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
-    let shifted = (0..<3).map { shift in
-      let part = Data(core.dropFirst(shift))
-      // Whole groups alone: what follows would change the last digits.
-      return Data(part.prefix(part.count / 3 * 3).base64EncodedString().utf8)
-    }
-    return [Data(core), Data(hex.utf8), Data(hex.uppercased().utf8)] + shifted
+    var hardware = PlantedSecrets()
+    hardware.add("hardware", try world.read("devices/old-phone/hardware.uid"))
+    #expect(
+      hardware.found(in: ["file": Data(try world.read("devices/old-phone/hardware.uid"))]) == ["hardware in file"])
   }
 }

@@ -107,7 +107,8 @@ struct MovePasswordTests {
       ("printf 'Correct horse' | \(plan) --password-file -", 12),
       ("printf 'correct horse\\n\\n' | \(plan) --password-file -", 12), (plan, 12),
       ("KEYHAUL_PASSWORD='correct horse' \(plan)", 12), ("printf '' | \(plan) --password-file -", 12),
-      ("\(plan) --password-command false", 1), ("\(plan) --password-file nothing", 1), ("\(plan) --password-fd 987", 1),
+      ("\(plan) --password-command false", 1), ("\(plan) --password-file nothing", 10),
+      ("\(plan) --password-fd 987", 1),
       ("\(plan) --password 'correct horse'", 64), ("\(plan) --password='correct horse'", 64),
     ] {
       let outcome = try world.devices.run(line)
@@ -143,6 +144,10 @@ struct MovePasswordTests {
     #expect(
       outcome.errors
         == "warning: .bp can be read by others\n  why: it holds the password of b.tar\n  try: chmod 600 .bp\n")
+    // What is to be typed is one word for a shell.
+    try world.devices.run("cp -p .bp 'my password'")
+    let spaced = try world.keyhaul("plan b.tar --to new-phone --password-file 'my password'")
+    #expect(spaced.errors.hasSuffix("  try: chmod 600 'my password'\n"))
   }
 }
 

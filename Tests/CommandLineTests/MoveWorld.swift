@@ -4,16 +4,24 @@ import Testing
 @testable import keyhaul
 
 /// Two phones as the bundled fixtures describe them, and the password of their backups in `.bp`.
-final class MoveWorld {
+final class MoveWorld: Sendable {
   static let password = "correct horse"
 
   let devices: DeviceWorld
 
-  init() throws {
+  /// A world like every other, to be copied: making two phones takes longer than most of what is done with them.
+  private static let pattern = Result { try MoveWorld(new: ()) }
+
+  init() throws { devices = try DeviceWorld(copyOf: Self.pattern.get().devices) }
+
+  private init(new: Void) throws {
     devices = try DeviceWorld()
+    devices.removeAtExit()
     try write(Array("\(Self.password)\n".utf8), to: ".bp")
     for name in ["old-phone", "new-phone"] { try succeed("device create \(name) --from \(name) -q") }
   }
+
+  init(copyOf other: MoveWorld) throws { devices = try DeviceWorld(copyOf: other.devices) }
 
   var home: URL { devices.home }
 

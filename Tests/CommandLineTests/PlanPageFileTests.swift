@@ -49,12 +49,43 @@ struct PlanPageFileTests {
     #expect(try !world.names().contains("no.html"))
   }
 
-  @Test("is a form of plans, and of no other result")
-  func otherVerbs() throws {
+  @Test("is a form of the plan itself: of no other view of it, and of no result that has no page")
+  func otherForms() throws {
     let world = try world()
-    for verb in ["device list", "item find old-phone", "explain"] {
+    for verb in ["device list", "item find old-phone", "explain", "verify b.tar"] {
       #expect(try world.keyhaul("\(verb) --format html").status == 64)
     }
-    #expect(try world.keyhaul("\(line) --json").status == 64)
+    for flag in ["--json", "--by-app", "--audit", "--compare", "--expect expected.json"] {
+      #expect(try world.keyhaul("\(line) \(flag)").status == 64, "\(flag)")
+    }
+  }
+
+  @Test("of a device says to back it up first, and restores that backup")
+  func device() throws {
+    let world = try world()
+    let page = try world.succeed("plan old-phone --to new-phone --existing merge --format html")
+    let commands = page.matches(of: /<code><span>keyhaul.*?<\/code>/).map { match in
+      match.output.replacing(/<[^>]*>/, with: "")
+    }
+    #expect(
+      commands == [
+        "keyhaul backup old-phone -o old-phone.backup",
+        "keyhaul plan old-phone.backup --to new-phone --existing merge -o move.plan",
+        "keyhaul restore old-phone.backup --to new-phone --plan move.plan",
+      ])
+    // Apps by the names that the device has for them.
+    #expect(page.contains("<bdi>bank</bdi>"))
+  }
+
+  @Test("of a redacted plan holds no name of an item, an app or a device")
+  func redacted() throws {
+    let world = try world()
+    for source in ["b.tar --password-file .bp", "old-phone"] {
+      let page = try world.succeed("plan \(source) --to new-phone --redact --format html")
+      #expect(page.contains("item-0003"))
+      for name in ["bank", "chat", "anna", "push token", "old-phone", "new-phone", "b.tar", "AirPort"] {
+        #expect(!page.contains(name), "\(name) of \(source)")
+      }
+    }
   }
 }

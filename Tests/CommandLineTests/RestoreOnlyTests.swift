@@ -47,6 +47,21 @@ struct RestoreOnlyTests {
     #expect(outcome.output == "Restored 1 item to new-phone in one step; 1 stayed behind.\n")
   }
 
+  @Test("with an empty list brings nothing, and removes nothing when merging")
+  func none() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.write(Array(#"{"indexes": []}"#.utf8), to: "few")
+    let before = try accounts(world, on: "new-phone")
+    let merged = try world.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
+    #expect(merged == .init(output: "Restored 0 items to new-phone in one step.\n", errors: "", status: 0))
+    #expect(try accounts(world, on: "new-phone") == before)
+    // Replacing by nothing is emptying: asked for like any removal.
+    let asked = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp")
+    #expect(asked.status == 64 && asked.errors.contains("removing 2 items from new-phone needs to be confirmed"))
+    #expect(try accounts(world, on: "new-phone") == before)
+  }
+
   @Test("replacing, still asks before the target's items go")
   func replacing() throws {
     let world = try MoveWorld()

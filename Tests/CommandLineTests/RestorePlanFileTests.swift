@@ -1,4 +1,5 @@
 import Foundation
+import Migration
 import Testing
 
 @testable import keyhaul
@@ -104,5 +105,75 @@ struct RestorePlanFileTests {
       let outcome = try world.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes")
       #expect(outcome.status == 14, "\(other.prefix(40)): \(outcome)")
     }
+  }
+
+  /// What someone may do to a plan who computes its checksum anew, and why it is refused all the same.
+  static let forgeries: [(name: String, edit: @Sendable (inout PlanDocument) -> Void, why: String)] = [
+    ("an outcome", { $0.items[3].outcome = "unreadable" }, "item 3 is decided differently now"),
+    (
+      "a sealed item that migrates",
+      {
+        $0.items[3].outcome = "migrates"
+        ($0.items[3].change, $0.items[3].reason) = ("new", nil)
+      }, "item 3 is decided differently now"
+    ),
+    ("a change", { $0.items[0].change = "identical" }, "item 0 is decided differently now"),
+    ("a reason", { $0.items[3].reason = "malformed" }, "item 3 is decided differently now"),
+    ("an item's name", { $0.items[0].identity.account = "eve" }, "item 0 is decided differently now"),
+    ("an item's class", { $0.items[0].protection = "dku" }, "item 0 is decided differently now"),
+    ("two items' order", { $0.items.swapAt(0, 1) }, "item 0 is decided differently now"),
+    ("an item less", { $0.items.removeLast() }, "it lists 17 items, the archive has 18"),
+    ("an item twice", { $0.items.append($0.items[0]) }, "it lists 19 items, the archive has 18"),
+    ("no item at all", { $0.items = [] }, "it lists 0 items, the archive has 18"),
+    ("nothing removed", { $0.removed = [] }, "other items would be removed"),
+    ("one more removed", { $0.removed.append($0.removed[0]) }, "other items would be removed"),
+    ("a count", { $0.summary.migrates += 1 }, "its summary does not fit its items"),
+    ("the device", { $0.target.sameDevice = true }, "it was made for another device"),
+    ("the target's name", { $0.target.name = "old-phone" }, "it was made for old-phone"),
+    ("the revision", { $0.target.revision = "r2" }, "it was made for revision r2, new-phone is at r3"),
+    ("the archive", { $0.source.digest = "sha256:00" }, "b.tar is another archive, or has changed since"),
+    (
+      "a plan of a device", { $0.source.kind = .device },
+      "it was made of b.tar itself, of which there was no backup yet"
+    ),
+    ("a redacted plan", { $0.redacted = true }, "it was made with --redact, to be shown and not to be carried out"),
+  ]
+
+  @Test("that was edited and given a checksum that fits is refused, since everything is decided anew")
+  func forged() throws {
+    let world = try MoveWorld()
+    try world.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
+    try world.backUp(to: "b.tar")
+    try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
+    let before = try world.contents(of: "new-phone")
+    let plan = try JSONDecoder().decode(PlanDocument.self, from: Data(world.read("p")))
+    for forgery in Self.forgeries {
+      var forged = plan
+      forgery.edit(&forged)
+      try world.write(Array(forged.checksummed().json.text().utf8), to: "forged")
+      let outcome = try world.keyhaul("restore b.tar --to new-phone --plan forged --password-file .bp --yes")
+      let why = "error: forged no longer fits new-phone why: \(forgery.why) try: plan again"
+      #expect(outcome.status == 16, "\(forgery.name)")
+      #expect(outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ") == why, "\(forgery.name)")
+    }
+    // Another policy is another plan: what it would remove is decided for the policy that it names.
+    var merging = plan
+    merging.policy = .merge
+    try world.write(Array(merging.checksummed().json.text().utf8), to: "forged")
+    #expect(try world.keyhaul("restore b.tar --to new-phone --plan forged --password-file .bp --yes").status == 16)
+    #expect(try world.contents(of: "new-phone") == before)
+    // Written anew without an edit it is the plan that it was.
+    try world.write(Array(plan.checksummed().json.text().utf8), to: "same")
+    #expect(try world.keyhaul("restore b.tar --to new-phone --plan same --password-file .bp --yes").status == 0)
+  }
+
+  @Test("says the same as the library's own encoding of it")
+  func encodings() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    let printed = try world.object(world.succeed("plan b.tar --to new-phone --password-file .bp --json"))
+    let document = try JSONDecoder().decode(PlanDocument.self, from: JSONSerialization.data(withJSONObject: printed))
+    let encoded = try world.object(String(decoding: JSONEncoder().encode(document), as: UTF8.self))
+    #expect(encoded as NSDictionary == printed as NSDictionary)
   }
 }

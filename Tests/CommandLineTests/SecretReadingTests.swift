@@ -89,7 +89,7 @@ struct SecretReadingTests {
   func missingFile() throws {
     let world = try TestSession()
     let failure = ending { _ = try password(world, ["--password-file", "/nonexistent/pw"]) }
-    #expect(failure?.status == .failed)
+    #expect(failure?.status == .notFound && failure?.advice == "check the path")
     #expect(failure?.message == "cannot read the password of x.backup")
     #expect(failure?.why == "/nonexistent/pw: no such file or directory")
     let folder = world.folder.path

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import KeychainFormats
 import Testing
@@ -16,6 +17,35 @@ struct SessionTests {
     try world.session.flush()
     #expect(try world.said == "result\n")
     #expect(try world.told == "note\ndetail\n")
+  }
+
+  @Test("a result that could not be written is an error, also where a note came after it")
+  func lost() throws {
+    let full = try FileHandle(forWritingTo: URL(filePath: "/dev/full"))
+    let session = Session(
+      common: try CommonOptions.parse([]), environment: [:], output: full.fileDescriptor, errors: -1)
+    try session.say("result")
+    session.note("note")
+    for _ in 0..<2 {
+      #expect(
+        ending { try session.flush() }
+          == CommandFailure(
+            .failed, "could not write the result", why: "standard output: no space left on device",
+            try: "free space and run it again"))
+    }
+  }
+
+  @Test("a sentence is broken between its words on a terminal, and stays one line for what reads lines")
+  func wrapped() {
+    var style = TextStyle.plain
+    style.width = 20
+    let sentence = "Rekeyed family.backup. The old password no longer opens it."
+    #expect(
+      Session.wrapped(sentence, isOnTerminal: true, style: style) == [
+        "Rekeyed", "family.backup. The", "old password no", "longer opens it.",
+      ])
+    #expect(Session.wrapped(sentence, isOnTerminal: false, style: style) == [sentence])
+    #expect(Session.wrapped("short", isOnTerminal: true, style: style) == ["short"])
   }
 
   @Test("quiet leaves results and errors")

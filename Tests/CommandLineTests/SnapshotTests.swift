@@ -37,11 +37,31 @@ struct SnapshotTests {
     ("why-hostile", "why hostile-names --account page"),
     ("explain", "explain"), ("explain-reason", "explain needs-authentication"), ("explain-change", "explain replaces"),
     ("explain-removed", "explain removed"),
+    ("inspect", "inspect old-phone.tar"), ("inspect-open", "inspect old-phone.tar --password-file .bp"),
+    ("inspect-without-password", "inspect plain.tar"), ("inspect-keybag", "inspect old-phone.tar --keybag"),
+    ("inspect-path", "inspect '\(longPath)' -q"),
+    ("inspect-list", "inspect stranger.tar --list --password-file .bp"),
+    ("inspect-tree", "inspect old-phone.tar --tree --password-file .bp"), ("inspect-shelf", "inspect 'my shelf'"),
+    ("verify", "verify stranger.tar --password-file .bp"), ("verify-quick", "verify old-phone.tar --quick"),
+    ("diff", "diff old-phone.tar later.tar --password-file .bp"),
+    ("diff-device", "diff later.tar later -v --password-file .bp"),
+    ("diff-sealed", "diff stranger.tar old-phone.tar --password-file .bp"),
+    ("diff-hostile", "diff new-phone hostile-names"), ("device-list", "device list"),
+    ("device-show", "device show old-phone"), ("item-find", "item find old-phone"),
+    ("item-find-hostile", "item find hostile-names"),
   ]
 
+  /// Where a computer keeps the backup of a phone.
+  private static let longPath = "Library/Application Support/MobileSync/Backup/00008120-001C25D40C02002E"
+
   /// Devices and backups that all reports are about.
-  static func world() throws -> MoveWorld {
+  static func world() throws -> MoveWorld { try MoveWorld(copyOf: pattern.get()) }
+
+  private static let pattern = Result { try newWorld() }
+
+  private static func newWorld() throws -> MoveWorld {
     let world = try MoveWorld()
+    world.devices.removeAtExit()
     try world.backUp(to: "old-phone.tar")
     try world.succeed("backup old-phone -o plain.tar --no-password -q")
     for name in ["every-rule", "every-rule-target", "hostile-names"] {
@@ -52,6 +72,18 @@ struct SnapshotTests {
     try world.succeed("device create stranger --from old-phone -q")
     try world.backUp("stranger", to: "stranger.tar")
     try world.succeed("device delete stranger --confirm stranger -q")
+    // The same phone after a while.
+    try world.succeed("device create later --from old-phone -q")
+    try world.write(Array("x".utf8), to: "secret")
+    try world.succeed("item add later --service garden.example --account anna --secret-file secret -q")
+    try world.succeed(
+      "item update later --service AirPort --account Home --new-label 'At home' --new-secret-file secret -q --yes")
+    try world.succeed("item delete later --service home.example --account guest -q --yes")
+    try world.backUp("later", to: "later.tar")
+    try world.devices.run("mkdir -p 'Library/Application Support/MobileSync/Backup'")
+    try world.succeed("backup old-phone -o '\(longPath)/' --no-password -q")
+    try world.devices.run("mkdir 'my shelf'")
+    for name in ["one", "two"] { try world.succeed("backup new-phone -o 'my shelf/\(name)/' --no-password -q") }
     try world.succeed("device create pocket --from new-phone -q")
     try world.succeed("device restart pocket -q")
     try world.write(
@@ -70,9 +102,12 @@ struct SnapshotTests {
   private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Snapshots")
   private static let isRecording = ProcessInfo.processInfo.environment["KEYHAUL_RECORD_SNAPSHOTS"] == "1"
 
-  /// Moments are of the run, and stand for themselves.
+  /// Moments, measured times and random identifiers are of the run, and stand for themselves.
   private static func masked(_ text: String) -> String {
     text.replacing(/\d{4}-\d\d-\d\d \d\d:\d\d/, with: "YYYY-MM-DD hh:mm")
+      .replacing(/changed \d{4}-\d\d-\d\d/, with: "changed YYYY-MM-DD")
+      .replacing(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, with: "00000000-0000-0000-0000-000000000000")
+      .replacing(/(about [0-9.]+|under 0\.1) s/, with: "under 0.1 s")
   }
 
   private func check(_ world: MoveWorld, _ name: String, _ setting: String, _ line: String, columns: Int) throws {
@@ -102,6 +137,8 @@ struct SnapshotTests {
     let world = try Self.world()
     let line = "plan old-phone --to new-phone"
     try check(world, "plan-device.ascii", "LC_ALL=C COLUMNS=80", line, columns: 80)
+    try check(world, "inspect.ascii", "LC_ALL=C COLUMNS=80", "inspect old-phone.tar --password-file .bp", columns: 80)
+    try check(world, "diff-hostile.ascii", "LC_ALL=C COLUMNS=80", "diff new-phone hostile-names", columns: 80)
     try check(world, "why-hostile.ascii", "LC_ALL=C COLUMNS=80", "why hostile-names --account decomposed", columns: 80)
     let plain = try world.devices.run("COLUMNS=80 keyhaul \(line)").output
     let ascii = try world.devices.run("LC_ALL=C COLUMNS=80 keyhaul \(line)").output
@@ -116,6 +153,9 @@ struct SnapshotTests {
   func complete() throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path).filter { $0.hasSuffix(".txt") }
     let expected = Self.reports.flatMap { report in [80, 120].map { "\(report.name).\($0).txt" } }
-    #expect(Set(names) == Set(expected + ["plan-device.ascii.txt", "why-hostile.ascii.txt"]))
+    #expect(
+      Set(names)
+        == Set(
+          expected + ["diff-hostile.ascii.txt", "inspect.ascii.txt", "plan-device.ascii.txt", "why-hostile.ascii.txt"]))
   }
 }

@@ -43,7 +43,45 @@ struct WhyTests {
       let index = try #require(item["index"] as? Int)
       let story = try story(world, "old-phone --item \(index) --to new-phone")
       #expect(story["on_target"] as? NSDictionary == item as NSDictionary)
+      #expect(story["index"] as? Int == index)
     }
+  }
+
+  @Test("several are listed with the numbers that --item takes, of a device as of a backup")
+  func numbers() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    for source in ["old-phone", "b.tar --password-file .bp"] {
+      let list = try world.succeed("why \(source) --service 'chat*'").split(separator: "\n")
+      #expect(list.first == "2 items match:")
+      for row in list.dropFirst(2).dropLast() {
+        let cells = row.split(separator: " ")
+        let index = try #require(cells.first.flatMap { Int($0) }, "\(row)")
+        let told = try world.succeed("why \(source) --item \(index)")
+        #expect(told.hasPrefix("generic password \"chat.example · \(cells[4])"), "\(row): \(told)")
+      }
+    }
+  }
+
+  @Test("says that the key of the device that made the backup is at hand, and what is sealed without it")
+  func keysAtHand() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    func words(_ line: String) throws -> String {
+      let outcome = try world.keyhaul("why b.tar --password-file .bp \(line)")
+      return (outcome.output + outcome.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+    #expect(
+      try words("--account 'push token' --to new-phone").contains(
+        "it opens with the key of the device that made the backup, which is at hand, and with no other"))
+    #expect(
+      try words("--item 3 --home elsewhere").contains("(sealed, item 3)\" Class after first unlock, this device"))
+    #expect(
+      try words("--item 3 --home elsewhere").contains("it does not open with the keys at hand: its key also needs"))
+    #expect(
+      try words("--account 'push token' --home elsewhere").contains(
+        "Nothing in b.tar matches. 4 items of it are sealed and may be meant: inspect --list shows the places, "
+          + "--item N tells one's story."))
   }
 
   @Test("an item that is not in the backup: the rule that left it out, from the device that made it")
@@ -94,7 +132,10 @@ struct WhyTests {
     let several = try world.keyhaul("why b.tar --service 'chat*' --password-file .bp")
     #expect(several.status == 0 && several.output.hasPrefix("2 items match:\n"))
     let none = try world.keyhaul("why b.tar --service nothing --password-file .bp")
-    #expect(none.status == 4 && none.errors == "Nothing in b.tar matches.\n" && none.output == "")
+    #expect(none.status == 4 && none.output == "")
+    #expect(
+      none.errors
+        == "b.tar: items of this device only were opened with the key of old-phone\nNothing in b.tar matches.\n")
     let json = try world.keyhaul("why b.tar --service nothing --password-file .bp --json")
     #expect(json.status == 4)
     #expect((try world.object(json.output)["stories"] as? [Any])?.isEmpty == true)

@@ -28,4 +28,45 @@ struct WorkflowTutorialTests {
     try Data(wrong.utf8).write(to: world.home.appending(path: "migration.json"))
     #expect(try world.run(String(commands[2])).status == 2)
   }
+
+  @Test("and the same list against a backup misses what never enters one, which the line says and absent meets")
+  func backup() throws {
+    let world = try MoveWorld()
+    let list = try #require(try Self.blocks("json").first)
+    try world.write(Array(list.utf8), to: "migration.json")
+    try world.backUp(to: "b.tar")
+    let line = "plan b.tar --to new-phone --password-file .bp --expect migration.json"
+    let missed = try world.keyhaul(line)
+    #expect(missed.status == 2 && missed.output.hasSuffix("3 of 4 expectations met.\n"), "\(missed)")
+    #expect(
+      missed.output.contains(
+        "account card *, access_group *.com.example.bank: expected stays-behind, but no item matches "
+          + "(what never enters a backup is absent from a plan of one)\n"), "\(missed.output)")
+    let card = #""account": "card *", "expect": "stays-behind""#
+    try #require(list.contains(card))
+    let absent = list.replacing(card, with: #""account": "card *", "expect": "absent""#)
+    try world.write(Array(absent.utf8), to: "migration.json")
+    #expect(try world.succeed(line).hasSuffix("4 of 4 expectations met.\n"))
+  }
+
+  @Test("has a description of a phone that makes one with every item, as it stands and without what may be left out")
+  func fixture() throws {
+    let world = try DeviceWorld()
+    let text = try #require(try Self.blocks("json").last)
+    try Data(text.utf8).write(to: world.home.appending(path: "app.json"))
+    let made = try world.run(
+      "keyhaul device create app-phone --from app.json && keyhaul device create --from new-phone new")
+    #expect(made.status == 0, "\(made)")
+    let found = try world.run("keyhaul item find app-phone --format csv")
+    #expect(found.status == 0 && found.output.split(separator: "\r\n").count == 5, "\(found)")
+    let plan = try world.run("keyhaul plan app-phone --to new | tail -n 1")
+    #expect(plan.output.hasPrefix("1 will migrate (1 new), 3 stay behind"), "\(plan)")
+    let short = text.split(separator: "\n").filter { !$0.contains("\"seed\"") && !$0.contains("\"apps\"") }
+    #expect(short.count == text.split(separator: "\n").count - 2)
+    try Data(short.joined(separator: "\n").utf8).write(to: world.home.appending(path: "app.json"))
+    #expect(try world.run("keyhaul device create short --from app.json").status == 0)
+    try Data("{}".utf8).write(to: world.home.appending(path: "app.json"))
+    let empty = try world.run("keyhaul device create empty --from app.json")
+    #expect(empty.status != 0 && empty.errors.contains("\"format\", \"created\", \"device\" and \"items\""), "\(empty)")
+  }
 }

@@ -60,6 +60,6 @@ struct ErrorTextTests {
       (-100, "-100"),
     ])
   func grouping(number: Int, text: String) {
-    #expect(grouped(number) == text)
+    #expect(Amounts.grouped(number) == text)
   }
 }

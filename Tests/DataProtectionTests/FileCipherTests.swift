@@ -34,14 +34,14 @@ struct FileCipherTests {
     let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0 * 7) }
     let whole = try FileCipher.encrypt(plain, key: key())
     for size in [1, 15, 16, 17, 31, 33, 500, 1000] {
-      var encryptor = try FileEncryptor(key: key())
+      let encryptor = try FileEncryptor(key: key())
       var encrypted: [UInt8] = []
       for start in stride(from: 0, to: plain.count, by: size) {
         encrypted += try encryptor.update(Array(plain[start..<min(start + size, plain.count)]))
       }
       encrypted += try encryptor.finish()
       #expect(encrypted == whole)
-      var decryptor = try FileDecryptor(key: key())
+      let decryptor = try FileDecryptor(key: key())
       var decrypted: [UInt8] = []
       for start in stride(from: 0, to: whole.count, by: size) {
         decrypted += try decryptor.update(Array(whole[start..<min(start + size, whole.count)]))

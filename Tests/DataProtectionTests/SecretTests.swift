@@ -112,14 +112,17 @@ struct DigestTests {
     #expect(try Digest.sha1(message).hex == sha1)
     #expect(try Digest.sha1([]).hex == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
     for cut in 0...message.count {
-      var stream = try SHA256Stream()
+      let stream = try DigestStream(.sha256)
       try stream.update(Array(message[..<cut]))
       try stream.update(Array(message[cut...]))
       #expect(try stream.finish().hex == sha256)
-      var other = try SHA1Stream()
-      try message[..<cut].withUnsafeBytes { try other.update($0) }
-      try message[cut...].withUnsafeBytes { try other.update($0) }
-      #expect(try other.finish().hex == sha1)
+      let other = try DigestStream(.sha1)
+      // A second message begins where the first has ended.
+      for _ in 0..<2 {
+        try message[..<cut].withUnsafeBytes { try other.update($0) }
+        try message[cut...].withUnsafeBytes { try other.update($0) }
+        #expect(try other.finish { Array($0) }.hex == sha1)
+      }
     }
   }
 }

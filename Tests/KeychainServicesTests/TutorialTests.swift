@@ -8,8 +8,9 @@ struct TutorialTests {
   private static let pages = [
     "1-password-manager": "PasswordManagerTutorial", "2-duplicates": "DuplicateTutorial",
     "3-keychain-wrapper": "KeychainWrapperTutorial", "4-on-off-game": "OnOffTutorial",
-    "5-plain-functions": "PlainPasswordsTutorial", "7-four-digits": "FourDigitTutorial",
-    "8-app-test-suite": "AppTestSuiteTutorial", "TestYourAppsMigration": "TestYourAppsMigrationTutorial",
+    "5-plain-functions": "PlainPasswordsTutorial", "6-backup-on-the-desk": "BackupOnTheDeskTutorial",
+    "7-four-digits": "FourDigitTutorial", "8-app-test-suite": "AppTestSuiteTutorial",
+    "TestYourAppsMigration": "TestYourAppsMigrationTutorial",
   ]
 
   private static func names(in folder: String, _ type: String) throws -> Set<String> {

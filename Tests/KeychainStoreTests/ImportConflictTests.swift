@@ -165,6 +165,17 @@ struct ImportConflicts {
     #expect(try row(keychain) == ["1", "5.0", "1.0", "'NEW'", "x" + backupReference.hex, "0"])
   }
 
+  @Test("an item with a date without end is no item to store, and says so before anything is stored")
+  func endless() throws {
+    for seconds in [Double.infinity, -.infinity, .nan] {
+      for code in [AttributeCode.modificationDate, .creationDate] {
+        let item = old.with([code: .date(KeychainDate(secondsSinceReferenceDate: seconds))])
+        let error = #expect(throws: KeychainStoreError.self) { try IncomingItem(item) }
+        #expect(error?.code == .decode)
+      }
+    }
+  }
+
   @Test("a row that is locked stops the import with nothing changed")
   func locked() throws {
     let keychain = try keychain(old.dated(1000))

@@ -5,16 +5,6 @@ import Testing
 @Suite("Words on a page")
 struct EscapingTests {
   @Test(
-    "base64 follows RFC 4648, section 10",
-    arguments: [
-      ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
-      ("foobar", "Zm9vYmFy"),
-    ])
-  func base64(text: String, encoded: String) {
-    #expect(ContentPolicy.base64(Array(text.utf8)) == encoded)
-  }
-
-  @Test(
     "nothing that a browser acts on or hides is left as it is",
     arguments: [
       ("<b>&\"'", "&lt;b&gt;&amp;&quot;&#39;"), ("a\u{202E}b", #"a\u{202E}b"#), ("a\u{0}\n", #"a\u{0}\u{A}"#),
@@ -39,6 +29,28 @@ struct EscapingTests {
     ])
   func shell(name: String, word: String) {
     #expect(ShellWord.quoted(name) == word)
+  }
+
+  @Test(
+    "what was typed is repeated where it can be copied; else a word in capitals stands for it",
+    arguments: [
+      ("family.backup", "family.backup"), ("./old phone", "'./old phone'"), ("--help", "./--help"),
+      ("-x/y.backup", "./-x/y.backup"), ("a\u{1B}b", "WORD"), ("gpj.\u{202E}exe", "WORD"), (#"a\u{1B}b"#, "WORD"),
+      ("", "WORD"), (nil, "WORD"),
+    ] as [(String?, String)])
+  func typed(argument: String?, word: String) {
+    #expect(ShellWord.typed(argument, else: "WORD") == word)
+  }
+
+  @Test(
+    "a device is called by its name where a virtual device can have it",
+    arguments: [
+      ("old-phone", "old-phone"), ("--help", "DEVICE"), ("Anna's phone", "DEVICE"), ("../phone", "DEVICE"),
+      (String(repeating: "x", count: 64), String(repeating: "x", count: 64)),
+      (String(repeating: "x", count: 65), "DEVICE"), ("", "DEVICE"), (nil, "DEVICE"),
+    ] as [(String?, String)])
+  func device(name: String?, word: String) {
+    #expect(ShellWord.device(named: name) == word)
   }
 
   @Test(

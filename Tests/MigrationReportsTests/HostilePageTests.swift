@@ -24,7 +24,8 @@ struct HostilePageTests {
       Decision(index: 3, identity: identity, protection: nil, outcome: .migrates(.replaces), detail: name),
     ]
     return .of(
-      decisions, removed: [identity], from: typed ?? name, device: name, to: typed ?? name, appNames: [name: name])
+      decisions, removed: [identity], from: typed ?? name, device: name, to: typed ?? name,
+      apps: AppDirectory(installed: ["org.example.chat": name]))
   }
 
   @Test("make no element, no attribute and no other title", arguments: names)
@@ -56,12 +57,27 @@ struct HostilePageTests {
     #expect(try page(name, typed: "name").html().utf8.count < 60_000)
   }
 
-  @Test("leave no trace where they were replaced before")
+  @Test("leave no trace of a plan that is redacted: not of what moves, stays or is removed, nor of apps and devices")
   func redacted() throws {
-    let words = try PlanPage.of([
-      decision(7, .staysBehind(.deviceBound), service: "item-0007", account: nil, group: "group-0001")
-    ]).html()
-    #expect(words.contains("item-0007"))
-    #expect(!words.contains("chat") && !words.contains("anna"))
+    let decisions = [
+      decision(0, .migrates(.new)), decision(7, .staysBehind(.deviceBound)),
+      decision(8, .unreadable(.tagMismatch)), decision(9, .staysBehind(.backupNotEncrypted)),
+    ]
+    for kind in [PlanDocument.Source.Kind.archive, .device] {
+      let words = try PageReader(
+        PlanPage.of(
+          decisions, removed: [identity("wallet.example")], kind: kind,
+          apps: AppDirectory(installed: ["org.example.chat": "Chatter"]), isRedacted: true
+        ).html()
+      ).words
+      for name in ["item-0000", "item-0007", "item-0008", "target-0001", "Names are left out of it."] {
+        #expect(words.contains(name), "\(name)")
+      }
+      for name in ["chat", "Chatter", "anna", "wallet", "family", "old-phone", "new-phone"] {
+        #expect(!words.contains(name), "\(name) is on the page of a plan of \(kind)")
+      }
+      // Nobody can type a command with a name that is not there.
+      #expect(words.contains("--to   TARGET"))
+    }
   }
 }

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import DataProtection
+import KeychainFormats
 import Migration
 import Testing
 
@@ -62,7 +63,7 @@ struct PlanPageTests {
       let read = try PageReader(page.html())
       #expect(read.elements.count { $0 == "main" } == 1)
       #expect(read.elements.count { $0 == "h1" } == 1)
-      #expect(read.elements.count { $0 == "tr" } == (page.decisions.isEmpty ? 0 : page.decisions.count + 1))
+      #expect(read.elements.count { $0 == "tr" } == (page.plan.decisions.isEmpty ? 0 : page.plan.decisions.count + 1))
       #expect(!read.elements.contains("script") && !read.attributes.contains("style"))
     }
   }
@@ -71,7 +72,7 @@ struct PlanPageTests {
   func policy() throws {
     let page = try PlanPage.of(everything).html()
     let sheet = try #require(try PageReader(page).texts(of: "style").first)
-    let digest = ContentPolicy.base64(try Digest.sha256(Array(sheet.utf8)))
+    let digest = Base64Digits.text(of: try Digest.sha256(Array(sheet.utf8)))
     #expect(page.contains("content=\"default-src &#39;none&#39;; style-src &#39;sha256-\(digest)&#39;; base-uri"))
     #expect(!page.contains("://") && !page.contains("@import"))
   }
@@ -90,7 +91,7 @@ struct PlanPageTests {
       decision(4, .staysBehind(.systemBound), group: "com.apple.security.sos"), sealed(5, .staysBehind(.deviceBound)),
     ]
     let words = try PageReader(
-      PlanPage.of(decisions, appNames: ["ABCDE12345.com.example.bank": "Example Bank"]).html()
+      PlanPage.of(decisions, apps: AppDirectory(installed: ["com.example.bank": "Example Bank"])).html()
     ).words
     let section = try #require(words.split(separator: "Sign in again on ").last?.split(separator: "All 6 items").first)
     #expect(section.contains("org.example.chat  2 items"))
@@ -114,6 +115,17 @@ struct PlanPageTests {
     let commands = try PageReader(page.html()).words
     #expect(
       commands.contains(#"keyhaul   plan   'my   backup'   --to   'it'\''s'   --existing   merge   -o   move.plan"#))
+  }
+
+  @Test("calls the target in commands what was typed for it, and an old device by no name that it cannot have")
+  func devicesInCommands() throws {
+    let path = PlanPage.of([decision(0, .migrates(.new))], targetArgument: "./phones/new-phone")
+    #expect(try PageReader(path.html()).words.contains("--to   ./phones/new-phone"))
+    for name in ["--help", "my phone", String(repeating: "x", count: 200)] {
+      let page = PlanPage.of([decision(0, .staysBehind(.backupNotEncrypted))], device: name, encrypted: false)
+      #expect(
+        try PageReader(page.html()).words.contains("keyhaul   backup   DEVICE   -o   with-password.backup"), "\(name)")
+    }
   }
 
   @Test("tells what brings more: a password, another copy, merging")

@@ -1,7 +1,7 @@
 import ArchivedKeychain
 import KeychainFormats
-import Migration
 
+@testable import Migration
 @testable import MigrationReports
 
 typealias Decision = MigrationPlan.Decision
@@ -12,17 +12,24 @@ extension PlanPage {
     _ decisions: [Decision], removed: [ItemIdentity] = [], policy: ExistingItemPolicy = .replace,
     from name: String = "family.backup", device: String? = "old-phone", to target: String = "new-phone",
     encrypted: Bool = true, isSameDevice: Bool? = false, kind: PlanDocument.Source.Kind = .archive,
-    appNames: [String: String] = [:]
+    targetArgument: String? = nil, apps: AppDirectory = AppDirectory([]), isRedacted: Bool = false
   ) -> PlanPage {
-    PlanPage(
-      decisions: decisions, removed: removed, policy: policy, made: "2026-11-21T09:12:44Z",
+    var plan = MigrationPlan(
+      decisions: decisions, removed: removed, policy: policy, isSameDevice: isSameDevice, imports: [],
+      clearedRowCount: 0)
+    if isRedacted { plan = plan.redacted }
+    let document = PlanDocument(
+      made: "2026-11-21T09:12:44Z",
       source: PlanDocument.Source(
         kind: kind, name: name, device: nil, made: "2026-11-20T18:04:10Z", deviceName: device, encrypted: encrypted,
         digest: "sha256:" + String(repeating: "4f", count: 32)),
       target: PlanDocument.Target(
         name: target, sameDevice: isSameDevice, claimsSameDevice: false, state: "unlocked", passcodeSet: true,
         items: 2, revision: "r17"),
-      program: "keyhaul 1.0", appNames: appNames)
+      plan: plan)
+    return PlanPage(
+      plan, as: isRedacted ? document.redactingNames() : document, apps: isRedacted ? AppDirectory([]) : apps,
+      sourceArgument: name, targetArgument: targetArgument ?? target, program: "keyhaul 1.0")
   }
 }
 

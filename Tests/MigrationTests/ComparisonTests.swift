@@ -88,12 +88,12 @@ struct ComparisonTests {
     }
     #expect(
       try sentence(false, onto: target)
-        == "a password would bring 14 more items; 8 stay whatever you do; 4 of them come back on the device that made "
-        + "the backup alone")
+        == "a password would bring 14 more items; 8 stay whatever you do; 4 of them come back only on the device that "
+        + "made the backup")
     #expect(
       try sentence(true, onto: target)
-        == "the password brings 14 items, all that can move; 8 stay whatever you do; 4 of them come back on the device "
-        + "that made the backup alone")
+        == "the password brings 14 items, all that can move; 8 stay whatever you do; 4 of them come back only on the "
+        + "device that made the backup")
     #expect(
       try sentence(true, onto: source)
         == "the device that made the backup gets 18 items back; 4 stay whatever you do")
@@ -115,8 +115,8 @@ struct ComparisonTests {
     #expect(advice.gainedByPassword == 13 && advice.neverHere == 4 && advice.damaged == 1)
     #expect(
       advice.sentence(for: comparison.current)
-        == "a password would bring 13 more items; 4 stay whatever you do; they come back on the device that made the "
-        + "backup alone; 1 cannot be read in this copy")
+        == "a password would bring 13 more items; 4 stay whatever you do; they come back only on the device that made "
+        + "the backup; 1 cannot be read in this copy")
   }
 
   @Test("an audit sorts the same items by what a developer asks")

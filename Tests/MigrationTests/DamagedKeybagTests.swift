@@ -157,20 +157,23 @@ struct FlippedKeybag {
     #expect(try broken.desk.open(path, password: Desk.password, on: nil).items.count == 6)
   }
 
-  @Test("a derivation that is told to stop ends, when backing up and when opening")
-  func stopped() throws {
+  @Test("a derivation that is told to stop ends, when backing up and when opening", arguments: [1, 9_000_000])
+  func stopped(rounds: Int) throws {
     let broken = try BrokenKeybag()
-    let path = try broken.forge.write(broken.prepared, named: "whole") { _ in }
     let session = try broken.phone.held()
     let backup = try migrationError {
-      _ = try BackupExporter.prepare(session, password: secret("pw"), rounds: 9_000_000) { _, _ in false }
+      _ = try BackupExporter.prepare(session, password: secret("pw"), rounds: rounds) { _, _ in false }
     }
     #expect(backup?.category == .failed)
+    #expect((backup?.underlying as? DataProtectionError)?.code == .cancelled)
+    // More rounds than the backup was made with: the password would be wrong, but nobody waits to hear it.
+    let path = try broken.forge.write(broken.prepared, named: "slow") { $0.keybag.dpic = UInt32(rounds) }
     let opening = try openingError {
       _ = try OpenedArchive(
         BackupArchive.open(.path(path)), password: secret(Desk.password), deviceKey: nil
       ) { _, _ in false }
     }
-    #expect(opening == nil || opening?.category == .failed)
+    #expect(opening?.category == .failed)
+    #expect((opening?.underlying as? DataProtectionError)?.code == .cancelled)
   }
 }

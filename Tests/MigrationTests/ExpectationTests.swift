@@ -117,7 +117,8 @@ struct ExpectationTests {
   func format() {
     for text in [
       #"{"format": "plan-expectations/2", "expectations": []}"#, #"{"expectations": []}"#,
-      #"{"format": "plan-expectations/1"}"#, #"{"format": "plan-expectations/1", "expectations": [], "x": 1}"#,
+      #"{"format": "plan-expectations/1"}"#, #"{"format": "plan-expectations/1", "expectations": []}"#,
+      #"{"format": "plan-expectations/1", "expectations": [], "x": 1}"#,
     ] {
       #expect(throws: DecodingError.self) {
         try JSONDecoder().decode(PlanExpectations.self, from: Data(text.utf8))

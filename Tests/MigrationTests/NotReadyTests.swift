@@ -3,11 +3,33 @@ import DataProtection
 import Foundation
 import KeychainFormats
 import KeychainStore
+import Synchronization
 import TestSupport
 import Testing
 import VirtualDevice
 
 @testable import Migration
+
+/// A clock that stands still, until after a number of looks at it an hour has passed.
+private final class LateClock: Sendable {
+  private let looksLeft = Mutex<Int?>(nil)
+
+  func jump(afterLooks count: Int) { looksLeft.withLock { $0 = count } }
+
+  var deviceClock: DeviceClock {
+    DeviceClock(
+      now: {
+        let isLate = self.looksLeft.withLock { looks in
+          guard let left = looks else { return false }
+          looks = max(0, left - 1)
+          return left == 0
+        }
+        let hour = isLate ? 3600.0 : 0
+        return KeychainDate(secondsSinceReferenceDate: Desk.now.secondsSinceReferenceDate + hour)
+      },
+      sleep: { _ in })
+  }
+}
 
 @Suite("A phone that is not ready")
 struct NotReady {
@@ -37,6 +59,21 @@ struct NotReady {
     let rest = afterRestart ? ", 1 more otherwise" : ""
     #expect(error?.reason == "2 items are protected \"when unlocked\"\(rest); their keys are not in memory")
     #expect(error?.advice == "keyhaul device unlock phone")
+  }
+
+  @Test("a phone whose keys go while its rows are read is not backed up: no half keychain", arguments: [0, 1])
+  func locksMeanwhile(looksBefore: Int) throws {
+    let clock = LateClock()
+    let environment = DeviceEnvironment(
+      clock: clock.deviceClock, random: SeededRandomSource(seed: "locks meanwhile"), passcodeRounds: 2)
+    let home = try TemporaryDeviceHome(environment: environment)
+    let session = try home.home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")).held()
+    try session.plant(.password("a"), .password("c", .afterFirstUnlock))
+    try session.requestLock()
+    clock.jump(afterLooks: looksBefore)
+    let error = try migrationError { _ = try BackupExporter.prepare(session, password: nil) }
+    #expect(error?.code == .deviceLocked)
+    #expect(error?.reason == "1 item is protected \"when unlocked\"; its key is not in memory")
   }
 
   @Test("a locked phone without any item is not backed up either")

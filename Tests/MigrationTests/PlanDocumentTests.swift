@@ -21,7 +21,7 @@ private func document(
 ) -> PlanDocument {
   let standard = [
     decision(0, .password("anna"), .migrates(.new)),
-    decision(1, .password("b", .always), .migrates(.keepsExisting), "theirs 2020-01-01, ours 2021-01-01"),
+    decision(1, .password("b", .always), .migrates(.keepsExisting), "there 2020-01-01, in the backup 2021-01-01"),
     decision(2, .password("c", .whenUnlockedThisDeviceOnly), .staysBehind(.deviceBound)),
     decision(3, nil, .unreadable(.tagMismatch), "312 bytes at 7994"),
   ]
@@ -77,7 +77,7 @@ struct PlanDocuments {
     #expect(items[0]["protection"] as? String == "ak")
     #expect(items[0]["change"] as? String == "new")
     #expect(items[1]["change"] as? String == "keeps-existing")
-    #expect(items[1]["detail"] as? String == "theirs 2020-01-01, ours 2021-01-01")
+    #expect(items[1]["detail"] as? String == "there 2020-01-01, in the backup 2021-01-01")
     #expect(Set(items[2].keys) == identity.union(["index", "protection", "outcome", "reason"]))
     #expect(items[2]["outcome"] as? String == "stays-behind")
     #expect(items[2]["reason"] as? String == "device-bound")

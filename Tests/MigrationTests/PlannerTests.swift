@@ -99,7 +99,7 @@ struct ConflictsOnPaper {
     let plan = MigrationPlanner.plan(
       opened([ours.holding("x").dated(600_000_000), ours.dated(600_000_000)]), only: [0],
       onto: [try row(ours.dated(700_000_000))], policy: .merge)
-    #expect(plan.decisions.map(\.detail) == ["theirs 2023-03-08, ours 2020-01-06"])
+    #expect(plan.decisions.map(\.detail) == ["there 2023-03-08, in the backup 2020-01-06"])
     let same = MigrationPlanner.plan(opened([ours]), onto: [try row(ours)], policy: .merge)
     #expect(same.decisions.map(\.detail) == [nil])
   }

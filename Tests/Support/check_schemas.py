@@ -23,6 +23,8 @@ import tempfile
 from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry, Resource
 
+from checks import Checks
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMAS = {path.name: path for path in sorted((ROOT / "docs" / "schemas").glob("*.schema.json"))}
 MESSAGE = "message.schema.json"
@@ -61,22 +63,34 @@ class Schemas:
         return text.replace("/", "-") + ".schema.json" if isinstance(text, str) else "none"
 
 
-class Story:
+def verbs_with_json(program):
+    """Every verb that takes --json, as the program itself lists them."""
+    dump = subprocess.run([program, "--experimental-dump-help"], stdout=subprocess.PIPE, check=True).stdout
+
+    def leaves(command, words):
+        below = [each for each in command.get("subcommands", []) if each["commandName"] != "help"]
+        for each in below:
+            yield from leaves(each, [*words, each["commandName"]])
+        flags = {name["name"] for argument in command.get("arguments", []) for name in argument.get("names", [])}
+        if not below and "json" in flags:
+            yield " ".join(words)
+
+    # The demonstration takes the flags of all verbs, and says of this one that it has no such form.
+    return set(leaves(json.loads(dump)["command"], [])) - {"demo"}
+
+
+class Story(Checks):
     """Runs the program and validates what it says."""
 
     def __init__(self, program, folder, schemas):
+        super().__init__()
         self.program, self.folder, self.schemas = program, folder, schemas
-        self.passed, self.failures, self.seen = 0, [], {}
+        self.seen = {}
+        # The verbs that have a form in JSON, and those that have printed a document.
+        self.verbs, self.answered = verbs_with_json(program), set()
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("KEYHAUL_")}
         self.environment["KEYHAUL_HOME"] = "devices"
         self.environment["LC_ALL"] = "C.UTF-8"
-
-    def check(self, holds, what):
-        if holds:
-            self.passed += 1
-        else:
-            self.failures.append(what)
-            print(f"FAIL  {what}")
 
     def valid(self, document, where):
         name = self.schemas.name_of(document)
@@ -123,17 +137,8 @@ class Story:
             self.check(False, f"{line}: not one JSON document: {error}")
             return None
         self.valid(document, line)
+        self.answered.add(max((verb for verb in self.verbs if f"{line} ".startswith(f"{verb} ")), key=len, default=line))
         return document
-
-    def has(self, verb):
-        """Whether this program has the verb."""
-        done = subprocess.run([self.program, *verb.split(), "-h"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        return done.returncode == 0
-
-    def says(self, verb, flag):
-        """Whether the verb's help names a flag."""
-        done = subprocess.run([self.program, *verb.split(), "--help"], stdout=subprocess.PIPE, check=False)
-        return flag in done.stdout.decode("utf-8", "replace")
 
     def document(self, name):
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
@@ -199,28 +204,32 @@ def backups(story):
     run("inspect photos/", ends=14)
     run("inspect devices/old-phone", ends=64)
     run("inspect nowhere.backup", ends=10)
-    run("inspect family.backup --list --password-file password")
-    if story.says("inspect", "--tree"):
-        run("inspect family.backup --tree --password-file password")
-    if story.has("verify"):
-        run("verify family.backup --password-file password")
-        run("verify family.backup --quick")
-        run("verify plain.backup/")
-    if story.has("diff"):
-        run("diff family.backup family.backup --password-file password")
-        run("diff old-phone new-phone --exit-code", ends=2)
-    if story.has("export"):
-        run("export family.backup --password-file password -o names.json", documents=False)
-        story.valid(story.document("names.json"), "export -o")
-        run("export family.backup --password-file password -o -")
-        run("export old-phone --reveal -o -")
-        run("export family.backup --domain KeychainDomain --path keychain-backup.plist --password-file password -o keychain")
-    if story.has("convert"):
-        run("convert family.backup -o family.zip -n")
-        run("convert family.backup -o family.zip")
-    if story.has("rekey"):
-        run("rekey family.zip --password-file password --new-password-file wrong --rounds 2 -n")
-        run("rekey family.zip --password-file password --new-password-file wrong --rounds 2")
+    for part in ("--list", "--keybag", "--tree", "--tree -v"):
+        run(f"inspect family.backup {part} --password-file password")
+    run("inspect family.backup --password-file password -o inspection.json", documents=False)
+    story.valid(story.document("inspection.json"), "inspect -o")
+    run("verify family.backup --password-file password")
+    run("verify family.backup --quick")
+    run("verify plain.backup/")
+    run("diff family.backup family.backup --password-file password")
+    run("diff old-phone new-phone --exit-code", ends=2)
+    run("diff family.backup old-phone --password-file password -o difference.json", documents=False)
+    story.valid(story.document("difference.json"), "diff -o")
+    (story.folder / "shelf").mkdir()
+    for name in ("one", "two"):
+        run(f"backup bare -o shelf/{name}/ --no-password")
+    run("inspect shelf")
+    run("export family.backup --password-file password -o names.json -n")
+    run("export family.backup --password-file password -o names.json")
+    run("export family.backup --password-file password -o names.csv --reveal", ends=64)
+    story.valid(story.document("names.json"), "export -o")
+    run("export family.backup --password-file password -o -")
+    run("export old-phone --reveal -o -")
+    run("export family.backup --domain KeychainDomain --path keychain-backup.plist --password-file password -o keychain")
+    run("convert family.backup -o family.zip -n")
+    run("convert family.backup -o family.zip")
+    run("rekey family.zip --password-file password --new-password-file wrong --rounds 2 -n")
+    run("rekey family.zip --password-file password --new-password-file wrong --rounds 2")
 
 
 def moves(story):
@@ -241,22 +250,19 @@ def moves(story):
     run("restore plain.backup/ --to new-phone", ends=64)
     run("restore plain.backup/ --to old-phone --yes", ends=3)
     for flag in ("--compare", "--by-app", "--audit", "--redact"):
-        if story.says("plan", flag):
-            run(f"plan family.backup --to new-phone {secret} {flag}")
-    if story.says("plan", "--expect"):
-        story.write("expected.json", json.dumps({"format": "plan-expectations/1", "expectations": [
-            {"service": "chat.example", "account": "anna", "expect": "migrates"},
-            {"kind": "key", "label": "nobody's", "expect": "absent"}]}))
-        story.valid(story.document("expected.json"), "expectations")
-        run(f"plan family.backup --to new-phone {secret} --expect expected.json")
-        story.write("missed.json", json.dumps({"format": "plan-expectations/1", "expectations": [
-            {"service": "chat.example", "account": "anna", "expect": "absent"},
-            {"service": "nowhere", "expect": "migrates"}]}))
-        run(f"plan family.backup --to new-phone {secret} --expect missed.json", ends=2)
-    if story.has("why"):
-        run(f"why family.backup --service chat.example {secret}")
-        run(f"why family.backup --service nowhere {secret}", ends=4)
-        run("why old-phone --kind key")
+        run(f"plan family.backup --to new-phone {secret} {flag}")
+    story.write("expected.json", json.dumps({"format": "plan-expectations/1", "expectations": [
+        {"service": "chat.example", "account": "anna", "expect": "migrates"},
+        {"kind": "key", "label": "nobody's", "expect": "absent"}]}))
+    story.valid(story.document("expected.json"), "expectations")
+    run(f"plan family.backup --to new-phone {secret} --expect expected.json")
+    story.write("missed.json", json.dumps({"format": "plan-expectations/1", "expectations": [
+        {"service": "chat.example", "account": "anna", "expect": "absent"},
+        {"service": "nowhere", "expect": "migrates"}]}))
+    run(f"plan family.backup --to new-phone {secret} --expect missed.json", ends=2)
+    run(f"why family.backup --service chat.example {secret}")
+    run(f"why family.backup --service nowhere {secret}", ends=4)
+    run("why old-phone --kind key")
 
 
 def damaged(story):
@@ -282,6 +288,7 @@ def damaged(story):
 
 def ends(story):
     run = story.run
+    run("demo", ends=64)
     run("explain")
     run("explain device-bound")
     run("explain 13")
@@ -377,11 +384,13 @@ def main():
             part(story)
         for schema, what, document in broken(story.seen):
             story.check(document is not None and schemas.faults(schema, document), f"{schema} lets pass: {what}")
+    for verb in sorted(story.verbs - story.answered):
+        story.check(False, f"{verb} takes --json, and no document of it was held against a schema")
+    story.check(len(story.verbs) > 20, f"the program lists {len(story.verbs)} verbs with JSON")
     unseen = sorted(set(SCHEMAS) - set(story.seen))
     print(f"{len(story.seen)} schemas met by {sum(map(len, story.seen.values()))} documents"
           + (f"; no document yet for {', '.join(name.removesuffix('.schema.json') for name in unseen)}" if unseen else ""))
-    print(f"{story.passed} passed, {len(story.failures)} failed")
-    return 1 if story.failures or not story.passed else 0
+    return story.conclude()
 
 
 if __name__ == "__main__":

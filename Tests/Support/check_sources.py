@@ -44,7 +44,7 @@ RULES = [
          r"^Sources/DataProtection/"),
     Rule("libarchive lives in BackupArchive alone", import_of("CArchive"), r"^Sources/.*\.swift$",
          r"^Sources/BackupArchive/"),
-    Rule("SQLite lives in KeychainStore and BackupArchive", import_of("GRDB|SQLite3"), r"^Sources/.*\.swift$",
+    Rule("SQLite lives in KeychainStore and BackupArchive", import_of("GRDB|GRDBSQLite|CSQLite|SQLite3"), r"^Sources/.*\.swift$",
          r"^Sources/(?:KeychainStore|BackupArchive)/"),
     Rule("a path of somebody's machine", r"(?<![\w.}])/(?:(?:work|tmp|root|Users)/[\w.]|home/[\w.]+/)", r".",
          r"^Tests/TestSupport/test-vectors\.json$"),

@@ -2,7 +2,7 @@
 (() => {
   const known = new Set(("html head meta title style body main header footer section article h1 h2 h3 p ul ol li b i " +
     "strong small span code pre bdi figure figcaption svg desc defs pattern g path rect circle text tspan details " +
-    "summary fieldset legend input label table thead tbody tr th td").split(" "));
+    "summary fieldset legend input label table thead tbody tr th td div").split(" "));
   const attributes = new Set(("lang charset name content http-equiv class id aria-label aria-labelledby aria-hidden " +
     "viewBox role width height patternUnits d cx cy r x y rx transform fill text-anchor type checked for scope " +
     "open").split(" "));
@@ -28,7 +28,7 @@
   };
   const result = {
     scrollWidth: document.documentElement.scrollWidth, texts: 0, faint: [], outside: [], foreign: [], handlers: [],
-    cells: [...new Set([...document.querySelectorAll("tbody tr")].map(row => row.children.length))],
+    cells: [...new Set([...document.querySelectorAll(".rows tbody tr")].map(row => row.children.length))],
     hidden: document.body.textContent.match(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu)?.filter(c => c !== "\n") ?? [],
   };
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

@@ -20,12 +20,14 @@ import time
 
 from playwright.sync_api import sync_playwright
 
+from checks import Checks
+
 HERE = pathlib.Path(__file__).resolve().parent
 PHONE, LAPTOP = 375, 1280
 LARGEST_IMAGE = 200_000
 LARGEST_PAGE = 5_000_000
 PAGES_ON_PAPER = 2
-SHOWN_ROWS = "[...document.querySelectorAll('tbody tr')].filter(r => getComputedStyle(r).display !== 'none').length"
+SHOWN_ROWS = "[...document.querySelectorAll('.rows tbody tr')].filter(r => getComputedStyle(r).display !== 'none').length"
 IN_PAGE = (HERE / "page_checks.js").read_text(encoding="utf-8")
 
 # The same letters on every machine: the page asks for the system's fonts, and here these are they.
@@ -34,20 +36,6 @@ FONTS = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontcon
 {families}
 </fontconfig>"""
 FAMILIES = {"system-ui": "Inter", "sans-serif": "Inter", "ui-monospace": "JetBrains Mono", "monospace": "JetBrains Mono"}
-
-
-class Report:
-    """Counts checks and says each failure in a line."""
-
-    def __init__(self):
-        self.passed, self.failures = 0, []
-
-    def check(self, holds, what):
-        if holds:
-            self.passed += 1
-        else:
-            self.failures.append(what)
-            print(f"FAIL  {what}")
 
 
 class Desk:
@@ -68,15 +56,31 @@ class Desk:
         if done.returncode not in (0, 3):
             sys.exit(f"keyhaul {' '.join(arguments)}: exit {done.returncode}\n{done.stderr.decode()}")
 
-    def page(self, backup, target, name, *flags):
-        """The plan's page, with what differs from run to run made the same: dates and the archive's digest."""
+    def live_on(self):
+        """What becomes of a phone between two backups: something new, something changed, something gone."""
+        (self.folder / "secret").write_text("x", encoding="utf-8")
+        (self.folder / "secret").chmod(0o600)
+        self.run("item", "add", "old-phone", "--service", "garden.example", "--account", "anna",
+                 "--access-group", "ABCDE12345.org.example.garden", "--secret-file", "secret")
+        self.run("item", "update", "old-phone", "--service", "AirPort", "--account", "Home",
+                 "--new-label", "Wi-Fi at home", "--new-secret-file", "secret", "--yes")
+        self.run("item", "delete", "old-phone", "--service", "home.example", "--account", "guest", "--yes")
+
+    def page(self, name, *arguments):
+        """A verb's page, with what differs from run to run made the same: dates, digests and measured times."""
         path = self.folder / name
-        self.run("plan", backup, "--to", target, "--password-file", "password", "--format", "html", "-o", name, *flags)
+        self.run(*arguments, "--format", "html", "-o", name)
         text = path.read_text(encoding="utf-8")
         text = re.sub(r"\d+ [A-Z][a-z]+ 20\d\d at \d\d:\d\d UTC", "20 November 2026 at 18:04 UTC", text)
+        text = text.replace(time.strftime("%-d %B %Y", time.gmtime()), "20 November 2026")
+        text = text.replace(time.strftime("%Y-%m-%d", time.gmtime()), "2026-11-20")
         text = re.sub(r"sha256:[0-9a-f]{64}", "sha256:" + "4f0c1a77d09e5a2b" * 4, text)
+        text = re.sub(r"(about [\d.]+|under 0.1) s on the machine", "about 0.8 s on the machine", text)
         path.write_text(text, encoding="utf-8")
         return path
+
+    def plan(self, backup, target, name, *flags):
+        return self.page(name, "plan", backup, "--to", target, "--password-file", "password", *flags)
 
 
 class Browser:
@@ -139,44 +143,51 @@ def check_filters(browser, path, report):
                 every.click()
 
 
-def check_hostile(browser, path, report):
+def check_hostile(browser, path, title, report):
     """Names that are markup, escapes and text direction stay text."""
     # Here alone scripts are switched on: there is none to run.
     with browser.looking_at(path, opened=True, scripts=True) as page:
         found = page.evaluate(IN_PAGE)
-        report.check(page.title() == "Moving hostile.backup to new-phone", f"the title is {page.title()!r}")
+        report.check(page.title() == title, f"the title is {page.title()!r}")
         report.check(found["foreign"] == [], f"elements that no report has: {found['foreign']}")
         report.check(found["handlers"] == [], f"attributes that no report has: {found['handlers']}")
         report.check(found["cells"] == [5], f"cells a row: {found['cells']}")
         report.check(found["hidden"] == [], f"characters that hide or reorder: {found['hidden']}")
-        text = page.inner_text("body")
+        text = page.evaluate("document.body.textContent")
         for escape in (r"\u{202E}", r"\u{2066}", r"\u{1B}", r"\u{0}", r"\u{200B}", r"<script>alert(1)</script>"):
             report.check(escape in text, f"{escape} is shown as it is spelled")
 
 
 def paper(browser, path, folder):
     """The pages that a printer would get, as pictures."""
+    name = path.stem
     with browser.looking_at(path, media="print") as page:
-        page.pdf(path=folder / "plan.pdf", format="A4", print_background=True)
-    subprocess.run(["pdftoppm", "-r", "110", "-png", "plan.pdf", "plan-print"], cwd=folder, check=True)
-    return sorted(folder.glob("plan-print-*.png"))
+        page.pdf(path=folder / f"{name}.pdf", format="A4", print_background=True)
+    subprocess.run(["pdftoppm", "-r", "110", "-png", f"{name}.pdf", f"{name}-print"], cwd=folder, check=True)
+    return sorted(folder.glob(f"{name}-print-*.png"))
 
 
-def pictures(browser, path, out, folder, report):
-    folder = folder / "pictures"
-    folder.mkdir()
+def pictures(browser, path, folder, report):
+    """A report as a phone, a laptop and a printer show it."""
+    name = path.stem
     for dark in (False, True):
         scheme = "dark" if dark else "light"
         with browser.looking_at(path, width=PHONE, dark=dark, scale=2) as page:
-            page.screenshot(path=folder / f"plan-phone-{scheme}.png", full_page=True)
+            page.screenshot(path=folder / f"{name}-phone-{scheme}.png", full_page=True)
         with browser.looking_at(path, width=LAPTOP, dark=dark, scale=1.5) as page:
-            page.screenshot(path=folder / f"plan-laptop-{scheme}.png", full_page=True)
+            page.screenshot(path=folder / f"{name}-laptop-{scheme}.png", full_page=True)
         with browser.looking_at(path, width=LAPTOP, dark=dark, opened=True) as page:
-            box = page.query_selector(".items").bounding_box()
-            page.screenshot(path=folder / f"plan-table-{scheme}.png", full_page=True, clip={
-                "x": box["x"] - 24, "y": box["y"] - 12, "width": box["width"] + 48, "height": 640})
+            tables = page.query_selector_all(".items")
+            if name == "plan" and tables:
+                box = tables[0].bounding_box()
+                page.screenshot(path=folder / f"{name}-table-{scheme}.png", full_page=True, clip={
+                    "x": box["x"] - 24, "y": box["y"] - 12, "width": box["width"] + 48, "height": 640})
     sheets = paper(browser, path, folder)
-    report.check(len(sheets) <= PAGES_ON_PAPER, f"{len(sheets)} pages on paper")
+    report.check(len(sheets) <= PAGES_ON_PAPER, f"{name}: {len(sheets)} pages on paper")
+
+
+def publish(folder, out, report):
+    """Makes the pictures small and puts them where the documents show them."""
     out.mkdir(parents=True, exist_ok=True)
     for picture in sorted(folder.glob("*.png")):
         target = out / picture.name
@@ -186,7 +197,7 @@ def pictures(browser, path, out, folder, report):
             shutil.copyfile(picture, target)
         size = target.stat().st_size
         report.check(size <= LARGEST_IMAGE, f"{picture.name} has {size:,} bytes")
-        print(f"{target.name:24} {size:>9,} bytes")
+        print(f"{target.name:26} {size:>9,} bytes")
 
 
 def check_large(browser, desk, count, report):
@@ -202,7 +213,7 @@ def check_large(browser, desk, count, report):
     (desk.folder / "large.json").write_text(json.dumps(fixture), encoding="utf-8")
     desk.run("device", "create", "large", "--from", "./large.json")
     desk.run("backup", "large", "-o", "large.backup", "--password-file", "password", "--rounds", "1")
-    path = desk.page("large.backup", "new-phone", "large.html")
+    path = desk.plan("large.backup", "new-phone", "large.html")
     size = path.stat().st_size
     report.check(size < LARGEST_PAGE, f"the page of {count:,} items has {size:,} bytes")
     with browser.looking_at(path) as page:
@@ -210,14 +221,14 @@ def check_large(browser, desk, count, report):
         page.reload()
         loaded = time.monotonic() - start
         start = time.monotonic()
-        page.query_selector("summary").click()
+        page.query_selector(".items summary").click()
         page.evaluate("document.documentElement.offsetHeight")
         opened = time.monotonic() - start
         start = time.monotonic()
         page.query_selector("[for=show-s]").click()
         page.evaluate("document.documentElement.offsetHeight")
         filtered = time.monotonic() - start
-        first = page.evaluate("[...document.querySelectorAll('tbody tr')].slice(0, 30)"
+        first = page.evaluate("[...document.querySelectorAll('.rows tbody tr')].slice(0, 30)"
                               ".map(r => [r.className, getComputedStyle(r).display])")
     report.check(all((shown == "none") == ("s" not in name.split()) for name, shown in first), f"rows shown: {first}")
     print(f"{count:,} items: {size:,} bytes, loaded in {loaded:.2f} s, table open in {opened:.2f} s, "
@@ -233,7 +244,7 @@ def main():
     arguments = parser.parse_args()
     if not arguments.browser:
         sys.exit("error: there is no Chromium\n  try: apt-get install chromium")
-    report = Report()
+    report = Checks()
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = pathlib.Path(name)
         families = "".join(
@@ -249,24 +260,43 @@ def main():
         desk.run("device", "create", "old-phone", "--from", "old-phone", "--passcode-file", "old.pin")
         desk.run("device", "create", "new-phone", "--from", "new-phone", "--passcode-file", "new.pin")
         desk.run("device", "create", "hostile", "--from", "hostile-names")
-        for device in ("old-phone", "hostile"):
-            backup = "family.backup" if device == "old-phone" else "hostile.backup"
-            desk.run("backup", device, "-o", backup, "--password-file", "password", "--rounds", "1")
+        secret = ("--password-file", "password")
+        for device, backup in (("old-phone", "monday.backup"), ("hostile", "hostile.backup")):
+            desk.run("backup", device, "-o", backup, *secret, "--rounds", "1")
+        desk.live_on()
+        # The rounds of a real one: the page of an archive shows them.
+        desk.run("backup", "old-phone", "-o", "family.backup", *secret)
         desk.run("backup", "old-phone", "-o", "plain.backup", "--no-password")
-        plan = desk.page("family.backup", "new-phone", "plan.html")
-        hostile = desk.page("hostile.backup", "new-phone", "hostile.html")
-        for path in (plan, hostile, desk.page("plain.backup", "new-phone", "plain.html"),
-                     desk.page("family.backup", "old-phone", "same.html")):
+        plan = desk.plan("family.backup", "new-phone", "plan.html")
+        inspection = desk.page("inspection.html", "inspect", "family.backup", *secret)
+        difference = desk.page("difference.html", "diff", "monday.backup", "family.backup", *secret)
+        hostile = {
+            "Moving hostile.backup to new-phone": desk.plan("hostile.backup", "new-phone", "hostile.html"),
+            "What is in hostile.backup": desk.page("hostile-inspection.html", "inspect", "hostile.backup", *secret),
+            "From family.backup to hostile.backup":
+                desk.page("hostile-difference.html", "diff", "family.backup", "hostile.backup", *secret)}
+        others = [
+            desk.plan("plain.backup", "new-phone", "plain.html"), desk.plan("family.backup", "old-phone", "same.html"),
+            desk.plan("family.backup", "new-phone", "redacted.html", "--redact"),
+            desk.page("device.html", "plan", "old-phone", "--to", "new-phone"),
+            desk.page("sealed-inspection.html", "inspect", "family.backup"),
+            desk.page("plain-inspection.html", "inspect", "plain.backup"),
+            desk.page("device-difference.html", "diff", "monday.backup", "old-phone", *secret)]
+        for path in (plan, inspection, difference, *hostile.values(), *others):
             check_forms(browser, path, report)
             check_filters(browser, path, report)
-        check_hostile(browser, hostile, report)
+        for title, path in hostile.items():
+            check_hostile(browser, path, title, report)
         if arguments.items:
             check_large(browser, desk, arguments.items, report)
         if arguments.out:
-            pictures(browser, plan, arguments.out, folder, report)
+            shown = folder / "pictures"
+            shown.mkdir()
+            for path in (plan, inspection, difference):
+                pictures(browser, path, shown, report)
+            publish(shown, arguments.out, report)
         chromium.close()
-    print(f"{report.passed} passed, {len(report.failures)} failed")
-    return 1 if report.failures or not report.passed else 0
+    return report.conclude()
 
 
 if __name__ == "__main__":

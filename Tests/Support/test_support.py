@@ -437,7 +437,8 @@ class HouseRules(unittest.TestCase):
 
     # Spelt in pieces, so that this file keeps the rules itself.
     BROKEN = {
-        "Sources/keyhaul/A.swift": ["let a = tr" "y! b()", "let a = b a" "s! C", "import GR" "DB", "import CAr" "chive",
+        "Sources/keyhaul/A.swift": ["let a = tr" "y! b()", "let a = b a" "s! C", "import GR" "DB", "import CSQ" "Lite",
+                                    "import GRDBSQ" "Lite", "import CAr" "chive",
                                     "internal import COpen" "SSL", "// TO" "DO: later", "// see /ho" "me/anna/x",
                                     "// Issu" "e 12", "<" * 7 + " HEAD"],
         "Sources/Migration/A.swift": ["import Found" "ation", "public import Found" "ation",
@@ -447,7 +448,7 @@ class HouseRules(unittest.TestCase):
     CLEAN = {
         "Sources/Migration/A.swift": ["import FoundationEssentials", "let a = try b()", "let a = b as? C"],
         "Sources/DataProtection/A.swift": ["internal import COpenSSL"],
-        "Sources/BackupArchive/A.swift": ["import CArchive", "import GRDB"],
+        "Sources/BackupArchive/A.swift": ["import CArchive", "import GRDB", "import CSQLite"],
         "docs/Format.md": ["https://example.org/home/x", "/var/Keychains", "======"],
     }
 

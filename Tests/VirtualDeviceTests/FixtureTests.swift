@@ -145,6 +145,8 @@ struct FixtureTests {
       ("[ \"biometry-any\" ]", "[]", "items[2].access_control is empty"),
       ("\"com.apple.setoken\"", "\"\"", "items[3].token is empty"),
       ("\"kind\": \"certificate\", ", "", "items[4] has no \"kind\""),
+      ("\"kind\": \"certificate\", \"protection\": \"dk\", ", "", "items[4] has no \"kind\" and \"protection\""),
+      ("\"protection\": \"ak\"", "\"protection\": \"when_unlocked\"", "items[0].protection is no protection class"),
     ])
   func refused(_ old: String, _ new: String, _ place: String) throws {
     let changed = Self.fixture.replacing(old, with: new, maxReplacements: 1)
@@ -153,6 +155,40 @@ struct FixtureTests {
     #expect(error?.code == .badFixture)
     #expect(error?.device == "sample.json")
     #expect(error?.reason.hasPrefix(place) == true, "\(error?.reason ?? "")")
+  }
+
+  @Test("says all that is missing at once")
+  func missing() {
+    for (text, what) in [
+      ("{}", "the document has no \"format\", \"created\", \"device\" and \"items\""),
+      (#"{"format": "device-fixture/1"}"#, "the document has no \"created\", \"device\" and \"items\""),
+    ] {
+      let error = #expect(throws: VirtualDeviceError.self) { _ = try decode(text) }
+      #expect(error?.code == .badFixture && error?.reason == what, "\(error?.reason ?? "")")
+    }
+  }
+
+  @Test("may leave out what has a usual value, and name classes in words")
+  func short() throws {
+    let fixture = try decode(
+      """
+      {
+        "format": "device-fixture/1", "created": "2026-11-20T17:58:00Z", "device": { "name": "short" },
+        "items": [
+          { "kind": "generic-password", "protection": "when-unlocked", "attributes": { "acct": "a" } },
+          { "kind": "generic-password", "protection": "after-first-unlock-this-device", "attributes": { "acct": "b" } },
+          { "kind": "generic-password", "protection": "always-this-device", "attributes": { "acct": "c" } }
+        ]
+      }
+      """)
+    #expect(fixture.seed == 0 && fixture.apps.isEmpty && fixture.passcode == nil)
+    #expect(fixture.identity.productType == "iPhone15,2" && fixture.identity.productVersion.text == "18.1")
+    #expect(
+      fixture.items.map(\.item.protection) == [
+        .whenUnlocked, .afterFirstUnlockThisDeviceOnly, .alwaysThisDeviceOnly,
+      ])
+    let phones = try Phones()
+    #expect(try phones.home.create(from: fixture).held().itemCount == 3)
   }
 
   @Test("a fixture at the size limit is read, one byte more is not")

@@ -44,8 +44,7 @@ public struct ComparedItem: Sendable {
 extension OpenedArchive {
   /// Its items, as far as they open, for a comparison.
   public var comparedItems: [ComparedItem] {
-    let isSameDevice = items.provesSameDevice
-    return items.map { archived in
+    items.map { archived in
       switch archived.opening {
       case .opened(let item):
         ComparedItem(

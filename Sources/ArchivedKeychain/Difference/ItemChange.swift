@@ -4,6 +4,8 @@ public import KeychainFormats
 public struct ItemChange: Sendable, Equatable {
   public let before: ItemIdentity
   public let after: ItemIdentity
+  /// The class that it has in the second list.
+  public let protection: ProtectionClass?
   /// Its position in either list.
   public let indexBefore: Int
   public let indexAfter: Int
@@ -17,6 +19,15 @@ public struct ItemChange: Sendable, Equatable {
   /// Only the date of the last change differs.
   public var isTouchedOnly: Bool { !isSecretChanged && attributes == [.modificationDate] }
 
+  /// "secret and label changed", "only its date changed"
+  package var words: String {
+    guard !isTouchedOnly else { return "only its date changed" }
+    let names = attributes.filter { $0 != .modificationDate }.map { code in
+      AttributeTable.definition(of: code, in: after.kind)?.words ?? code.rawValue
+    }
+    return Amounts.list((isSecretChanged ? ["secret"] : []) + names) + " changed"
+  }
+
   /// - Returns: `nil` where the two are the same.
   init?(_ before: ComparedItem, _ old: KeychainItem, _ after: ComparedItem, _ new: KeychainItem) {
     let attributes = Self.differingAttributes(old, new)
@@ -24,6 +35,7 @@ public struct ItemChange: Sendable, Equatable {
     guard !attributes.isEmpty || isSecretChanged else { return nil }
     self.before = before.identity
     self.after = after.identity
+    protection = after.protection
     indexBefore = before.index
     indexAfter = after.index
     self.attributes = attributes
@@ -49,12 +61,12 @@ public struct ItemChange: Sendable, Equatable {
   }
 
   /// An attribute that may not be absent counts with its default where it is, as in digests.
-  private static func value(of code: AttributeCode, in item: KeychainItem) -> PropertyValue? {
+  static func value(of code: AttributeCode, in item: KeychainItem) -> PropertyValue? {
     item[code] ?? AttributeTable.definition(of: code, in: item.kind)?.defaultValue
   }
 
   /// Empty text and empty data are the same absence; dates count by their moment, not by their digits.
-  private static func isSame(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
+  static func isSame(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
     switch (old, new) {
     case (.date(let old)?, .date(let new)?): old.secondsSinceReferenceDate == new.secondsSinceReferenceDate
     case (.string(""), .data([])), (.data([]), .string("")): true

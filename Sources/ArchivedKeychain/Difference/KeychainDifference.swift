@@ -14,15 +14,24 @@ public struct KeychainDifference: Sendable {
   public let sameCount: Int
   /// What could not be compared, because it is sealed in one list or in both.
   public let sealed: SealedCounts
+  /// Open items of the first list that the second one may have among its sealed ones, in the first list's order: they are
+  /// neither gone nor the same, as far as anybody can tell.
+  public let doubtfulInFirst: [Side]
+  /// The same of the second list: they are not called new.
+  public let doubtfulInSecond: [Side]
 
-  /// An item that one list alone has.
+  /// An item that one list alone has, or seems to have.
   public struct Side: Sendable, Equatable {
     public let index: Int
     public let identity: ItemIdentity
     public let protection: ProtectionClass?
     public let modified: KeychainDate?
+    /// What tells it from others that are new or gone under the same names: "port 8443", "not synced". Hostile; values of
+    /// its primary key, never of a secret.
+    public let distinctions: [String]
 
-    init(_ compared: ComparedItem) {
+    init(_ compared: ComparedItem, distinctions: [String] = []) {
+      self.distinctions = distinctions
       index = compared.index
       identity = compared.identity
       protection = compared.protection
@@ -43,8 +52,12 @@ public struct KeychainDifference: Sendable {
     public var total: Int { inBoth + onlyInFirst + onlyInSecond }
   }
 
-  /// Whether anything is known to differ.
-  public var isEmpty: Bool { added.isEmpty && changed.isEmpty && removed.isEmpty }
+  /// Whether nothing is known to differ. More doubtful items than there are sealed ones to be them are a difference, though
+  /// which of them it is stays open.
+  public var isEmpty: Bool {
+    added.isEmpty && changed.isEmpty && removed.isEmpty && doubtfulInFirst.count <= sealed.onlyInSecond
+      && doubtfulInSecond.count <= sealed.onlyInFirst
+  }
 
   /// Compares two keychains item by item. Equal items are those with the same primary key: kind, names, access group,
   /// whether it syncs (the attributes flagged P in Apple's schema).
@@ -53,78 +66,38 @@ public struct KeychainDifference: Sendable {
   ///
   /// - Throws: `ArchivedKeychainError` where the cryptography itself fails.
   public init(from first: [ComparedItem], to second: [ComparedItem]) throws(ArchivedKeychainError) {
-    var sealed = SealedCounts()
-    let (first, second) = Self.withoutSealed(first, second, counting: &sealed)
-    let old = try Self.byPrimaryKey(first)
+    let comparable = ComparableItems(first, second)
+    let old = try Self.byPrimaryKey(comparable.first)
     var pairs: [Int: ComparedItem] = [:]
     var unmatched = old.mapValues { $0[...] }
-    let keys = try second.map { (compared) throws(ArchivedKeychainError) in try Self.primaryKey(of: compared) }
+    let keys = try comparable.second.map { (compared) throws(ArchivedKeychainError) in try Self.primaryKey(of: compared)
+    }
     for (position, key) in keys.enumerated() {
       guard let key, let match = unmatched[key]?.popFirst() else { continue }
       pairs[position] = match
     }
-    var added: [Side] = []
+    var added: [ComparedItem] = []
     var changed: [ItemChange] = []
     var sameCount = 0
-    for (position, compared) in second.enumerated() {
+    for (position, compared) in comparable.second.enumerated() {
       guard let match = pairs[position], let old = match.item, let new = compared.item else {
-        added.append(Side(compared))
+        added.append(compared)
         continue
       }
       if let change = ItemChange(match, old, compared, new) { changed.append(change) } else { sameCount += 1 }
     }
     let matched = Set(pairs.values.map(\.index))
-    removed = first.filter { !matched.contains($0.index) }.map(Side.init)
-    self.added = added
+    let removed = comparable.first.filter { !matched.contains($0.index) }
+    let (new, doubtfulInSecond) = comparable.split(added, bySealed: comparable.sealedInFirst)
+    let (gone, doubtfulInFirst) = comparable.split(removed, bySealed: comparable.sealedInSecond)
+    let distinctions = Self.distinctions(among: new + gone)
+    self.added = zip(new, distinctions).map { Side($0, distinctions: $1) }
+    self.removed = zip(gone, distinctions.dropFirst(new.count)).map { Side($0, distinctions: $1) }
+    self.doubtfulInFirst = doubtfulInFirst.map { Side($0) }
+    self.doubtfulInSecond = doubtfulInSecond.map { Side($0) }
     self.changed = changed
     self.sameCount = sameCount
-    self.sealed = sealed
-  }
-
-  // MARK: Sealed items
-
-  /// Takes out what cannot be compared: sealed items, and the open items of the other list that are known to be the same
-  /// ones.
-  private static func withoutSealed(
-    _ first: [ComparedItem], _ second: [ComparedItem], counting counts: inout SealedCounts
-  ) -> (first: [ComparedItem], second: [ComparedItem]) {
-    let inFirst = byReference(first)
-    let inSecond = byReference(second)
-    var partners: (first: Set<Int>, second: Set<Int>) = ([], [])
-    for (reference, one) in inFirst {
-      guard let other = inSecond[reference], one.item == nil || other.item == nil else { continue }
-      counts.inBoth += 1
-      if one.isDamaged || other.isDamaged { counts.damaged += 1 }
-      partners.first.insert(one.index)
-      partners.second.insert(other.index)
-    }
-    func rest(_ items: [ComparedItem], _ partners: Set<Int>, _ count: inout Int) -> [ComparedItem] {
-      let left = items.filter { !partners.contains($0.index) }
-      let alone = left.filter { $0.item == nil }
-      count += alone.count
-      counts.damaged += alone.count(where: \.isDamaged)
-      return left.filter { $0.item != nil }
-    }
-    var (onlyInFirst, onlyInSecond) = (0, 0)
-    let open = (rest(first, partners.first, &onlyInFirst), rest(second, partners.second, &onlyInSecond))
-    counts.onlyInFirst = onlyInFirst
-    counts.onlyInSecond = onlyInSecond
-    return open
-  }
-
-  /// Items by the UUID of the reference beside them, where only one item has it. References by row number are left out:
-  /// two devices number their rows alike.
-  private static func byReference(_ items: [ComparedItem]) -> [PersistentReference: ComparedItem] {
-    var result: [PersistentReference: ComparedItem] = [:]
-    var ambiguous: Set<PersistentReference> = []
-    for item in items {
-      guard let bytes = item.persistentReference, let reference = try? PersistentReference(parsing: bytes),
-        case .uuid(item.kind, _) = reference
-      else { continue }
-      if result.updateValue(item, forKey: reference) != nil { ambiguous.insert(reference) }
-    }
-    for reference in ambiguous { result[reference] = nil }
-    return result
+    sealed = comparable.counts
   }
 
   // MARK: Open items
@@ -150,8 +123,4 @@ public struct KeychainDifference: Sendable {
       throw ArchivedKeychainError(fault)
     }
   }
-}
-
-extension ComparedItem {
-  fileprivate var isDamaged: Bool { reason?.isDamage == true }
 }

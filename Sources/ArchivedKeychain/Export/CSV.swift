@@ -7,8 +7,12 @@ package enum CSV {
   package static func line(_ fields: [String]) -> String { fields.map(field).joined(separator: ",") + "\r\n" }
 
   /// Whether a spreadsheet would compute the text instead of showing it. Source: OWASP, "CSV Injection".
+  ///
+  /// A telephone number (`+49 170 1234567`) is a name of many accounts, and nothing comes of computing it but itself; a
+  /// password manager would take the apostrophe for a part of it.
   package static func isFormula(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first else { return false }
+    if first == "+", text.wholeMatch(of: /\+[0-9][0-9 ]*/) != nil { return false }
     return ["=", "+", "-", "@", "\t", "\r", "\n", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}"].contains(first)
   }
 

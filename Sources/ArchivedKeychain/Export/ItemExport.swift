@@ -14,6 +14,8 @@ public struct ItemExport: Sendable {
   public let inertNameCount: Int
   /// Secrets that a spreadsheet would compute. They stand unchanged, for a changed password opens nothing.
   public let formulaSecretCount: Int
+  /// Rows that say neither what a password is for nor whose it is, because nothing is stored but the secret.
+  public let namelessCount: Int
 
   /// An item that has no form in the export.
   public struct LeftOut: Sendable, Hashable {
@@ -31,6 +33,7 @@ struct ItemExportBuilder: ~Copyable {
   var leftOut: [ItemExport.LeftOut] = []
   var inertNameCount = 0
   var formulaSecretCount = 0
+  var namelessCount = 0
 
   mutating func leave(_ item: KeychainItem, _ reason: String) {
     leftOut.append(.init(identity: ItemIdentity(item), reason: reason))
@@ -53,7 +56,7 @@ struct ItemExportBuilder: ~Copyable {
   consuming func finish() -> ItemExport {
     ItemExport(
       contents: text.bytes(), count: count, secretCount: secretCount, leftOut: leftOut,
-      inertNameCount: inertNameCount, formulaSecretCount: formulaSecretCount)
+      inertNameCount: inertNameCount, formulaSecretCount: formulaSecretCount, namelessCount: namelessCount)
   }
 }
 

@@ -23,7 +23,9 @@ extension ItemExportBuilder {
   fileprivate mutating func appendPassword(_ item: KeychainItem) {
     guard let secret = item.secret, !secret.isEmpty else { return leave(item, "it has no secret") }
     guard item.hasTextSecret else { return leave(item, "its secret is not text") }
-    appendName(PasswordEntry.title(of: item))
+    let title = PasswordEntry.title(of: item)
+    if title.isEmpty { namelessCount += 1 }
+    appendName(title)
     text.append(",")
     appendName(InternetAddress.text(of: item))
     text.append(",")

@@ -42,33 +42,40 @@ public struct DomainTree: Sendable, Equatable {
   /// The most folders of a path that are told apart; a hostile path may have millions.
   public static let mostDepth = 64
 
-  /// - Parameters:
-  ///   - depth: How many folders of a path are told apart below its domain, at most `mostDepth`.
-  /// - Throws: What reading the list throws.
-  public init(
-    of list: FileList, stored: StoredPayloads, depth: Int = 1
-  ) throws(BackupArchiveError) {
-    let builder = Builder("")
-    try list.forEachFile { (file) throws(BackupArchiveError) in
-      guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
-      let byteCount = stored.byteCount(of: file.fileIdentifier)
-      let isMissing = byteCount == nil && (try? file.record())?.size != 0
-      builder.add(Self.places(domain: domain, path: path, depth: depth)[...], byteCount ?? 0, isMissing: isMissing)
-    }
-    root = builder.node
-  }
+  private init(root: Node) { self.root = root }
 
-  /// "AppDomain", "org.example.app", "Documents"
-  private static func places(domain: String, path: String, depth: Int) -> [Substring] {
-    let group = domain.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-    // The last part is the file itself.
-    return group + path.split(separator: "/", maxSplits: mostDepth + 1).dropLast().prefix(min(depth, mostDepth))
+  /// Sums up files as they come, in whatever order.
+  public final class Builder {
+    private let stored: StoredPayloads
+    private let depth: Int
+    private let root = Branch("")
+
+    /// - Parameter depth: How many folders of a path are told apart below its domain, at most `mostDepth`.
+    public init(stored: StoredPayloads, depth: Int = 1) {
+      self.stored = stored
+      self.depth = min(depth, mostDepth)
+    }
+
+    public func add(_ file: ListedFile) {
+      guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
+      let byteCount = stored.byteCount(of: file.fileIdentifier) ?? 0
+      root.add(places(domain: domain, path: path)[...], byteCount, isMissing: stored.lacks(file))
+    }
+
+    public var tree: DomainTree { DomainTree(root: root.node) }
+
+    /// "AppDomain", "org.example.app", "Documents"
+    private func places(domain: String, path: String) -> [Substring] {
+      let group = domain.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+      // The last part is the file itself.
+      return group + path.split(separator: "/", maxSplits: mostDepth + 1).dropLast().prefix(depth)
+    }
   }
 
   /// Nodes while they grow.
-  private final class Builder {
+  private final class Branch {
     private var sum: Node
-    private var below: [Substring: Builder] = [:]
+    private var below: [Substring: Branch] = [:]
 
     init(_ name: String) { sum = Node(name) }
 
@@ -77,7 +84,7 @@ public struct DomainTree: Sendable, Equatable {
       sum.add(byteCount)
       if isMissing { sum.missingCount += 1 }
       guard let first = places.first else { return }
-      let child = below[first] ?? Builder(String(first))
+      let child = below[first] ?? Branch(String(first))
       below[first] = child
       child.add(places.dropFirst(), byteCount, isMissing: isMissing)
     }

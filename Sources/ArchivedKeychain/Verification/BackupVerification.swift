@@ -87,6 +87,15 @@ public struct BackupVerification: Sendable, Equatable {
   /// Whether the only faults are payloads that are not there, and the keychain's is: all that is there is right.
   public var isMerelyIncomplete: Bool { missingCount > 0 && faultCount == [.files: missingCount] }
 
+  /// Whether the backup was too damaged to look into at all.
+  public var isUnopened: Bool { checks.count == 1 && faultCount[.structure] != nil }
+
+  /// Whether no item can be had from the keychain's file. A digest that does not fit loses none: each item has a tag of its
+  /// own, and what opens is what was written.
+  public var isKeychainLost: Bool {
+    faults.contains { $0.check == .keychain && $0.kind != .digestMismatch }
+  }
+
   /// How many payloads are listed and not stored, the keychain's apart.
   public internal(set) var missingCount = 0
 }
@@ -117,6 +126,7 @@ extension BackupVerification {
       case recordMalformed = "record-malformed"
       case keyUnusable = "key-unusable"
       case structureDamaged = "structure-damaged"
+      case unfinished
       case keybagDamaged = "keybag-damaged"
       case keybagMismatch = "keybag-mismatch"
       case databaseDamaged = "database-damaged"
@@ -147,15 +157,28 @@ extension BackupVerification {
 
   /// A fault that reading gave as an error.
   mutating func add(_ fault: Fault, because error: BackupArchiveError) {
+    note(error)
+    add(fault)
+  }
+
+  /// Takes in whether an error tells of what no device writes.
+  mutating func note(_ error: BackupArchiveError) {
     switch error.code {
     case .hostile, .overLimit, .unsupported: isHostile = true
     default: break
     }
-    add(fault)
   }
 
-  mutating func conclude(_ id: CheckID, _ detail: String) {
-    checks.append(Check(id: id, isOK: faultCount[id] == nil, detail: detail))
+  /// The faults of payloads, of which not all may have been kept.
+  mutating func add(_ sorted: SortedFaults) {
+    let kept = sorted.first
+    for fault in kept { add(fault) }
+    if sorted.count > kept.count { faultCount[.files, default: 0] += sorted.count - kept.count }
+  }
+
+  /// - Parameter fails: Whether it fails for a fault that another check has.
+  mutating func conclude(_ id: CheckID, _ detail: String, fails: Bool = false) {
+    checks.append(Check(id: id, isOK: faultCount[id] == nil && !fails, detail: detail))
   }
 
   mutating func leaveOut(_ id: CheckID, _ reason: String) {

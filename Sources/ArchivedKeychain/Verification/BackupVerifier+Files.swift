@@ -3,89 +3,149 @@ import DataProtection
 import KeychainFormats
 
 extension BackupVerifier {
-  /// What the pass over the payloads has seen.
+  /// What the passes over the list and over the payloads have seen.
   private struct Tally {
     var listed = 0
     /// Those that are stored, or empty and need no payload.
     var present = 0
     var stored = 0
+    /// Whether the keychain's file, which has a check of its own, is listed and not stored.
+    var isKeychainMissing = false
     var digests = 0
     var otherSizes = 0
     /// Files whose class key needs hardware that is not at hand.
     var sealed = 0
     var readByteCount: Int64 = 0
+    /// What is wrong with payloads, in whatever order they came by.
+    var faults = SortedFaults(limit: BackupVerification.mostFaults)
   }
 
-  /// Reads every payload that the list names, in portions, and holds it against its digest and its padding.
+  /// Holds the list against what is stored, in one pass over the list, and reads every payload that it names, in one pass
+  /// over what is stored: a payload is held against its digest and its padding as it comes by.
   ///
   /// - Parameter keys: `nil` for what the stored bytes alone say.
+  /// - Returns: The list counted; `nil` where it cannot be read to its end.
   mutating func checkFiles(
     of list: FileList, with keys: borrowing ClassKeys?, progress: BackupVerification.Progress
-  ) throws(ArchivedKeychainError) {
+  ) throws(ArchivedKeychainError) -> FileList.Listing? {
     let stored: StoredPayloads
     do throws(BackupArchiveError) {
       stored = try archive.storedFiles()
     } catch {
       throw ArchivedKeychainError(error)
     }
-    guard archive.canReadPayloads else {
-      try checkPresence(of: list, in: stored)
-      return
-    }
     var tally = Tally()
+    var index = FileIndex()
     var isCancelled = false
+    var listing: FileList.Listing?
     do throws(BackupArchiveError) {
-      try list.forEachFile { (file) throws(BackupArchiveError) in
-        guard !isCancelled, file.kind == .file else { return }
-        tally.listed += 1
-        check(file, with: keys, stored: stored, &tally)
-        isCancelled = !progress(tally.readByteCount, stored.byteCount)
+      listing = try list.listing(against: stored) { (file, place) throws(BackupArchiveError) in
+        guard file.kind == .file else { return }
+        checkPresence(of: file, in: stored, keychainIsApart: keys != nil, &tally)
+        if stored.byteCount(of: file.fileIdentifier) != nil { index.add(file, at: place) }
+        isCancelled = !progress(0, stored.byteCount)
+        guard !isCancelled else { throw Self.cancelled }
+      }
+      if archive.canReadPayloads {
+        let reader = try list.reader()
+        try archive.forEachPayload { (payload) throws(BackupArchiveError) in
+          // A payload comes by once, whatever a list says.
+          for (number, place) in index.places(of: payload.fileIdentifier).enumerated() {
+            guard let file = try reader.file(at: place) else { continue }
+            if number == 0 {
+              check(payload, as: file, with: keys, &tally)
+            } else {
+              tally.faults.add(
+                .init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
+            }
+          }
+          isCancelled = !progress(tally.readByteCount, stored.byteCount)
+          guard !isCancelled else { throw Self.cancelled }
+        }
       }
     } catch {
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
+      if isCancelled {
+        throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was told to stop before the last file"))
+      }
+      // Reading the list itself fails where it is not counted; otherwise it is the one file that holds the payloads.
+      let isOfList = listing == nil
+      findings.add(
+        .init(
+          isOfList ? .database : .files, isOfList ? .databaseDamaged : .payloadUnreadable,
+          file: isOfList ? archive.layout.listName : nil, error.reason), because: error)
     }
-    if isCancelled {
-      throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was told to stop before the last file"))
+    findings.add(tally.faults)
+    conclude(tally, unlisted: stored.count - tally.stored, withoutKeys: keys == nil)
+    return listing
+  }
+
+  private static let cancelled = BackupArchiveError(.interrupted, "it was told to stop")
+
+  private mutating func conclude(_ tally: Tally, unlisted: Int, withoutKeys: Bool) {
+    guard archive.canReadPayloads else {
+      // A stream is gone once it was read; that everything was in it is known.
+      if findings.missingCount > 0 {
+        findings.conclude(.files, "\(Amounts.count(findings.missingCount, "listed file")) not stored")
+      }
+      findings.leaveOut(.files, "a stream can be read only once: verify a file or a folder to check every payload")
+      return
     }
-    noteUnlisted(stored.count - tally.stored)
-    findings.conclude(.files, detail(of: tally, withoutKeys: keys == nil))
+    noteUnlisted(unlisted)
+    // The keychain's own check has the fault.
+    findings.conclude(.files, detail(of: tally, withoutKeys: withoutKeys), fails: tally.isKeychainMissing)
+  }
+
+  /// - Parameter keychainIsApart: With keys at hand the keychain's file has a check of its own.
+  private mutating func checkPresence(
+    of file: ListedFile, in stored: StoredPayloads, keychainIsApart: Bool, _ tally: inout Tally
+  ) {
+    tally.listed += 1
+    if stored.byteCount(of: file.fileIdentifier) != nil {
+      tally.present += 1
+      tally.stored += 1
+      return
+    }
+    if stored.isIrregular(file.fileIdentifier) {
+      return add(BackupArchiveError(.hostile, "a link, a pipe or a folder stands in its place"), of: file, &tally)
+    }
+    let isKeychain = keychainIsApart && file.fileIdentifier == KeychainPayload.fileIdentifier
+    do throws(BackupArchiveError) {
+      if try file.record()?.size == 0 {
+        tally.present += 1
+      } else if isKeychain {
+        tally.isKeychainMissing = true
+      } else {
+        findings.add(.init(.files, .payloadMissing, file: Self.name(of: file), "it is listed and not stored"))
+      }
+    } catch {
+      if !isKeychain { add(error, of: file, &tally) }
+    }
   }
 
   private mutating func check(
-    _ file: ListedFile, with keys: borrowing ClassKeys?, stored: StoredPayloads, _ tally: inout Tally
+    _ payload: StoredPayload, as file: ListedFile, with keys: borrowing ClassKeys?, _ tally: inout Tally
   ) {
     let name = Self.name(of: file)
-    let isStored = stored.byteCount(of: file.fileIdentifier) != nil
-    if isStored {
-      tally.present += 1
-      tally.stored += 1
-    }
-    // With keys at hand the keychain's file has a check of its own.
     let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
     do throws(BackupArchiveError) {
       let record = try file.record()
-      guard isStored || record?.size != 0 else {
-        tally.present += 1
-        return
-      }
-      let (reading, plainDigest) = try read(file, with: keys, record: record)
+      let (reading, plainDigest) = try read(payload, as: file, with: keys, record: record)
       tally.readByteCount += reading.storedByteCount
       if let digest = record?.digest {
-        tally.digests += 1
         guard digest == reading.storedSHA1 || digest == plainDigest else {
-          // The keychain's own check finds this too where nothing is encrypted.
-          if isKeychain, keys != nil, !archive.isEncrypted { return }
-          findings.add(
+          // With keys the keychain's own check tells of it.
+          if isKeychain, keys != nil { return }
+          tally.faults.add(
             .init(
-              isKeychain && keys != nil ? .keychain : .files, .digestMismatch, file: name,
-              byteCount: Int(exactly: reading.storedByteCount), "its bytes do not have the digest that the list records"
-            ))
+              .files, .digestMismatch, file: name, byteCount: Int(exactly: reading.storedByteCount),
+              "its bytes do not have the digest that the list records"))
           return
         }
+        tally.digests += 1
       }
       guard keys != nil, archive.isEncrypted, !isKeychain else { return }
       guard reading.hasValidPadding else {
-        findings.add(
+        tally.faults.add(
           .init(
             .files, .paddingInvalid, file: name, offset: Int(exactly: max(0, reading.storedByteCount - 16)),
             "it does not end in its padding"))
@@ -94,52 +154,39 @@ extension BackupVerifier {
       if let size = record?.size, size != reading.plainByteCount { tally.otherSizes += 1 }
     } catch {
       guard !isKeychain || keys == nil else { return }
-      add(error, of: file, name: name, with: keys, &tally)
+      add(error, of: file, &tally)
     }
   }
 
   /// - Returns: Also SHA-1 of the plain bytes where the file is decrypted and the list has a digest: some lists of
   ///   encrypted backups have that of the plain content.
   private func read(
-    _ file: ListedFile, with keys: borrowing ClassKeys?, record: FileRecord?
+    _ payload: StoredPayload, as file: ListedFile, with keys: borrowing ClassKeys?, record: FileRecord?
   ) throws(BackupArchiveError) -> (PayloadReading, plainDigest: [UInt8]?) {
-    switch keys {
-    case .none:
-      return (try archive.readStoredPayload(of: file), nil)
-    case .some(let keys):
-      guard archive.isEncrypted, record?.digest != nil else {
-        return (try archive.readPayload(of: file, with: keys) { (_) throws(BackupArchiveError) in }, nil)
-      }
-      var digest = try Self.newDigest()
-      let reading = try archive.readPayload(of: file, with: keys) { (bytes) throws(BackupArchiveError) in
-        do throws(DataProtectionError) {
-          try digest.update(bytes)
-        } catch {
-          throw BackupArchiveError(.unreadable, error.reason)
-        }
-      }
-      do throws(DataProtectionError) {
-        return (reading, try digest.finish())
-      } catch {
-        throw BackupArchiveError(.unreadable, error.reason)
-      }
+    guard keys != nil, archive.isEncrypted, record?.digest != nil else {
+      return (try archive.read(payload, as: file, with: keys) { (_) throws(BackupArchiveError) in }, nil)
     }
+    let digest = try hashing { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    let reading = try archive.read(payload, as: file, with: keys) { (bytes) throws(BackupArchiveError) in
+      try hashing { () throws(DataProtectionError) in try digest.update(bytes) }
+    }
+    return (reading, try hashing { () throws(DataProtectionError) in try digest.finish() })
   }
 
-  private static func newDigest() throws(BackupArchiveError) -> SHA1Stream {
+  private func hashing<Value>(
+    _ body: () throws(DataProtectionError) -> Value
+  ) throws(BackupArchiveError) -> Value {
     do throws(DataProtectionError) {
-      return try SHA1Stream()
+      return try body()
     } catch {
       throw BackupArchiveError(.unreadable, error.reason)
     }
   }
 
-  private mutating func add(
-    _ error: BackupArchiveError, of file: ListedFile, name: String, with keys: borrowing ClassKeys?,
-    _ tally: inout Tally
-  ) {
+  private mutating func add(_ error: BackupArchiveError, of file: ListedFile, _ tally: inout Tally) {
     let kind: BackupVerification.Fault.Kind
     switch error.code {
+    // Gone since it was seen.
     case .payloadMissing: kind = .payloadMissing
     case .keyUnavailable:
       tally.sealed += 1
@@ -148,14 +195,17 @@ extension BackupVerifier {
     case .truncated: kind = .payloadCut
     default: kind = .recordMalformed
     }
-    findings.add(
-      .init(.files, kind, file: name, kind == .payloadMissing ? "it is listed and not stored" : error.reason),
-      because: error)
+    findings.note(error)
+    tally.faults.add(
+      .init(
+        .files, kind, file: Self.name(of: file),
+        kind == .payloadMissing ? "it is listed and not stored" : error.reason))
   }
 
   private func detail(of tally: Tally, withoutKeys: Bool) -> String {
     let missing = findings.missingCount
     var parts = ["\(Amounts.grouped(tally.present)) of \(Amounts.grouped(tally.listed)) present"]
+    if tally.isKeychainMissing { parts.append("the keychain's is not") }
     let isRight = tally.present > 0 && findings.faultCount[.files, default: 0] == missing
     if isRight, archive.isEncrypted, !withoutKeys {
       parts.append(tally.otherSizes == 0 ? "size and padding right" : "padding right")
@@ -182,22 +232,6 @@ extension BackupVerifier {
   }
 
   // MARK: Without reading
-
-  /// A stream is gone once it was read; that everything was in it is known.
-  private mutating func checkPresence(of list: FileList, in stored: StoredPayloads) throws(ArchivedKeychainError) {
-    do throws(BackupArchiveError) {
-      let missing = try list.missingPayloads(in: stored)
-      for identifier in missing where identifier != KeychainPayload.fileIdentifier {
-        findings.add(.init(.files, .payloadMissing, file: identifier, "it is listed and not stored"))
-      }
-    } catch {
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
-    }
-    if findings.missingCount > 0 {
-      findings.conclude(.files, "\(Amounts.count(findings.missingCount, "listed file")) not stored")
-    }
-    findings.leaveOut(.files, "a stream can be read only once: verify a file or a folder to check every payload")
-  }
 
   /// Every payload of an encrypted backup is whole blocks, the last of them padding.
   ///

@@ -7,12 +7,11 @@ extension BackupVerifier {
   /// this backup's keybag.
   ///
   /// - Returns: `nil` where there is none to look into.
-  mutating func checkKeychain(with keys: borrowing ClassKeys) -> KeychainBackupFile? {
+  mutating func checkKeychain(in list: FileList?, with keys: borrowing ClassKeys) -> KeychainBackupFile? {
     do throws(BackupArchiveError) {
-      let payload = try archive.keychainFile(with: keys)
-      for note in payload.notes where !findings.notes.contains(note.description) {
-        findings.notes.append(note.description)
-      }
+      let payload =
+        if let list { try archive.keychainFile(in: list, with: keys) } else { try archive.keychainFile(with: keys) }
+      for note in payload.notes { take(note) }
       checkUUID(of: payload.file)
       findings.conclude(
         .keychain,
@@ -27,6 +26,16 @@ extension BackupVerifier {
       findings.add(.init(.keychain, kind, file: Self.keychainName, error.reason), because: error)
       findings.conclude(.keychain, error.reason)
       return nil
+    }
+  }
+
+  private mutating func take(_ note: ArchiveNote) {
+    switch note {
+    case .digestDiffers:
+      findings.add(.init(.keychain, .digestMismatch, file: Self.keychainName, note.description))
+    // A fault that the structure has already.
+    case .unfinished: return
+    default: if !findings.notes.contains(note.description) { findings.notes.append(note.description) }
     }
   }
 
@@ -97,7 +106,9 @@ extension BackupVerification.Fault {
   public var placeText: String {
     guard let item else {
       let place = offset.map { " at byte \(Amounts.grouped($0))" } ?? ""
-      return file.map { "\($0)\(place): \(reason)" } ?? reason
+      // An error that a reading ended with may name the file itself.
+      guard let file, !reason.hasPrefix("\(file): ") else { return reason }
+      return "\(file)\(place): \(reason)"
     }
     guard let offset, let byteCount else { return "item \(item), \(reason)" }
     return

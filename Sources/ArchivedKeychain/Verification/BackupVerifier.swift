@@ -11,7 +11,13 @@ struct BackupVerifier {
   mutating func checkStructure() {
     var names = ["Manifest.plist"]
     if archive.status != nil { names.append("Status.plist") }
-    for note in archive.notes { findings.notes.append(note.description) }
+    for note in archive.notes {
+      if case .unfinished = note {
+        findings.add(.init(.structure, .unfinished, file: "Status.plist", note.description))
+      } else {
+        findings.notes.append(note.description)
+      }
+    }
     findings.conclude(.structure, "\(names.joined(separator: " and ")) readable, \(archive.layout.listName) there")
   }
 
@@ -25,10 +31,10 @@ struct BackupVerifier {
     case .none: return
     case .some(let keys):
       let list = openList(with: keys)
-      if let list { try checkFiles(of: list, with: unlocked, progress: progress) } else { leaveOutFiles() }
+      let listing = try checkFiles(ifOpen: list, with: unlocked, progress: progress)
       checkKeybag(with: keys)
-      checkDatabase(list)
-      let file = checkKeychain(with: keys)
+      checkDatabase(list, listing)
+      let file = checkKeychain(in: list, with: keys)
       try checkItems(of: file, with: keys)
     }
   }
@@ -42,8 +48,12 @@ struct BackupVerifier {
     }
   }
 
-  private mutating func leaveOutFiles() {
+  private mutating func checkFiles(
+    ifOpen list: FileList?, with keys: borrowing ClassKeys?, progress: BackupVerification.Progress
+  ) throws(ArchivedKeychainError) -> FileList.Listing? {
+    if let list { return try checkFiles(of: list, with: keys, progress: progress) }
     findings.leaveOut(.files, "the list of files cannot be read")
+    return nil
   }
 
   private mutating func checkKeybag(with keys: borrowing ClassKeys) {
@@ -53,28 +63,22 @@ struct BackupVerifier {
     findings.conclude(.keybag, keys.summary)
   }
 
-  private mutating func checkDatabase(_ list: FileList?) {
-    guard let list, findings.faultCount[.database] == nil else {
+  /// What was not read to its end has its fault already.
+  private mutating func checkDatabase(_ list: FileList?, _ listing: FileList.Listing?) {
+    guard let list, let listing else {
       findings.conclude(.database, "\(archive.layout.listName) cannot be read")
       return
     }
     for note in list.notes { findings.notes.append(note.description) }
-    do throws(BackupArchiveError) {
-      try list.check()
-      let listing = try list.listing()
-      if listing.unreadableRowCount > 0 {
-        findings.isHostile = true
-        findings.add(
-          .init(
-            .database, .recordMalformed, file: archive.layout.listName,
-            "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leads out of its domain, or whose identifier is not the hash of both"
-          ))
-      }
-      findings.conclude(.database, archive.layout.checkName)
-    } catch {
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
-      findings.conclude(.database, "\(archive.layout.listName) cannot be read")
+    if listing.unreadableRowCount > 0 {
+      findings.isHostile = true
+      findings.add(
+        .init(
+          .database, .recordMalformed, file: archive.layout.listName,
+          "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leads out of its domain, or whose identifier is not the hash of both"
+        ))
     }
+    findings.conclude(.database, archive.layout.checkName)
   }
 
   // MARK: Without it
@@ -84,16 +88,15 @@ struct BackupVerifier {
     keybagFault: String?, progress: BackupVerification.Progress
   ) throws(ArchivedKeychainError) {
     let reason = keybagFault == nil ? "needs the password" : "needs the keybag's keys"
-    let list = plainList()
-    if let list {
-      try checkFiles(of: list, with: nil, progress: progress)
-    } else if archive.isEncrypted {
+    let list = isListInClear ? plainList() : nil
+    var listing: FileList.Listing?
+    if list == nil, archive.isEncrypted {
       try checkStoredSizes()
     } else {
-      leaveOutFiles()
+      listing = try checkFiles(ifOpen: list, with: nil, progress: progress)
     }
     checkKeybagRecords(keybagFault)
-    if isListInClear { checkDatabase(list) } else { findings.leaveOut(.database, reason) }
+    if isListInClear { checkDatabase(list, listing) } else { checkSealedList(reason) }
     findings.leaveOut(.keychain, reason)
     findings.leaveOut(.items, reason)
   }
@@ -102,12 +105,23 @@ struct BackupVerifier {
   private var isListInClear: Bool { !archive.isEncrypted || archive.layout == .mbdb }
 
   private mutating func plainList() -> FileList? {
-    guard isListInClear else { return nil }
     do throws(BackupArchiveError) {
       return try archive.fileList()
     } catch {
       findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
       return nil
+    }
+  }
+
+  /// What can be said of an encrypted list of files: like every file of such a backup it is whole blocks.
+  private mutating func checkSealedList(_ reason: String) {
+    if let count = archive.listByteCount, count == 0 || !count.isMultiple(of: 16) {
+      let fact = "its \(Amounts.count(count, "byte")) are not whole blocks of 16, as an encrypted file has them"
+      findings.add(
+        .init(.database, .databaseDamaged, file: archive.layout.listName, byteCount: count, fact))
+      findings.conclude(.database, "\(archive.layout.listName) cannot be read")
+    } else {
+      findings.leaveOut(.database, reason)
     }
   }
 

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Bytes on their way into a libarchive reader.
 protocol ByteFeed: AnyObject {
   /// The next bytes, valid until the next call; empty at the end.
@@ -97,7 +99,7 @@ final class DescriptorFeed: ByteFeed {
     do {
       return try system.read(descriptor, into: target)
     } catch {
-      throw BackupArchiveError(.unreadable, "\(error.text), at byte \(grouped(position))")
+      throw BackupArchiveError(.unreadable, "\(error.text), at byte \(Amounts.grouped(position))")
     }
   }
 }
@@ -135,7 +137,7 @@ final class DecompressedFeed: ByteFeed {
     guard overflow || producedByteCount - limits.decompressionAllowance <= justified else {
       throw BackupArchiveError(
         .overLimit,
-        "\(grouped(source.position)) compressed bytes become more than \(limits.expansionFactor) times as many")
+        "\(Amounts.grouped(source.position)) compressed bytes become more than \(limits.expansionFactor) times as many")
     }
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
   }

@@ -1,60 +1,18 @@
+import KeychainFormats
+
 /// Reads a backup that was packed into one file, or comes as a stream, in one pass.
 struct ContainerSource {
   let limits: ArchiveLimits
   let storage: ManifestStorage
   let system: FileSystem
 
-  func read(_ feed: DescriptorFeed) throws(BackupArchiveError) -> EntryLedger.Found {
-    switch try Signature.checked(feed) {
+  func read(
+    _ feed: DescriptorFeed, as format: ContainerFormat
+  ) throws(BackupArchiveError) -> EntryLedger.Found {
+    switch format {
     case .tar: try readTar(feed, fileByteCount: feed.fileByteCount)
-    case .compressed: try readTar(try DecompressedFeed(feed, limits: limits), fileByteCount: nil)
+    case .gzippedTar, .zstandardTar: try readTar(try DecompressedFeed(feed, limits: limits), fileByteCount: nil)
     case .zip: try readZip(feed)
-    }
-  }
-
-  /// Goes to one entry of a container that was read before, and lends its bytes in portions.
-  ///
-  /// - Returns: `false` where there is no such entry.
-  func readEntry(
-    named path: String, of feed: DescriptorFeed, _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) -> Bool {
-    let reader =
-      switch try Signature.checked(feed) {
-      case .tar: try LibArchiveReader(feed, reading: .tar)
-      case .compressed: try LibArchiveReader(try DecompressedFeed(feed, limits: limits), reading: .tar)
-      case .zip: try LibArchiveReader(feed, reading: .zip)
-      }
-    let wanted = path.split(separator: "/")
-    while try reader.nextHeader() {
-      guard let entry = reader.entry, let name = entry.name, entry.kind == .file,
-        let found = try? EntryPath(name, limit: limits.pathByteCount), found.components == wanted
-      else {
-        try reader.skipData()
-        continue
-      }
-      var remaining = entry.byteCount
-      try forEachPortion(of: reader) { (bytes) throws(BackupArchiveError) in
-        remaining -= Int64(bytes.count)
-        guard remaining >= 0 else {
-          throw BackupArchiveError(.damaged, "\(path) has more bytes than its entry claims")
-        }
-        try portion(bytes)
-      }
-      guard remaining == 0 else { throw BackupArchiveError(.truncated, "\(path) lacks \(grouped(remaining)) bytes") }
-      return true
-    }
-    return false
-  }
-
-  private func forEachPortion(
-    of reader: LibArchiveReader, _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
-    defer { buffer.deallocate() }
-    while true {
-      let count = try reader.read(into: buffer)
-      if count == 0 { return }
-      try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
   }
 
@@ -86,7 +44,7 @@ struct ContainerSource {
     }
     let found = fileByteCount ?? feed.byteCount
     guard found >= needed else {
-      throw BackupArchiveError(.truncated, "the tar ends at byte \(grouped(found)) without its end mark")
+      throw BackupArchiveError(.truncated, "the tar ends at byte \(Amounts.grouped(found)) without its end mark")
     }
   }
 
@@ -124,7 +82,7 @@ struct ContainerSource {
     var bytes: [UInt8] = []
     var collector = try StoredBytesCollector(storage, system: system)
     var byteCount: Int64 = 0
-    try forEachPortion(of: reader) { (portion) throws(BackupArchiveError) in
+    try reader.forEachPortion { (portion) throws(BackupArchiveError) in
       byteCount += Int64(portion.count)
       guard byteCount <= entry.byteCount else {
         throw BackupArchiveError(.damaged, "\(wanted.part.path) has more bytes than its entry claims")
@@ -177,47 +135,4 @@ private final class CountingFeed: ByteFeed {
   }
 
   func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
-}
-
-/// What the first bytes of a file say that it is.
-private enum Signature {
-  case tar, compressed, zip
-
-  /// Looks at a feed's first bytes without taking them away.
-  static func checked(_ feed: DescriptorFeed) throws(BackupArchiveError) -> Signature {
-    let start = try feed.peek(ContainerSource.blockByteCount)
-    if start.isEmpty { throw BackupArchiveError(.notABackup, "it is empty") }
-    if let signature = Signature(start) { return signature }
-    // Too short to be any of them.
-    guard start.count >= ContainerSource.blockByteCount else {
-      throw BackupArchiveError(.truncated, "it ends after \(start.count) bytes")
-    }
-    throw BackupArchiveError(.notABackup, "it is neither a folder nor a tar nor a zip")
-  }
-
-  /// Sources: POSIX pax ("ustar" at 257; older tars have only a checksum), RFC 1952, RFC 8878, PKWARE APPNOTE 4.3.7.
-  init?(_ bytes: UnsafeRawBufferPointer) {
-    if bytes.starts(with: [0x1F, 0x8B]) || bytes.starts(with: [0x28, 0xB5, 0x2F, 0xFD]) {
-      self = .compressed
-    } else if bytes.starts(with: [0x50, 0x4B, 3, 4]) || bytes.starts(with: [0x50, 0x4B, 5, 6]) {
-      self = .zip
-    } else {
-      guard bytes.count >= ContainerSource.blockByteCount else { return nil }
-      let block = bytes[..<ContainerSource.blockByteCount]
-      guard block.allSatisfy({ $0 == 0 }) || Self.checksumFits(block) else { return nil }
-      self = .tar
-    }
-  }
-
-  /// The header's bytes added up, its own checksum field taken as spaces, equal the octal number in that field.
-  private static func checksumFits(_ block: Slice<UnsafeRawBufferPointer>) -> Bool {
-    let field = 148..<156
-    var sum = 0
-    for (index, byte) in block.enumerated() { sum += field.contains(index) ? 32 : Int(byte) }
-    var stored = 0
-    for (index, byte) in block.enumerated() where field.contains(index) && (48...55).contains(byte) {
-      stored = stored << 3 | Int(byte - 48)
-    }
-    return sum == stored
-  }
 }

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Keeps count of a container's entries, finds the backup's folder among them, and refuses what no backup has.
 struct EntryLedger {
   /// What stands at a name of a container.
@@ -43,7 +45,7 @@ struct EntryLedger {
   mutating func admit(name: String, kind: Kind, byteCount: Int64) throws(BackupArchiveError) -> Wanted? {
     entryCount += 1
     guard entryCount <= limits.entryCount else {
-      throw BackupArchiveError(.overLimit, "it has more than \(grouped(Int64(limits.entryCount))) entries")
+      throw BackupArchiveError(.overLimit, "it has more than \(Amounts.grouped(Int64(limits.entryCount))) entries")
     }
     if case .odd(let what) = kind { throw hostile(name, "is \(what)") }
     if name == "./" || name == "." { return nil }
@@ -63,14 +65,15 @@ struct EntryLedger {
     guard byteCount >= 0, byteCount <= limits.entryByteCount else {
       throw BackupArchiveError(
         .overLimit,
-        "entry \(entryCount), \(quoted(name)), claims \(grouped(byteCount)) bytes, "
-          + "over \(grouped(limits.entryByteCount))")
+        "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes, "
+          + "over \(Amounts.grouped(limits.entryByteCount))")
     }
     let (claimed, overflow) = claimedByteCount.addingReportingOverflow(byteCount)
     claimedByteCount = claimed
     guard !overflow, claimed <= limits.totalByteCount else {
       throw BackupArchiveError(
-        .overLimit, "its entries claim more than \(grouped(limits.totalByteCount)) bytes by entry \(entryCount)")
+        .overLimit, "its entries claim more than \(Amounts.grouped(limits.totalByteCount)) bytes by entry \(entryCount)"
+      )
     }
     return try place(path, name: name, byteCount: byteCount)
   }
@@ -87,7 +90,8 @@ struct EntryLedger {
     guard byteCount <= limit else {
       throw BackupArchiveError(
         .overLimit,
-        "entry \(entryCount), \(quoted(name)), claims \(grouped(byteCount)) bytes, over \(grouped(Int64(limit)))")
+        "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))"
+      )
     }
     // Many leading folders could each ask for a backup's worth of memory.
     wantedByteCount += byteCount

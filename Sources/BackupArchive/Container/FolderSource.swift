@@ -1,3 +1,5 @@
+import KeychainFormats
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -16,7 +18,7 @@ struct FolderSource {
   /// Reads the files that this module knows; payloads stay where they are.
   func read(_ folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
     var parts = try readPapers(folder)
-    guard parts.contains(.manifest) else { throw BackupArchiveError(.notABackup, "it has no Manifest.plist") }
+    guard parts.contains(.manifest) else { throw notABackup(folder) }
     parts.database = try readDatabase(in: folder)
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: folder) }
     if let layout = parts.layout { parts[layout.keychainPart] = try read(layout.keychainPart, in: folder) }
@@ -125,7 +127,7 @@ struct FolderSource {
     let (path, raw) = (file.path, file.descriptor.raw)
     guard file.byteCount <= limit else {
       throw BackupArchiveError(
-        .overLimit, "\(path) has \(grouped(file.byteCount)) bytes, over \(grouped(Int64(limit)))")
+        .overLimit, "\(path) has \(Amounts.grouped(file.byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))")
     }
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
     defer { buffer.deallocate() }
@@ -135,7 +137,8 @@ struct FolderSource {
       if count == 0 { return }
       total += count
       guard total <= limit else {
-        throw BackupArchiveError(.overLimit, "\(path) grew over \(grouped(Int64(limit))) bytes while it was read")
+        throw BackupArchiveError(
+          .overLimit, "\(path) grew over \(Amounts.grouped(Int64(limit))) bytes while it was read")
       }
       try portion(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
@@ -150,8 +153,7 @@ struct FolderSource {
       case .manifestDB:
         for name in try system.names(in: folder) {
           let prefix = name.text
-          guard prefix.utf8.count == 2, isFileIdentifier(prefix + String(repeating: "0", count: 38)),
-            try system.status(of: name, in: folder)?.kind == .directory
+          guard BackupPath.isPayloadFolder(prefix), try system.status(of: name, in: folder)?.kind == .directory
           else { continue }
           try add(try system.openDirectory(name, in: folder), prefix: prefix, to: &payloads)
         }
@@ -167,9 +169,13 @@ struct FolderSource {
   ) throws(SystemFailure) {
     for file in try system.names(in: folder) {
       guard isFileIdentifier(file.text), file.text.hasPrefix(prefix),
-        let status = try system.status(of: file, in: folder), status.kind == .file
+        let status = try system.status(of: file, in: folder)
       else { continue }
-      payloads.add(file.text, byteCount: status.byteCount)
+      if status.kind == .file {
+        payloads.add(file.text, byteCount: status.byteCount)
+      } else {
+        payloads.addIrregular(file.text)
+      }
     }
   }
 }

@@ -29,6 +29,8 @@ final class LibArchiveReader {
   private let handle: OpaquePointer
   private var header: OpaquePointer?
   private let state: FeedState
+  /// Whether libarchive has given up: nothing more comes then.
+  private(set) var isBroken = false
 
   init(_ feed: any ByteFeed, reading format: Format) throws(BackupArchiveError) {
     guard let handle = archive_read_new() else { throw BackupArchiveError(.unreadable, "out of memory") }
@@ -99,8 +101,24 @@ final class LibArchiveReader {
   /// Bytes of the current entry; 0 at its end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) -> Int {
     let count = archive_read_data(handle, buffer.baseAddress, buffer.count)
-    guard count >= 0 else { throw failure() }
+    guard count >= 0 else {
+      isBroken = count <= Int(ARCHIVE_FATAL)
+      throw failure()
+    }
     return count
+  }
+
+  /// Lends the bytes of the current entry in portions.
+  func forEachPortion<Failure: WalkFailure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count = try reading(as: Failure.self) { () throws(BackupArchiveError) in try read(into: buffer) }
+      if count == 0 { return }
+      try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
   }
 
   /// Passes over what is left of the current entry.

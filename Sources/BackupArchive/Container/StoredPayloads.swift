@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// The payloads that a backup stores, by the names under which they are stored, with their sizes as stored.
 public struct StoredPayloads: Sendable, Equatable {
   /// Twenty bytes of SHA-1 without a heap allocation: a large backup has half a million of them.
@@ -46,8 +48,9 @@ public struct StoredPayloads: Sendable, Equatable {
 
     /// Forty digits.
     var text: String {
-      hexadecimal(
-        withUnsafeBytes(of: third.bigEndian, Array.init) + withUnsafeBytes(of: second.bigEndian, Array.init)
+      String(
+        hexadecimal:
+          withUnsafeBytes(of: third.bigEndian, Array.init) + withUnsafeBytes(of: second.bigEndian, Array.init)
           + withUnsafeBytes(of: first.bigEndian, Array.init))
     }
 
@@ -57,6 +60,8 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   private var byteCounts: [Name: Int64] = [:]
+  /// Where a payload's name is that of a link, a pipe, a folder: what no device stores, and nobody opens.
+  private var irregular: Set<Name> = []
   /// Of all payloads together.
   public private(set) var byteCount: Int64 = 0
 
@@ -70,14 +75,28 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   /// The names of payloads that are stored with such a size, in order.
-  public func fileIdentifiers(whereByteCount matches: (Int64) -> Bool) -> [String] {
+  public func fileIdentifiers(whereByteCount matches: (Int64) -> Bool = { _ in true }) -> [String] {
     byteCounts.filter { matches($0.value) }.map { $0.key.text }.sorted()
+  }
+
+  /// Whether something that is no regular file has a payload's name.
+  public func isIrregular(_ fileIdentifier: some StringProtocol) -> Bool {
+    Name(fileIdentifier).map(irregular.contains) ?? false
   }
 
   func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
 
+  /// Whether a listed file should be stored and is not. An empty one need not be.
+  public func lacks(_ file: ListedFile) -> Bool {
+    file.kind == .file && byteCount(of: file.fileIdentifier) == nil && (try? file.record())?.size != 0
+  }
+
   mutating func add(_ fileIdentifier: some StringProtocol, byteCount: Int64) {
     guard let name = Name(fileIdentifier), byteCounts.updateValue(byteCount, forKey: name) == nil else { return }
     self.byteCount += byteCount
+  }
+
+  mutating func addIrregular(_ fileIdentifier: some StringProtocol) {
+    if let name = Name(fileIdentifier) { irregular.insert(name) }
   }
 }

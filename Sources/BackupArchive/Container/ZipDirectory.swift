@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Reads a zip's own directory for what libarchive hides: names with a NUL, which it cuts there, or a backslash, which it
 /// replaces; pipes and devices, which it shows as files; and a directory that isn't whole.
 ///
@@ -24,7 +26,7 @@ struct ZipDirectory {
     let directory = try ZipDirectory(feed, fileByteCount: fileByteCount)
     // libarchive keeps a record of every entry before it shows the first.
     guard directory.entryCount <= entryLimit else {
-      throw BackupArchiveError(.overLimit, "it has more than \(grouped(Int64(entryLimit))) entries")
+      throw BackupArchiveError(.overLimit, "it has more than \(Amounts.grouped(Int64(entryLimit))) entries")
     }
     try directory.checkEntries()
     return directory.entryCount

@@ -55,18 +55,14 @@ public struct BackupConverter: Sendable {
           tally.foreignFiles.append(file.name)
           return
         }
-        try sink.begin(file.path, byteCount: file.byteCount, modificationTime: time)
-        try file.forEachPortion { (portion) throws(WriteFailure) in
-          try sink.write(portion)
-          try meter.add(portion.count)
-        }
-        try sink.end()
+        try file.copy(to: sink, as: file.path, modificationTime: time, meter)
         tally.fileCount += 1
       }
       tally.foreignFiles += others
     }
     outgoing.check = { (written) throws(BackupArchiveError) in
-      let copy = try BackupArchive.open(.path(written), limits: limits, system: system)
+      let copy = try BackupArchive.open(
+        .path(written), limits: limits, storage: archive.storage, system: system)
       guard copy.digest == archive.digest, try copy.storedFiles() == stored else {
         throw BackupArchiveError(.unreadable, "the backup changed while it was copied")
       }

@@ -13,6 +13,11 @@ enum BackupPath {
     }
   }
 
+  /// Whether payloads of the current layout lie in a folder of this name: the first two digits of their identifiers.
+  static func isPayloadFolder(_ name: String) -> Bool {
+    name.utf8.count == 2 && isFileIdentifier(name + String(repeating: "0", count: 38))
+  }
+
   /// The path in the backup's folder, `nil` for what is no file of the backup's.
   ///
   /// - Parameter folder: The one around the backup's files, `""` for none.

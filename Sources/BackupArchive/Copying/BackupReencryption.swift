@@ -46,7 +46,8 @@ public struct BackupReencryption: Sendable {
       try pass.send(walk, to: sink)
     }
     outgoing.check = { (written) throws(BackupArchiveError) in
-      let copy = try BackupArchive.open(.path(written), limits: limits, system: system)
+      let copy = try BackupArchive.open(
+        .path(written), limits: limits, storage: archive.storage, system: system)
       try pass.check(copy, storedCount: stored.count)
     }
     let placement = BackupPlacement(system: system)

@@ -35,6 +35,20 @@ struct BackupWalk {
       }
     }
 
+    /// Hands the file on as it is.
+    ///
+    /// - Parameter name: What it is called there.
+    func copy(
+      to sink: any StoredFileSink, as name: String, modificationTime: Int64, _ meter: CopyMeter
+    ) throws(WriteFailure) {
+      try sink.begin(name, byteCount: byteCount, modificationTime: modificationTime)
+      try forEachPortion { (portion) throws(WriteFailure) in
+        try sink.write(portion)
+        try meter.add(portion.count)
+      }
+      try sink.end()
+    }
+
     /// Up to so many bytes of its end. Of an entry that is all that can be had: its bytes have gone by then.
     func lastBytes(_ count: Int) throws(WriteFailure) -> [UInt8] {
       switch source {
@@ -53,7 +67,21 @@ struct BackupWalk {
 
   /// Of one file; a folder has none.
   func format() throws(BackupArchiveError) -> ContainerFormat {
-    try ContainerWalk(path, limits: limits, system: system).format
+    try withContainer { (_, format) throws(BackupArchiveError) in format }
+  }
+
+  /// Opens the one file anew and lends its bytes.
+  private func withContainer<Value, Failure: WalkFailure>(
+    _ body: (DescriptorFeed, ContainerFormat) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let (file, feed, format) = try reading(as: Failure.self) { () throws(BackupArchiveError) in
+      let file = FolderHandle(
+        try opened(path) { () throws(SystemFailure) in try system.openForReading(path) })
+      let feed = try DescriptorFeed(descriptor: file.descriptor.raw, system: system)
+      return (file, feed, try ContainerFormat(feed))
+    }
+    defer { withExtendedLifetime(file) {} }
+    return try body(feed, format)
   }
 
   /// Of a folder only the backup's own files; of a container every file.
@@ -71,15 +99,17 @@ struct BackupWalk {
             source: .folder(walk, file)))
       }
     case .container(let container):
-      let walk = try obtaining { () throws(BackupArchiveError) in
-        try ContainerWalk(path, limits: limits, system: system)
-      }
-      while let file = try obtaining({ () throws(BackupArchiveError) in try walk.next() }) {
-        let own = BackupPath.inside(container.folder, file.path.components)
-        try body(
-          File(
-            path: own ?? file.name, name: file.name, isOwn: own != nil, byteCount: file.byteCount,
-            modificationTime: file.modificationTime, source: .container(walk, file)))
+      try withContainer { (feed, format) throws(WriteFailure) in
+        let walk = try obtaining { () throws(BackupArchiveError) in
+          try ContainerWalk(feed, as: format, limits: limits)
+        }
+        while let file = try obtaining({ () throws(BackupArchiveError) in try walk.next() }) {
+          let own = BackupPath.inside(container.folder, file.path.components)
+          try body(
+            File(
+              path: own ?? file.name, name: file.name, isOwn: own != nil, byteCount: file.byteCount,
+              modificationTime: file.modificationTime, source: .container(walk, file)))
+        }
       }
       return []
     case .stream: throw .source(BackupArchiveError(.unsupported, "a stream passes by once, and it did"))

@@ -39,7 +39,7 @@ struct FolderWalk {
     for name in found.subtracting(BackupPath.parts).sorted() {
       if isFileIdentifier(name) {
         payloads.append(name)
-      } else if name.utf8.count == 2, isFileIdentifier(name + String(repeating: "0", count: 38)) {
+      } else if BackupPath.isPayloadFolder(name) {
         folders.append(name)
       } else {
         foreign.append(name)

@@ -30,19 +30,22 @@ public struct KeybagReplacement: Sendable {
     guard let old = archive.parts[.manifest] else { throw BackupArchiveError(.damaged, "it has no manifest") }
     let new = try ManifestEdit(old).replacing(keybag: keybag)
     switch archive.source {
-    case .folder: return try replaceFile(path, old: old, new: new)
+    case .folder: return try replaceFile(path, old: old, new: new, storage: archive.storage)
     case .container: return try replaceEntry(path, of: archive, new: new, keybag: keybag, progress)
     case .stream: throw BackupArchiveError(.unsupported, "a stream cannot be changed")
     }
   }
 
-  private func replaceFile(_ folder: String, old: [UInt8], new: [UInt8]) throws(BackupArchiveError) -> Bool {
+  private func replaceFile(
+    _ folder: String, old: [UInt8], new: [UInt8], storage: ManifestStorage
+  ) throws(BackupArchiveError) -> Bool {
     let path = folder.hasSuffix("/") ? folder + StoredPart.manifest.path : "\(folder)/\(StoredPart.manifest.path)"
     let placement = BackupPlacement(system: system)
     let placed = try placement.placeFile(
       at: path, byteCount: Int64(new.count), replace: true,
       check: { (_) throws(BackupArchiveError) in
-        let now = try BackupArchive.open(.path(folder), limits: limits, system: system)
+        let now = try BackupArchive.open(
+          .path(folder), limits: limits, storage: storage, system: system)
         guard now.parts[.manifest] == old else {
           throw BackupArchiveError(.unreadable, "\(StoredPart.manifest.path) changed meanwhile")
         }
@@ -71,16 +74,12 @@ public struct KeybagReplacement: Sendable {
         guard !file.isOwn || file.path != StoredPart.manifest.path else {
           return try sink.add(file.name, new, modificationTime: file.modificationTime)
         }
-        try sink.begin(file.name, byteCount: file.byteCount, modificationTime: file.modificationTime)
-        try file.forEachPortion { (portion) throws(WriteFailure) in
-          try sink.write(portion)
-          try meter.add(portion.count)
-        }
-        try sink.end()
+        try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
       }
     }
     outgoing.check = { (written) throws(BackupArchiveError) in
-      let copy = try BackupArchive.open(.path(written), limits: limits, system: system)
+      let copy = try BackupArchive.open(
+        .path(written), limits: limits, storage: archive.storage, system: system)
       guard copy.keybag == keybag, copy.parts.database?.sha256 == archive.parts.database?.sha256,
         try copy.storedFiles() == stored
       else { throw BackupArchiveError(.unreadable, "the backup changed while it was copied") }

@@ -103,12 +103,7 @@ final class ReencryptionPass<Random: RandomSource> {
         prefix = String(file.name.dropLast(file.path.count))
         return
       } else {
-        try sink.begin(file.name, byteCount: file.byteCount, modificationTime: file.modificationTime)
-        try file.forEachPortion { (portion) throws(WriteFailure) in
-          try sink.write(portion)
-          try meter.add(portion.count)
-        }
-        try sink.end()
+        try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
       }
       fileCount += 1
     }
@@ -138,20 +133,13 @@ final class ReencryptionPass<Random: RandomSource> {
     guard let size = FileCipher.encryptedSize(of: UInt64(file.byteCount)).flatMap(Int64.init(exactly:)) else {
       throw .source(BackupArchiveError(.overLimit, "\(file.path) is too large"))
     }
-    try sink.begin(file.name, byteCount: size, modificationTime: file.modificationTime)
-    let cipher = try obtaining { () throws(BackupArchiveError) in try FileEncryption(key.secret, part: file.path) }
-    let digest = try obtaining { () throws(BackupArchiveError) in try RunningSHA1() }
-    func write(_ bytes: [UInt8]) throws(WriteFailure) {
-      try obtaining { () throws(BackupArchiveError) in try digest.add(bytes) }
-      try sink.write(bytes)
+    let cipher = try working(on: file.path) { () throws(DataProtectionError) in try FileEncryptor(key: key.secret) }
+    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(WriteFailure) in
+      try working(on: file.path) { () throws(DataProtectionError) in
+        if let portion { try cipher.update(portion) } else { try cipher.finish() }
+      }
     }
-    try file.forEachPortion { (portion) throws(WriteFailure) in
-      try write(try obtaining { () throws(BackupArchiveError) in try cipher.update(portion) })
-      try meter.add(portion.count)
-    }
-    try write(try obtaining { () throws(BackupArchiveError) in try cipher.finish() })
-    try sink.end()
-    return Change(key: wrapped, digest: try obtaining { () throws(BackupArchiveError) in try digest.value() })
+    return Change(key: wrapped, digest: digest)
   }
 
   private func decrypt(
@@ -160,24 +148,46 @@ final class ReencryptionPass<Random: RandomSource> {
     guard let size = plainByteCounts[identifier], let key = try fileKey(of: identifier) else {
       throw .source(BackupArchiveError(.damaged, "the list of files has no key for \(file.path)"))
     }
-    let digest = try obtaining { () throws(BackupArchiveError) in try RunningSHA1() }
-    let cipher = try obtaining { () throws(BackupArchiveError) in try FileDecryption(key, part: file.path) }
-    try sink.begin(file.name, byteCount: size, modificationTime: file.modificationTime)
+    let cipher = try working(on: file.path) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(WriteFailure) in
+      if let portion {
+        return try working(on: file.path) { () throws(DataProtectionError) in try cipher.update(portion) }
+      }
+      guard file.byteCount > 0 else { return [] }
+      let end = try working(on: file.path) { () throws(DataProtectionError) in try cipher.finish() }
+      guard end.hasValidPadding else { throw damaged(file) }
+      return end.bytes
+    }
+    return Change(key: nil, digest: digest)
+  }
+
+  /// Writes a file as a cipher makes it.
+  ///
+  /// - Parameter transform: Told each portion, and `nil` at the end.
+  /// - Returns: SHA-1 of what was written.
+  private func send(
+    _ file: BackupWalk.File, byteCount: Int64, to sink: any StoredFileSink,
+    _ transform: (UnsafeRawBufferPointer?) throws(WriteFailure) -> [UInt8]
+  ) throws(WriteFailure) -> [UInt8] {
+    let digest = try working(on: file.path) { () throws(DataProtectionError) in try DigestStream(.sha1) }
     func write(_ bytes: [UInt8]) throws(WriteFailure) {
-      try obtaining { () throws(BackupArchiveError) in try digest.add(bytes) }
+      try working(on: file.path) { () throws(DataProtectionError) in try digest.update(bytes) }
       try sink.write(bytes)
     }
+    try sink.begin(file.name, byteCount: byteCount, modificationTime: file.modificationTime)
     try file.forEachPortion { (portion) throws(WriteFailure) in
-      try write(try obtaining { () throws(BackupArchiveError) in try cipher.update(portion) })
+      try write(try transform(portion))
       try meter.add(portion.count)
     }
-    if file.byteCount > 0 {
-      let end = try obtaining { () throws(BackupArchiveError) in try cipher.finish() }
-      guard end.hasValidPadding else { throw damaged(file) }
-      try write(end.bytes)
-    }
+    try write(try transform(nil))
     try sink.end()
-    return Change(key: nil, digest: try obtaining { () throws(BackupArchiveError) in try digest.value() })
+    return try working(on: file.path) { () throws(DataProtectionError) in try digest.finish() }
+  }
+
+  private func working<Value: ~Copyable>(
+    on part: String, _ body: () throws(DataProtectionError) -> Value
+  ) throws(WriteFailure) -> Value {
+    try obtaining { () throws(BackupArchiveError) in try explained(part, body) }
   }
 
   /// A file's own key, `nil` for what the list doesn't have.
@@ -233,69 +243,5 @@ final class ReencryptionPass<Random: RandomSource> {
     guard archive.hasKeychain else { return }
     // The class keys are the same, so that they open both.
     guard try copy.keychainFile(with: keys).bytes == archive.keychainFile(with: keys).bytes else { throw changed }
-  }
-}
-
-/// A digest that grows inside of closures.
-private final class RunningSHA1 {
-  private var stream: SHA1Stream?
-
-  init() throws(BackupArchiveError) {
-    stream = try explained("a digest") { () throws(DataProtectionError) in try SHA1Stream() }
-  }
-
-  func add(_ bytes: [UInt8]) throws(BackupArchiveError) {
-    let result: Result<Void, DataProtectionError> = bytes.withUnsafeBytes { buffer in
-      do throws(DataProtectionError) {
-        return .success(try stream?.update(buffer) ?? ())
-      } catch {
-        return .failure(error)
-      }
-    }
-    do throws(DataProtectionError) {
-      try result.get()
-    } catch {
-      throw BackupArchiveError(error, in: "a digest")
-    }
-  }
-
-  func value() throws(BackupArchiveError) -> [UInt8] {
-    guard let stream = stream.take() else { return [] }
-    do throws(DataProtectionError) {
-      return try stream.finish()
-    } catch {
-      throw BackupArchiveError(error, in: "a digest")
-    }
-  }
-}
-
-/// An encryption under way that closures can share.
-private final class FileEncryption {
-  private var encryptor: FileEncryptor
-  private let part: String
-
-  init(_ key: borrowing Secret, part: String) throws(BackupArchiveError) {
-    self.part = part
-    do throws(DataProtectionError) {
-      encryptor = try FileEncryptor(key: key)
-    } catch {
-      throw BackupArchiveError(error, in: part)
-    }
-  }
-
-  func update(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) -> [UInt8] {
-    do throws(DataProtectionError) {
-      return try encryptor.update(Array(bytes))
-    } catch {
-      throw BackupArchiveError(error, in: part)
-    }
-  }
-
-  func finish() throws(BackupArchiveError) -> [UInt8] {
-    do throws(DataProtectionError) {
-      return try encryptor.finish()
-    } catch {
-      throw BackupArchiveError(error, in: part)
-    }
   }
 }

@@ -44,12 +44,16 @@ extension FileSystem {
 
   /// Creates a file for its owner alone and takes its name away at once.
   func createNamelessFile(in folder: String) throws(SystemFailure) -> Descriptor {
-    var name = Array("\(folder)/keyhaul-XXXXXX".utf8CString)
-    let raw = try perform(.open) { _ in mkstemp(&name) }
+    var name: [CChar] = []
+    let raw = try perform(.open) { _ in
+      // A call that was interrupted has used its pattern up.
+      name = Array("\(folder)/keyhaul-XXXXXX".utf8CString)
+      return mkstemp(&name)
+    }
     let file = Descriptor(raw: raw)
+    try perform(.remove) { _ in unlink(name) }
     // What a child process inherits is not ours alone any more.
     try perform(.open) { _ in fcntl(raw, F_SETFD, FD_CLOEXEC) }
-    try perform(.remove) { _ in unlink(name) }
     return file
   }
 
@@ -70,6 +74,12 @@ extension FileSystem {
   func makeDirectory(_ name: String, in parent: borrowing Descriptor) throws(SystemFailure) {
     let raw = parent.raw
     try perform(.makeDirectory) { _ in mkdirat(raw, name, 0o700) }
+  }
+
+  /// Gives a folder that was just made other permissions than its owner's alone.
+  func setPermissions(_ permissions: UInt32, of folder: borrowing Descriptor) throws(SystemFailure) {
+    let raw = folder.raw
+    try perform(.makeDirectory) { _ in fchmod(raw, mode_t(truncatingIfNeeded: permissions)) }
   }
 
   func status(of file: Int32) throws(SystemFailure) -> FileStatus {

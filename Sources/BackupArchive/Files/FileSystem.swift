@@ -94,6 +94,8 @@ struct FileStatus {
   enum Kind { case file, directory, other }
   let kind: Kind
   let byteCount: Int64
+  /// Who may do what, without the bits of its kind.
+  let permissions: UInt32
 
   init(_ status: stat) {
     kind =
@@ -103,6 +105,7 @@ struct FileStatus {
       default: .other
       }
     byteCount = Int64(status.st_size)
+    permissions = UInt32(status.st_mode) & 0o7777
   }
 }
 

@@ -32,13 +32,8 @@ public struct BackupStatus: Sendable, Equatable {
       snapshotState: state, isFullBackup: root["IsFullBackup"]?.booleanValue)
   }
 
-  /// - Throws: `.unfinished` where the device was interrupted.
-  func requireFinished() throws(BackupArchiveError) {
-    guard snapshotState == "finished" else {
-      throw BackupArchiveError(
-        .unfinished, "\(StoredPart.status.path) says \(quoted(snapshotState)) where a whole backup says \"finished\"")
-    }
-  }
+  /// Whether the device came to its end.
+  public var isFinished: Bool { snapshotState == "finished" }
 
   public func serialized() throws(BackupArchiveError) -> [UInt8] {
     var root: PropertyDictionary = ["BackupState": .string("new"), "SnapshotState": .string(snapshotState)]

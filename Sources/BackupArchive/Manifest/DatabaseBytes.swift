@@ -1,4 +1,5 @@
 import DataProtection
+import KeychainFormats
 
 /// The bytes of a manifest database as SQLite gets to see them: out of the private copy, decrypted where they are read.
 final class DatabaseBytes: Sendable {
@@ -187,7 +188,7 @@ final class DatabaseBytes: Sendable {
     guard byteCount.isMultiple(of: pageByteCount), !isCountValid || pageCount <= byteCount / pageByteCount else {
       throw BackupArchiveError(
         .truncated,
-        "the manifest database has \(grouped(Int64(byteCount))) bytes, which is not \(pageCount) whole pages")
+        "the manifest database has \(Amounts.grouped(Int64(byteCount))) bytes, which is not \(pageCount) whole pages")
     }
     return header
   }

@@ -1,4 +1,5 @@
 import CSQLite
+import KeychainFormats
 
 /// A read-only connection to a database from outside, with every door of SQL shut.
 ///
@@ -95,7 +96,7 @@ struct ForeignRow: ~Copyable {
   fileprivate let statement: OpaquePointer
 
   func text(_ column: Int32) -> String? {
-    withText(column) { String(validating: $0, as: UTF8.self) }.flatMap(\.self)
+    withText(column) { String(utf8: $0) }.flatMap(\.self)
   }
 
   /// The bytes of a text, which need not be UTF-8.

@@ -1,13 +1,16 @@
 import DataProtection
 import KeychainFormats
+import Synchronization
 
 /// The list of files of a current backup (`Manifest.db`).
 ///
 /// Nothing in it runs: it is read-only, its schema is compared with the expected one before any other query, and it
 /// must hold neither triggers nor views nor virtual tables nor computed columns. Every question opens a connection of
 /// its own, so that one may be asked while another is being answered.
-struct ManifestDatabase: Sendable {
+final class ManifestDatabase: Sendable {
   private let bytes: DatabaseBytes
+  /// Whether the database's own check was passed. Its bytes are a copy that nobody changes.
+  private let isChecked = Mutex(false)
 
   var notes: [ArchiveNote] { bytes.notes }
 
@@ -19,23 +22,23 @@ struct ManifestDatabase: Sendable {
     self.bytes = bytes
     let connection = try DefensiveConnection(bytes)
     try ManifestSchema.check(connection)
-    if bytes.byteCount <= Self.largestCheckedAtOnce { try Self.checkPages(connection) }
+    if bytes.byteCount <= Self.largestCheckedAtOnce { try checkPages(connection) }
+  }
+
+  private func checkedConnection() throws(BackupArchiveError) -> DefensiveConnection {
+    let connection = try DefensiveConnection(bytes)
+    if !isChecked.withLock({ $0 }) { try checkPages(connection) }
+    return connection
   }
 
   /// SQLite's own check of every page; `.damaged` with what it found first.
-  func check() throws(BackupArchiveError) { try Self.checkPages(try DefensiveConnection(bytes)) }
-
-  /// The check where opening has left it out.
-  private func checkIfOpen(_ connection: DefensiveConnection) throws(BackupArchiveError) {
-    if bytes.byteCount > Self.largestCheckedAtOnce { try Self.checkPages(connection) }
-  }
-
-  private static func checkPages(_ connection: DefensiveConnection) throws(BackupArchiveError) {
+  private func checkPages(_ connection: DefensiveConnection) throws(BackupArchiveError) {
     var result: String?
     try connection.forEachRow("PRAGMA quick_check(1)") { result = $0.text(0) }
     guard result == "ok" else {
       throw BackupArchiveError(.damaged, "the manifest database fails its check: \(quoted(result ?? "no result"))")
     }
+    isChecked.withLock { $0 = true }
   }
 
   /// The row of a file, found by its identifier, which has to be the hash of its domain and path.
@@ -45,7 +48,7 @@ struct ManifestDatabase: Sendable {
     var files: [ListedFile?] = []
     try connection.forEachRow(
       """
-      SELECT fileID, domain, relativePath, flags, file FROM Files
+      SELECT \(Self.columns) FROM Files
       WHERE fileID = ?1 OR (domain = ?2 AND relativePath = ?3) LIMIT 2
       """, [identifier, domain, relativePath]
     ) { row in files.append(ListedFile(row)) }
@@ -60,37 +63,75 @@ struct ManifestDatabase: Sendable {
     return file
   }
 
-  func forEachFile(
-    checking: Bool = true, _ body: (ListedFile) throws(BackupArchiveError) -> Void
-  ) throws(BackupArchiveError) {
-    let connection = try DefensiveConnection(bytes)
-    if checking { try checkIfOpen(connection) }
-    try connection.forEachRow("SELECT fileID, domain, relativePath, flags, file FROM Files") {
-      (row) throws(BackupArchiveError) in
+  private static let columns = "fileID, domain, relativePath, flags, file"
+
+  func forEachFile(_ body: (ListedFile) throws(BackupArchiveError) -> Void) throws(BackupArchiveError) {
+    try checkedConnection().forEachRow("SELECT \(Self.columns) FROM Files") { (row) throws(BackupArchiveError) in
       if let file = ListedFile(row) { try body(file) }
     }
   }
 
-  func listing() throws(BackupArchiveError) -> FileList.Listing {
-    let connection = try DefensiveConnection(bytes)
-    try checkIfOpen(connection)
+  /// Counts without making values of a million rows.
+  func listing(against stored: StoredPayloads?) throws(BackupArchiveError) -> FileList.Listing {
+    try listing(against: stored, "SELECT \(Self.columns) FROM Files") { (_) throws(BackupArchiveError) in }
+  }
+
+  func listing(
+    against stored: StoredPayloads?,
+    forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> FileList.Listing {
+    try listing(against: stored, "SELECT \(Self.columns), rowid FROM Files") { (row) throws(BackupArchiveError) in
+      if let file = ListedFile(row), let place = row.number(5) { try body(file, FilePlace(number: place)) }
+    }
+  }
+
+  private func listing(
+    against stored: StoredPayloads?, _ query: String,
+    _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> FileList.Listing {
     var listing = FileList.Listing()
     var domains = DomainCounter()
-    let hasher = try explained("the manifest database") { () throws(DataProtectionError) in try SHA1Hasher() }
-    try connection.forEachRow("SELECT fileID, domain, relativePath, flags FROM Files") {
-      (row) throws(BackupArchiveError) in
+    let hasher = try explained("the manifest database") { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    try checkedConnection().forEachRow(query) { (row) throws(BackupArchiveError) in
+      let kind = ListedFile.Kind(row)
       switch try Self.standing(of: row, hasher) {
       case .foreign: listing.unreadableRowCount += 1
       case .withoutDomain: listing.rowWithoutDomainCount += 1
       case .consistent:
         _ = row.withText(1) { domains.add($0) }
-        // Bits beside these three are left over from the transfer.
-        listing.count(FileFlags(rawValue: row.number(3) ?? 0).kind)
+        listing.count(kind)
       }
+      if kind == .file, let stored, Self.isMissing(row, in: stored) { listing.missingCount += 1 }
+      try body(row)
     }
     listing.rowCountByDomain = domains.counts
     return listing
   }
+
+  /// As `StoredPayloads.lacks` says it of a file.
+  private static func isMissing(_ row: borrowing ForeignRow, in stored: StoredPayloads) -> Bool {
+    guard let name = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return false }
+    return !stored.contains(name) && row.record(4)?.size != 0
+  }
+
+  func reader() throws(BackupArchiveError) -> Reader { Reader(try checkedConnection()) }
+
+  /// Reads single rows by their numbers.
+  final class Reader {
+    private let connection: DefensiveConnection
+
+    fileprivate init(_ connection: DefensiveConnection) { self.connection = connection }
+
+    func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
+      var file: ListedFile?
+      try connection.forEachRow("SELECT \(ManifestDatabase.columns) FROM Files WHERE rowid = \(place.number)") {
+        file = ListedFile($0)
+      }
+      return file
+    }
+  }
+
+  private static let hyphen = Array("-".utf8)
 
   private enum Standing {
     case consistent, withoutDomain, foreign
@@ -98,14 +139,17 @@ struct ManifestDatabase: Sendable {
 
   /// Whether a row's identifier is the hash of its domain and path, without making texts of a million rows.
   private static func standing(
-    of row: borrowing ForeignRow, _ hasher: borrowing SHA1Hasher
+    of row: borrowing ForeignRow, _ hasher: DigestStream
   ) throws(BackupArchiveError) -> Standing {
     guard let identifier = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return .foreign }
     let standing = try row.withTexts(1, 2) { (domain, path) throws(BackupArchiveError) -> Standing in
       guard ListedFile.isInsideItsDomain(domain: domain, path: path) else { return .foreign }
       let hash: StoredPayloads.Name?
       do throws(DataProtectionError) {
-        hash = try hasher.hash(domain, UInt8(ascii: "-"), path) { StoredPayloads.Name(hash: $0) }
+        try hasher.update(domain)
+        try hasher.update(hyphen)
+        try hasher.update(path)
+        hash = try hasher.finish { StoredPayloads.Name(hash: $0) }
       } catch {
         throw BackupArchiveError(error, in: "the manifest database")
       }
@@ -113,20 +157,6 @@ struct ManifestDatabase: Sendable {
     }
     if let standing { return standing }
     return row.isNull(1) && (row.isNull(2) || row.withText(2, { _ in true }) == true) ? .withoutDomain : .foreign
-  }
-
-  func missingPayloads(in stored: StoredPayloads) throws(BackupArchiveError) -> [String] {
-    var missing: [String] = []
-    try DefensiveConnection(bytes).forEachRow("SELECT fileID, flags, file FROM Files") {
-      (row) throws(BackupArchiveError) in
-      guard FileFlags(rawValue: row.number(1) ?? 0).kind == .file,
-        let name = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self), !stored.contains(name)
-      else { return }
-      let size = row.data(2).flatMap { try? FileRecord(archive: $0) }?.size
-      // An empty file need not be stored.
-      if size != 0, let identifier = row.text(0) { missing.append(identifier) }
-    }
-    return missing
   }
 }
 

@@ -35,14 +35,15 @@ enum ManifestSchema {
   }
 
   /// One pair of parentheses holds the columns. Every way to make SQLite compute something (checks, generated columns,
-  /// defaults and indexes of expressions, partial indexes) needs another pair or one of these words.
+  /// defaults and indexes of expressions, partial indexes) needs another pair or one of these words. A table without row
+  /// numbers, which readers go by, needs one too.
   private static func isPlain(_ sql: String, beginningWith start: String) -> Bool {
     let bytes = sql.utf8
     let words = sql.uppercased().split { !$0.isLetter }
     return sql.uppercased().hasPrefix(start)
       && bytes.count(where: { $0 == UInt8(ascii: "(") }) == 1
       && bytes.count(where: { $0 == UInt8(ascii: ")") }) == 1
-      && !["CHECK", "GENERATED", "WHERE", "SELECT", "USING", "COLLATE"].contains { words.contains($0) }
+      && !["CHECK", "GENERATED", "WHERE", "SELECT", "USING", "COLLATE", "WITHOUT"].contains { words.contains($0) }
   }
 
   private static func checkColumns(_ connection: DefensiveConnection) throws(BackupArchiveError) {

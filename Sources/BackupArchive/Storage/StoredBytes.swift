@@ -1,4 +1,5 @@
 import DataProtection
+import KeychainFormats
 
 /// A stored part of a backup that may be too large for memory: a private copy, taken once, so that what was measured is
 /// what is read later.
@@ -32,7 +33,7 @@ final class StoredBytes: Sendable {
   /// - Throws: `.truncated` where the buffer reaches beyond the end.
   func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
     guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
-      throw BackupArchiveError(.truncated, "byte \(grouped(Int64(offset))) is beyond the end of a stored part")
+      throw BackupArchiveError(.truncated, "byte \(Amounts.grouped(Int64(offset))) is beyond the end of a stored part")
     }
     switch place {
     case .memory(let bytes):
@@ -64,7 +65,7 @@ final class StoredBytes: Sendable {
 struct StoredBytesCollector: ~Copyable {
   private let storage: ManifestStorage
   private let system: FileSystem
-  private var digest: SHA256Stream
+  private let digest: DigestStream
   private var buffered: [UInt8] = []
   private var file: NamelessFile?
   private(set) var byteCount = 0
@@ -72,7 +73,7 @@ struct StoredBytesCollector: ~Copyable {
   init(_ storage: ManifestStorage, system: FileSystem) throws(BackupArchiveError) {
     self.storage = storage
     self.system = system
-    digest = try explained("the digest") { () throws(DataProtectionError) in try SHA256Stream() }
+    digest = try explained("the digest") { () throws(DataProtectionError) in try DigestStream(.sha256) }
   }
 
   mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {

@@ -14,6 +14,7 @@ extension BackupPlacement {
       let parent = try opening(target.place.parent)
       switch target.occupant {
       case .backup where !replace: throw .occupied("\(quoted(target.place.name)) holds a backup already")
+      case .backup: try requireNothingElse(in: target.place, parent)
       case .otherFolder: throw .occupied("\(quoted(target.place.name)) holds other things")
       case .file: throw .occupied("\(quoted(target.place.name)) is not a folder")
       default: break
@@ -24,6 +25,7 @@ extension BackupPlacement {
         // Held until the folder has its name: a claim ends with its descriptor.
         let sink = try fill(temporary, in: parent, with: backup)
         try obtaining { () throws(BackupArchiveError) in try backup.check("\(target.place.parent)/\(temporary)") }
+        try keepPermissions(of: target.place, target.occupant, in: parent, for: sink)
         let leftover = try install(temporary, as: target.place, in: parent, over: target.occupant)
         withExtendedLifetime(sink) {}
         return Placed(
@@ -67,6 +69,28 @@ extension BackupPlacement {
     }
   }
 
+  /// What is no part of the backup that is replaced would be gone with it.
+  private func requireNothingElse(
+    in place: PlacePath, _ parent: borrowing Descriptor
+  ) throws(WriteFailure) {
+    let foreign = try systemCall { () throws(SystemFailure) in
+      try system.foreignFiles(in: try system.openDirectory(place.name.systemName, in: parent), atMost: 1)
+    }
+    guard let first = foreign.first else { return }
+    throw .occupied("\(quoted(place.name)) holds \(quoted(first)), which is no part of a backup")
+  }
+
+  /// A folder of the user's stays as open to others as it was, though another folder takes its place.
+  private func keepPermissions(
+    of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor, for sink: FolderSink
+  ) throws(WriteFailure) {
+    guard occupant == .emptyFolder || occupant == .backup else { return }
+    try systemCall { () throws(SystemFailure) in
+      guard let status = try system.status(of: place.name.systemName, in: parent) else { return }
+      try sink.setPermissions(status.permissions)
+    }
+  }
+
   private func fill(
     _ name: String, in parent: borrowing Descriptor, with backup: OutgoingBackup
   ) throws(WriteFailure) -> FolderSink {
@@ -96,7 +120,7 @@ extension BackupPlacement {
     }
     do throws(SystemFailure) {
       try system.exchange(temporary, place.name, in: parent)
-      return discardTree(temporary, in: parent) ? nil : temporary
+      return discard(replaced: temporary, in: parent) ? nil : temporary
     } catch {
       return try installInTwoSteps(temporary, as: place, in: parent)
     }
@@ -123,6 +147,14 @@ extension BackupPlacement {
       }
       throw .system(cause)
     }
-    return discardTree(old, in: parent) ? nil : old
+    return discard(replaced: old, in: parent) ? nil : old
+  }
+
+  /// Removes a backup that another has replaced, but for one in which something was put while that was written.
+  private func discard(replaced name: String, in parent: borrowing Descriptor) -> Bool {
+    let foreign = try? system.foreignFiles(
+      in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
+    // It was looked through before. Where that fails now, the backup that was to go still goes.
+    return foreign?.isEmpty != false && discardTree(name, in: parent)
   }
 }

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -69,9 +71,10 @@ package struct BackupPlacement: Sendable {
   func explain(_ failure: SystemFailure, path: String, needs byteCount: Int64) -> BackupArchiveError {
     switch failure.number {
     case ENOSPC:
-      BackupArchiveError(.noSpace, "no space left on \(quotedPath(path)) (needs \(grouped(byteCount)) bytes)")
+      BackupArchiveError(.noSpace, "no space left on \(quotedPath(path)) (needs \(Amounts.grouped(byteCount)) bytes)")
     case EDQUOT:
-      BackupArchiveError(.noSpace, "the quota is used up on \(quotedPath(path)) (needs \(grouped(byteCount)) bytes)")
+      BackupArchiveError(
+        .noSpace, "the quota is used up on \(quotedPath(path)) (needs \(Amounts.grouped(byteCount)) bytes)")
     case ENOENT: BackupArchiveError(.notFound, "\(quotedPath(path)): \(failure.text)")
     default: BackupArchiveError(.unwritable, "\(quotedPath(path)): \(failure.text)")
     }

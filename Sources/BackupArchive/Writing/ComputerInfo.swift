@@ -20,7 +20,7 @@ struct ComputerInfo {
     root["Build Version"] = device.buildVersion.map { .string($0) }
     root["Device Name"] = device.name.map { .string($0) }
     root["Display Name"] = device.name.map { .string($0) }
-    root["GUID"] = .string(hexadecimal(guid).uppercased())
+    root["GUID"] = .string(String(hexadecimal: guid).uppercased())
     root["Installed Applications"] = .array(contents.applications.sorted().map { .string($0) })
     root["Last Backup Date"] = .date(contents.date)
     root["Product Type"] = device.productType.map { .string($0) }

@@ -13,6 +13,11 @@ final class FolderSink: StoredFileSink {
     self.system = system
   }
 
+  /// Gives the folder other permissions than its owner's alone.
+  func setPermissions(_ permissions: UInt32) throws(SystemFailure) {
+    try system.setPermissions(permissions, of: folder)
+  }
+
   func begin(_ path: String, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
     do throws(SystemFailure) {
       file = try create(path)

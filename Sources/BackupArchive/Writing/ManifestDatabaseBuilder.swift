@@ -1,5 +1,6 @@
 import CSQLite
 import GRDB
+import KeychainFormats
 
 /// Makes a manifest database in memory. No file is ever created, and the same rows give the same bytes.
 enum ManifestDatabaseBuilder {
@@ -27,7 +28,7 @@ enum ManifestDatabaseBuilder {
             try database.execute(
               sql: """
                 INSERT INTO Files (fileID, domain, relativePath, flags, file)
-                VALUES (?, ?, ?, ?, x'\(hexadecimal(row.record))')
+                VALUES (?, ?, ?, ?, x'\(String(hexadecimal: row.record))')
                 """,
               arguments: [row.fileIdentifier, row.domain, row.relativePath, row.flags])
           }

@@ -1,3 +1,5 @@
+internal import KeychainFormats
+
 /// How much work a file may ask for.
 public enum RoundLimit {
   /// The most rounds accepted unless the caller says otherwise, ITER and DPIC together. Real backups ask for
@@ -13,7 +15,8 @@ public enum RoundLimit {
     guard total <= UInt64(max(0, limit)) else {
       throw DataProtectionError(
         .roundsOverLimit,
-        "it asks for \(grouped(total)) rounds, over the limit of \(grouped(limit)); a real one asks for 10,010,000")
+        "it asks for \(Amounts.grouped(total)) rounds, over the limit of \(Amounts.grouped(limit)); a real one asks for 10,010,000"
+      )
     }
   }
 }

@@ -5,7 +5,6 @@ internal import KeychainFormats
 /// Not to be used from two threads at once: `ClassKeys` holds it under a lock.
 struct SealingWorkspace: ~Copyable {
   private let blockEncryption: CipherContext
-  private let blockDecryption: CipherContext
   private let counterMode: CipherContext
   private let gcmEncryption: CipherContext
   private let gcmDecryption: CipherContext
@@ -15,12 +14,10 @@ struct SealingWorkspace: ~Copyable {
 
   init() throws(DataProtectionError) {
     let blockEncryption = try CipherContext(.aes256ECB, .encrypt)
-    let blockDecryption = try CipherContext(.aes256ECB, .decrypt)
     let counterMode = try CipherContext(.aes256CTR, .encrypt)
     let gcmEncryption = try CipherContext(.aes256GCM, .encrypt)
     let gcmDecryption = try CipherContext(.aes256GCM, .decrypt)
     self.blockEncryption = blockEncryption
-    self.blockDecryption = blockDecryption
     self.counterMode = counterMode
     self.gcmEncryption = gcmEncryption
     self.gcmDecryption = gcmDecryption
@@ -33,15 +30,6 @@ struct SealingWorkspace: ~Copyable {
   ) throws(DataProtectionError) -> [UInt8] {
     try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try blockEncryption.begin(key: bytes) }
     return try key.withBytes { (bytes) throws(DataProtectionError) in try KeyWrap.wrap(bytes, blockEncryption) }
-  }
-
-  borrowing func unwrap(
-    _ wrapped: [UInt8], with wrappingKey: borrowing Secret
-  ) throws(DataProtectionError) -> Secret? {
-    try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try blockDecryption.begin(key: bytes) }
-    return try wrapped.withRawBytes { (bytes) throws(DataProtectionError) in
-      try KeyWrap.unwrap(bytes, blockDecryption)
-    }
   }
 
   // MARK: The device's form: AES-256-GCM with a fixed nonce and the blob's header as authenticated data
@@ -61,14 +49,23 @@ struct SealingWorkspace: ~Copyable {
   borrowing func openWithNonce(
     _ nonce: [UInt8], header: [UInt8], _ sealed: Sealed, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {
+    var isIntact = false
+    let plaintext = try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
+      isIntact = try open(sealed, nonce: nonce, header: header, key: key, into: output)
+    }
+    return isIntact ? plaintext : nil
+  }
+
+  /// - Returns: Whether the tag matches; `output` is not to be used otherwise.
+  private borrowing func open(
+    _ sealed: Sealed, nonce: [UInt8], header: [UInt8], key: borrowing Secret, into output: UnsafeMutableRawBufferPointer
+  ) throws(DataProtectionError) -> Bool {
     try key.withBytes { (bytes) throws(DataProtectionError) in try gcmDecryption.begin(key: bytes, iv: nonce) }
     try header.withRawBytes { (bytes) throws(DataProtectionError) in try gcmDecryption.authenticate(bytes) }
-    let plaintext = try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
-      try sealed.ciphertext.withRawBytes { (input) throws(DataProtectionError) in
-        try gcmDecryption.update(input, into: output)
-      }
+    try sealed.ciphertext.withRawBytes { (input) throws(DataProtectionError) in
+      try gcmDecryption.update(input, into: output)
     }
-    return try gcmDecryption.finish(verifying: sealed.tag) ? plaintext : nil
+    return try gcmDecryption.finish(verifying: sealed.tag)
   }
 
   // MARK: The backup's form: AES-256-GCM with an IV of length zero
@@ -81,59 +78,76 @@ struct SealingWorkspace: ~Copyable {
   borrowing func sealWithEmptyNonce(
     _ plaintext: SensitiveBytes, key: borrowing Secret
   ) throws(DataProtectionError) -> Sealed {
-    let mask = try tagMask(key)
+    let mask = try beginCounting(key)
     let ciphertext = try makeBytes(plaintext.count) { (output) throws(DataProtectionError) in
-      try plaintext.withBytes { (input) throws(DataProtectionError) in try count(from: 1, input, into: output, key) }
+      try plaintext.withBytes { (input) throws(DataProtectionError) in try count(from: 1, input, into: output) }
     }
     // What OpenSSL has to encrypt, from counter 2 on, to arrive at this ciphertext. It is not the plaintext, but with
     // the ciphertext it reveals key stream.
     let shifted = try SensitiveBytes(count: ciphertext.count) { (output) throws(DataProtectionError) in
-      try ciphertext.withRawBytes { (input) throws(DataProtectionError) in try count(from: 2, input, into: output, key)
-      }
+      try ciphertext.withRawBytes { (input) throws(DataProtectionError) in try count(from: 2, input, into: output) }
     }
     let sealed = try sealWithNonce(Self.zeroNonce, header: [], shifted, key: key)
-    return Sealed(ciphertext: ciphertext, tag: zip(sealed.tag, mask).map { $0 ^ $1 })
+    return Sealed(ciphertext: ciphertext, tag: mask.applied(to: sealed.tag))
   }
 
   /// `nil` where the tag does not match; nothing is decrypted then.
   borrowing func openWithEmptyNonce(
     _ sealed: Sealed, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {
-    let mask = try tagMask(key)
-    let shifted = Sealed(ciphertext: sealed.ciphertext, tag: zip(sealed.tag, mask).map { $0 ^ $1 })
-    guard try openWithNonce(Self.zeroNonce, header: [], shifted, key: key) != nil else { return nil }
-    return try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
+    let mask = try beginCounting(key)
+    let shifted = Sealed(ciphertext: sealed.ciphertext, tag: mask.applied(to: sealed.tag))
+    var isIntact = false
+    let plaintext = try SensitiveBytes(count: sealed.ciphertext.count) { (output) throws(DataProtectionError) in
+      isIntact = try open(shifted, nonce: Self.zeroNonce, header: [], key: key, into: output)
+      guard isIntact else { return }
       try sealed.ciphertext.withRawBytes { (input) throws(DataProtectionError) in
-        try count(from: 1, input, into: output, key)
+        try count(from: 1, input, into: output)
       }
+    }
+    return isIntact ? plaintext : nil
+  }
+
+  /// What the tag of the zero IV differs by from that of the empty one.
+  private struct TagMask {
+    let words: (UInt64, UInt64)
+
+    func applied(to tag: [UInt8]) -> [UInt8] {
+      withUnsafeBytes(of: words) { mask in zip(tag, mask).map { $0 ^ $1 } }
     }
   }
 
-  /// E(0) xor E(1), E(n) being the encryption of the block that holds the number n.
-  private borrowing func tagMask(_ key: borrowing Secret) throws(DataProtectionError) -> [UInt8] {
-    let numbers = Self.block(0) + Self.block(1)
-    try key.withBytes { (bytes) throws(DataProtectionError) in try blockEncryption.begin(key: bytes) }
-    let encrypted = try Secret(count: numbers.count) { (output) throws(DataProtectionError) in
-      try numbers.withRawBytes { (input) throws(DataProtectionError) in try blockEncryption.update(input, into: output)
+  /// Sets the key of the counter mode.
+  ///
+  /// - Returns: E(0) xor E(1), E(n) being the encryption of the block that holds the number n: what counter mode makes of
+  ///   zeros from counter 0 on.
+  private borrowing func beginCounting(_ key: borrowing Secret) throws(DataProtectionError) -> TagMask {
+    try key.withBytes { (bytes) throws(DataProtectionError) in try counterMode.begin(key: bytes, iv: Self.blocks[0]) }
+    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    var failure: DataProtectionError?
+    withUnsafeMutableBytes(of: &words) { stream in
+      do throws(DataProtectionError) {
+        try counterMode.update(UnsafeRawBufferPointer(stream), into: stream)
+      } catch {
+        failure = error
       }
     }
-    return encrypted.withBytes { zip($0.prefix(Self.blockSize), $0.suffix(Self.blockSize)).map { $0 ^ $1 } }
+    let mask = TagMask(words: (words.0 ^ words.2, words.1 ^ words.3))
+    withUnsafeMutableBytes(of: &words) { wipe($0) }
+    if let failure { throw failure }
+    return mask
   }
 
-  /// Counter mode with the first counter block `start`.
+  /// Counter mode with the first counter block `start`, under the key that is set.
   private borrowing func count(
-    from start: UInt8, _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
-    _ key: borrowing Secret
+    from start: Int, _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(DataProtectionError) {
-    try key.withBytes { (bytes) throws(DataProtectionError) in
-      try counterMode.begin(key: bytes, iv: Self.block(start))
-    }
+    try counterMode.restart(iv: Self.blocks[start])
     try counterMode.update(input, into: output)
   }
 
-  private static func block(_ number: UInt8) -> [UInt8] {
-    [UInt8](repeating: 0, count: blockSize - 1) + [number]
-  }
+  /// The counter blocks 0, 1 and 2.
+  private static let blocks = (0...2).map { [UInt8](repeating: 0, count: blockSize - 1) + [UInt8($0)] }
 }
 
 /// What authenticated encryption gives.

@@ -126,7 +126,8 @@ public enum BackupKeybag {
   static func checked(_ rounds: Int) throws(DataProtectionError) -> UInt32 {
     let most = RoundLimit.standard - Int(lastRounds)
     guard (1...most).contains(rounds), let count = UInt32(exactly: rounds) else {
-      throw DataProtectionError(.unsupported, "\(grouped(rounds)) rounds; 1 to \(grouped(most)) are readable")
+      throw DataProtectionError(
+        .unsupported, "\(Amounts.grouped(rounds)) rounds; 1 to \(Amounts.grouped(most)) are readable")
     }
     return count
   }

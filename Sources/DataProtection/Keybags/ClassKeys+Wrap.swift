@@ -9,9 +9,7 @@ extension ClassKeys {
       if let publicKey = entry.publicKey {
         key = try Curve25519Wrap.unwrap(wrapped, privateKey: entry.held.secret, publicKey: publicKey)
       } else if wrapped.count == ClassKeys.keySize + KeyWrap.overhead {
-        key = try withWorkspace { (workspace) throws(DataProtectionError) in
-          try workspace.unwrap(wrapped, with: entry.held.secret)
-        }
+        key = try entry.held.unwrap(wrapped)
       } else {
         key = nil
       }

@@ -29,8 +29,21 @@ public struct ClassKeys: ~Copyable, Sendable {
   /// A class key with an owner that can sit in a collection; wiped with its last holder.
   final class HeldKey: Sendable {
     let secret: Secret
+    /// Made ready at the first unwrapping: of thousands of items each has its key wrapped with one of a few of these.
+    private let unwrapping = Mutex<CipherContext?>(nil)
 
     init(_ secret: consuming Secret) { self.secret = secret }
+
+    /// Opens a key that is wrapped with this one; `nil` where it is not.
+    func unwrap(_ wrapped: [UInt8]) throws(DataProtectionError) -> Secret? {
+      try unwrapping.withLock { (context) throws(DataProtectionError) in
+        if context == nil { context = try KeyWrap.unwrapping(with: secret) }
+        switch context {
+        case .some(let context): return try KeyWrap.unwrap(wrapped, context)
+        case .none: return nil
+        }
+      }
+    }
   }
 
   init(

@@ -39,6 +39,15 @@ struct CipherContext: ~Copyable {
       }
     }
 
+    /// Whether it works on whole blocks, which OpenSSL would pad. Told of the others too, it would look that up again at
+    /// each beginning.
+    fileprivate var hasPadding: Bool {
+      switch self {
+      case .aes128ECB, .aes192ECB, .aes256ECB, .aes128CBC, .aes256CBC: true
+      case .aes256CTR, .aes256GCM: false
+      }
+    }
+
     /// In bytes; what `EVP_CipherInit_ex2` reads. GCM's is its default of 96 bits.
     var initializationVectorSize: Int {
       switch self {
@@ -57,7 +66,7 @@ struct CipherContext: ~Copyable {
   init(_ algorithm: Algorithm, _ direction: Direction) throws(DataProtectionError) {
     guard let handle = EVP_CIPHER_CTX_new() else { throw .crypto("EVP_CIPHER_CTX_new") }
     guard EVP_CipherInit_ex2(handle, algorithm.handle, nil, nil, direction.rawValue, nil) == 1,
-      EVP_CIPHER_CTX_set_padding(handle, 0) == 1
+      !algorithm.hasPadding || EVP_CIPHER_CTX_set_padding(handle, 0) == 1
     else {
       EVP_CIPHER_CTX_free(handle)
       throw .crypto("EVP_CipherInit_ex2")
@@ -76,6 +85,12 @@ struct CipherContext: ~Copyable {
     let vector: [UInt8]? = iv.isEmpty ? nil : iv
     let status = EVP_CipherInit_ex2(handle, nil, key.bytes, vector, -1, nil)
     guard status == 1 else { throw .crypto("EVP_CipherInit_ex2") }
+  }
+
+  /// Begins a new message under the key that the last one had.
+  borrowing func restart(iv: [UInt8]) throws(DataProtectionError) {
+    guard iv.count == algorithm.initializationVectorSize, !iv.isEmpty else { throw .crypto("an IV of \(iv.count)") }
+    guard EVP_CipherInit_ex2(handle, nil, nil, iv, -1, nil) == 1 else { throw .crypto("EVP_CipherInit_ex2") }
   }
 
   /// Transforms `input` into `output`, which is as long and may be the same memory.

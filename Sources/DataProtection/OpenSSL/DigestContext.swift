@@ -8,10 +8,15 @@ struct DigestContext: ~Copyable {
 
     var handle: OpaquePointer? {
       switch self {
-      case .sha1: EVP_sha1()
-      case .sha256: EVP_sha256()
+      case .sha1: Self.sha1Handle
+      case .sha256: Self.sha256Handle
       }
     }
+
+    // Fetched once and never freed: with `EVP_sha1()` OpenSSL looks for its code anew at every hash, which for a short
+    // message takes longer than the hash.
+    private nonisolated(unsafe) static let sha1Handle = EVP_MD_fetch(nil, "SHA1", nil)
+    private nonisolated(unsafe) static let sha256Handle = EVP_MD_fetch(nil, "SHA256", nil)
 
     var size: Int {
       switch self {

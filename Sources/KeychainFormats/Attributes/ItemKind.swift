@@ -17,4 +17,7 @@ public enum ItemKind: String, Sendable, CaseIterable, Hashable {
     case .key: "key"
     }
   }
+
+  /// The same in a sentence: "generic password".
+  package var noun: String { reportName.replacing("-", with: " ") }
 }

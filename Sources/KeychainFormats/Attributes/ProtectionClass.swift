@@ -43,6 +43,15 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
+  /// The class in one word, as people type it: "when-unlocked-this-device".
+  package var word: String { phrase.replacing(", ", with: "-").replacing(" ", with: "-") }
+
+  /// The class that a person means by its word or by its code.
+  package init?(named text: String) {
+    guard let match = Self.allCases.first(where: { $0.word == text || $0.rawValue == text }) else { return nil }
+    self = match
+  }
+
   /// Whether items of this class are meant for the device that made them alone.
   public var isThisDeviceOnly: Bool {
     switch self {

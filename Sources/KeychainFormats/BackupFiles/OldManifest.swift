@@ -51,7 +51,10 @@ public struct OldManifest: Sendable {
   }
 
   /// Reads the records in order.
-  public func entries() -> Entries { Entries(bytes: bytes, offset: Self.header.count) }
+  public func entries() -> Entries { entries(from: Self.header.count) }
+
+  /// The same from a place on that an earlier reading gave as its offset.
+  public func entries(from offset: Int) -> Entries { Entries(bytes: bytes, offset: max(offset, Self.header.count)) }
 
   public struct Entries: Sendable {
     fileprivate let bytes: [UInt8]

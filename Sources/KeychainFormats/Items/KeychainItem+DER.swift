@@ -27,9 +27,9 @@ extension KeychainItem {
         guard absent.isEmpty || !absent.contains(code) else { continue }
         if case .null = value {
           if attributes[code] == nil { absent.insert(code) }
-        } else {
+        } else if let first = attributes.updateValue(value, forKey: code) {
           // Where a code occurs twice the first wins.
-          attributes.merge(CollectionOfOne((code, value))) { first, _ in first }
+          attributes[code] = first
         }
       }
     }
@@ -90,28 +90,37 @@ struct ItemEncoder {
     var byteCount: Int { head.count + (secret?.count ?? 0) }
   }
 
+  /// - Parameter attributes: No two with the same code.
   func encode(
-    attributes: [AttributeCode: PropertyValue], secrets: [AttributeCode: SensitiveBytes]
+    attributes: some Sequence<(key: AttributeCode, value: PropertyValue)>, secrets: [AttributeCode: SensitiveBytes]
   ) throws(FormatError) -> SensitiveBytes {
     let encoder = DEREncoder(keepsDateText: keepsDateText)
     var pairs: [Pair] = []
+    pairs.reserveCapacity(attributes.underestimatedCount + secrets.count)
+    var contents: [UInt8] = []
+    func append(secret: SensitiveBytes?) {
+      var head: [UInt8] = []
+      head.reserveCapacity(contents.count + 4)
+      DEREncoder.appendHeader(DERPropertyList.Tag.sequence, count: contents.count + (secret?.count ?? 0), to: &head)
+      head.append(contentsOf: contents)
+      pairs.append(Pair(head: head, secret: secret))
+      contents.removeAll(keepingCapacity: true)
+    }
     for (code, value) in attributes where value != .null {
-      let contents =
-        DEREncoder.element(DERPropertyList.Tag.string, Array(code.rawValue.utf8))
-        + (try encoder.encode(value, depth: 2))
-      pairs.append(Pair(head: DEREncoder.element(DERPropertyList.Tag.sequence, contents)))
+      DEREncoder.appendElement(DERPropertyList.Tag.string, code.rawValue.utf8, to: &contents)
+      try encoder.append(value, depth: 2, to: &contents)
+      append(secret: nil)
     }
     for (code, secret) in secrets {
-      let contents =
-        DEREncoder.element(DERPropertyList.Tag.string, Array(code.rawValue.utf8))
-        + DEREncoder.header(DERPropertyList.Tag.data, count: secret.count)
-      let head = DEREncoder.header(DERPropertyList.Tag.sequence, count: contents.count + secret.count)
-      pairs.append(Pair(head: head + contents, secret: secret))
+      DEREncoder.appendElement(DERPropertyList.Tag.string, code.rawValue.utf8, to: &contents)
+      DEREncoder.appendHeader(DERPropertyList.Tag.data, count: secret.count, to: &contents)
+      append(secret: secret)
     }
     // The keys differ and none begins another, so no comparison ever reaches a value.
     pairs.sort { $0.head.lexicographicallyPrecedes($1.head) }
     let count = pairs.reduce(0) { $0 + $1.byteCount }
-    let head = DEREncoder.header(DERPropertyList.Tag.dictionary, count: count)
+    var head: [UInt8] = []
+    DEREncoder.appendHeader(DERPropertyList.Tag.dictionary, count: count, to: &head)
     return SensitiveBytes(count: head.count + count) { target in
       var offset = 0
       func append(_ bytes: UnsafeRawBufferPointer) {

@@ -22,13 +22,11 @@ extension KeychainItem {
       attributes: attributesWithDefaults(flagged: .inDigest), secrets: secrets)
   }
 
-  private func attributesWithDefaults(flagged flag: AttributeFlags) -> [AttributeCode: PropertyValue] {
-    var selected: [AttributeCode: PropertyValue] = [:]
-    for definition in AttributeTable.definitions(of: kind)
-    where definition.flags.contains(flag) && !definition.flags.contains(.returnedAsData) {
-      selected[definition.code] = attributes[definition.code] ?? definition.defaultValue
+  private func attributesWithDefaults(flagged flag: AttributeFlags) -> [(key: AttributeCode, value: PropertyValue)] {
+    AttributeTable.definitions(of: kind).compactMap { definition in
+      guard definition.flags.contains(flag), !definition.flags.contains(.returnedAsData) else { return nil }
+      return (attributes[definition.code] ?? definition.defaultValue).map { (definition.code, $0) }
     }
-    return selected
   }
 }
 

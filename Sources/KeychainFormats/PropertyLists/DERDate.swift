@@ -72,16 +72,21 @@ public enum DERDate {
     let (days, secondOfDay) = whole.quotientAndRemainder(flooredBy: 86_400)
     let date = CivilDate(daysSinceReference: days)
     guard (0...9999).contains(date.year) else { return nil }
-    var text = padded(date.year, 4) + padded(date.month, 2) + padded(date.day, 2)
-    text += padded(secondOfDay / 3600, 2) + padded(secondOfDay / 60 % 60, 2) + padded(secondOfDay % 60, 2)
-    let fraction = fractionDigits(of: seconds)
+    let fraction = seconds == wholeSeconds ? [] : fractionDigits(of: seconds)
+    var text: [UInt8] = []
+    text.reserveCapacity(16 + fraction.count)
+    append(date.year / 100, to: &text)
+    for number in [date.year % 100, date.month, date.day] { append(number, to: &text) }
+    for number in [secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60] { append(number, to: &text) }
     if !fraction.isEmpty { text += [UInt8(ascii: ".")] + fraction }
-    return text + [UInt8(ascii: "Z")]
+    text.append(UInt8(ascii: "Z"))
+    return text
   }
 
-  private static func padded(_ number: Int64, _ width: Int) -> [UInt8] {
-    let digits = Array(String(number).utf8)
-    return [UInt8](repeating: UInt8(ascii: "0"), count: max(0, width - digits.count)) + digits
+  /// Two digits of a number below 100.
+  private static func append(_ number: Int64, to text: inout [UInt8]) {
+    text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
+    text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
   }
 
   /// The digits after the point, counted up from the whole second below: those of the shortest decimal that gives this
@@ -106,15 +111,22 @@ public enum DERDate {
 
   /// Reads the fields of a date text.
   private struct FieldReader {
-    private var rest: ArraySlice<UInt8>
+    private let text: [UInt8]
+    private var position = 0
 
-    init(_ text: [UInt8]) { rest = text[...] }
+    init(_ text: [UInt8]) { self.text = text }
+
+    private var rest: ArraySlice<UInt8> { text[position...] }
 
     mutating func number(digits: Int) throws(Fault) -> Int64 {
-      let field = rest.prefix(digits)
-      guard field.count == digits, field.allSatisfy(Self.isDigit) else { throw .malformed }
-      rest = rest.dropFirst(digits)
-      return field.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+      guard text.count - position >= digits else { throw .malformed }
+      var value: Int64 = 0
+      for _ in 0..<digits {
+        guard Self.isDigit(text[position]) else { throw .malformed }
+        value = value * 10 + Int64(text[position] - UInt8(ascii: "0"))
+        position += 1
+      }
+      return value
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
@@ -138,17 +150,18 @@ public enum DERDate {
 
     private mutating func fraction() throws(Fault) -> Double {
       guard rest.first == UInt8(ascii: ".") else { return 0 }
-      rest.removeFirst()
+      position += 1
       let digits = rest.prefix(while: Self.isDigit)
       guard let last = digits.last, last != UInt8(ascii: "0") else { throw .malformed }
-      rest = rest.dropFirst(digits.count)
+      position += digits.count
       let counted = digits.prefix(maximumFractionDigits)
       let numerator = counted.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - UInt8(ascii: "0")) }
       return Double(numerator) / counted.reduce(1.0) { denominator, _ in denominator * 10 }
     }
 
     private mutating func zoneSeconds() throws(Fault) -> Int64 {
-      guard let sign = rest.popFirst() else { throw .malformed }
+      guard let sign = rest.first else { throw .malformed }
+      position += 1
       switch sign {
       case UInt8(ascii: "Z"):
         return 0

@@ -121,9 +121,7 @@ struct DERDecoder {
     guard element.tag == DERPropertyList.Tag.string || element.tag == DERPropertyList.Tag.numericString else {
       throw malformed(element, "a value that is no string")
     }
-    var contents = element.contents
-    let bytes = try contents.takeBytes(contents.remaining, "a string")
-    guard let text = String(validating: bytes, as: UTF8.self) else {
+    guard let text = String(utf8: element.contents.rest) else {
       throw malformed(element, "a string that is not UTF-8")
     }
     return text
@@ -134,8 +132,7 @@ struct DERDecoder {
   }
 
   private func integer(of element: Element) throws(FormatError) -> Int64 {
-    var contents = element.contents
-    let bytes = try contents.takeBytes(contents.remaining, "an integer")
+    let bytes = element.contents.rest
     guard let first = bytes.first else { throw malformed(element, "an integer without bytes") }
     guard bytes.count <= 8 else { throw malformed(element, "an integer of \(bytes.count) bytes") }
     if bytes.count > 1, first == 0 && bytes[1] < 0x80 || first == 0xFF && bytes[1] >= 0x80 {
@@ -145,8 +142,7 @@ struct DERDecoder {
   }
 
   private func date(of element: Element) throws(FormatError) -> KeychainDate {
-    var contents = element.contents
-    let text = try contents.takeBytes(contents.remaining, "a date")
+    let text = Array(element.contents.rest)
     do throws(DERDate.Fault) {
       return element.tag == DERPropertyList.Tag.utcTime
         ? try DERDate.decodeUTCTime(text) : try DERDate.decode(text)
@@ -175,7 +171,7 @@ struct DERDecoder {
       let pair = try pair(in: &contents)
       let key = try value(of: pair.key, depth: depth + 1)
       let value = try value(of: pair.value, depth: depth + 1)
-      let keyBytes = [pair.key.tag] + pair.key.contents.copy(pair.key.contents.offset..<pair.key.contents.end)
+      let keyBytes = [pair.key.tag] + pair.key.contents.rest
       if seen.insert(keyBytes).inserted { entries.append(PropertyDictionary.Entry(key: key, value: value)) }
     }
     return PropertyDictionary(entries)

@@ -4,44 +4,53 @@ struct DEREncoder {
   let keepsDateText: Bool
 
   func encode(_ value: PropertyValue, depth: Int = 1) throws(FormatError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    try append(value, depth: depth, to: &bytes)
+    return bytes
+  }
+
+  /// The same behind what is there: most values of an item are short, and an array for each would cost more than they.
+  func append(_ value: PropertyValue, depth: Int, to bytes: inout [UInt8]) throws(FormatError) {
     guard depth <= DERPropertyList.maximumDepth else {
       throw FormatError(.der, .overLimit, "more than \(DERPropertyList.maximumDepth) levels")
     }
     switch value {
     case .null:
-      return Self.element(DERPropertyList.Tag.null, [])
+      Self.appendHeader(DERPropertyList.Tag.null, count: 0, to: &bytes)
     case .boolean(let value):
-      return Self.element(DERPropertyList.Tag.boolean, [value ? 1 : 0])
+      Self.appendElement(DERPropertyList.Tag.boolean, CollectionOfOne(value ? 1 : 0), to: &bytes)
     case .integer(let value):
-      return Self.element(DERPropertyList.Tag.integer, Self.contents(of: value))
+      Self.appendInteger(value, to: &bytes)
     case .unsignedInteger(let value):
       guard let value = Int64(exactly: value) else {
         throw FormatError(.der, .unencodable, "an integer above 64 signed bits")
       }
-      return Self.element(DERPropertyList.Tag.integer, Self.contents(of: value))
+      Self.appendInteger(value, to: &bytes)
     case .real(let value):
       guard let value = Int64(exactly: value) else {
         throw FormatError(.der, .unencodable, "a number that is not whole")
       }
-      return Self.element(DERPropertyList.Tag.integer, Self.contents(of: value))
+      Self.appendInteger(value, to: &bytes)
     case .date(let date):
       guard let text = keepsDateText ? DERDate.encode(date) : DERDate.encode(date.secondsSinceReferenceDate) else {
         throw FormatError(.der, .unencodable, "a date outside the years 0 to 9999")
       }
-      return Self.element(DERPropertyList.Tag.generalizedTime, text)
-    case .data(let bytes):
-      return Self.element(DERPropertyList.Tag.data, bytes)
+      Self.appendElement(DERPropertyList.Tag.generalizedTime, text, to: &bytes)
+    case .data(let data):
+      Self.appendElement(DERPropertyList.Tag.data, data, to: &bytes)
     case .string(let text):
-      return Self.element(DERPropertyList.Tag.string, Array(text.utf8))
+      Self.appendElement(DERPropertyList.Tag.string, text.utf8, to: &bytes)
     case .uid:
       throw FormatError(.der, .unencodable, "a reference of a keyed archive")
     case .array(let values):
-      return Self.element(DERPropertyList.Tag.sequence, try elements(values, depth: depth).flatMap(\.self))
+      let elements = try elements(values, depth: depth)
+      Self.appendElement(DERPropertyList.Tag.sequence, elements.flatMap(\.self), to: &bytes)
     case .set(let values):
       let sorted = try elements(values, depth: depth).sorted(by: Self.precedes)
-      return Self.element(DERPropertyList.Tag.set, sorted.flatMap(\.self))
+      Self.appendElement(DERPropertyList.Tag.set, sorted.flatMap(\.self), to: &bytes)
     case .dictionary(let dictionary):
-      return try encode(dictionary, depth: depth)
+      let pairs = try pairs(of: dictionary, depth: depth).sorted(by: Self.precedes)
+      Self.appendElement(DERPropertyList.Tag.dictionary, pairs.flatMap(\.self), to: &bytes)
     }
   }
 
@@ -51,27 +60,39 @@ struct DEREncoder {
     return encoded
   }
 
-  private func encode(_ dictionary: PropertyDictionary, depth: Int) throws(FormatError) -> [UInt8] {
+  private func pairs(of dictionary: PropertyDictionary, depth: Int) throws(FormatError) -> [[UInt8]] {
     var seen: Set<[UInt8]> = []
     var pairs: [[UInt8]] = []
     for entry in dictionary.entries {
       let key = try encode(entry.key, depth: depth + 1)
       guard seen.insert(key).inserted else { continue }
-      pairs.append(Self.element(DERPropertyList.Tag.sequence, key + (try encode(entry.value, depth: depth + 1))))
+      var pair: [UInt8] = []
+      let value = try encode(entry.value, depth: depth + 1)
+      Self.appendElement(DERPropertyList.Tag.sequence, key + value, to: &pair)
+      pairs.append(pair)
     }
-    return Self.element(DERPropertyList.Tag.dictionary, pairs.sorted(by: Self.precedes).flatMap(\.self))
+    return pairs
   }
 
   /// Unsigned bytes, the shorter first where one begins the other.
   static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool { left.lexicographicallyPrecedes(right) }
 
-  static func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] { header(tag, count: contents.count) + contents }
+  static func appendElement(_ tag: UInt8, _ contents: some Collection<UInt8>, to bytes: inout [UInt8]) {
+    appendHeader(tag, count: contents.count, to: &bytes)
+    bytes.append(contentsOf: contents)
+  }
 
   /// A tag and a length in its shortest form.
-  static func header(_ tag: UInt8, count: Int) -> [UInt8] {
-    guard count >= 0x80 else { return [tag, UInt8(count)] }
-    let digits = bytes(of: Int64(count)).drop { $0 == 0 }
-    return [tag, 0x80 | UInt8(digits.count)] + digits
+  static func appendHeader(_ tag: UInt8, count: Int, to bytes: inout [UInt8]) {
+    bytes.append(tag)
+    guard count >= 0x80 else { return bytes.append(UInt8(count)) }
+    let digits = Self.bytes(of: Int64(count)).drop { $0 == 0 }
+    bytes.append(0x80 | UInt8(digits.count))
+    bytes.append(contentsOf: digits)
+  }
+
+  private static func appendInteger(_ value: Int64, to bytes: inout [UInt8]) {
+    appendElement(DERPropertyList.Tag.integer, contents(of: value), to: &bytes)
   }
 
   private static func bytes(of value: Int64) -> [UInt8] {
@@ -79,13 +100,14 @@ struct DEREncoder {
   }
 
   /// The fewest bytes of two's complement that keep the sign.
-  private static func contents(of value: Int64) -> [UInt8] {
+  private static func contents(of value: Int64) -> ArraySlice<UInt8> {
+    if (-0x80..<0x80).contains(value) { return [UInt8(truncatingIfNeeded: value)] }
     var digits = bytes(of: value)[...]
     while let first = digits.first, let second = digits.dropFirst().first,
       first == 0 && second < 0x80 || first == 0xFF && second >= 0x80
     {
       digits.removeFirst()
     }
-    return Array(digits)
+    return digits
   }
 }

@@ -31,7 +31,7 @@ public enum XMLPlist {
       guard value.isFinite else { throw FormatError(.xmlPlist, .unencodable, "a number that is not finite") }
       text += "\(indent)<real>\(value)</real>\n"
     case .date(let date): text += "\(indent)<date>\(try iso8601(date))</date>\n"
-    case .data(let bytes): text += "\(indent)<data>\(base64(bytes))</data>\n"
+    case .data(let bytes): text += "\(indent)<data>\(Base64Digits.text(of: bytes))</data>\n"
     case .string(let value): text += "\(indent)<string>\(try escaped(value))</string>\n"
     case .array(let values):
       guard !values.isEmpty else {
@@ -88,11 +88,5 @@ public enum XMLPlist {
     return compact.enumerated().reduce(into: "") { text, element in
       text += (separators[element.offset] ?? "") + String(decoding: [element.element], as: UTF8.self)
     }
-  }
-
-  private static func base64(_ bytes: [UInt8]) -> String {
-    var text: [UInt8] = []
-    Base64Digits.forEach(of: bytes) { text.append($0) }
-    return String(decoding: text, as: UTF8.self)
   }
 }

@@ -1,5 +1,12 @@
 /// Bytes as base64 (RFC 4648, section 4), a digit at a time: where they go is the caller's, for they may be a secret.
 package enum Base64Digits {
+  /// The digits in one text, for what is no secret.
+  package static func text(of bytes: some RandomAccessCollection<UInt8>) -> String {
+    var digits: [UInt8] = []
+    forEach(of: bytes) { digits.append($0) }
+    return String(decoding: digits, as: UTF8.self)
+  }
+
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
   /// Calls `body` with each digit in order, the padding included.

@@ -23,6 +23,8 @@ struct ByteCursor {
 
   var remaining: Int { end - offset }
   var isAtEnd: Bool { offset == end }
+  /// Everything that is left, lent.
+  var rest: UnsafeRawBufferPointer { lend(offset..<end) }
 
   /// Steps over `count` bytes and returns where they lie.
   mutating func take(_ count: Int, _ what: @autoclosure () -> String) throws(FormatError) -> Range<Int> {

@@ -34,30 +34,43 @@ final class DeviceGate: Sendable {
   func enter() { lock.lock() }
   func leave() { lock.unlock() }
 
+  /// Whether a locked device has its keys still. Asking finishes nothing: whoever uses the device next does, and is told
+  /// where it fails. Only for who is inside.
+  var isLocking: Bool { locking?.isLocking == true }
+
   /// The session to use while the device is locking; `nil` where it isn't. Only for who is inside.
+  ///
+  /// - Throws: Where a session whose keys are gone could not be finished.
   var lockingSession: DeviceSession? {
-    settle()
-    return locking
+    get throws(VirtualDeviceError) {
+      try settle()
+      return locking
+    }
   }
 
   /// Locks the device through a session that is kept until its keys are gone. Only for who is inside.
   func lock(through session: DeviceSession) throws(VirtualDeviceError) {
     // Apps that hear of the lock may still read, and do so through this session.
     locking = session
-    defer { settle() }
-    try session.requestLock()
+    do throws(VirtualDeviceError) {
+      try session.requestLock()
+    } catch {
+      try? settle()
+      throw error
+    }
+    try settle()
   }
 
-  /// Lets go of a session whose keys are gone, or were never going.
-  private func settle() {
-    guard let locking, !locking.isLocking else { return }
-    locking.end()
-    self.locking = nil
+  /// Finishes a session whose keys are gone, or were never going.
+  private func settle() throws(VirtualDeviceError) {
+    guard let session = locking, !session.isLocking else { return }
+    locking = nil
+    try session.finish()
   }
 
   /// Waits for the keys to go. Only for who is inside.
-  func finishLock() {
+  func finishLock() throws(VirtualDeviceError) {
     locking?.finishLock()
-    settle()
+    try settle()
   }
 }

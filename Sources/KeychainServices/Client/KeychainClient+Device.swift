@@ -34,7 +34,7 @@ extension KeychainClient {
   public func pressSideButton() throws(VirtualDeviceError) {
     gate.enter()
     defer { gate.leave() }
-    guard gate.lockingSession == nil else { return }
+    guard try gate.lockingSession == nil else { return }
     try gate.lock(through: device.openSession(.writing, verb: "lock", wait: Self.patience))
   }
 
@@ -43,19 +43,23 @@ extension KeychainClient {
   /// - Throws: What `pressSideButton` throws.
   public func lock() throws(VirtualDeviceError) {
     try pressSideButton()
-    guard isLocking else { return }
+    guard isLocking else {
+      gate.enter()
+      defer { gate.leave() }
+      return try gate.finishLock()
+    }
     // Other threads may use the device meanwhile.
     device.environment.clock.sleep(DeviceSession.lockGrace)
     gate.enter()
     defer { gate.leave() }
-    gate.finishLock()
+    try gate.finishLock()
   }
 
   /// Whether the side button was pressed and the keys are still there.
   public var isLocking: Bool {
     gate.enter()
     defer { gate.leave() }
-    return gate.lockingSession != nil
+    return gate.isLocking
   }
 
   /// Unlocks the device, which apps hear of.

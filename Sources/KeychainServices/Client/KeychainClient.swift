@@ -60,7 +60,12 @@ public final class KeychainClient: Sendable {
   ) throws(VirtualDeviceError) -> Result {
     gate.enter()
     defer { gate.leave() }
-    if let locking = gate.lockingSession { return try body(locking) }
+    if let locking = try gate.lockingSession {
+      // Kept for some seconds more: whoever called does not wait for its end to be safe from a power cut.
+      let value = try body(locking)
+      try locking.synchronize()
+      return value
+    }
     return try device.withSession(access, verb: "keychain call", wait: Self.patience, body)
   }
 

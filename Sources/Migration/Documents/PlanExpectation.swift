@@ -85,6 +85,7 @@ public struct PlanExpectations: Decodable, Sendable {
     var list = try root.nestedUnkeyedContainer(forKey: Member("expectations"))
     var expectations: [PlanExpectation] = []
     while !list.isAtEnd { expectations.append(try Self.expectation(list.nestedContainer(keyedBy: Member.self))) }
+    guard !expectations.isEmpty else { throw Self.fault(root, "it expects nothing, which every plan meets") }
     self.expectations = expectations
   }
 
@@ -108,7 +109,9 @@ public struct PlanExpectations: Decodable, Sendable {
     }
     let reason = try text("reason").map { name in
       guard fate == .staysBehind else { throw fault(members, "only what stays-behind has a reason") }
-      guard let reason = Reason(rawValue: name) else { throw fault(members, "\(name) is no reason") }
+      guard let reason = Reason(rawValue: name) else {
+        throw fault(members, "\(name) is no reason; explain lists them")
+      }
       return reason
     }
     return PlanExpectation(matcher, fate, reason: reason)

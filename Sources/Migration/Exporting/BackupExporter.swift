@@ -98,14 +98,21 @@ public enum BackupExporter {
   }
 
   /// Takes every row of the device as far as the rules let it go.
+  ///
+  /// - Throws: Category `locked` where a row is: the keys may have gone since the device was looked at.
   static func export(
     _ session: DeviceSession, sealing keys: borrowing ClassKeys, random: any RandomSource
   ) throws(MigrationError) -> Export {
     var export = Export(random: random, deviceSyncs: session.record.isSyncing)
     let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+    var locked = LockedRows()
     try reporting { () throws(KeychainStoreError) in
-      try store.forEachRow(includingTombstones: true, keys: session.classKeys) { export.take($0, sealing: keys) }
+      try store.forEachRow(includingTombstones: true, keys: session.classKeys) { row in
+        locked.note(row)
+        export.take(row, sealing: keys)
+      }
     }
+    try locked.check(session)
     return export
   }
 

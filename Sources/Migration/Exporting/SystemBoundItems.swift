@@ -80,7 +80,7 @@ public enum SystemBoundItems {
   public static func contain(_ item: KeychainItem, onSharedIPad: Bool = false) -> Bool {
     if let mark = item[.systemBound]?.integerValue { return mark != 0 }
     guard item.accessGroup != nil else { return false }
-    if item[.sharingGroup]?.stringValue.map({ !$0.isEmpty }) == true { return true }
+    if item.isSharedCopy { return true }
     return (onSharedIPad ? everywhere + sharedIPad : everywhere).contains { $0.matches(item) }
   }
 }

@@ -17,6 +17,15 @@ public struct AppName: Sendable, Hashable {
   public let kind: Kind
   /// Hostile: it comes out of a backup. Empty where it is unknown.
   public let text: String
+
+  /// As reports say it; what belongs to no known app is sealed.
+  package var words: String {
+    switch kind {
+    case .app, .identifier: text
+    case .group: "group \(text)"
+    case .unknown: "(sealed)"
+    }
+  }
 }
 
 /// The apps of a device or a backup, to name items by.
@@ -81,12 +90,30 @@ public struct AppShare: Sendable {
   }
 }
 
+/// The apps in which a person has something to make up for after the move.
+public struct AppLosses: Sendable {
+  /// Those with the most losses first.
+  public let apps: [AppShare]
+  /// Lost items of which nobody can say whose they are.
+  public let sealedCount: Int
+
+  /// - Parameter shares: As `MigrationPlan.byApp` orders them.
+  public init(_ shares: [AppShare]) {
+    let losing = shares.filter { !$0.losses.isEmpty }
+    apps = losing.filter { $0.app.kind != .unknown }
+    sealedCount = losing.reduce(0) { $0 + ($1.app.kind == .unknown ? $1.losses.count : 0) }
+  }
+}
+
 extension MigrationPlan {
   /// The plan's decisions by app: those with the most losses first, then by name; what belongs to no known app last.
   public func byApp(_ directory: AppDirectory) -> [AppShare] {
     var shares: [AppName: AppShare] = [:]
+    var apps: [String?: AppName] = [:]
     for decision in decisions {
-      let app = directory.app(of: decision.identity.accessGroup)
+      let group = decision.identity.accessGroup
+      let app = apps[group] ?? directory.app(of: group)
+      apps[group] = app
       // In place: a share that is taken out and put back is copied with all that it holds.
       switch decision.outcome {
       case .migrates: shares[app, default: AppShare(app: app)].migrates.append(decision)
@@ -94,9 +121,9 @@ extension MigrationPlan {
       case .unreadable: shares[app, default: AppShare(app: app)].unreadable.append(decision)
       }
     }
-    func rank(_ share: AppShare) -> (Int, Int, String) {
-      (share.app.kind == .unknown ? 1 : 0, -share.losses.count, share.app.text)
+    let ranked = shares.values.map { share in
+      (rank: (share.app.kind == .unknown ? 1 : 0, -share.losses.count, share.app.text), share: share)
     }
-    return shares.values.sorted { rank($0) < rank($1) }
+    return ranked.sorted { $0.rank < $1.rank }.map(\.share)
   }
 }

@@ -9,8 +9,8 @@ public struct ItemStory: Sendable {
   public enum Place: Sendable, Hashable {
     /// In the archive, at this position.
     case archive(index: Int)
-    /// On the device that is asked about: what a backup made now would do with it.
-    case device
+    /// On the device that is asked about, at this position in a plan of it: what a backup made now would do with it.
+    case device(index: Int)
     /// On a device and not in the archive, although the device made it; the rule that left it out, or `nil` where none
     /// did: it was not there yet.
     case missing(from: String, rule: Reason?)

@@ -47,7 +47,7 @@ extension MigrationComparison.Advice {
     if !setting.onSameDevice, sameDeviceOnly > 0 {
       let they =
         sameDeviceOnly == neverHere ? (neverHere == 1 ? "it comes" : "they come") : "\(sameDeviceOnly) of them come"
-      parts.append("\(they) back on the device that made the backup alone")
+      parts.append("\(they) back only on the device that made the backup")
     }
     if damaged > 0 { parts.append("\(damaged) cannot be read in this copy") }
     return parts.joined(separator: "; ")

@@ -38,15 +38,13 @@ public struct MigrationComparison: Sendable {
 
   public subscript(setting: RestoreSetting) -> Counts {
     items.reduce(into: Counts()) { counts, item in
-      switch item[setting] {
+      let prospect = item[setting]
+      switch prospect {
       case .arrives: counts.arrives += 1
-      case .staysBehind(let reason):
-        counts.staysBehind += 1
-        counts.byReason[reason, default: 0] += 1
-      case .unreadable(let reason):
-        counts.unreadable += 1
-        counts.byReason[reason, default: 0] += 1
+      case .staysBehind: counts.staysBehind += 1
+      case .unreadable: counts.unreadable += 1
       }
+      if let reason = prospect.reason { counts.byReason[reason, default: 0] += 1 }
     }
   }
 

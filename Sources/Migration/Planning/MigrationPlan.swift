@@ -92,16 +92,12 @@ public struct MigrationPlan: Sendable {
     var summary = Summary(total: decisions.count, removed: removed.count)
     for decision in decisions {
       switch decision.outcome {
-      case .migrates(let change):
-        summary.migrates += 1
-        summary.byChange[change, default: 0] += 1
-      case .staysBehind(let reason):
-        summary.staysBehind += 1
-        summary.byReason[reason, default: 0] += 1
-      case .unreadable(let reason):
-        summary.unreadable += 1
-        summary.byReason[reason, default: 0] += 1
+      case .migrates: summary.migrates += 1
+      case .staysBehind: summary.staysBehind += 1
+      case .unreadable: summary.unreadable += 1
       }
+      if let reason = decision.outcome.reason { summary.byReason[reason, default: 0] += 1 }
+      if let change = decision.outcome.change { summary.byChange[change, default: 0] += 1 }
     }
     return summary
   }

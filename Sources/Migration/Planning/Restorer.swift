@@ -10,11 +10,12 @@ public enum Restorer {
   /// Decides what restoring an archive onto a device would do. Changes nothing; the device may be locked.
   ///
   /// - Parameter indexes: Only these items of the archive, by their position; `nil` for all.
-  /// - Throws: What the device's keychain reports.
+  /// - Throws: Category `damaged` for a backup that its device never finished, and what the device's keychain reports.
   public static func plan(
     _ archive: OpenedArchive, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil
   ) throws(MigrationError) -> MigrationPlan {
-    MigrationPlanner.plan(
+    try reporting { () throws(BackupArchiveError) in try archive.archive.requireFinished() }
+    return MigrationPlanner.plan(
       archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
       surroundings: RestoreSurroundings(
         targetSyncs: session.record.isSyncing, backupHasPassword: archive.archive.isEncrypted)
@@ -58,7 +59,10 @@ public enum Restorer {
 
   /// As iOS does, which decrypts every row first to keep its system's own items: one that is locked ends the restore,
   /// but for those of the passcode class.
+  ///
+  /// - Throws: Category `locked`, with how many rows are. While the device is unlocked none is, and none is looked at.
   public static func checkReadable(_ session: DeviceSession) throws(MigrationError) {
+    guard session.state != .unlocked else { return }
     let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
     var locked = LockedRows()
     try reporting { () throws(KeychainStoreError) in

@@ -17,11 +17,16 @@ struct TargetModel {
   }
 
   private struct Slot {
-    var existing: ExistingRow
+    /// As it was found, or not at all: what an import has stored is looked at only where another one meets it, since that
+    /// takes its digest.
+    var found: ExistingRow?
     /// As far as it is known in clear: what a new date does to the digest needs it.
     var item: KeychainItem?
     /// The items of the archive that the row is, in the order in which they came; none for a row of the target alone.
     var archiveIndexes: [Int] = []
+
+    /// What an item with the same key meets.
+    var existing: ExistingRow? { found ?? item.flatMap { try? ExistingRow(storing: $0) } }
   }
 
   private let rows: [TargetRow]
@@ -40,7 +45,7 @@ struct TargetModel {
       if policy == .replace && row.isRemovedByReplace {
         cleared.insert(row.primaryKey)
       } else {
-        slots[row.primaryKey] = Slot(existing: row.existing, item: row.item)
+        slots[row.primaryKey] = Slot(found: row.existing, item: row.item)
       }
     }
     self.before = before
@@ -64,16 +69,14 @@ struct TargetModel {
     let resolution = ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
     let indexes = origin.archiveIndexes
 
-    if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item),
-      let row = try? ExistingRow(storing: stored)
-    {
+    if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item) {
       var holders = slot?.archiveIndexes ?? []
       switch resolution.outcome {
       case .insertsNew, .replaces: holders = indexes
       case .identical: holders += indexes
       case .keepsExisting, .blocked: break
       }
-      slots[key] = Slot(existing: row, item: stored, archiveIndexes: holders)
+      slots[key] = Slot(item: stored, archiveIndexes: holders)
     }
     return Step(
       planned: MigrationPlan.PlannedImport(origin: origin, incoming: incoming, outcome: resolution.outcome),
@@ -121,17 +124,17 @@ struct TargetModel {
     _ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ before: ExistingRow
   ) -> String? {
     switch (outcome, before.state) {
-    case (_, .corrupt): return "theirs is damaged"
+    case (_, .corrupt): return "the one there is damaged"
     case (_, .tombstone), (_, .unreadable): return nil
     case (_, .item(_, incoming.digest)): return nil
-    case (_, .item(nil, _)): return "theirs has no date"
+    case (_, .item(nil, _)): return "the one there has no date"
     case (_, .item(let theirs?, _)):
-      guard let ours = incoming.item.modificationDate else { return "ours has no date" }
+      guard let ours = incoming.item.modificationDate else { return "the one in the backup has no date" }
       let dates = Self.dates(theirs: theirs, ours: ours)
       switch outcome {
-      case .insertsNew where theirs > ours: return dates + "; theirs is newer, and removed first"
-      case .replaces(.sameDateSmallerDigest): return dates + "; ours has the smaller digest"
-      case .keepsExisting(.sameDateSmallerDigest): return dates + "; theirs has the smaller digest"
+      case .insertsNew where theirs > ours: return dates + "; the one there is newer, and removed first"
+      case .replaces(.sameDateSmallerDigest): return dates + "; the one in the backup has the smaller digest"
+      case .keepsExisting(.sameDateSmallerDigest): return dates + "; the one there has the smaller digest"
       case .insertsNew, .replaces, .keepsExisting, .identical, .blocked: return dates
       }
     }
@@ -142,8 +145,8 @@ struct TargetModel {
     if theirs == ours { return "both of \(Timestamp.text(of: ours))" }
     let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))
     return days.0 == days.1
-      ? "theirs \(Timestamp.text(of: theirs)), ours \(Timestamp.text(of: ours))"
-      : "theirs \(days.0), ours \(days.1)"
+      ? "there \(Timestamp.text(of: theirs)), in the backup \(Timestamp.text(of: ours))"
+      : "there \(days.0), in the backup \(days.1)"
   }
 }
 

@@ -26,17 +26,13 @@ struct Flow: Sendable {
   /// In the order in which they are drawn, from the top: by origin, then by end. None is empty.
   let streams: [Stream]
 
-  init(_ plan: PlanPage) {
+  init(_ page: PlanPage) {
     var counts: [Origin: [End: Int]] = [:]
-    for decision in plan.decisions {
+    for decision in page.plan.decisions {
       counts[.archived(decision.protection), default: [:]][End(decision.outcome), default: 0] += 1
     }
-    if !plan.removed.isEmpty { counts[.onTarget] = [.gone: plan.removed.count] }
-    let classes: [ProtectionClass?] = [
-      .whenUnlocked, .afterFirstUnlock, .always, .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly,
-      .alwaysThisDeviceOnly, .whenPasscodeSetThisDeviceOnly, nil,
-    ]
-    let origins = classes.map(Origin.archived) + [.onTarget]
+    if page.counts.removed > 0 { counts[.onTarget] = [.gone: page.counts.removed] }
+    let origins = ProtectionClass.allCases.map { Origin.archived($0) } + [.archived(nil), .onTarget]
     streams = origins.flatMap { origin in
       End.allCases.compactMap { end in
         counts[origin]?[end].map { Stream(origin: origin, end: end, count: $0) }

@@ -9,11 +9,11 @@ struct FlowFigure {
   private let target: String
   private let isReturn: Bool
 
-  init(_ plan: PlanPage) {
-    flow = Flow(plan)
-    source = plan.sourceDevice
-    target = plan.target.name
-    isReturn = plan.target.sameDevice == true
+  init(_ page: PlanPage) {
+    flow = Flow(page)
+    source = page.sourceDevice
+    target = page.target.name
+    isReturn = page.isReturn
   }
 
   func write(to page: inout Markup) {

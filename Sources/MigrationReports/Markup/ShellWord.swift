@@ -1,4 +1,5 @@
 import KeychainFormats
+import VirtualDevice
 
 /// A name as a shell takes it for one word, for commands that people copy.
 package enum ShellWord {
@@ -9,5 +10,19 @@ package enum ShellWord {
         || "._/-:+,@%".utf8.contains(byte)
     }
     return isPlain && !shown.isEmpty ? shown : "'" + shown.replacing("'", with: #"'\''"#) + "'"
+  }
+
+  /// What was typed for an archive or a device, for another command, or a word in capitals that stands for it: where it
+  /// came from a stream, and where it has characters that are shown by their numbers and so cannot be copied.
+  static func typed(_ argument: String?, else placeholder: String) -> String {
+    guard let argument, !argument.isEmpty, HostileText.shown(argument) == argument else { return placeholder }
+    // The same file, and no flag.
+    return quoted(argument.hasPrefix("-") ? "./" + argument : argument)
+  }
+
+  /// A device by the name that a backup or a plan has for it, which anybody may have written: `DEVICE` for one that no
+  /// virtual device can have.
+  static func device(named name: String?) -> String {
+    name.flatMap { try? DeviceName($0) }?.text ?? "DEVICE"
   }
 }

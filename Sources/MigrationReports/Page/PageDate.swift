@@ -9,10 +9,25 @@ enum PageDate {
 
   /// - Parameter text: RFC 3339; what is none comes back as it is.
   static func words(_ text: String) -> String {
-    guard let date = Timestamp.date(from: text) else { return Markup.shortened(text) }
-    let parts = Timestamp.text(of: date).split { "-T:".contains($0) }
-    guard parts.count >= 5, let month = Int(parts[1]), let day = Int(parts[2]), months.indices.contains(month - 1)
-    else { return Markup.shortened(text) }
-    return "\(day) \(months[month - 1]) \(parts[0]) at \(parts[3]):\(parts[4]) UTC"
+    Timestamp.date(from: text).map(words) ?? Markup.shortened(text)
+  }
+
+  static func words(_ date: KeychainDate) -> String {
+    let parts = parts(of: date)
+    guard parts.count >= 5 else { return day(date) }
+    return "\(day(date)) at \(parts[3]):\(parts[4]) UTC"
+  }
+
+  /// "20 November 2026"
+  static func day(_ date: KeychainDate) -> String {
+    let parts = parts(of: date)
+    guard parts.count >= 3, let month = Int(parts[1]), let day = Int(parts[2]), months.indices.contains(month - 1)
+    else { return Timestamp.text(of: date) }
+    return "\(day) \(months[month - 1]) \(parts[0])"
+  }
+
+  /// Year, month, day, hours, minutes and seconds.
+  private static func parts(of date: KeychainDate) -> [Substring] {
+    Timestamp.text(of: date).split { "-T:".contains($0) }
   }
 }

@@ -19,7 +19,7 @@ enum PageStyle {
     p{text-wrap:pretty}
     strong,b{font-weight:600}
     code{background:var(--code);border-radius:.3rem;font:.86em/1.5 ui-monospace,"SF Mono",Menlo,Consolas,monospace;\
-    padding:.1em .35em}
+    font-variant-ligatures:none;padding:.1em .35em}
     ul{list-style:none}
     .verdict{font-size:1.95rem;font-weight:650;letter-spacing:-.022em;line-height:1.2;margin:.4rem 0 .9rem;\
     text-wrap:balance}

@@ -7,6 +7,8 @@ struct ReportPage: Sendable {
   let title: String
   /// Who made it, as the page's last words name it: "keyhaul 1.0".
   let program: String
+  /// What the page tells of people, in a sentence for whoever thinks of passing it on.
+  var content = "It holds names of accounts and no passwords."
   /// Rules that only this report needs, after those of all pages.
   var style = ""
 
@@ -14,7 +16,7 @@ struct ReportPage: Sendable {
   ///
   /// - Throws: Where the digest of the style sheet, which the policy names, cannot be computed.
   func html(body: Markup.Body, footer: Markup.Body = { _ in }) throws(DataProtectionError) -> String {
-    let sheet = PageStyle.base + style + PageStyle.print
+    let sheet = PageStyle.base + PageStyle.parts + style + PageStyle.print
     let policy = try ContentPolicy.admitting(style: sheet)
     var page = Markup()
     page.element("html", ["lang": "en"]) { page in
@@ -33,7 +35,7 @@ struct ReportPage: Sendable {
         page.newLine()
         page.element("footer") { page in
           footer(&page)
-          page.element("p", "Made by \(program). It holds names of accounts and no passwords.")
+          page.element("p", "Made by \(program). \(content)")
         }
       }
     }

@@ -19,12 +19,13 @@ extension PlanPage {
   }
 
   private func arrival(on target: String) -> String {
-    let isReturn = self.target.sameDevice == true
     let total = Amounts.grouped(counts.total)
     switch (counts.migrates, counts.total) {
     case (_, 0): return "There is nothing to move to \(target)"
     case (0, _) where counts.byReason[.backupNotEncrypted] != nil:
-      return "Nothing can move to \(target), because the backup has no password"
+      return source.kind == .archive
+        ? "Nothing can move to \(target), because the backup has no password"
+        : "Nothing can move to \(target) in a backup without a password"
     case (0, 1): return "The only item cannot move to \(target)"
     case (0, _): return "None of \(total) items can move to \(target)"
     case (1, 1): return "The only item \(isReturn ? "comes back" : "moves") to \(target)"

@@ -1,71 +1,75 @@
-public import ArchivedKeychain
+import ArchivedKeychain
 public import DataProtection
 import KeychainFormats
 public import Migration
 
-/// A plan as one self-contained HTML file for people: what moves, what is lost and what to do about it.
-///
-/// A pure function of what it is given: no clock, no locale, no file; equal plans are equal pages.
-public struct PlanPage: Sendable {
-  let decisions: [MigrationPlan.Decision]
-  let removed: [ItemIdentity]
-  let policy: ExistingItemPolicy
-  let source: PlanDocument.Source
-  let target: PlanDocument.Target
-  /// When the plan was made: RFC 3339.
-  let made: String
+/// A plan as a page for people: what moves, what is lost and what to do about it.
+public struct PlanPage: HTMLPage {
+  let plan: MigrationPlan
+  let document: PlanDocument
+  let apps: AppDirectory
+  let sourceArgument: String?
+  let targetArgument: String?
+  /// Name and version of the program that makes the page.
   let program: String
-  let appNames: [String: String]
-  let counts: PlanCounts
+  let counts: MigrationPlan.Summary
 
   /// - Parameters:
-  ///   - decisions: As they shall be shown: with other names in them where the page is for strangers.
-  ///   - removed: Items of the target that are gone afterwards.
-  ///   - made: When the plan was made, in RFC 3339.
+  ///   - plan: As it shall be shown: with other names in it where the page is for strangers (`MigrationPlan.redacted`).
+  ///   - document: The same plan as it is saved: where from, where to, and whether names were taken out of it.
+  ///   - apps: What people call the apps, as far as the backup or the device knows.
+  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
+  ///   - targetArgument: What the person types for the target; `nil` where nobody knows.
   ///   - program: Name and version of the program that makes the page.
-  ///   - appNames: What people call the app that an access group belongs to, as far as the backup knows.
   public init(
-    decisions: [MigrationPlan.Decision], removed: [ItemIdentity], policy: ExistingItemPolicy, made: String,
-    source: PlanDocument.Source, target: PlanDocument.Target, program: String, appNames: [String: String] = [:]
+    _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, sourceArgument: String?,
+    targetArgument: String?, program: String
   ) {
-    self.decisions = decisions
-    self.removed = removed
-    self.policy = policy
-    self.made = made
-    self.source = source
-    self.target = target
+    self.plan = plan
+    self.document = document
+    self.apps = apps
+    self.sourceArgument = sourceArgument
+    self.targetArgument = targetArgument
     self.program = program
-    self.appNames = appNames
-    counts = PlanCounts(decisions, removed: removed.count)
+    counts = plan.summary
   }
 
-  public init(
-    _ plan: MigrationPlan, made: String, source: PlanDocument.Source, target: PlanDocument.Target, program: String,
-    appNames: [String: String] = [:]
-  ) {
-    self.init(
-      decisions: plan.decisions, removed: plan.removed, policy: plan.policy, made: made, source: source,
-      target: target, program: program, appNames: appNames)
+  var source: PlanDocument.Source { document.source }
+  var target: PlanDocument.Target { document.target }
+  var isRedacted: Bool { document.redacted == true }
+  var isReturn: Bool { target.sameDevice == true }
+
+  /// The device that the items come from, as far as anybody knows.
+  var sourceDevice: String {
+    switch source.kind {
+    case .device where !isRedacted: source.name
+    case .archive, .device: source.deviceName ?? "the old device"
+    }
   }
 
-  /// The page, in UTF-8 where it is written to a file.
-  ///
-  /// - Throws: Where the digest of its style sheet, which its content policy names, cannot be computed.
+  /// What people call the app of an item; empty where nobody knows whose it is.
+  func app(of identity: ItemIdentity) -> String {
+    let app = apps.app(of: identity.accessGroup)
+    return app.kind == .unknown ? "" : app.words
+  }
+
   public func html() throws(DataProtectionError) -> String {
     let title = "Moving \(Markup.shortened(source.name)) to \(Markup.shortened(target.name))"
-    return try ReportPage(title: title, program: program, style: PageStyle.plan).html(
+    var frame = ReportPage(title: title, program: program, style: PageStyle.plan)
+    if isRedacted { frame.content = "Names are left out of it." }
+    return try frame.html(
       body: { page in
         heading(&page)
-        tiles(&page)
-        if !decisions.isEmpty || !removed.isEmpty { FlowFigure(self).write(to: &page) }
+        tiles.write(to: &page)
+        if counts.total + counts.removed > 0 { FlowFigure(self).write(to: &page) }
         LossSection(self).write(to: &page)
         SignInList(self).write(to: &page)
-        PlanTable(self).write(to: &page)
-        NextSteps(self).write(to: &page)
+        ItemTable(self).write(to: &page)
+        StepList(self).write(to: &page)
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Plan of \(PageDate.words(made)). Archive ")
+          page.words("Plan of \(PageDate.words(document.made)). \(source.kind == .archive ? "Archive" : "Device") ")
           page.element("code", source.digest)
           page.words(", \(Markup.shortened(target.name)) at revision ")
           page.element("code", Markup.shortened(target.revision))
@@ -77,14 +81,14 @@ public struct PlanPage: Sendable {
   private func heading(_ page: inout Markup) {
     page.element("header") { page in
       page.element("h1") { page in
-        page.words(target.sameDevice == true ? "Restoring to " : "Moving to ")
+        page.words(isReturn ? "Restoring to " : "Moving to ")
         page.name(target.name)
       }
       page.element("p", ["class": "verdict"], verdict)
       page.element("p", ["class": "facts"]) { page in
         page.words(source.kind == .archive ? "From " : "From the device ")
         page.element("strong") { $0.name(source.name) }
-        if source.kind == .archive { page.words(origin) }
+        page.words(source.kind == .archive ? origin : ", as a backup made now would hold it")
         page.words(source.encrypted ? ", with a password." : ", without a password.")
       }
       page.element("p", ["class": "facts"]) { page in
@@ -107,28 +111,20 @@ public struct PlanPage: Sendable {
   private var state: String { target.state == "before-first-unlock" ? "before first unlock" : target.state }
 
   private var policyWords: String {
-    switch policy {
+    switch plan.policy {
     case .replace: "What is there is replaced, as iOS does."
     case .merge: "What is there stays; of two with the same key the newer one wins."
     }
   }
 
-  private func tiles(_ page: inout Markup) {
-    page.newLine()
-    let tiles = [
-      ("moves", "+", counts.migrates, target.sameDevice == true ? "come back" : "will move"),
-      ("stays", "<", counts.staysBehind, counts.staysBehind == 1 ? "stays behind" : "stay behind"),
-      ("lost", "!", counts.unreadable, "cannot be read"),
-      ("gone", "-", counts.removed, "removed there"),
-    ]
-    page.element("ul", ["class": "tiles", "aria-label": "Summary"]) { page in
-      for (style, symbol, count, words) in tiles {
-        page.element("li", ["class": count == 0 ? style + " none" : style]) { page in
-          page.element("span", ["class": "symbol", "aria-hidden": "true"], symbol)
-          page.element("b", Amounts.grouped(count))
-          page.words(" " + words)
-        }
-      }
-    }
+  private var tiles: Tiles {
+    Tiles(tiles: [
+      .init(style: .moves, symbol: "+", count: counts.migrates, words: isReturn ? "come back" : "will move"),
+      .init(
+        style: .stays, symbol: "<", count: counts.staysBehind,
+        words: counts.staysBehind == 1 ? "stays behind" : "stay behind"),
+      .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
+      .init(style: .gone, symbol: "-", count: counts.removed, words: "removed there"),
+    ])
   }
 }

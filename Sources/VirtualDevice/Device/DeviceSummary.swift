@@ -24,11 +24,17 @@ extension VirtualDevice {
     } catch {
       guard error.code == .busy else { throw error }
     }
-    // The record is replaced by a rename, so that one that is read without the lock is whole.
+    return DeviceSummary(record: try storedRecord(), state: nil, isPasscodeSet: nil, itemCount: nil)
+  }
+
+  /// The device's record as it is stored, whoever holds the device. It is replaced by a rename, so that one that is read
+  /// without the lock is whole.
+  ///
+  /// - Throws: `.damaged`, `.notFound`, `.unsupportedVersion`, `.io`.
+  public func storedRecord() throws(VirtualDeviceError) -> DeviceRecord {
     guard let bytes = try environment.files.read(DeviceFile.record.path(in: folder), .record) else {
       throw VirtualDeviceError(.notFound, name.text, "its folder is not there")
     }
-    return DeviceSummary(
-      record: try DeviceRecord(decoding: bytes, of: name.text), state: nil, isPasscodeSet: nil, itemCount: nil)
+    return try DeviceRecord(decoding: bytes, of: name.text)
   }
 }

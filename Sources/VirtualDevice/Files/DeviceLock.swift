@@ -21,8 +21,6 @@ public enum DeviceAccess: Sendable, Hashable {
 /// What the file says of its holder (process, verb, since when) is for people. The lock itself never depends on it,
 /// so that a text left behind by a dead process means nothing.
 struct DeviceLock: ~Copyable {
-  /// How often a waiting process looks again.
-  static let pollInterval = Duration.milliseconds(50)
   /// How often, and how long each time, a lock is waited for that this very process seems to hold.
   private static let ownPatience = 40
   private static let ownPauseMicroseconds: UInt32 = 5_000
@@ -33,34 +31,42 @@ struct DeviceLock: ~Copyable {
 
   deinit { close(file) }
 
-  /// Takes the lock, waiting for at most `wait`.
+  /// Takes the lock, waiting for at most `limit`. Those who wait take turns; who does not wait takes what is free.
   ///
   /// - Throws: `.busy` naming the holder; `.notFound` where the folder is gone; `.io`.
   static func acquire(
-    _ folder: String, device: String, access: DeviceAccess, verb: String, wait: Duration, clock: DeviceClock
+    _ folder: String, device: String, access: DeviceAccess, verb: String, wait limit: Duration, clock: DeviceClock
   ) throws(VirtualDeviceError) -> DeviceLock {
     let path = DeviceFile.lock.path(in: folder)
-    var waited = Duration.zero
+    var wait = LockWait(atMost: limit, clock)
     var patience = ownPatience
+    var turn: WaitingTurn?
     while true {
-      if let lock = try attempt(path, device: device, access: access) {
-        lock.announce(verb: verb, since: clock.now())
-        return lock
+      if limit > .zero, turn == nil { turn = try WaitingTurn.take(folder, device: device) }
+      let isFirst = turn != nil
+      if isFirst || limit <= .zero || wait.waited >= WaitingTurn.longestPrecedence {
+        if let lock = try attempt(path, device: device, access: access) {
+          lock.announce(verb: verb, since: clock.now())
+          return lock
+        }
+        // A child that this process is just starting holds copies of its descriptors, and so a lock that was let go of,
+        // until it runs its program.
+        if patience > 0, holderProcess(path) == getpid() {
+          patience -= 1
+          usleep(ownPauseMicroseconds)
+          continue
+        }
       }
-      // A child that this process is just starting holds copies of its descriptors, and so a lock that was let go of,
-      // until it runs its program.
-      if patience > 0, holderProcess(path) == getpid() {
-        patience -= 1
-        usleep(ownPauseMicroseconds)
-        continue
-      }
-      guard waited < wait else {
+      guard wait.pause(isFirst ? WaitingTurn.pauseOfFirst(after: wait.waited) : WaitingTurn.pause) else {
         throw VirtualDeviceError(.busy, device, holder(path, now: clock.now()))
       }
-      let pause = min(pollInterval, wait - waited)
-      clock.sleep(pause)
-      waited += pause
     }
+  }
+
+  /// Why a file or folder of a device cannot be opened.
+  static func openingFailure(_ code: CInt, _ path: String, device: String) -> VirtualDeviceError {
+    guard code == ENOENT || code == ENOTDIR else { return FileDoor.failure("open", path, code) }
+    return VirtualDeviceError(.notFound, device, "its folder is not there")
   }
 
   /// - Returns: `nil` where another holds it, or where the file was replaced meanwhile.
@@ -68,13 +74,7 @@ struct DeviceLock: ~Copyable {
     _ path: String, device: String, access: DeviceAccess
   ) throws(VirtualDeviceError) -> DeviceLock? {
     let file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
-    guard file >= 0 else {
-      let code = errno
-      if code == ENOENT || code == ENOTDIR {
-        throw VirtualDeviceError(.notFound, device, "its folder is not there")
-      }
-      throw FileDoor.failure("open", path, code)
-    }
+    guard file >= 0 else { throw openingFailure(errno, path, device: device) }
     let lock = DeviceLock(taking: file)
     guard fchmod(file, 0o600) == 0 else { throw FileDoor.failure("set the mode of", path, errno) }
     var result: CInt

@@ -11,6 +11,7 @@
 struct HomeLock: ~Copyable {
   /// Making a device takes well under a second; one from a large fixture, a few.
   static let longestWait = Duration.seconds(30)
+  private static let pause = Duration.milliseconds(50)
 
   private let file: CInt
 
@@ -20,19 +21,17 @@ struct HomeLock: ~Copyable {
   init(_ folder: String, clock: DeviceClock) throws(VirtualDeviceError) {
     let file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard file >= 0 else { throw FileDoor.failure("open", folder, errno) }
-    var waited = Duration.zero
+    var wait = LockWait(atMost: Self.longestWait, clock)
     while flock(file, LOCK_EX | LOCK_NB) != 0 {
       let code = errno
       guard code == EWOULDBLOCK || code == EINTR else {
         close(file)
         throw FileDoor.failure("lock", folder, code)
       }
-      guard waited < Self.longestWait else {
+      guard wait.pause(Self.pause) else {
         close(file)
         throw VirtualDeviceError(.busy, folder, "another process makes or deletes devices in \(folder)")
       }
-      clock.sleep(DeviceLock.pollInterval)
-      waited += DeviceLock.pollInterval
     }
     self.file = file
   }

@@ -2,17 +2,24 @@ import Foundation
 import KeychainFormats
 
 extension DeviceFixture {
+  /// Without these there is nothing to make; the others have a value where they are left out.
+  static let requiredMembers = ["format", "created", "device", "items"]
+
   init(_ root: JSONNode) throws(JSONNode.Fault) {
     try root.allow(only: ["format", "seed", "created", "device", "apps", "items"])
-    seed = Int64(try root.member("seed").count(from: 0))
+    try root.require(Self.requiredMembers)
+    seed = 0
+    if let node = try root.optional("seed") { seed = Int64(try node.count(from: 0)) }
     created = try root.member("created").date()
 
     let device = try root.member("device")
     try device.allow(only: ["name", "product_type", "product_version", "passcode"])
     name = try device.member("name").deviceName()
-    identity = DeviceIdentity(
-      productType: try device.member("product_type").string(),
-      productVersion: try device.member("product_version").productVersion())
+    var productType = DeviceIdentity.standardProductType
+    if let node = try device.optional("product_type") { productType = try node.nonEmptyString() }
+    var productVersion = ProductVersion.standard
+    if let node = try device.optional("product_version") { productVersion = try node.productVersion() }
+    identity = DeviceIdentity(productType: productType, productVersion: productVersion)
     passcode = nil
     if let node = try device.optional("passcode") {
       let text = try node.string(where: { !$0.isEmpty }, "is empty; leave it out for a device without a passcode")
@@ -20,13 +27,15 @@ extension DeviceFixture {
     }
 
     apps = []
-    for node in try root.member("apps").elements() {
+    var names: Set<String> = []
+    for node in try root.optional("apps")?.elements() ?? [] {
       try node.allow(only: ["name", "groups"])
+      try node.require(["name", "groups"])
       var groups: [String] = []
       for group in try node.member("groups").elements() { groups.append(try group.nonEmptyString()) }
       guard !groups.isEmpty else { throw try node.member("groups").fault("is empty") }
       let name = try node.member("name").nonEmptyString()
-      guard !apps.contains(where: { $0.name == name }) else { throw node.fault("is the second app of its name") }
+      guard names.insert(name).inserted else { throw node.fault("is the second app of its name") }
       apps.append(DeviceApp(name: name, accessGroups: groups))
     }
 
@@ -43,15 +52,16 @@ extension DeviceFixture.Item {
 
   init(_ node: JSONNode, created: KeychainDate) throws(JSONNode.Fault) {
     try node.allow(only: ["kind", "protection", "attributes", "secret", "access_control", "token"])
+    try node.require(["kind", "protection", "attributes"])
     let kindNode = try node.member("kind")
     let kindName = try kindNode.string()
     guard let kind = ItemKind.allCases.first(where: { $0.reportName == kindName }) else {
       throw kindNode.fault("is no kind of item; known: \(ItemKind.allCases.map(\.reportName).joined(separator: ", "))")
     }
     let protectionNode = try node.member("protection")
-    guard let protection = ProtectionClass(rawValue: try protectionNode.string()) else {
-      let codes = ProtectionClass.allCases.map(\.rawValue).joined(separator: ", ")
-      throw protectionNode.fault("is no protection class; known: \(codes)")
+    guard let protection = ProtectionClass(named: try protectionNode.string()) else {
+      let known = ProtectionClass.allCases.map { "\($0.word) (\($0.rawValue))" }.joined(separator: ", ")
+      throw protectionNode.fault("is no protection class; known: \(known)")
     }
 
     item = KeychainItem(kind: kind)

@@ -57,6 +57,7 @@ extension DeviceFixture {
     }
     let format: String
     do throws(JSONNode.Fault) {
+      if try root.optional("format") == nil { try root.require(Self.requiredMembers) }
       format = try root.member("format").string()
       if format == Self.format {
         self = try Self(root)

@@ -34,6 +34,13 @@ struct JSONNode {
     return node
   }
 
+  /// Refuses an object that has not all of these members, and names all that are missing.
+  func require(_ keys: [String]) throws(Fault) {
+    let object = try object()
+    let missing = keys.filter { object[$0] == nil }.map { "\"\($0)\"" }
+    guard missing.isEmpty else { throw fault("has no \(Amounts.list(missing))") }
+  }
+
   func optional(_ key: String) throws(Fault) -> JSONNode? {
     try object()[key].map { child(key, $0) }
   }

@@ -65,8 +65,17 @@ public final class DeviceSession {
   /// - Throws: `.io`, `.keychain` where it may not be. The session has ended all the same.
   public func finish() throws(VirtualDeviceError) {
     defer { end() }
+    try synchronize()
+  }
+
+  /// Waits until all that the session has changed is on the disk. It goes on; a keychain that was taken from it before is
+  /// closed.
+  ///
+  /// - Throws: `.io`, `.keychain` where it may not be.
+  public func synchronize() throws(VirtualDeviceError) {
     if isRecordAhead, hold != nil { try store(record) }
     guard let store else { return }
+    self.store = nil
     try reporting { () throws(KeychainStoreError) in try store.close() }
   }
 

@@ -14,10 +14,16 @@ public struct DeviceClock: Sendable {
   public let now: @Sendable () -> KeychainDate
   /// Waits for this long.
   public let sleep: @Sendable (Duration) -> Void
+  /// Whether whoever waits wants to go on with it. A program that was asked to stop says no.
+  public let goesOn: @Sendable () -> Bool
 
-  public init(now: @escaping @Sendable () -> KeychainDate, sleep: @escaping @Sendable (Duration) -> Void) {
+  public init(
+    now: @escaping @Sendable () -> KeychainDate, sleep: @escaping @Sendable (Duration) -> Void,
+    goesOn: @escaping @Sendable () -> Bool = { true }
+  ) {
     self.now = now
     self.sleep = sleep
+    self.goesOn = goesOn
   }
 
   /// The system's clock, to the microsecond.

@@ -18,7 +18,9 @@ enum ArchiveOutput {
         throw .usage("--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
       }
     }
-    guard case .file(let path, _) = ArchiveDestination(path: output) else { return }
+    let destination = ArchiveDestination(path: output)
+    if case .folder(let path) = destination { try requireNoFile(at: path, in: output) }
+    guard case .file(let path, _) = destination else { return }
     let name = path.lowercased()
     let isForeign =
       foreignEndings.contains(where: name.hasSuffix)
@@ -29,6 +31,16 @@ enum ArchiveOutput {
     throw .usage(
       "\(output) cannot be written", why: "there is no \(ending) of a backup",
       try: "a name in .tar, .tar.gz, .tar.zst or .zip, or a folder")
+  }
+
+  /// Refuses a folder in the place of a file.
+  private static func requireNoFile(at path: String, in output: String) throws(CommandFailure) {
+    var isFolder: ObjCBool = false
+    let name = String(path.reversed().drop { $0 == "/" }.reversed())
+    guard !name.isEmpty, FileManager.default.fileExists(atPath: name, isDirectory: &isFolder), !isFolder.boolValue
+    else { return }
+    throw .usage(
+      "\(name) is there as a file", why: "\(output) means a folder", try: "another name, or \(name) for one file")
   }
 
   /// Where the archive goes, and whether it replaces what is there, which is asked for first.
@@ -42,11 +54,32 @@ enum ArchiveOutput {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
     let destination = ArchiveDestination(path: output)
     guard let standing = standing(at: destination, identifier) else { return (destination, false) }
+    if case .folder = destination { try requireOnlyBackup(in: standing, named: standing) }
+    let what = standing + owner(of: standing, unless: identifier)
     if asks {
-      let what = standing + owner(of: standing, unless: identifier)
       try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
+    } else {
+      session.note("\(HostileText.shown(what)) is there and would be replaced.")
     }
     return (destination, true)
+  }
+
+  /// Refuses to replace a backup's folder with things of a person's own in it, which would be gone with it.
+  ///
+  /// - Parameter name: What the user calls the folder.
+  static func requireOnlyBackup(in folder: String, named name: String) throws(CommandFailure) {
+    let foreign: [String]
+    do throws(BackupArchiveError) {
+      foreign = try BackupFolder.foreignFiles(in: folder)
+    } catch {
+      throw CommandFailure(archive: error, name: name)
+    }
+    guard !foreign.isEmpty else { return }
+    let names = foreign.prefix(3).joined(separator: ", ") + (foreign.count > 3 ? ", ..." : "")
+    throw .usage(
+      "\(name) holds more than a backup",
+      why: "\(names) \(foreign.count == 1 ? "is" : "are") no part of one, and would be deleted with it",
+      try: "move \(foreign.count == 1 ? "it" : "them") elsewhere first")
   }
 
   /// Whose backup it is, where it is another device's: that one may have no other.
@@ -93,31 +126,6 @@ enum ArchiveOutput {
     default: break
     }
     return failure
-  }
-}
-
-extension ArchiveOutput {
-  /// Whether a path lies in a folder, by whatever names.
-  static func lies(_ path: String, in folder: String) -> Bool {
-    let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
-    let source = URL(filePath: folder).resolvingSymlinksInPath().standardizedFileURL.path
-    return target == source || target.hasPrefix(source + "/")
-  }
-}
-
-extension Session {
-  /// The path of an archive that is read twice, or changed.
-  ///
-  /// - Throws: `.usage` for a stream, and for a device.
-  func pathOfArchive(_ argument: String, verb: String) throws(CommandFailure) -> String {
-    switch try resolver().archive(argument) {
-    case .archive(let path): return path
-    case .standardInput:
-      throw .usage(
-        "\(verb) cannot take standard input", why: "a stream passes by once", try: "a folder or a file")
-    case .device(let name, _):
-      throw .usage("\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(name) -o ARCHIVE")
-    }
   }
 }
 

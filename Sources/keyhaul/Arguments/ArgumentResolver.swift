@@ -9,6 +9,16 @@ enum ResolvedArgument: Equatable, Sendable {
   case archive(path: String)
   /// A stream on standard input.
   case standardInput
+
+  /// What a command says for it, where this was typed; `nil` for a stream, which nobody can type again. A device's folder
+  /// that stands right here needs its `./` where only a device is meant.
+  func word(typed argument: String) -> String? {
+    switch self {
+    case .standardInput: nil
+    case .device(_, let folder) where folder == "./" + argument: folder
+    case .device, .archive: argument
+    }
+  }
 }
 
 /// What stands at a path, as far as an argument's meaning depends on it.
@@ -29,6 +39,8 @@ struct ArgumentResolver {
   let content: (String) -> PathContent
   /// The names of the devices there are, to guess what a mistyped one was meant to be.
   let deviceNames: () -> [String]
+  /// The backup that a path means which leads into a folder of several.
+  var backup: (String) throws(CommandFailure) -> String? = { (_) throws(CommandFailure) in nil }
 
   /// Letters, digits, `.`, `_` and `-`, up to 64, beginning with a letter or digit.
   static func isDeviceName(_ name: String) -> Bool {
@@ -63,6 +75,7 @@ struct ArgumentResolver {
     case .absent:
       let folder = "\(home)/\(argument)"
       if Self.isDeviceName(argument), content(folder) == .device { return .device(name: argument, folder: folder) }
+      if let path = try backup(argument) { return .archive(path: path) }
       throw CommandFailure(
         .notFound, "\(argument) does not exist", why: "there is neither a file nor a folder of this name",
         try: "check the path")
@@ -86,6 +99,7 @@ struct ArgumentResolver {
     case (true, false): return .device(name: argument, folder: "\(home)/\(argument)")
     case (false, true): return content(argument) == .device ? try device("./\(argument)") : .archive(path: argument)
     case (false, false):
+      if let path = try backup(argument) { return .archive(path: path) }
       throw notFound(
         "there is no device and no file named \(argument)", EditDistance.nearest(to: argument, among: deviceNames()))
     }
@@ -126,16 +140,18 @@ extension Session {
   /// Resolves arguments against the file system.
   func resolver() throws(CommandFailure) -> ArgumentResolver {
     let home = try homeFolder()
-    return ArgumentResolver(home: home, content: Self.content) {
-      let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
-      return names.filter { ArgumentResolver.isDeviceName($0) && Self.content(of: "\(home)/\($0)") == .device }.sorted()
-    }
+    return ArgumentResolver(
+      home: home, content: Self.content,
+      deviceNames: {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
+        return names.filter { ArgumentResolver.isDeviceName($0) && Self.content(of: "\(home)/\($0)") == .device }
+          .sorted()
+      },
+      backup: { (path) throws(CommandFailure) in try BackupChoice.path(path, backups: Self.backups) })
   }
 
   /// What stands at a path, links followed.
-  func resolvedContent(_ path: String) -> PathContent { Self.content(of: path) }
-
-  private static func content(of path: String) -> PathContent {
+  static func content(of path: String) -> PathContent {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return .absent }
     guard isFolder.boolValue else { return .file }

@@ -7,6 +7,37 @@ extension CompletionKind {
   static let deviceNames = CompletionKind.custom { words, _, _ in
     DeviceCompletion.names(words: words, environment: ProcessInfo.processInfo.environment)
   }
+
+  /// The same, and the files there are: for what may be a device or an archive.
+  static let devicesAndFiles = CompletionKind.custom { words, _, prefix in
+    DeviceCompletion.names(words: words, environment: ProcessInfo.processInfo.environment)
+      + FileCompletion.paths(startingWith: prefix)
+  }
+}
+
+/// Files as a shell would complete them, where it is asked for something else besides.
+enum FileCompletion {
+  /// - Parameter prefix: As much as is typed of the word. Folders end in a slash; hidden files are offered to who types a
+  ///   dot.
+  static func paths(startingWith prefix: String) -> [String] {
+    let folder = prefix.lastIndex(of: "/").map { String(prefix[...$0]) } ?? ""
+    let start = prefix.dropFirst(folder.count)
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
+    return names.filter { $0.hasPrefix(start) && ($0.hasPrefix(".") == start.hasPrefix(".")) }
+      .map { name in
+        var isFolder: ObjCBool = false
+        let exists = FileManager.default.fileExists(atPath: folder + name, isDirectory: &isFolder)
+        return folder + name + (exists && isFolder.boolValue ? "/" : "")
+      }
+      .filter(isInert).sorted()
+  }
+
+  /// Bash expands what it is offered: a name that it would run as a command, or split, is left to be typed by hand.
+  private static func isInert(_ path: String) -> Bool {
+    path.unicodeScalars.allSatisfy {
+      $0.properties.isAlphabetic || ("0"..."9").contains($0) || "._-+,@%/".unicodeScalars.contains($0)
+    }
+  }
 }
 
 enum DeviceCompletion {

@@ -51,6 +51,15 @@ struct CommonOptions: ParsableArguments {
   var isCSV: Bool { format == .csv }
   var isHTML: Bool { format == .html }
 
+  /// Refuses a file whose name promises a page that it would not hold.
+  func check(output: String?) throws(CommandFailure) {
+    guard let output, !isHTML else { return }
+    let name = output.lowercased()
+    guard name.hasSuffix(".html") || name.hasSuffix(".htm") else { return }
+    throw .usage(
+      "\(output) would hold no page", why: "a page is made with --format html", try: "--format html, or another name")
+  }
+
   /// What cannot be meant together, and a form that the verb's result does not have.
   func check(formats: [OutputFormat] = OutputFormat.allCases) throws(CommandFailure) {
     if let format, !formats.contains(format) {

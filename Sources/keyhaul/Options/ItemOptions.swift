@@ -21,33 +21,12 @@ struct ItemKindArgument: Equatable, Sendable, ExpressibleByArgument {
 struct ProtectionArgument: Equatable, Sendable, ExpressibleByArgument {
   let protection: ProtectionClass
 
-  static let words: [(String, ProtectionClass)] = [
-    ("when-unlocked", .whenUnlocked), ("after-first-unlock", .afterFirstUnlock), ("always", .always),
-    ("when-unlocked-this-device", .whenUnlockedThisDeviceOnly),
-    ("after-first-unlock-this-device", .afterFirstUnlockThisDeviceOnly),
-    ("always-this-device", .alwaysThisDeviceOnly), ("passcode-only", .whenPasscodeSetThisDeviceOnly),
-  ]
-
   init?(argument: String) {
-    let word = Self.words.first { $0.0 == argument }?.1
-    guard let protection = word ?? ProtectionClass(rawValue: argument) else { return nil }
+    guard let protection = ProtectionClass(named: argument) else { return nil }
     self.protection = protection
   }
 
-  static var allValueStrings: [String] { words.map(\.0) }
-
-  /// "after first unlock, this device", as tables say it.
-  static func phrase(_ protection: ProtectionClass) -> String {
-    switch protection {
-    case .whenUnlocked: "when unlocked"
-    case .afterFirstUnlock: "after first unlock"
-    case .always: "always"
-    case .whenUnlockedThisDeviceOnly: "when unlocked, this device"
-    case .afterFirstUnlockThisDeviceOnly: "after first unlock, this device"
-    case .alwaysThisDeviceOnly: "always, this device"
-    case .whenPasscodeSetThisDeviceOnly: "passcode only"
-    }
-  }
+  static var allValueStrings: [String] { ProtectionClass.allCases.map(\.word) }
 }
 
 /// The attributes of an item besides its kind, with one spelling for all verbs.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BackupArchive
 import DataProtection
+import KeychainFormats
 
 /// What opens a backup besides its password.
 struct OpeningOptions: ParsableArguments {
@@ -24,13 +25,45 @@ struct OpeningOptions: ParsableArguments {
   }
 }
 
-/// How much work and room a backup may take.
+extension OpeningOptions {
+  /// Refuses what is about archives beside a device, of which nothing is opened.
+  func refuse(for device: String) throws(CommandFailure) {
+    let given = [
+      deviceKeyFile.map { _ in "--device-key-file" }, deviceKeyDescriptor.map { _ in "--device-key-fd" },
+      limit.maxRounds.map { _ in "--max-rounds" }, limit.room.memory ? "--memory" : nil,
+    ].compactMap(\.self)
+    guard let flag = given.first else { return }
+    throw .usage("\(flag) is about archives", why: "\(device) is a device", try: "leave \(flag) out")
+  }
+}
+
+extension SecretFlags<PasswordName> {
+  /// Refuses a password beside a device, of which nothing is opened.
+  func refuse(for device: String) throws(CommandFailure) {
+    guard isGiven else { return }
+    throw .usage(
+      "a device takes no backup password", why: "\(device) is a device; no backup is opened",
+      try: "leave the password out")
+  }
+}
+
+/// How much work and room a backup may take, where its password's key is derived.
 struct RoundLimitOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The most rounds of key derivation to accept (default 20,000,000).", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("The most rounds of key derivation to accept (default 20,000,000).", valueName: "n"),
+    transform: RoundCount.parse)
   var maxRounds: RoundCount?
 
   var rounds: Int { maxRounds?.value ?? RoundLimit.standard }
 
+  @OptionGroup var room: StorageOptions
+
+  /// Where a large list of files is kept while it is read.
+  var storage: ManifestStorage { room.storage }
+}
+
+/// How much room a backup may take.
+struct StorageOptions: ParsableArguments {
   @Flag(help: "Keep a large list of files in memory, without a temporary file.") var memory = false
 
   /// Where a large list of files is kept while it is read.
@@ -38,12 +71,23 @@ struct RoundLimitOptions: ParsableArguments {
 }
 
 /// A number of rounds of key derivation.
-struct RoundCount: Equatable, Sendable, ExpressibleByArgument {
+struct RoundCount: Equatable, Sendable {
   let value: Int
 
   init?(argument: String) {
     let digits = argument.replacing(",", with: "")
     guard digits.allSatisfy({ $0.isASCII && $0.isNumber }), let value = UInt32(digits), value > 0 else { return nil }
     self.value = Int(value)
+  }
+
+  /// What a keybag's field has room for.
+  struct OutOfRange: Error, CustomStringConvertible {
+    var description: String { "it is a number from 1 to \(Amounts.grouped(Int(UInt32.max)))" }
+  }
+
+  /// - Throws: What a number of rounds can be.
+  @Sendable static func parse(_ argument: String) throws -> RoundCount {
+    guard let count = RoundCount(argument: argument) else { throw OutOfRange() }
+    return count
   }
 }

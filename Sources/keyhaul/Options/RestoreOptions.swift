@@ -10,7 +10,7 @@ enum ExistingItems: String, CaseIterable, ExpressibleByArgument {
 
 /// What `plan` and `restore` have in common: the two must decide alike.
 struct MoveOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The device to restore to.", valueName: "device"))
+  @Option(help: ArgumentHelp("The device to restore to.", valueName: "device"), completion: .deviceNames)
   var to: String
 
   @Option(

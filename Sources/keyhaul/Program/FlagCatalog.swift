@@ -17,13 +17,28 @@ enum FlagCatalog {
     return (tool.command.arguments ?? []).flatMap { $0.names ?? [] }.map(\.spelling).filter { $0.hasPrefix("--") }
   }
 
+  /// The verbs that have a long flag, by their words: "inspect", "device create".
+  static func verbs(with flag: String, of root: any ParsableCommand.Type) -> [String] {
+    guard let tool = try? JSONDecoder().decode(Tool.self, from: Data(root._dumpHelp().utf8)) else { return [] }
+    return tool.command.verbs(with: flag, below: [])
+  }
+
   private struct Tool: Decodable {
     let command: Command
   }
 
   private struct Command: Decodable {
+    let commandName: String
     let arguments: [Argument]?
     let subcommands: [Command]?
+
+    func verbs(with flag: String, below words: [String]) -> [String] {
+      let own = (arguments ?? []).flatMap { $0.names ?? [] }.contains { $0.spelling == flag }
+      let below = subcommands ?? []
+      return below.isEmpty
+        ? (own ? [words.joined(separator: " ")] : [])
+        : below.flatMap { $0.verbs(with: flag, below: words + [$0.commandName]) }
+    }
 
     var valueFlags: Set<String> {
       let own = (arguments ?? []).filter { $0.kind == "option" }.flatMap { $0.names ?? [] }.map(\.spelling)

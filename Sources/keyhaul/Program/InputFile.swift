@@ -10,16 +10,25 @@ import KeychainFormats
 
 /// A file that the user names as input and that is no archive: a saved plan, a fixture.
 enum InputFile {
-  /// Reads it whole.
+  /// What it is called in errors.
+  static func name(_ path: String) -> String { path == "-" ? "standard input" : path }
+
+  /// Reads it whole; `-` is standard input.
   ///
   /// - Parameter what: "the plan", for errors.
-  static func read(_ path: String, atMost limit: Int, what: String) throws(CommandFailure) -> [UInt8] {
+  static func read(
+    _ path: String, atMost limit: Int, what: String, in session: Session
+  ) throws(CommandFailure) -> [UInt8] {
+    if path == "-" {
+      try session.claimStandardInput(for: what)
+      return try drain(0, name: name(path), atMost: limit, what: what)
+    }
     // Not blocking: a named pipe without a writer must not hang.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     guard descriptor >= 0 else {
       let error = SystemError.last
       throw CommandFailure(
-        error.code == ENOENT ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
+        error.isAbsence ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
         try: "check the path")
     }
     defer { close(descriptor) }
@@ -28,6 +37,12 @@ enum InputFile {
     guard fstat(descriptor, &status) == 0, status.st_mode & 0o170000 == 0o100000 else {
       throw .usage("cannot read \(what)", why: "\(path) is not a regular file", try: "a file")
     }
+    return try drain(descriptor, name: path, atMost: limit, what: what)
+  }
+
+  private static func drain(
+    _ descriptor: Int32, name: String, atMost limit: Int, what: String
+  ) throws(CommandFailure) -> [UInt8] {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
@@ -38,12 +53,12 @@ enum InputFile {
           try Interruption.check()
           continue
         }
-        throw CommandFailure(.failed, "cannot read \(what)", why: "\(path): \(error.reason)", try: "check the disk")
+        throw CommandFailure(.failed, "cannot read \(what)", why: "\(name): \(error.reason)", try: "check the disk")
       }
       if received == 0 { return bytes }
       guard bytes.count + received <= limit else {
         throw CommandFailure(
-          .refused, "refused to read \(what)", why: "\(path) is longer than \(Amounts.bytes(limit))",
+          .refused, "refused to read \(what)", why: "\(name) is longer than \(Amounts.bytes(limit))",
           try: "the right file")
       }
       bytes += buffer[..<received]

@@ -9,10 +9,13 @@ enum ParserMessage {
   ///   - text: The parser's message: "Unknown option '--hom'. Did you mean '--home'?"
   ///   - command: "keyhaul backup"
   ///   - flags: The long flags that the command has.
-  static func failure(_ text: String, command: String, flags: [String]) -> CommandFailure {
+  ///   - verbs: Those that have a flag which this one has not.
+  static func failure(
+    _ text: String, command: String, flags: [String], verbs: (_ flag: String) -> [String] = { _ in [] }
+  ) -> CommandFailure {
     let help = "\(command) -h"
     if let match = text.firstMatch(of: /^Unknown option '([^']*)'/) {
-      return unknownFlag(String(match.1), flags: flags, command: command)
+      return unknownFlag(String(match.1), flags: flags, command: command, verbs: verbs)
     }
     if let match = text.firstMatch(of: /^Missing value for '([^' ]*)(?: <([^>]*)>)?'/) {
       return .usage("\(match.1) needs a value", try: match.2.map { "\(match.1) \($0.uppercased())" } ?? help)
@@ -55,14 +58,23 @@ enum ParserMessage {
     guard let family = SecretFamily.allCases.first(where: { flags.contains("--\($0.flagPrefix)-file") }) else {
       return nil
     }
+    // Two backups are looked at by another verb.
+    let others = command == "keyhaul inspect" ? "; keyhaul diff A B for two backups" : ""
     return .usage(
-      "\(command) takes fewer arguments", why: "a \(family.noun) is never an argument", try: family.flags)
+      "\(command) takes fewer arguments", why: "a \(family.noun) is never an argument", try: family.flags + others)
   }
 
-  private static func unknownFlag(_ flag: String, flags: [String], command: String) -> CommandFailure {
+  private static func unknownFlag(
+    _ flag: String, flags: [String], command: String, verbs: (String) -> [String]
+  ) -> CommandFailure {
     let message = "\(command) has no flag \(flag)"
     for family in SecretFamily.allCases where flag == "--\(family.flagPrefix)" {
       return .usage(message, why: "a \(family.noun) is never an argument", try: family.flags)
+    }
+    let others = flag.hasPrefix("--") ? verbs(flag) : []
+    if !others.isEmpty {
+      let named = others.count > 4 ? others.prefix(3) + ["\(others.count - 3) other verbs"] : others[...]
+      return .usage(message, why: "it is a flag of \(Amounts.list(Array(named)))", try: "leave \(flag) out")
     }
     if flag.hasPrefix("--"), let near = EditDistance.nearest(to: flag, among: flags) {
       return .usage(message, why: "\(near) is near", try: near)
@@ -70,8 +82,9 @@ enum ParserMessage {
     return .usage(message, try: "\(command) -h")
   }
 
-  /// "Please provide one of 'a', 'b' or 'c'." and its form of several lines.
+  /// "Please provide one of 'a', 'b' or 'c'." and its form of several lines; or ": " and what the flag itself says.
   private static func possibleValues(_ text: String) -> String? {
+    if text.hasPrefix(": ") { return String(text.dropFirst(2)) }
     let quoted = text.matches(of: /'([^']*)'/).map { String($0.1) }
     let listed = text.matches(of: /- (\S+)/).map { String($0.1) }
     let values = quoted.isEmpty ? listed : quoted

@@ -40,7 +40,9 @@ struct Program {
     } catch {
       if let status = answer(error) { return status }
       return unparsedSession().fail(
-        ParserMessage.failure(Keyhaul.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb)))
+        ParserMessage.failure(
+          Keyhaul.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb),
+          verbs: { FlagCatalog.verbs(with: $0, of: Keyhaul.self) }))
     }
     if let verb = parsed as? any RunnableVerb { return run(verb) }
     return runBuiltIn(parsed)
@@ -100,7 +102,7 @@ struct Program {
       try session.say("keyhaul \(Keyhaul.version)")
     } else if path.help == .full {
       let columns = min(style.width, CommandFailure.widestText)
-      try session.say(Keyhaul.helpMessage(for: path.verb, columns: columns))
+      try session.say(path.verb.fullHelp(columns: columns))
     } else if path.help == .short || arguments.isEmpty {
       for line in try shortHelp(path, style: style) { try session.say(line) }
     } else if path.verb.configuration.subcommands.isEmpty {

@@ -58,8 +58,7 @@ extension DeviceEnvironment {
   static var interruptible: DeviceEnvironment {
     DeviceEnvironment(
       clock: DeviceClock(
-        now: DeviceClock.system.now,
-        sleep: { duration in if Interruption.pending == nil { DeviceClock.system.sleep(duration) } }))
+        now: DeviceClock.system.now, sleep: DeviceClock.system.sleep, goesOn: { Interruption.pending == nil }))
   }
 }
 

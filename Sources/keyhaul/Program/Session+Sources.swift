@@ -1,6 +1,5 @@
 import ArchivedKeychain
 import BackupArchive
-import DataProtection
 import KeychainFormats
 import Migration
 import VirtualDevice
@@ -24,30 +23,6 @@ extension Session {
 }
 
 extension Session {
-  /// An archive opened for a device, and the device that made it, where its key was at hand.
-  struct OpenedForDevice {
-    let archive: OpenedArchive
-    let maker: String?
-  }
-
-  /// Unlocks an archive for a device: with its password, with the device's hardware key, and for the names of what that
-  /// one does not open with the key of the device that made it.
-  ///
-  /// - Parameter device: `nil` where the archive is only looked at: then the maker's key takes its place.
-  func unlock(
-    _ named: NamedArchive, _ flags: PasswordFlags, onto device: DeviceSession?, opening: RoundLimitOptions
-  ) throws -> OpenedForDevice {
-    let maker = maker(of: named.archive, besides: device)
-    guard let device else {
-      return OpenedForDevice(
-        archive: try unlock(named, flags, deviceKey: maker?.key(), accepting: opening), maker: maker?.name)
-    }
-    let key = try device.deviceKey()
-    return OpenedForDevice(
-      archive: try unlock(named, flags, deviceKey: key, makerKey: maker?.key(), accepting: opening),
-      maker: maker?.name)
-  }
-
   func plan(
     _ opened: OpenedArchive, of named: NamedArchive, onto device: DeviceSession, policy: ExistingItemPolicy,
     only indexes: Set<Int>? = nil

@@ -96,7 +96,7 @@ final class Session {
   /// What happened, in passing; not under `-q`.
   func note(_ line: String) {
     guard !common.quiet, !isJSON else { return }
-    tell([line])
+    tell(Self.wrapped(line, isOnTerminal: messagesAreOnTerminal, style: messageStyle))
   }
 
   /// Each step, under `-v`; bytes, offsets and timings under `-vv`.
@@ -187,6 +187,9 @@ final class Session {
   /// - Parameter purpose: "--password-file -", "the archive".
   func claimStandardInput(for purpose: String) throws(CommandFailure) {
     if let first = standardInputClaim {
+      guard first != purpose else {
+        throw .usage("standard input cannot be \(first) twice", why: "it can be read once", try: "a file for one")
+      }
       throw .usage(
         "standard input cannot be both \(first) and \(purpose)", why: "it can be read once",
         try: "a file for one of them")

@@ -19,6 +19,8 @@ struct SystemError: Error, Equatable {
   static let closedPipeSignal = SIGPIPE
 
   var isClosedPipe: Bool { code == EPIPE }
+  /// Nothing has that name.
+  var isAbsence: Bool { code == ENOENT || code == ENOTDIR }
   var isDiskFull: Bool { code == ENOSPC || code == EDQUOT }
 
   /// "no such file or directory"

@@ -1,5 +1,7 @@
 import ArgumentParser
+import Foundation
 import KeychainFormats
+import MigrationReports
 
 /// Which verb the arguments name, and the arguments with its words first.
 ///
@@ -86,7 +88,7 @@ struct VerbPath {
     let names = path.verb.configuration.subcommands.map { $0.word }
     let title = HostileText.shortened(word, columns: 40)
     let message = "\(path.name) has no verb \"\(title)\""
-    if let near = EditDistance.nearest(to: word, among: names) {
+    if meanings[word.lowercased()] == nil, let near = EditDistance.nearest(to: word, among: names) {
       return .usage(message, why: "\"\(near)\" is near", try: "\(path.name) \(near)")
     }
     for group in root.configuration.subcommands {
@@ -95,6 +97,22 @@ struct VerbPath {
         return .usage(message, why: "\"\(word)\" is a verb of \(group.word)", try: "keyhaul \(group.word) \(word)")
       }
     }
+    if path.commands.count == 1, let meant = meanings[word.lowercased()] {
+      return .usage(message, why: "\"\(meant)\" does that", try: "\(path.name) \(meant)")
+    }
+    if path.commands.count == 1, FileManager.default.fileExists(atPath: word) {
+      return .usage(message, why: "it is a file here", try: "keyhaul inspect \(ShellWord.quoted(word))")
+    }
     return .usage(message, why: "it has \(Amounts.list(names))", try: "\(path.name) -h")
   }
+
+  /// What other programs call a verb, or what people look for.
+  private static let meanings = [
+    "add": "item add", "check": "verify", "compare": "diff", "contents": "inspect", "copy": "convert",
+    "create": "device create", "decrypt": "export", "devices": "device list", "dump": "export", "erase": "device erase",
+    "extract": "export", "find": "item find", "get": "item find", "info": "inspect", "list": "inspect",
+    "ls": "inspect", "migrate": "restore", "open": "inspect", "pack": "convert", "passwd": "rekey",
+    "password": "rekey", "passwords": "export", "predict": "plan", "read": "inspect", "save": "backup",
+    "search": "item find", "show": "inspect", "simulate": "plan", "tree": "inspect", "unpack": "convert",
+  ]
 }

@@ -11,25 +11,26 @@ struct AppReport: Report {
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var lines = report.heading(style: style) + [""]
     let text = report.text(showsAll: showsAll)
+    let shares = shares
     lines += text.legend(style: style)
     for share in shares {
       let counts = [
         (share.migrates.count, "moves", "move"), (share.staysBehind.count, "stays", "stay"),
         (share.unreadable.count, "cannot be read", "cannot be read"),
       ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
-      let name = HostileText.shown(AppText.name(share.app), columns: max(20, style.width - 34))
+      let name = HostileText.shown(share.app.words, columns: max(20, style.width - 34))
       let heads = WordWrap.labelled(
         style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
       lines += heads.map { style.painted($0, .bold) }
       // What asks for something first.
       let decisions = share.unreadable + share.staysBehind + share.migrates
-      let rows = decisions.map { decision in
+      let items = ItemLines(decisions, showsAll: showsAll) { decision in
         var row = text.row(decision)
         if let reason = decision.outcome.reason { row.protection = reason.rawValue }
         row.remark = ""
         return row
       }
-      lines += ItemLines(rows: rows, showsAll: showsAll).lines(style: style) + [""]
+      lines += items.lines(style: style) + [""]
     }
     lines += SignInAgain(shares: shares, targetName: report.target.name, showsAll: showsAll).lines(style: style)
     return lines + WordWrap.lines(of: text.summaryLine, columns: style.width)

@@ -34,15 +34,17 @@ struct AuditReport: Report {
   ) -> [String] {
     let head = "\(title) (\(Amounts.grouped(items.count)))"
     guard !items.isEmpty else { return [head, ""] }
-    var table = Table([
-      .init("KIND"), .init("NAME", flexible: true), .init("CLASS"), .init("APP", flexible: true), .init("STAYS FOR"),
-    ])
-    for item in showsAll ? items[...] : items.prefix(ItemLines.shortGroup) {
+    let shown = showsAll ? items[...] : items.prefix(ItemLines.shortGroup)
+    // Where none of them stays, there is room for longer names.
+    let reasons: [Table.Column] = shown.contains { $0.reason != nil } ? [.init("WHY IT STAYS")] : []
+    var table = Table(
+      [.init("KIND"), .init("NAME", flexible: true), .init("CLASS"), .init("APP", flexible: true)] + reasons)
+    for item in shown {
       let identity = item.item.identity
       let name = identity.isSealed ? "(sealed, item \(item.item.index))" : ItemText.name(identity)
       table.add([
         ItemText.kind(identity.kind), name, item.item.protection?.rawValue ?? "–",
-        AppText.name(report.source.apps.app(of: identity.accessGroup)), item.reason?.rawValue ?? "",
+        report.source.apps.app(of: identity.accessGroup).words, item.reason?.rawValue ?? "–",
       ])
     }
     var lines = [style.painted(head, .bold)]

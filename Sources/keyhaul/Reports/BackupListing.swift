@@ -1,33 +1,53 @@
 import BackupArchive
 import KeychainFormats
+import MigrationReports
 
 /// The backups in a folder of several, and how to choose one (`backup-list/1`).
-struct BackupListing {
+struct BackupListing: Report {
   let folder: String
   let backups: [BackupFolder.Entry]
 
-  func say(in session: Session) throws(CommandFailure) {
-    if session.isJSON { return try session.answer(json) }
-    var table = Table([
-      .init("FOLDER", flexible: true), .init("DEVICE", flexible: true), .init("MADE"), .init("PASSWORD"),
-    ])
+  /// A table, or where it would be too wide a few lines for each: a name is there to be typed, and never cut.
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    guard let first = backups.first else { return [] }
+    let parent = folder.hasSuffix("/") ? String(folder.dropLast()) : folder
+    let table = self.table
+    let list = table.fits(style) ? table.lines(style: style) : backups.flatMap { Self.block(of: $0, style: style) }
+    return list + ["Name one of them: keyhaul inspect \(ShellWord.quoted("\(parent)/\(first.name)"))"]
+  }
+
+  private var table: Table {
+    var table = Table([.init("FOLDER"), .init("DEVICE"), .init("MADE"), .init("PASSWORD"), .init("STATE")])
     for backup in backups {
       table.add([
-        HostileText.shown(backup.name), HostileText.shown(backup.deviceName ?? "-"),
-        backup.date.map { TimeText.localWithoutZone($0) } ?? "-", Self.password(backup),
+        backup.name, backup.deviceName ?? "-", Self.made(backup) ?? "-", Self.password(backup), Self.state(backup),
       ])
     }
-    try session.say(table)
-    let parent = folder.hasSuffix("/") ? String(folder.dropLast()) : folder
-    try session.say(HostileText.shown("Name one of them: keyhaul inspect \(parent)/\(backups[0].name)"))
+    return table
+  }
+
+  private static func block(of backup: BackupFolder.Entry, style: TextStyle) -> [String] {
+    let facts = [
+      "device    \(backup.deviceName ?? "-")", "made      \(made(backup) ?? "-")", "password  \(password(backup))",
+      "state     \(state(backup))",
+    ]
+    return [style.painted(style.adapted(HostileText.shown(backup.name)), .bold)]
+      + facts.map {
+        DisplayWidth.cut("  " + style.adapted(HostileText.shown($0)), columns: style.width, ellipsis: style.ellipsis)
+      }
+  }
+
+  private static func made(_ backup: BackupFolder.Entry) -> String? {
+    backup.date.map { TimeText.localWithoutZone($0) }
   }
 
   private static func password(_ backup: BackupFolder.Entry) -> String {
-    guard let isEncrypted = backup.isEncrypted else { return "manifest damaged" }
-    return isEncrypted ? "yes" : "no"
+    backup.isEncrypted.map { $0 ? "yes" : "no" } ?? "-"
   }
 
-  private var json: JSONValue {
+  private static func state(_ backup: BackupFolder.Entry) -> String { backup.state?.rawValue ?? "-" }
+
+  var json: JSONValue {
     [
       "format": "backup-list/1", "folder": .string(folder),
       "backups": .array(
@@ -36,7 +56,7 @@ struct BackupListing {
             "name": .string(backup.name), "udid": .text(backup.identifier), "device_name": .text(backup.deviceName),
             "made": .text(backup.date.map { Timestamp.text(of: $0) }),
             "encrypted": backup.isEncrypted.map { .boolean($0) } ?? .null,
-            "archived_copy": .boolean(backup.isArchivedCopy),
+            "state": .text(backup.state?.rawValue), "archived_copy": .boolean(backup.isArchivedCopy),
           ]
         }),
     ]

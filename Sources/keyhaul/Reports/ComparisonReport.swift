@@ -40,7 +40,7 @@ struct ComparisonReport: Report {
         let count = forever.count { $0[comparison.current].reason == reason }
         return count == 0 ? nil : "\(Amounts.grouped(count)) \(reason.rawValue)"
       }
-      lines += WordWrap.labelled("  ", kinds.joined(separator: ", "), columns: style.width)
+      lines += WordWrap.labelled("  why: ", kinds.joined(separator: ", "), columns: style.width)
     }
     return lines
   }
@@ -63,8 +63,7 @@ struct ComparisonReport: Report {
   private func itemLines(_ style: TextStyle) -> [String] {
     var table = Table([
       .init("ITEM", rightAligned: true), .init("NAME", flexible: true), .init("CLASS"), .init("PASSWORD"),
-      .init("NONE"),
-      .init("REASON"),
+      .init("WITHOUT"), .init("REASON"),
     ])
     for item in comparison.items {
       let name = item.identity.isSealed ? "(sealed)" : ItemText.name(item.identity)

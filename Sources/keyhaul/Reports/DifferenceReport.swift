@@ -14,17 +14,21 @@ struct ComparisonSide {
   }
 
   let kind: Kind
-  /// As the user named it.
+  /// As messages call it.
   let name: String
+  /// What the person types for it; `nil` where it came from a stream.
+  let argument: String?
   /// The device that it is of, as far as it says.
   let deviceName: String?
   let items: [ComparedItem]
+  /// Whether it has a keychain at all, as a device always has.
+  let hasKeychain: Bool
   let leftOut: [LeftOut]
   let keybagDamage: String?
 }
 
 /// What two keychains differ in, for people and as `keychain-diff/1`. Names attributes, never their values.
-struct DifferenceReport {
+struct DifferenceReport: Report {
   let first: ComparisonSide
   let second: ComparisonSide
   let difference: KeychainDifference
@@ -39,11 +43,6 @@ struct DifferenceReport {
     }
   }
 
-  struct Line {
-    let text: String
-    var colour: Colour?
-  }
-
   private struct Row {
     let symbol: String
     let identity: ItemIdentity
@@ -53,57 +52,66 @@ struct DifferenceReport {
 
   // MARK: Text
 
-  func lines(style: TextStyle, showsAll: Bool) -> [Line] {
-    let rows =
-      difference.added.map { Row(symbol: "+", identity: $0.identity, remark: "new", colour: .green) }
-      + difference.changed.map {
-        Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), colour: .yellow)
-      } + difference.removed.map { Row(symbol: "-", identity: $0.identity, remark: "gone", colour: .red) }
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    var rows = difference.added.map { Self.row("+", $0, "new", .green) }
+    rows += difference.changed.map {
+      Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), colour: .yellow)
+    }
+    rows += difference.removed.map { Self.row("-", $0, "gone", .red) }
+    rows += (difference.doubtfulInFirst + difference.doubtfulInSecond).map {
+      Self.row("?", $0, "not comparable", .faint)
+    }
     var lines = Self.lines(of: rows, style: style)
-    let sentences = (showsAll ? [] : [leftOutSentence].compactMap(\.self)) + [sealedSentence].compactMap(\.self)
+    let sentences =
+      emptySentences + [showsAll ? nil : leftOutSentence, sealedSentence].compactMap(\.self) + doubtSentences
     if showsAll { lines += leftOutLines(style) }
     for sentence in sentences + [summary] {
-      lines += WordWrap.lines(of: style.adapted(HostileText.shown(sentence)), columns: style.width).map {
-        Line(text: $0)
-      }
+      lines += WordWrap.lines(of: style.adapted(HostileText.shown(sentence)), columns: style.width)
     }
     return lines
   }
 
-  private static func lines(of rows: [Row], style: TextStyle) -> [Line] {
+  private static func lines(of rows: [Row], style: TextStyle) -> [String] {
     let kindWidth = rows.map { ItemText.kind($0.identity.kind).count }.max() ?? 0
-    let remarkWidth = rows.map { DisplayWidth.columns(of: $0.remark) }.max() ?? 0
+    let remarks = rows.map { style.adapted(HostileText.shown($0.remark)) }
+    let remarkWidth = remarks.map(DisplayWidth.columns).max() ?? 0
     let names = rows.map { style.adapted(HostileText.shown(ItemText.name($0.identity))) }
     let widest = names.map(DisplayWidth.columns).max() ?? 0
     let head = 2 + kindWidth + 2
     let half = max(Table.narrowestColumn, style.width / 2)
     let room = style.width - head - 2 - remarkWidth
     let nameWidth = min(widest, max(room, half))
-    return zip(rows, names).flatMap { row, name in
+    return rows.indices.flatMap { index in
+      let (row, name, remark) = (rows[index], names[index], remarks[index])
       let cut = DisplayWidth.cut(name, columns: nameWidth, ellipsis: style.ellipsis)
       let label =
         "\(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.identity.kind), columns: kindWidth) + "  "
         + DisplayWidth.padded(cut, columns: nameWidth) + "  "
-      let fits = DisplayWidth.columns(of: label) + DisplayWidth.columns(of: row.remark) <= style.width
-      let remark = style.adapted(HostileText.shown(row.remark))
+      let fits = DisplayWidth.columns(of: label) + DisplayWidth.columns(of: remark) <= style.width
       let text = fits ? [label + remark] : [label] + WordWrap.labelled("      ", remark, columns: style.width)
       return text.map { line in
-        Line(text: String(line.dropLast(line.reversed().prefix { $0 == " " }.count)), colour: row.colour)
+        style.painted(String(line.dropLast(line.reversed().prefix { $0 == " " }.count)), row.colour)
       }
     }
   }
 
-  /// "secret and label changed 2026-11-19"
-  private static func remark(on change: ItemChange) -> String {
-    let day = change.modifiedAfter.map { " \(TimeText.localDay($0))" } ?? ""
-    guard !change.isTouchedOnly else { return "only its date changed\(day)" }
-    let attributes = change.attributes.filter { $0 != .modificationDate }.map { code in
-      AttributeTable.definition(of: code, in: change.after.kind)?.words ?? code.rawValue
-    }
-    return Amounts.list((change.isSecretChanged ? ["secret"] : []) + attributes) + " changed\(day)"
+  /// "new: port 8443, not synced" where another line would read the same.
+  private static func row(
+    _ symbol: String, _ side: KeychainDifference.Side, _ word: String, _ colour: Colour
+  ) -> Row {
+    let distinctions = side.distinctions.map { HostileText.shortened($0, columns: longestDistinction) }
+    let remark = distinctions.isEmpty ? word : "\(word): \(distinctions.joined(separator: ", "))"
+    return Row(symbol: symbol, identity: side.identity, remark: remark, colour: colour)
   }
 
-  private func leftOutLines(_ style: TextStyle) -> [Line] {
+  private static let longestDistinction = 60
+
+  /// "secret and label changed 2026-11-19"
+  private static func remark(on change: ItemChange) -> String {
+    change.words + (change.modifiedAfter.map { " \(TimeText.localDay($0))" } ?? "")
+  }
+
+  private func leftOutLines(_ style: TextStyle) -> [String] {
     [first, second].flatMap { side in
       side.leftOut.flatMap { item in
         let label = "  \(DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11))  "
@@ -111,7 +119,30 @@ struct DifferenceReport {
         return WordWrap.labelled(
           label, style.adapted("\(name): \(item.reason.rawValue), in no backup of \(side.name)"), columns: style.width)
       }
-    }.map { Line(text: $0, colour: .faint) }
+    }.map { style.painted($0, .faint) }
+  }
+
+  /// Where there is no keychain, everything that the other side has is new or gone.
+  private var emptySentences: [String] {
+    [first, second].filter { !$0.hasKeychain }.map { "\($0.name) has no keychain." }
+  }
+
+  /// Which items may be among the other side's sealed ones.
+  private var doubtSentences: [String] {
+    [
+      Self.doubt(of: difference.doubtfulInFirst, in: first, and: second, word: "gone"),
+      Self.doubt(of: difference.doubtfulInSecond, in: second, and: first, word: "new"),
+    ].compactMap(\.self)
+  }
+
+  /// "2 items of family.backup may be among what is sealed in monday.backup: whether they are new is not known."
+  private static func doubt(
+    of items: [KeychainDifference.Side], in side: ComparisonSide, and other: ComparisonSide, word: String
+  ) -> String? {
+    guard !items.isEmpty else { return nil }
+    let those = items.count == 1 ? "it is" : "they are"
+    return "\(Amounts.count(items.count, "item")) of \(side.name) may be among what is sealed in \(other.name): "
+      + "whether \(those) \(word) is not known."
   }
 
   /// "4 items of old-phone are never in a backup; -v names them."
@@ -151,7 +182,9 @@ struct DifferenceReport {
       (difference.added.count, "new"), (difference.changed.count, "changed"), (difference.removed.count, "gone"),
       (difference.sameCount, "the same"),
     ]
-    return "\(subject): \(counts.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", "))."
+    let doubtful = difference.doubtfulInFirst.count + difference.doubtfulInSecond.count
+    let doubt = doubtful == 0 ? "" : ", \(Amounts.grouped(doubtful)) not comparable"
+    return "\(subject): \(counts.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", "))\(doubt)."
   }
 
   // MARK: JSON
@@ -166,6 +199,10 @@ struct DifferenceReport {
         "in_both": .count(sealed.inBoth), "only_in_first": .count(sealed.onlyInFirst),
         "only_in_second": .count(sealed.onlyInSecond), "damaged": .count(sealed.damaged),
       ],
+      "doubtful": [
+        "in_first": .array(difference.doubtfulInFirst.map(Self.json)),
+        "in_second": .array(difference.doubtfulInSecond.map(Self.json)),
+      ],
       "never_in_backups": .array(
         (first.leftOut + second.leftOut).map { item in
           .object(JSONValue.identity(item.identity) + [("reason", .string(item.reason.rawValue))])
@@ -176,7 +213,7 @@ struct DifferenceReport {
   private static func json(_ side: ComparisonSide) -> JSONValue {
     [
       "kind": .string(side.kind.rawValue), "name": .string(side.name), "device_name": .text(side.deviceName),
-      "items": .count(side.items.count),
+      "items": .count(side.items.count), "has_keychain": .boolean(side.hasKeychain),
     ]
   }
 
@@ -184,6 +221,7 @@ struct DifferenceReport {
     .object(
       [("index", .count(side.index))] + JSONValue.identity(side.identity) + [
         ("protection", .text(side.protection?.rawValue)), ("modified", .text(side.modified.map(Timestamp.text))),
+        ("distinctions", .array(side.distinctions.map { .string($0) })),
       ])
   }
 
@@ -196,20 +234,5 @@ struct DifferenceReport {
           ("modified_first", .text(change.modifiedBefore.map(Timestamp.text))),
           ("modified_second", .text(change.modifiedAfter.map(Timestamp.text))),
         ])
-  }
-}
-
-extension AttributeDefinition {
-  /// What Apple's headers call it, in words: "creation date", "is invisible"; the class of protection by its own name.
-  fileprivate var words: String {
-    if code == .protection { return "protection" }
-    guard let constantName else { return code.rawValue }
-    let prefixes = ["kSecAttr", "kSec"]
-    let name = prefixes.lazy.filter { constantName.hasPrefix($0) }.map { constantName.dropFirst($0.count) }.first
-    return (name ?? constantName[...]).reduce(into: "") { words, letter in
-      // Capitals in a row, as of URL and ID, stay one word.
-      if letter.isUppercase, !words.isEmpty, words.last?.isUppercase == false { words.append(" ") }
-      words.append(letter)
-    }.lowercased()
   }
 }

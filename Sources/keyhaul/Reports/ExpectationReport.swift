@@ -8,8 +8,8 @@ enum ExpectationFile {
   /// More than anyone writes by hand, in bytes.
   static let largestByteCount = 16 << 20
 
-  static func read(_ path: String) throws(CommandFailure) -> [PlanExpectation] {
-    let bytes = try InputFile.read(path, atMost: largestByteCount, what: "the expectations")
+  static func read(_ path: String, in session: Session) throws(CommandFailure) -> [PlanExpectation] {
+    let bytes = try InputFile.read(path, atMost: largestByteCount, what: "the expectations", in: session)
     do {
       let data = Data(bytes)
       // The decoder tells a mistake in the list from one in the text; this tells what is no JSON at all.
@@ -17,7 +17,7 @@ enum ExpectationFile {
       return try JSONDecoder().decode(PlanExpectations.self, from: data).expectations
     } catch {
       throw CommandFailure(
-        .refused, "\(path) is no list of expectations", why: reason(error),
+        .refused, "\(InputFile.name(path)) is no list of expectations", why: reason(error),
         try: #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#
       )
     }
@@ -81,9 +81,12 @@ struct ExpectationReport: Report {
     if let reason = wanted.reason { expected += " (\(reason.rawValue))" }
     guard let decision = miss.decision else {
       let sealed = plan.decisions.count { PlanText.isSealed($0) }
-      let hint =
-        sealed == 0
-        ? "" : " (\(Amounts.count(sealed, "sealed item")) in the plan \(sealed == 1 ? "has" : "have") no name)"
+      var hint = ""
+      if sealed > 0 {
+        hint = " (\(Amounts.count(sealed, "sealed item")) in the plan \(sealed == 1 ? "has" : "have") no name)"
+      } else if document.source.kind == .archive, wanted.fate == .staysBehind {
+        hint = " (what never enters a backup is absent from a plan of one)"
+      }
       return "missed: \(Self.name(wanted.matcher)): \(expected), but no item matches\(hint)"
     }
     let name = "\(ItemText.kind(decision.identity.kind)) \"\(ItemText.name(decision.identity))\""

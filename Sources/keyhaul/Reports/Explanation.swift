@@ -1,4 +1,4 @@
-/// A page of `explain`: a reason that reports give, or an exit code.
+/// A page of `explain`: what becomes of an item, a reason that reports give, or an exit code.
 struct Explanation: Sendable {
   let id: String
   /// The exit code, where it is one.
@@ -11,7 +11,7 @@ struct Explanation: Sendable {
   /// Where the rule comes from, in public sources.
   var source: String?
 
-  static let all = reasons + exitCodes
+  static let all = outcomes + reasons + exitCodes
 
   func lines(style: TextStyle) -> [String] {
     let heading = code.map { "\(id) (exit code \($0))" } ?? id

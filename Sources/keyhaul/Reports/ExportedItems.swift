@@ -20,7 +20,6 @@ struct ExportedItems {
     self.name = name
     self.form = form
     sourceKind = "archive"
-    let isSameDevice = opened.items.provesSameDevice
     entries = opened.items.compactMap { archived in
       let content: ItemDocument.Entry.Content
       if let item = archived.item {
@@ -28,8 +27,7 @@ struct ExportedItems {
         content = .readable(item)
       } else {
         guard selection.admits(sealed: archived.kind, archived.protection) else { return nil }
-        let reason = archived.reason(isSameDevice: isSameDevice, backupHasPassword: opened.archive.isEncrypted)
-        content = .unreadable(reason, detail: nil)
+        content = .unreadable(opened.reason(of: archived), detail: nil)
       }
       return .init(index: archived.index, kind: archived.kind, protection: archived.protection, content: content)
     }
@@ -87,7 +85,8 @@ struct ExportedItems {
 
   // MARK: What cannot be exported
 
-  private var reasons: [Reason] {
+  /// Why items cannot be read here, one for each of them.
+  var reasons: [Reason] {
     entries.compactMap { entry in
       if case .unreadable(let reason, _) = entry.content { reason ?? .malformed } else { nil }
     }
@@ -125,8 +124,14 @@ struct ExportedItems {
       let others = made.leftOut.count == 1 ? "" : "the first: "
       session.warn(
         "\(Amounts.count(made.leftOut.count, "item")) left out, with no form as \(form.format.rawValue)",
-        why: "\(others)\(ItemText.noun(first.identity.kind)) \"\(ItemText.name(first.identity))\": \(first.reason)",
+        why: "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)",
         try: "--format json holds every item")
+    }
+    if made.namelessCount > 0 {
+      session.warn(
+        "\(Amounts.count(made.namelessCount, "password")) without a name",
+        why: "nothing is stored with them but the secret, as in backups of iOS 4: no service, no server, no account",
+        try: "--format json --reveal has them by their numbers, with their access groups where there are any")
     }
     if made.formulaSecretCount > 0 {
       session.warn(

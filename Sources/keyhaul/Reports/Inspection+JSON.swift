@@ -20,7 +20,7 @@ extension Inspection {
       ("bytes", .integer(files.byteCount)),
       ("listed", listing.map(Self.json) ?? .null),
       ("domains", listing.map { .count($0.rowCountByDomain.count) } ?? .null),
-      ("missing", missing.map { .count($0) } ?? .null), ("keybag", keybagJSON), ("keychain", keychainJSON),
+      ("missing", listing.map { .count($0.missingCount) } ?? .null), ("keybag", keybagJSON), ("keychain", keychainJSON),
     ]
     if part == .list { fields.append(("items", opened.map { .array($0.items.map(json)) } ?? .null)) }
     if part == .tree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }

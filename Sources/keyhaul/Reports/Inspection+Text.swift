@@ -2,25 +2,30 @@ import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import MigrationReports
 
 extension Inspection {
-  func lines(style: TextStyle) -> [String] {
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
     switch part {
     case .keybag?: keybagLines(style)
     case .list?: itemLines(style)
-    case .tree?: treeLines(style)
+    case .tree?: treeLines(style, showsAll)
     case nil: overview(width: style.width)
     }
   }
 
   // MARK: The overview
 
+  private static let labelColumns = 15
+
   private func overview(width: Int) -> [String] {
     let state = archive.isEncrypted ? "encrypted" : "no password"
     let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
     let classes = archive.keybag.classKeys.count
+    let shownName = HostileText.shown(name)
+    let isNameWide = DisplayWidth.columns(of: shownName) > Self.labelColumns
     var rows: [(String, String)] = [
-      (HostileText.shown(name), "\(origin) · \(state) · \(size)"), ("files", filesText),
+      (isNameWide ? "" : shownName, "\(origin) · \(state) · \(size)"), ("files", filesText),
       (
         "keybag",
         "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
@@ -28,11 +33,13 @@ extension Inspection {
       ),
       ("keychain", keychainText),
     ]
-    if let contents { rows.append(("items", Self.itemsText(contents))) }
-    let label = max(15, rows.map { DisplayWidth.columns(of: $0.0) }.max() ?? 0)
-    var lines = rows.flatMap { row in
+    if let contents { rows.append(("items", itemsText(contents))) }
+    // A path is mostly longer than the labels are wide: it stands above them, whole.
+    var lines = isNameWide ? [shownName] : []
+    lines += rows.flatMap { row in
       WordWrap.labelled(
-        DisplayWidth.padded(row.0, columns: label) + " ", HostileText.shown(row.1), columns: max(width, label + 40))
+        DisplayWidth.padded(row.0, columns: Self.labelColumns) + " ", HostileText.shown(row.1),
+        columns: max(width, Self.labelColumns + 40))
     }
     if unreadableCount > 0 {
       lines.append("\(Amounts.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
@@ -52,17 +59,14 @@ extension Inspection {
 
   /// "listed in Manifest.db: 12 files, 3 folders in 2 domains, none missing"
   private var filesText: String {
-    let layout =
-      switch archive.layout {
-      case .manifestDB: "Manifest.db (iOS 10 and later)"
-      case .mbdb: "Manifest.mbdb (iOS 4 to 9)"
-      }
-    guard let listing, let missing else { return "listed in \(layout), sealed" }
+    let layout = archive.layout.words
+    guard let listing else { return "listed in \(layout), sealed" }
     var kinds = [Amounts.count(listing.fileCount, "file")]
     if listing.directoryCount > 0 { kinds.append(Amounts.count(listing.directoryCount, "folder")) }
     if listing.linkCount > 0 { kinds.append(Amounts.count(listing.linkCount, "link")) }
     if listing.unreadableRowCount > 0 { kinds.append("\(Amounts.grouped(listing.unreadableRowCount)) unreadable") }
     let domains = Amounts.count(listing.rowCountByDomain.count, "domain")
+    let missing = listing.missingCount
     let absent = missing == 0 ? "none missing" : "\(Amounts.grouped(missing)) missing"
     return "listed in \(layout): \(Amounts.list(kinds)) in \(domains), \(absent)"
   }
@@ -76,16 +80,17 @@ extension Inspection {
   }
 
   var roundsText: String {
-    let keybag = archive.keybag
-    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self).map { Amounts.grouped($0) }
-    guard !rounds.isEmpty else { return "no rounds" }
-    let time = unlockTime.map { ", \(TimeText.estimate($0)) on this machine" } ?? ""
-    return "\(rounds.joined(separator: " + ")) rounds\(time)"
+    let time = unlockTime.map { ", \(Amounts.estimate($0)) on this machine" } ?? ""
+    return archive.keybag.roundsWords + time
   }
 
   /// The sentence that matters: where this keychain can go.
   private var keychainText: String {
-    guard archive.hasKeychain else { return "none in this backup" }
+    guard archive.hasKeychain else {
+      return archive.isEncrypted && !isUnlocked
+        ? "its file is not there; whether there should be one, the list of files says with the password"
+        : "none in this backup"
+    }
     let maker = archive.device.name ?? "the device that made it"
     guard archive.isEncrypted else {
       return "present. The backup has no password, so all of it goes back to \(maker) and to no other device."
@@ -94,13 +99,22 @@ extension Inspection {
     return "\(seal). With the password its items can go to any device, those of \"this device\" only back to \(maker)."
   }
 
-  private static func itemsText(_ contents: ArchiveContents) -> String {
+  private func itemsText(_ contents: ArchiveContents) -> String {
     let kinds = ItemKind.allCases.compactMap { kind in
-      contents.countByKind[kind].map { "\(Amounts.grouped($0)) \(ItemText.kind(kind))" }
+      contents.countByKind[kind].map { count in
+        switch kind {
+        case .genericPassword, .internetPassword: "\(Amounts.grouped(count)) \(ItemText.kind(kind))"
+        case .certificate, .key: Amounts.count(count, ItemText.kind(kind))
+        }
+      }
     }
     guard !kinds.isEmpty else { return "none" }
-    return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · "
-      + "\(Amounts.grouped(contents.migratable)) any device, \(Amounts.grouped(contents.thisDeviceOnly)) this device only"
+    let free = Amounts.grouped(contents.migratable)
+    let reach =
+      archive.isEncrypted
+      ? "\(free) any device, \(Amounts.grouped(contents.thisDeviceOnly)) this device only"
+      : "with a password \(free) could go to any device"
+    return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(reach)"
   }
 
   // MARK: The keybag
@@ -116,42 +130,38 @@ extension Inspection {
     ])
     for record in keybag.classKeys {
       table.add([
-        record.keyClass.map { String($0.rawValue) } ?? "?", Self.protects(record.keyClass), Self.wrapText(record.wrap),
-        record.keyType == .curve25519 ? "Curve25519" : "AES",
+        record.keyClass.map { String($0.rawValue) } ?? "?", record.purpose, record.wrapping, record.algorithm,
       ])
     }
     return head + table.lines(style: style)
-  }
-
-  private static func protects(_ keyClass: KeyClass?) -> String {
-    guard let keyClass else { return "?" }
-    if let protection = ProtectionClass(keyClass: keyClass) { return "items: \(protection.phrase)" }
-    return (1...4).contains(keyClass.rawValue) ? "files" : "–"
-  }
-
-  private static func wrapText(_ wrap: Keybag.WrapFlags?) -> String {
-    guard let wrap else { return "?" }
-    let names = [wrap.contains(.password) ? "password" : nil, wrap.contains(.device) ? "device" : nil]
-    let known = names.compactMap(\.self)
-    return known.isEmpty ? "nothing" : known.joined(separator: " and ")
   }
 
   // MARK: The items
 
   private func itemLines(_ style: TextStyle) -> [String] {
     guard let opened, archive.hasKeychain else { return ["The archive holds no keychain."] }
-    var table = Table([
-      .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true), .init("PROTECTION"),
-      .init("STATE"),
-    ])
-    for item in opened.items {
+    let table = itemTable(opened, isShort: false)
+    // Where names would be cut, classes go by their codes.
+    return (table.fits(style) ? table : itemTable(opened, isShort: true)).lines(style: style)
+  }
+
+  private func itemTable(_ opened: OpenedArchive, isShort: Bool) -> Table {
+    let reasons = opened.items.map { reason(of: $0) }
+    // A column that says the same of every item takes room from the names.
+    let showsState = reasons.contains { $0 != nil }
+    var table = Table(
+      [
+        .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true),
+        .init(ItemText.protectionTitle(isShort: isShort)),
+      ] + (showsState ? [.init("STATE")] : []))
+    for (item, reason) in zip(opened.items, reasons) {
       let name = item.item.map { ItemText.name(ItemIdentity($0)) } ?? "(sealed)"
       table.add([
-        String(item.index), ItemText.kind(item.kind), name, ItemText.protection(item.protection),
-        reason(of: item)?.rawValue ?? "readable",
+        String(item.index), ItemText.kind(item.kind), name, ItemText.protection(item.protection, isShort: isShort),
+        reason?.rawValue ?? "readable",
       ])
     }
-    return table.lines(style: style)
+    return table
   }
 
   // MARK: The files
@@ -159,7 +169,7 @@ extension Inspection {
   /// The most children of a domain or folder that are shown unless all are asked for.
   static let shortBranch = 10
 
-  private func treeLines(_ style: TextStyle) -> [String] {
+  private func treeLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
     guard let tree else { return [] }
     let hasMissing = tree.root.missingCount > 0
     var table = Table(
@@ -186,7 +196,9 @@ extension Inspection {
     }
     add(tree.root.children, indent: 0)
     row("all", tree.root)
-    return table.lines(style: style)
+    let hint =
+      showsAll || tree.root.fileCount == 0 ? [] : ["-v names every file; export --domain D --path P takes one out."]
+    return table.lines(style: style) + hint
   }
 
   /// A name that begins with spaces would look like one of a deeper level.

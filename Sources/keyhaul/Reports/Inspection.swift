@@ -4,46 +4,51 @@ import DataProtection
 import KeychainFormats
 
 /// What can be said of an archive, with or without its password (`backup-inspection/1`).
-struct Inspection {
+struct Inspection: Report {
   let name: String
   let archive: BackupArchive
   let part: Inspect.Part?
-  /// Shows long lists whole.
-  let showsAll: Bool
   /// With its keychain's items tried; `nil` without the password.
   let opened: OpenedArchive?
   let files: StoredPayloads
-  /// `nil` where the list of files stays closed.
+  /// The list of files counted, with what it names and is not stored; `nil` where the list stays closed.
   let listing: FileList.Listing?
-  /// Files that the list names and that are not stored.
-  let missing: Int?
   /// Only where it is asked for.
   let tree: DomainTree?
+  /// Every file by its name, with `--tree` and `-v`.
+  let everyFile: EveryFile?
   /// How long deriving the password's key takes on this machine; `nil` where the keybag does not say what to derive.
   let unlockTime: Duration?
   /// What is wrong with the archive, to be said after everything else.
   let failure: CommandFailure?
 
   init(
-    _ named: Session.NamedArchive, opened: OpenedArchive?, part: Inspect.Part?, showsAll: Bool,
+    _ named: Session.NamedArchive, opened: OpenedArchive?, part: Inspect.Part?, wantsTree: Bool, showsAll: Bool,
     clock: some Clock<Duration> = ContinuousClock()
   ) throws(CommandFailure) {
     name = named.name
     archive = named.archive
     self.part = part
-    self.showsAll = showsAll
     self.opened = opened
     do throws(BackupArchiveError) {
       files = try archive.storedFiles()
       var list = opened?.fileList
       // Old backups have theirs in clear, also where they have a password.
       if list == nil, !archive.isEncrypted || archive.layout == .mbdb { list = try archive.fileList() }
-      listing = try list?.listing()
-      missing = try list?.missingPayloads(in: files).count
-      if part == .tree, let list {
-        tree = try DomainTree(of: list, stored: files, depth: showsAll ? .max : 1)
+      if wantsTree, let list {
+        let builder = DomainTree.Builder(stored: files, depth: showsAll ? .max : 1)
+        let namesFiles = part == .tree && showsAll
+        var index = FilesByFolder()
+        listing = try list.listing(against: files) { (file, place) throws(BackupArchiveError) in
+          builder.add(file)
+          if namesFiles { index.add(file, at: place) }
+        }
+        tree = builder.tree
+        everyFile = namesFiles ? EveryFile(list: list, index: index, stored: files, archive: named.name) : nil
       } else {
+        listing = try list?.listing(against: files)
         tree = nil
+        everyFile = nil
       }
     } catch {
       throw CommandFailure(archive: error, name: named.name)
@@ -52,17 +57,17 @@ struct Inspection {
     failure = opened?.keybagDamage.map { .damagedKeybag(of: named.name, report: $0) }
   }
 
+  var tail: (any ReportTail)? { everyFile }
+
   var isUnlocked: Bool { opened != nil }
   /// `nil` where there is no keychain to count.
   var contents: ArchiveContents? { archive.hasKeychain ? opened?.contents : nil }
 
   /// Some items neither open nor stay closed by a rule.
-  var isPartlyUnreadable: Bool { unreadableCount > 0 || (missing ?? 0) > 0 }
+  var isPartlyUnreadable: Bool { unreadableCount > 0 || (listing?.missingCount ?? 0) > 0 }
 
   var unreadableCount: Int { opened?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
 
   /// Why an item does not open here.
-  func reason(of item: ArchivedItem) -> Reason? {
-    item.reason(isSameDevice: opened?.items.provesSameDevice, backupHasPassword: archive.isEncrypted)
-  }
+  func reason(of item: ArchivedItem) -> Reason? { opened?.reason(of: item) }
 }

@@ -1,6 +1,7 @@
 import DataProtection
 import KeychainFormats
 import KeychainStore
+import MigrationReports
 import VirtualDevice
 
 /// Errors of a device's keychain, told with the item and the device that the user named, and with the result code that
@@ -16,17 +17,17 @@ enum ItemFailure {
         .failed, "\(device) has this item already",
         why:
           "\(ItemText.nounWithArticle(item.kind)) with the same \(same) and access group is there (errSecDuplicateItem, -25299)",
-        try: "\(otherName(of: item.kind)), or look at it with \"keyhaul item find \(device)\"")
+        try: "\(otherName(of: item.kind)), or look at it with \"keyhaul item find \(ShellWord.quoted(device))\"")
     case .interactionNotAllowed:
       return CommandFailure(
         .locked, "\(device) is locked, so the item cannot be sealed",
         why: "the key for \"\(protection.phrase)\" is not in memory (errSecInteractionNotAllowed, -25308)",
-        try: "keyhaul device unlock \(device)")
+        try: "keyhaul device unlock \(ShellWord.quoted(device))")
     case .authFailed:
       return CommandFailure(
         .failed, "\(device) has no passcode, and the item needs one",
         why: "the key for \"\(protection.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
-        try: "keyhaul device passcode set \(device), or another --protection")
+        try: "keyhaul device passcode set \(ShellWord.quoted(device)), or another --protection")
     default:
       return other(error, "cannot add the item to \(device)", device: device)
     }
@@ -70,7 +71,7 @@ enum ItemFailure {
         .failed, "\(device) has no passcode, and the items would need one",
         why:
           "the key for \"\(ProtectionClass.whenPasscodeSetThisDeviceOnly.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
-        try: "keyhaul device passcode set \(device), or another --new-protection")
+        try: "keyhaul device passcode set \(ShellWord.quoted(device)), or another --new-protection")
     default:
       return other(error, "cannot \(verb) items of \(device)", device: device)
     }
@@ -79,7 +80,7 @@ enum ItemFailure {
   static func locked(_ verb: String, on held: DeviceSession) -> CommandFailure {
     CommandFailure(
       .locked, "\(held.name) is locked, so not all that matches can be \(verb)d", why: lockedItems(of: held),
-      try: "keyhaul device unlock \(held.name)")
+      try: "keyhaul device unlock \(ShellWord.quoted(held.name))")
   }
 
   /// What, besides the access group, makes an item the one it is. Source: Apple `SecItemSchema.c` (flag P).
@@ -108,7 +109,7 @@ enum ItemFailure {
     }
     return CommandFailure(
       .locked, "\(device) is locked, so not all that matches can be read", why: lockedItems(of: held) ?? error.reason,
-      try: "keyhaul device unlock \(device)")
+      try: "keyhaul device unlock \(ShellWord.quoted(device))")
   }
 
   /// "11 items are protected "when unlocked"; their keys are not in memory"
@@ -136,6 +137,6 @@ enum ItemFailure {
 extension ItemText {
   /// "an internet password"
   static func nounWithArticle(_ kind: ItemKind) -> String {
-    (kind == .internetPassword ? "an " : "a ") + noun(kind)
+    (kind == .internetPassword ? "an " : "a ") + kind.noun
   }
 }

@@ -10,15 +10,22 @@ struct ItemLines {
     var remark = ""
   }
 
-  let rows: [Row]
-  /// Shows every item, however many.
-  let showsAll: Bool
+  private let shown: [Row]
+  /// How many more there are.
+  private let hiddenCount: Int
 
   /// The most items that a group shows unless all are asked for.
   static let shortGroup = 10
 
+  /// - Parameters:
+  ///   - showsAll: Shows every item, however many.
+  ///   - row: Makes the row of an item; asked for those that are shown.
+  init<Item>(_ items: [Item], showsAll: Bool, row: (Item) -> Row) {
+    shown = (showsAll ? items[...] : items.prefix(Self.shortGroup)).map(row)
+    hiddenCount = items.count - shown.count
+  }
+
   func lines(style: TextStyle) -> [String] {
-    let shown = showsAll ? rows[...] : rows.prefix(Self.shortGroup)
     let names = shown.map { style.adapted(HostileText.shown($0.name)) }
     let protectionWidth = shown.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
     let widest = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
@@ -36,8 +43,8 @@ struct ItemLines {
       lines.append(Self.withoutTrailingSpace(line))
       if !remark.isEmpty, !fits { lines += WordWrap.labelled("      ", remark, columns: style.width) }
     }
-    if shown.count < rows.count {
-      lines.append("    \(style.ellipsis) \(Amounts.grouped(rows.count - shown.count)) more (-v shows all)")
+    if hiddenCount > 0 {
+      lines.append("    \(style.ellipsis) \(Amounts.grouped(hiddenCount)) more (-v shows all)")
     }
     return lines
   }

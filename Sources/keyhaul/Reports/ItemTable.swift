@@ -5,19 +5,24 @@ import Migration
 
 /// The table of `item find`.
 enum ItemTable {
-  /// With names of so few columns the widest row, a certificate with the longest protection, has 80.
-  private static let narrowestName = 7
+  /// Where names would be cut, classes go by their codes and dates without their time: nobody knows an item by those.
+  static func table(of rows: [ItemRow], style: TextStyle) -> Table {
+    let table = table(of: rows, isShort: false)
+    return table.fits(style) ? table : self.table(of: rows, isShort: true)
+  }
 
-  static func table(of rows: [ItemRow]) -> Table {
+  private static func table(of rows: [ItemRow], isShort: Bool) -> Table {
     var table = Table(
       [
         .init("KIND"), .init(nameTitle(of: Set(rows.map(\.summary.kind))), flexible: true),
-        .init("ACCOUNT", flexible: true), .init("PROTECTION"), .init("CHANGED"),
-      ], narrowest: narrowestName)
+        .init("ACCOUNT", flexible: true), .init(ItemText.protectionTitle(isShort: isShort)),
+        .init("CHANGED"),
+      ])
     for row in rows {
       table.add([
-        ItemText.kind(row.summary.kind), name(of: row), row.identity.account ?? "", ItemText.protection(row.protection),
-        row.modificationDate.map(TimeText.localWithoutZone) ?? "–",
+        ItemText.kind(row.summary.kind), name(of: row), row.identity.account ?? "",
+        ItemText.protection(row.protection, isShort: isShort),
+        row.modificationDate.map(isShort ? TimeText.localDay : TimeText.localWithoutZone) ?? "–",
       ])
     }
     return table

@@ -13,6 +13,24 @@ extension JSONValue {
     return result
   }
 
+  /// Writes the document of an object that has fields, and after them an array too long to be held: its elements are
+  /// written as they come.
+  func write(
+    endingIn tail: some ReportTail, to body: (String) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    var head = String(text().dropLast("\n}".count)) + ",\n  "
+    Self.write(tail.field, to: &head)
+    try body(head + ": [")
+    var isEmpty = true
+    try tail.forEachElement { (element) throws(CommandFailure) in
+      var text = isEmpty ? "\n    " : ",\n    "
+      element.write(to: &text, indent: 4)
+      isEmpty = false
+      try body(text)
+    }
+    try body(isEmpty ? "]\n}" : "\n  ]\n}")
+  }
+
   private func write(to result: inout String, indent: Int?) {
     switch self {
     case .null: result += "null"

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import KeychainFormats
 import Migration
+import MigrationReports
 import VirtualDevice
 
 /// A plan with everything that its reports say about it: what is moved, the target, the words.
@@ -63,7 +64,7 @@ struct PlanReport {
       case .beforeFirstUnlock: "before first unlock"
       }
     var parts = [
-      ("", "Plan: \(source.name) → \(target.name) (\(relation))"), ("  ", sourceLine),
+      ("", "Plan: \(source.name) → \(target.name)\(relation)"), ("  ", sourceLine),
       (
         "  ",
         "\(target.name): \(state), passcode \(target.isPasscodeSet ? "set" : "not set"), "
@@ -72,7 +73,7 @@ struct PlanReport {
     ]
     if target.state != .unlocked {
       parts.append(
-        ("  ", "a restore needs \(target.name) unlocked first: keyhaul device unlock \(target.name)"))
+        ("  ", "a restore needs \(target.name) unlocked first: keyhaul device unlock \(ShellWord.quoted(target.name))"))
     }
     if let device = source.namesFrom {
       parts.append(("  ", "names of sealed items: by the hardware key of \(device), which is at hand"))
@@ -94,9 +95,10 @@ struct PlanReport {
 
   private var relation: String {
     switch plan.isSameDevice {
-    case true?: "the same device"
-    case false?: "another device"
-    case nil: "nothing in it tells whether it is the same device"
+    case true?: " (the same device)"
+    case false?: " (another device)"
+    // No item needs the hardware, so that nothing depends on it either.
+    case nil: ""
     }
   }
 

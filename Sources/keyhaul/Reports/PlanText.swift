@@ -14,15 +14,20 @@ struct PlanText {
   let showsAll: Bool
 
   func lines(style: TextStyle) -> [String] {
+    let decisions = Dictionary(grouping: plan.decisions, by: \.outcome.reason)
     var lines = removedLines(style)
-    lines += migratingLines(style)
-    for reason in Reason.allCases where !reason.isDamage { lines += stayingLines(reason, style) }
+    lines += migratingLines(decisions[nil, default: []], style)
+    for reason in Reason.allCases where !reason.isDamage {
+      lines += stayingLines(decisions[reason, default: []], reason, style)
+    }
     if plan.decisions.contains(where: Self.isSealed) {
       lines += WordWrap.lines(
         of: "A sealed item's name is sealed too; its number is its place in the backup.", columns: style.width)
       lines.append("")
     }
-    for reason in Reason.allCases where reason.isDamage { lines += unreadableLines(reason, style) }
+    for reason in Reason.allCases where reason.isDamage {
+      lines += unreadableLines(decisions[reason, default: []], reason, style)
+    }
     lines += SignInAgain(shares: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
       .lines(style: style)
     return lines + WordWrap.lines(of: summaryLine, columns: style.width)
@@ -69,7 +74,7 @@ struct PlanText {
 
   private func removedLines(_ style: TextStyle) -> [String] {
     guard !plan.removed.isEmpty else { return [] }
-    let rows = plan.removed.map { identity in
+    let items = ItemLines(plan.removed, showsAll: showsAll) { identity in
       ItemLines.Row(symbol: "-", kind: identity.kind, name: removedName(identity), protection: "")
     }
     let sealed = plan.removed.count(where: \.isSealed)
@@ -78,7 +83,8 @@ struct PlanText {
       advice += " The names of \(Amounts.count(sealed, "item")) cannot be read while \(targetName) is locked."
     }
     return group(
-      "Will be removed from \(targetName) (\(Amounts.grouped(rows.count)))", rows, style, colour: .red, advice: advice)
+      "Will be removed from \(targetName) (\(Amounts.grouped(plan.removed.count)))", items, style, colour: .red,
+      advice: advice)
   }
 
   /// What is known of an item of the target that cannot be opened: in which access group it is.
@@ -88,27 +94,34 @@ struct PlanText {
     return identity.accessGroup.map { "(\(fact), of \($0))" } ?? "(\(fact))"
   }
 
-  private func migratingLines(_ style: TextStyle) -> [String] {
-    let rows = plan.decisions.filter { $0.outcome.change != nil }.map(row)
-    guard !rows.isEmpty else { return ["Will migrate (0)", ""] }
-    return group("Will migrate (\(Amounts.grouped(rows.count)))", rows, style, colour: .green, advice: nil)
+  private func migratingLines(_ decisions: [MigrationPlan.Decision], _ style: TextStyle) -> [String] {
+    guard !decisions.isEmpty else { return ["Will migrate (0)", ""] }
+    return group(
+      "Will migrate (\(Amounts.grouped(decisions.count)))", items(decisions), style, colour: .green, advice: nil)
   }
 
-  private func stayingLines(_ reason: Reason, _ style: TextStyle) -> [String] {
-    let rows = plan.decisions.filter { $0.outcome == .staysBehind(reason) }.map(row)
-    guard !rows.isEmpty else { return [] }
+  private func stayingLines(
+    _ decisions: [MigrationPlan.Decision], _ reason: Reason, _ style: TextStyle
+  ) -> [String] {
+    guard !decisions.isEmpty else { return [] }
     let (fact, advice) = sentences(for: reason)
     return group(
-      "Stays behind (\(Amounts.grouped(rows.count)))", because: "\(reason.rawValue): \(fact)", rows, style,
-      colour: .yellow, advice: advice)
+      "Stays behind (\(Amounts.grouped(decisions.count)))", because: "\(reason.rawValue): \(fact)",
+      items(decisions), style, colour: .yellow, advice: advice)
   }
 
-  private func unreadableLines(_ reason: Reason, _ style: TextStyle) -> [String] {
-    let rows = plan.decisions.filter { $0.outcome == .unreadable(reason) }.map(row)
-    guard !rows.isEmpty else { return [] }
+  private func unreadableLines(
+    _ decisions: [MigrationPlan.Decision], _ reason: Reason, _ style: TextStyle
+  ) -> [String] {
+    guard !decisions.isEmpty else { return [] }
     return group(
-      "Cannot be read (\(Amounts.grouped(rows.count)))", because: "\(reason.rawValue): \(reason.explanation.headline)",
-      rows, style, colour: .red, advice: reason.explanation.action)
+      "Cannot be read (\(Amounts.grouped(decisions.count)))",
+      because: "\(reason.rawValue): \(reason.explanation.headline)", items(decisions), style, colour: .red,
+      advice: reason.explanation.action)
+  }
+
+  private func items(_ decisions: [MigrationPlan.Decision]) -> ItemLines {
+    ItemLines(decisions, showsAll: showsAll, row: row)
   }
 
   /// The fact behind a group and what to do about it, with the devices' names where they say more.
@@ -160,7 +173,7 @@ struct PlanText {
   }
 
   private func group(
-    _ title: String, because reason: String? = nil, _ rows: [ItemLines.Row], _ style: TextStyle, colour: Colour,
+    _ title: String, because reason: String? = nil, _ items: ItemLines, _ style: TextStyle, colour: Colour,
     advice: String?
   ) -> [String] {
     let head = style.adapted(HostileText.shown(title))
@@ -169,7 +182,7 @@ struct PlanText {
       lines = WordWrap.labelled(head + "  ", style.adapted(HostileText.shown(reason)), columns: style.width)
     }
     if let first = lines.first { lines[0] = style.painted(first, colour) }
-    lines += ItemLines(rows: rows, showsAll: showsAll).lines(style: style)
+    lines += items.lines(style: style)
     if let advice {
       lines += WordWrap.labelled("    ", style.adapted(HostileText.shown(advice)), columns: style.width)
     }

@@ -1,13 +1,100 @@
+import DataProtection
+import KeychainFormats
+import MigrationReports
+
 /// A result that has a form in text and one in JSON.
 protocol Report {
   var json: JSONValue { get }
   /// - Parameter showsAll: Every item, however many (`-v`).
   func lines(style: TextStyle, showsAll: Bool) -> [String]
+  /// What follows all of this and is too long to be held; most reports have none.
+  var tail: (any ReportTail)? { get }
+}
+
+extension Report {
+  var tail: (any ReportTail)? { nil }
+}
+
+/// The end of a report that may have a million parts: each is made when it is written.
+protocol ReportTail {
+  /// The name of the document's last field, an array.
+  var field: String { get }
+  func forEachElement(_ body: (JSONValue) throws(CommandFailure) -> Void) throws(CommandFailure)
+  func forEachLine(
+    style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
+  ) throws(CommandFailure)
 }
 
 extension Session {
   func say(_ report: some Report) throws(CommandFailure) {
-    if isJSON { return try answer(report.json) }
-    for line in report.lines(style: resultStyle, showsAll: common.verbose > 0) { try say(line) }
+    if isJSON {
+      return try forEachPortion(ofDocument: report) { (text) throws(CommandFailure) in try writeRaw(Array(text.utf8)) }
+    }
+    try forEachLine(of: report, style: resultStyle) { (line) throws(CommandFailure) in try say(line) }
+  }
+
+  /// Gives a report in the form that is asked for: text, JSON or a page; into the file that `-o` names, or to standard
+  /// output.
+  func deliver(_ report: some Report, page: @autoclosure () -> some HTMLPage, to output: String?) throws(CommandFailure)
+  {
+    if common.isHTML { return try deliver(page(), to: output) }
+    try deliver(report, to: output)
+  }
+
+  /// Gives a report that has no page, in the form that is asked for.
+  func deliver(_ report: some Report, to output: String?) throws(CommandFailure) {
+    guard let output, output != "-" else { return try say(report) }
+    try ReportFile.write(to: output) { (portion) throws(CommandFailure) in
+      var waiting: [UInt8] = []
+      func put(_ text: String) throws(CommandFailure) {
+        waiting.append(contentsOf: text.utf8)
+        guard waiting.count >= ByteStream.bufferByteCount else { return }
+        try portion(waiting)
+        waiting.removeAll(keepingCapacity: true)
+      }
+      if isJSON {
+        try forEachPortion(ofDocument: report, put)
+      } else {
+        var style = resultStyle
+        style.usesColour = false
+        try forEachLine(of: report, style: style) { (line) throws(CommandFailure) in try put(line + "\n") }
+      }
+      try portion(waiting)
+    }
+    note("Wrote \(HostileText.shown(output)).")
+  }
+
+  private func forEachLine(
+    of report: some Report, style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    for line in report.lines(style: style, showsAll: common.verbose > 0) { try body(line) }
+    try report.tail?.forEachLine(style: style, body)
+  }
+
+  private func forEachPortion(
+    ofDocument report: some Report, _ body: (String) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    guard let tail = report.tail else { return try body(report.json.text() + "\n") }
+    try report.json.write(endingIn: tail, to: body)
+    try body("\n")
+  }
+
+  /// A page as the result: into a file, or to standard output where that is no terminal.
+  func deliver(_ page: some HTMLPage, to output: String?) throws(CommandFailure) {
+    let text: String
+    do throws(DataProtectionError) {
+      text = try page.html()
+    } catch {
+      throw CommandFailure(.failed, "the page cannot be made", why: error.reason)
+    }
+    if let output, output != "-" {
+      try ReportFile.write(Array(text.utf8), to: output)
+      note("Wrote \(HostileText.shown(output)); open it in a browser.")
+      return
+    }
+    guard output != nil || !resultIsOnTerminal else {
+      throw .usage("a page is nothing to read on a terminal", try: "-o FILE, or -o - to see its source")
+    }
+    try writeRaw(Array(text.utf8))
   }
 }

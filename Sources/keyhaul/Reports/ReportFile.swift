@@ -59,7 +59,7 @@ enum ReportFile {
     throw CommandFailure(.failed, "could not write \(path)", why: fact, try: advice)
   }
 
-  /// Refuses an output that is one of the inputs, by whatever name.
+  /// Refuses an output that is one of the inputs or lies in one, by whatever name.
   static func check(_ output: String, differsFrom inputs: [String]) throws(CommandFailure) {
     var target = stat()
     let exists = stat(output, &target) == 0
@@ -67,11 +67,23 @@ enum ReportFile {
       var source = stat()
       let isSame =
         exists && stat(input, &source) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino
-      if isSame || input == output {
+      if isSame || input == output || (exists && lies(output, in: input)) {
         throw .usage(
           "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
       }
     }
+    for input in inputs where lies(output, in: input) {
+      throw .usage(
+        "\(output) lies in what is read", why: "it would become a part of \(input)", try: "another place after -o")
+    }
+  }
+
+  /// Whether a path lies in a folder, by whatever names.
+  private static func lies(_ path: String, in folder: String) -> Bool {
+    guard [.folder, .device].contains(Session.content(of: folder)) else { return false }
+    let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
+    let source = URL(filePath: folder).resolvingSymlinksInPath().standardizedFileURL.path
+    return target == source || target.hasPrefix(source + "/")
   }
 
   private static func failure(_ path: String, _ error: SystemError) -> CommandFailure {
@@ -100,10 +112,19 @@ extension Session {
     try confirm("Replace \(output)?", refusal: "replacing \(output)")
   }
 
-  /// The files in a device's folder.
+  /// A device's folder and the files in it.
   func filesOfDevice(_ folder: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    return names.map { folder + "/" + $0 }
+    return [folder] + names.map { folder + "/" + $0 }
+  }
+
+  /// What is read where a device or an archive is named.
+  func files(of argument: ResolvedArgument) -> [String] {
+    switch argument {
+    case .device(_, let folder): filesOfDevice(folder)
+    case .archive(let path): [path]
+    case .standardInput: []
+    }
   }
 
   /// Refuses to show bytes on a terminal that are not meant for eyes.

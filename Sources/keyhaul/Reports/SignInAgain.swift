@@ -1,43 +1,59 @@
+import ArchivedKeychain
 import KeychainFormats
 import Migration
 
 /// The apps in which a person has something to do after the move, those with the most losses first.
 struct SignInAgain {
-  let shares: [AppShare]
+  let losses: AppLosses
   let targetName: String
   let showsAll: Bool
 
+  /// The most items of an app that are named.
+  private static let shortList = 3
+
+  init(shares: [AppShare], targetName: String, showsAll: Bool) {
+    losses = AppLosses(shares)
+    self.targetName = targetName
+    self.showsAll = showsAll
+  }
+
   func lines(style: TextStyle) -> [String] {
-    let losing = shares.filter { !$0.losses.isEmpty }
-    let known = losing.filter { $0.app.kind != .unknown }
-    let unknown = losing.filter { $0.app.kind == .unknown }.reduce(0) { $0 + $1.losses.count }
-    guard !known.isEmpty else { return [] }
-    let shown = showsAll ? known[...] : known.prefix(ItemLines.shortGroup)
+    let apps = losses.apps
+    guard !apps.isEmpty else { return [] }
+    let shown = showsAll ? apps[...] : apps.prefix(ItemLines.shortGroup)
     let names = shown.map {
-      HostileText.shown(AppText.name($0.app), columns: max(Table.narrowestColumn, style.width / 2 - 8))
+      HostileText.shown($0.app.words, columns: max(Table.narrowestColumn, style.width / 2 - 8))
     }
-    let counts = shown.map { Amounts.count($0.losses.count, "item") }
-    let nameWidth = names.map(DisplayWidth.columns(of:)).max() ?? 0
-    let countWidth = counts.map(\.count).max() ?? 0
-    let title = "Sign in again on \(targetName), or move by hand (\(Amounts.grouped(known.count)))"
+    let nameWidth = names.map { DisplayWidth.columns(of: style.adapted($0)) }.max() ?? 0
+    let digits = shown.map { Amounts.grouped($0.losses.count).count }.max() ?? 0
+    let noun = shown.contains { $0.losses.count > 1 } ? 5 : 4
+    let title = "Sign in again on \(targetName), or move by hand (\(Amounts.grouped(apps.count)))"
     var lines = WordWrap.lines(of: style.adapted(HostileText.shown(title)), columns: style.width)
     for index in lines.indices { lines[index] = style.painted(lines[index], .yellow) }
-    for (share, (name, count)) in zip(shown, zip(names, counts)) {
+    for (share, name) in zip(shown, names) {
+      let count = share.losses.count
       let label =
         "  " + DisplayWidth.padded(style.adapted(name), columns: nameWidth) + "  "
-        + DisplayWidth.padded(count, columns: countWidth, rightAligned: true) + "  "
-      let what = share.losses.prefix(3).map { AppText.short($0.identity) }
-      let more = share.losses.count > what.count ? ", \(style.ellipsis)" : ""
+        + DisplayWidth.padded(Amounts.grouped(count), columns: digits, rightAligned: true) + " "
+        + DisplayWidth.padded(count == 1 ? "item" : "items", columns: noun) + "  "
+      let what = share.losses.prefix(Self.shortList).map { Self.short($0.identity) }
+      let more = count > what.count ? ", \(style.ellipsis)" : ""
       let text = style.adapted(HostileText.shown(what.joined(separator: ", "))) + more
       lines += WordWrap.labelled(label, text, columns: style.width)
     }
-    if shown.count < known.count {
-      lines.append("  \(style.ellipsis) \(Amounts.grouped(known.count - shown.count)) more (-v shows all)")
+    if shown.count < apps.count {
+      lines.append("  \(style.ellipsis) \(Amounts.grouped(apps.count - shown.count)) more (-v shows all)")
     }
-    if unknown > 0 {
-      let text = "\(Amounts.count(unknown, "sealed item")) more: whose they are is sealed with them"
+    if losses.sealedCount > 0 {
+      let text = "\(Amounts.count(losses.sealedCount, "sealed item")) more: whose they are is sealed with them"
       lines += WordWrap.labelled("  ", text, columns: style.width)
     }
     return lines + [""]
+  }
+
+  /// An item among those of its own app: its account, else whatever it is called.
+  private static func short(_ identity: ItemIdentity) -> String {
+    let account = identity.account ?? ""
+    return HostileText.shortened(account.isEmpty ? ItemText.name(identity) : account, columns: 24)
   }
 }

@@ -14,17 +14,8 @@ struct StoryReport: Report {
       let texts = stories.map { StoryText(story: $0, source: source, target: target).lines(style: style) }
       return Array(texts.joined(separator: [""]))
     }
-    var table = Table([
-      .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true), .init("PROTECTION"),
-      .init("OUTCOME"),
-    ])
-    for story in stories.prefix(ItemLines.shortGroup) {
-      let name = story.identity.isSealed ? "(sealed)" : ItemText.name(story.identity)
-      table.add([
-        story.index.map(String.init) ?? "–", ItemText.kind(story.identity.kind), name,
-        story.protection?.rawValue ?? "–", StoryText.outcome(of: story),
-      ])
-    }
+    let whole = table(isShort: false)
+    let table = whole.fits(style) ? whole : self.table(isShort: true)
     var lines = [style.painted("\(Amounts.count(stories.count, "item")) match:", .bold)] + table.lines(style: style)
     if stories.count > ItemLines.shortGroup {
       lines.append("\(style.ellipsis) \(Amounts.grouped(stories.count - ItemLines.shortGroup)) more")
@@ -32,6 +23,22 @@ struct StoryReport: Report {
     return lines
       + WordWrap.lines(
         of: "More attributes, or --item N, mean one of them; -v tells all.", columns: style.width)
+  }
+
+  /// The list to choose from. Where names would be cut, classes go by their codes.
+  private func table(isShort: Bool) -> Table {
+    var table = Table([
+      .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true),
+      .init(ItemText.protectionTitle(isShort: isShort)), .init("OUTCOME"),
+    ])
+    for story in stories.prefix(ItemLines.shortGroup) {
+      let name = story.identity.isSealed ? "(sealed)" : ItemText.name(story.identity)
+      table.add([
+        story.index.map(String.init) ?? "–", ItemText.kind(story.identity.kind), name,
+        ItemText.protection(story.protection, isShort: isShort), StoryText.outcome(of: story),
+      ])
+    }
+    return table
   }
 
   var json: JSONValue {
@@ -87,11 +94,11 @@ struct StoryReport: Report {
 }
 
 extension ItemStory {
-  /// Its place in the backup.
+  /// Its place in the backup, or in the one that would be made now; `--item` takes it.
   var index: Int? {
     switch place {
-    case .archive(let index): index
-    case .device, .missing, .targetOnly: nil
+    case .archive(let index), .device(let index): index
+    case .missing, .targetOnly: nil
     }
   }
 }

@@ -10,7 +10,7 @@ struct StoryText {
   let target: String?
 
   func lines(style: TextStyle) -> [String] {
-    let title = "\(ItemText.noun(story.identity.kind)) \"\(name)\""
+    let title = "\(story.identity.kind.noun) \"\(name)\""
     var lines = WordWrap.lines(of: style.adapted(HostileText.shown(title)), columns: style.width)
     for index in lines.indices { lines[index] = style.painted(lines[index], .bold) }
     func add(_ label: String, _ text: String) {
@@ -73,12 +73,17 @@ struct StoryText {
         facts.append(("Here", "\(place); it opens with the keys at hand"))
         break
       }
+      let why = decision.detail ?? reason.explanation.headline
       let what =
         switch decision.outcome {
-        case .unreadable: "is damaged"
-        case .staysBehind, .migrates: "does not open with the keys at hand"
+        case .unreadable: "is damaged: \(why)"
+        case .staysBehind, .migrates:
+          // Its name is known where the device that made the backup is at hand.
+          story.identity.isSealed
+            ? "does not open with the keys at hand: \(why)"
+            : "opens with the key of the device that made the backup, which is at hand, and with no other"
         }
-      facts.append(("Here", "\(place); it \(what): \(decision.detail ?? reason.explanation.headline)"))
+      facts.append(("Here", "\(place); it \(what)"))
     case .device:
       if let decision = story.decision, let reason = decision.outcome.reason {
         facts.append(("Here", "a backup of \(source.name) leaves it out: \(reason.explanation.headline)"))
@@ -103,7 +108,7 @@ struct StoryText {
       let there = target ?? "the target"
       facts.append(("Here", "not in \(source.name); an item of \(there) itself"))
       let fate = isRemoved ? ReportTerm.removed : .preserved
-      facts.append(("Restore", "\(fate.id): \(fate.explanation.headline)"))
+      facts.append(("Restore", "\(fate.explanation.headline) (\(fate.id))"))
     }
     if let target, let decision = story.onTarget { facts.append(("Target", "\(target): \(Self.text(decision))")) }
     return facts
@@ -112,7 +117,7 @@ struct StoryText {
   private static func text(_ decision: MigrationPlan.Decision) -> String {
     let detail = decision.detail.map { "; \($0)" } ?? ""
     switch decision.outcome {
-    case .migrates(let change): return "\(change.rawValue): \(change.explanation.headline)\(detail)"
+    case .migrates(let change): return "\(change.explanation.headline) (\(change.rawValue))\(detail)"
     case .staysBehind(let reason): return "stays behind (\(reason.rawValue))\(detail)"
     case .unreadable(let reason): return "cannot be read (\(reason.rawValue))\(detail)"
     }

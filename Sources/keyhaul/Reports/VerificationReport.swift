@@ -92,14 +92,15 @@ struct VerificationReport {
         return "\(name) holds what no device writes: \(loss). Don't trust it; nothing was written."
       }
       return verification.isMerelyIncomplete
-        ? "\(name) is not whole: \(loss); the rest is right." : "\(name) is damaged: \(loss)."
+        ? "\(name) is not whole: \(loss); the rest is right." : "\(name) is damaged: \(loss).\(rescue)"
     case .foreign:
       let items = Amounts.count(verification.items?.deviceBound ?? 0, "item")
       return "Nothing in \(name) is damaged, as far as can be seen here: its \(items) open only on \(owner)."
     case .whole:
       guard verification.unchecked.isEmpty else {
-        let limit = verification.isQuick ? "without its password" : "here"
-        return "Nothing in \(name) is damaged, as far as can be seen \(limit)."
+        guard verification.isQuick else { return "Nothing in \(name) is damaged, as far as can be seen here." }
+        return "Nothing in \(name) is damaged, as far as can be seen without its password; verify without --quick "
+          + "looks at the rest."
       }
       let bound = verification.items?.deviceBound ?? 0
       guard bound > 0 else { return "\(name) is whole." }
@@ -113,10 +114,15 @@ struct VerificationReport {
   var loss: String {
     var parts: [String] = []
     let count = verification.faultCount
-    if count[.structure] != nil { return "it cannot be opened" }
+    if verification.isUnopened { return "it cannot be opened" }
+    if count[.structure] != nil { parts.append("its device never finished it") }
     if count[.keybag] != nil { parts.append("its keybag is not what was written") }
     if count[.database] != nil { parts.append("its list of files is not what was written") }
-    if count[.keychain] != nil { parts.append("its keychain is lost in this copy") }
+    if verification.isKeychainLost {
+      parts.append("its keychain is lost in this copy")
+    } else if count[.keychain] != nil {
+      parts.append("its keychain file is not what was written")
+    }
     if let lost = verification.items?.damaged, lost > 0 {
       parts.append("\(Amounts.count(lost, "item")) \(lost == 1 ? "is" : "are") lost in this copy")
     }
@@ -125,6 +131,17 @@ struct VerificationReport {
     if changed > 0 { parts.append("\(Amounts.count(changed, "file")) \(changed == 1 ? "is" : "are") damaged") }
     if missing > 0 { parts.append("\(Amounts.count(missing, "file")) \(missing == 1 ? "is" : "are") missing") }
     return Amounts.list(parts)
+  }
+
+  /// What of a damaged keychain is safe all the same.
+  private var rescue: String {
+    guard let items = verification.items, items.readable > 0, !verification.isKeychainLost,
+      items.damaged > 0 || verification.faultCount[.keychain] != nil
+    else { return "" }
+    let (subject, verb) =
+      items.readable == 1
+      ? ("The item that opens is", "it") : ("The \(Amounts.grouped(items.readable)) items that open are", "them")
+    return " \(subject) as \(items.readable == 1 ? "it was" : "they were") written: export saves \(verb)."
   }
 
   // MARK: JSON

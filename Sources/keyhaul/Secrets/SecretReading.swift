@@ -1,5 +1,6 @@
 import DataProtection
 import KeychainFormats
+import MigrationReports
 
 #if canImport(Glibc)
   import Glibc
@@ -140,7 +141,9 @@ extension Session {
     var status = stat()
     // S_IFMT, S_IFREG and the read bits of group and others, as POSIX numbers them.
     if !isPublic, fstat(descriptor, &status) == 0, status.st_mode & 0o170000 == 0o100000, status.st_mode & 0o044 != 0 {
-      warn("\(path) can be read by others", why: "it holds the \(family.noun) of \(subject)", try: "chmod 600 \(path)")
+      warn(
+        "\(path) can be read by others", why: "it holds the \(family.noun) of \(subject)",
+        try: "chmod 600 \(ShellWord.quoted(path))")
     }
     return try drain(descriptor, name: path, family: family, of: subject)
   }
@@ -163,7 +166,8 @@ extension Session {
     _ name: String, _ error: SystemError, family: SecretFamily, of subject: String
   ) -> CommandFailure {
     CommandFailure(
-      .failed, "cannot read the \(family.noun) of \(subject)", why: "\(name): \(error.reason)", try: family.flags)
+      error.isAbsence ? .notFound : .failed, "cannot read the \(family.noun) of \(subject)",
+      why: "\(name): \(error.reason)", try: error.isAbsence ? "check the path" : family.flags)
   }
 }
 

@@ -13,6 +13,8 @@ final class ByteStream {
 
   let descriptor: Int32
   private var waiting: [UInt8] = []
+  /// What the first write that failed failed with: what follows would have a hole before it.
+  private var failure: SystemError?
 
   init(descriptor: Int32) { self.descriptor = descriptor }
 
@@ -22,12 +24,19 @@ final class ByteStream {
     if waiting.count >= Self.bufferByteCount { try flush() }
   }
 
-  /// Writes what waits. Interrupted and partial writes are carried on; what failed is not tried again.
+  /// Writes what waits. Interrupted and partial writes are carried on; what failed is not tried again, and fails from
+  /// then on, so that no caller that had to go on hides it from the last one.
   func flush() throws(SystemError) {
+    if let failure { throw failure }
     guard !waiting.isEmpty else { return }
     let bytes = waiting
     waiting.removeAll(keepingCapacity: true)
-    try Self.writeAll(bytes, to: descriptor)
+    do throws(SystemError) {
+      try Self.writeAll(bytes, to: descriptor)
+    } catch {
+      failure = error
+      throw error
+    }
   }
 
   static func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {

@@ -23,27 +23,36 @@ struct Table {
 
   let columns: [Column]
   private(set) var rows: [[String]] = []
-  private let narrowest: Int
 
-  /// - Parameter narrowest: How far cells may be cut where that is what makes the table fit.
-  init(_ columns: [Column], narrowest: Int = Self.narrowestColumn) {
-    self.columns = columns
-    self.narrowest = narrowest
-  }
+  init(_ columns: [Column]) { self.columns = columns }
 
   /// Adds a row. Missing cells are empty, surplus cells are left out.
   mutating func add(_ cells: [String]) {
     rows.append(columns.indices.map { $0 < cells.count ? cells[$0] : "" })
   }
 
-  /// The heading, then the rows, without trailing spaces.
-  func lines(style: TextStyle) -> [String] {
-    let cells = rows.map { row in row.map { style.adapted(HostileText.shown($0)) } }
-    var widths = columns.indices.map { index in
+  /// Whether every cell is shown whole.
+  func fits(_ style: TextStyle) -> Bool { Self.total(widths(of: cells(style))) <= style.width }
+
+  private static func total(_ widths: [Int]) -> Int { widths.reduce(0, +) + 2 * max(0, widths.count - 1) }
+
+  private func cells(_ style: TextStyle) -> [[String]] {
+    rows.map { row in row.map { style.adapted(HostileText.shown($0)) } }
+  }
+
+  /// What each column needs.
+  private func widths(of cells: [[String]]) -> [Int] {
+    columns.indices.map { index in
       cells.reduce(DisplayWidth.columns(of: columns[index].title)) {
         max($0, DisplayWidth.columns(of: $1[index]))
       }
     }
+  }
+
+  /// The heading, then the rows, without trailing spaces.
+  func lines(style: TextStyle) -> [String] {
+    let cells = cells(style)
+    var widths = widths(of: cells)
     fit(&widths, into: style.width)
 
     func line(_ cells: [String]) -> String {
@@ -59,9 +68,9 @@ struct Table {
   }
 
   private func fit(_ widths: inout [Int], into limit: Int) {
-    var excess = widths.reduce(0, +) + 2 * max(0, widths.count - 1) - limit
+    var excess = Self.total(widths) - limit
     while excess > 0 {
-      let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > narrowest }
+      let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > Self.narrowestColumn }
       guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { return }
       widths[widest] -= 1
       excess -= 1

@@ -27,17 +27,6 @@ enum TimeText {
     String(localWithoutZone(date).prefix { $0 != " " })
   }
 
-  /// "about 0.8 s", "about 12 s", "about 6 min"; what nobody notices is "under 0.1 s".
-  static func estimate(_ duration: Duration) -> String {
-    let seconds = duration / .seconds(1)
-    guard seconds >= 0.095 else { return "under 0.1 s" }
-    if seconds < 9.95 {
-      let tenths = Int((seconds * 10).rounded())
-      return "about \(tenths / 10).\(tenths % 10) s"
-    }
-    return seconds < 120 ? "about \(Int(seconds.rounded())) s" : "about \(Amounts.grouped(Int(seconds / 60))) min"
-  }
-
   private static func fields(
     of date: KeychainDate,
     using convert: (UnsafePointer<time_t>?, UnsafeMutablePointer<tm>?) -> UnsafeMutablePointer<tm>?

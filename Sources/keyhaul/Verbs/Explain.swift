@@ -56,6 +56,9 @@ struct Explain: RunnableVerb {
       let lines = WordWrap.labelled(label, explanation.title, columns: session.resultStyle.width)
       for line in lines { try session.say(line) }
     }
+    try session.say("What becomes of an item", .bold)
+    for explanation in Explanation.outcomes { try entry(explanation, isCode: false) }
+    try session.say()
     try session.say("Reasons in a report", .bold)
     for explanation in Explanation.reasons { try entry(explanation, isCode: false) }
     try session.say()

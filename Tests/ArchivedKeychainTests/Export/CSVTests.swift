@@ -8,7 +8,9 @@ struct CSVTests {
     "quote what RFC 4180 says, and keep a spreadsheet from computing",
     arguments: [
       ("plain", "plain"), ("", ""), ("a b", "a b"), ("a,b", #""a,b""#), (#"say "hi""#, #""say ""hi""""#),
-      ("two\nlines", "\"two\nlines\""), ("two\r\nlines", "\"two\r\nlines\""), ("=1+1", "'=1+1"), ("+49 1", "'+49 1"),
+      ("two\nlines", "\"two\nlines\""), ("two\r\nlines", "\"two\r\nlines\""), ("=1+1", "'=1+1"),
+      ("+49 170 1234567", "+49 170 1234567"), ("+491701234567", "+491701234567"), ("+49+1", "'+49+1"), ("+A1", "'+A1"),
+      ("+1|x", "'+1|x"), ("+ 1", "'+ 1"), ("+", "'+"),
       ("-1", "'-1"), ("@cmd", "'@cmd"), ("\tx", "'\tx"), ("\rx", "\"'\rx\""), ("a=b", "a=b"),
       (#"=HYPERLINK("x")"#, #""'=HYPERLINK(""x"")""#), ("＝1", "'＝1"),
     ])

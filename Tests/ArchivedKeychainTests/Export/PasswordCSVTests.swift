@@ -49,6 +49,7 @@ struct PasswordCSVTests {
     ]
     let titles = ItemExport.passwords(items).rows.map { $0.split(separator: ",", omittingEmptySubsequences: false)[0] }
     #expect(titles == [#""shop.example""#, #""chat""#, #""a""#, #""bytes""#, #""""#])
+    #expect(ItemExport.passwords(items).namelessCount == 1)
   }
 
   @Test(
@@ -74,6 +75,10 @@ struct PasswordCSVTests {
     }
     #expect(user("+49 170 1234567") == "\"+49 170 1234567\"")
     #expect(user("+1555") == "\"+1555\"")
+    // A handle reads as a name that a spreadsheet may have given to cells.
+    for text in ["@", "@anna", "@SUM(A1)", "@SUM(1+1)*cmd|' /C calc'!A0", "@a!A1"] {
+      #expect(user(text) == "\"'\(text)\"")
+    }
     for text in ["+", "+1+2", "+49a", "++1", "-49170", "+1-2"] { #expect(user(text) == "\"'\(text)\"") }
   }
 

@@ -2,6 +2,7 @@ import DataProtection
 import Foundation
 import KeychainFormats
 import TestSupport
+import Testing
 
 @testable import BackupArchive
 
@@ -23,7 +24,7 @@ final class Shelf {
     /// In place of the hash of domain and path.
     var identifier: String?
 
-    enum Digest { case ofStored, ofPlain, none }
+    enum Digest { case ofStored, ofPlain, ofSomethingElse, none }
 
     init(_ path: String, _ bytes: [UInt8], domain: String = "HomeDomain") {
       self.path = path
@@ -43,7 +44,8 @@ final class Shelf {
 
   init(
     hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [File] = [], items: [KeychainItem] = [],
-    hasKeychain: Bool = true, editEntries: ([KeychainBackupFile.Entry]) throws -> [KeychainBackupFile.Entry] = { $0 },
+    hasKeychain: Bool = true, keychainDigest: File.Digest = .ofStored,
+    editEntries: ([KeychainBackupFile.Entry]) throws -> [KeychainBackupFile.Entry] = { $0 },
     namingKeybag keybagUUID: String? = nil, seed: String = "shelf"
   ) throws {
     folder = try TemporaryFolder()
@@ -66,8 +68,9 @@ final class Shelf {
       }
       let file = KeychainBackupFile(
         keybagUUID: keybagUUID ?? keybag.uuidText, entries: try editEntries(entries))
-      listed.append(
-        File(KeychainPayload.relativePath, try file.serialized(), domain: KeychainPayload.domain))
+      var keychain = File(KeychainPayload.relativePath, try file.serialized(), domain: KeychainPayload.domain)
+      keychain.digest = keychainDigest
+      listed.append(keychain)
     }
     var rows: [(File, ListedRow)] = []
     for file in listed { rows.append((file, try store(file, keys: keys, random: random))) }
@@ -98,6 +101,7 @@ final class Shelf {
       switch file.digest {
       case .ofStored: try Digest.sha1(stored)
       case .ofPlain: try Digest.sha1(file.bytes)
+      case .ofSomethingElse: try Digest.sha1([0])
       case .none: nil
       }
     let place = layout.storedPath(of: identifier)
@@ -152,6 +156,9 @@ final class Shelf {
 
   /// The stored file of a domain and path, `HomeDomain/a.txt`; a name without a slash is one of the backup's own.
   private func place(_ name: String) -> String { "backup/" + (storedPaths[name] ?? name) }
+
+  /// Where in the backup's folder the file of a domain and path is stored.
+  func storedPath(_ name: String) throws -> String { try #require(storedPaths[name]) }
 
   func read(_ name: String) throws -> [UInt8] { try folder.read(place(name)) }
 

@@ -1,9 +1,10 @@
 import Foundation
+import Synchronization
 
 @testable import keyhaul
 
 /// A home of virtual devices that is gone with the test, and the built program to use it.
-final class DeviceWorld {
+final class DeviceWorld: Sendable {
   let program: BuiltProgram
   private let folder: URL
 
@@ -14,7 +15,28 @@ final class DeviceWorld {
     program = BuiltProgram(home: home)
   }
 
+  /// A world with the same devices and files, with their modes and times.
+  convenience init(copyOf other: DeviceWorld) throws {
+    try self.init()
+    let outcome = try program.run(command: "/bin/cp", ["-Rp", other.home.path + "/.", home.path])
+    guard outcome.status == 0 else { throw BuiltProgram.Failure.notStarted(outcome.errors) }
+  }
+
   deinit { try? FileManager.default.removeItem(at: folder) }
+
+  /// Takes the world away at the end of the process, for one that is never let go of before.
+  func removeAtExit() {
+    let isFirst = Self.lasting.withLock { folders in
+      folders.append(folder)
+      return folders.count == 1
+    }
+    guard isFirst else { return }
+    atexit {
+      for folder in DeviceWorld.lasting.withLock({ $0 }) { try? FileManager.default.removeItem(at: folder) }
+    }
+  }
+
+  private static let lasting = Mutex<[URL]>([])
 
   var home: URL { program.home }
   var devices: URL { home.appending(path: "devices") }

@@ -69,8 +69,13 @@ struct HeldKeychain {
     try queue(of: phone).write { try $0.execute(sql: sql, arguments: arguments) }
   }
 
+  static func rowIDs(of kind: ItemKind, on phone: VirtualDevice) throws -> [Int64] {
+    try queue(of: phone).read { try Int64.fetchAll($0, sql: "SELECT rowid FROM \(kind.rawValue) ORDER BY rowid") }
+  }
+
   /// Gives generic passwords a digest that is not theirs.
-  static func damage(_ rowIDs: [Int64], on phone: VirtualDevice) throws {
+  static func damage(_ rowIDs: Set<Int64>, on phone: VirtualDevice) throws {
+    guard !rowIDs.isEmpty else { return }
     try queue(of: phone).write { database in
       for rowID in rowIDs {
         try database.execute(sql: "UPDATE genp SET sha1 = x'00' WHERE rowid = ?", arguments: [rowID])

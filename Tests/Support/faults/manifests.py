@@ -4,7 +4,7 @@ import os
 import plistlib
 import struct
 
-from . import DAMAGED, NOT_FOUND, REFUSED, Fault, flipped
+from . import DAMAGED, NOT_FOUND, OK, REFUSED, Fault, flipped
 
 
 def everywhere(code):
@@ -108,7 +108,9 @@ def unfinished(state):
 
 def status():
     for state in ("uploading", "moving"):
-        yield Fault(f"status-{state}", f"the backup was not finished: {state}", {"verify": DAMAGED},
+        # What is there can be read; devices restore no such backup.
+        yield Fault(f"status-{state}", f"the backup was not finished: {state}",
+                    {"inspect": OK, "verify": DAMAGED, "plan": DAMAGED},
                     edits={"status": unfinished(state)})
     yield Fault("status-cut", "half of Status.plist is absent", {"verify": DAMAGED}, ("status.plist",), edits={
         "parts": lambda parts: parts.update({"Status.plist": parts["Status.plist"][:40]})})

@@ -2,13 +2,15 @@ import ArchivedKeychain
 import BackupArchive
 import DataProtection
 
-/// The passwords of two archives that are compared. A person's backups mostly share one, so that the first archive's is
+/// The passwords of two archives that are compared, and the hardware key that the user gave for them. A person's backups mostly share one, so that the first archive's is
 /// tried on the second, and another is asked for only where it does not fit.
 struct ComparisonPasswords {
   let first: PasswordFlags
   let second: OtherPasswordFlags
   /// The password that was read or typed before.
   private var held: Held?
+  /// The hardware key that the user gave, once it was read: a descriptor gives it once.
+  private var given: HardwareKey?
 
   private final class Held {
     let secret: Secret
@@ -23,14 +25,21 @@ struct ComparisonPasswords {
 
   /// - Parameters:
   ///   - isSecond: Whether it is the archive that `--other-password-…` is about.
-  ///   - hardware: The device that the archive is compared with.
+  ///   - device: That the archive is compared with.
   mutating func unlock(
-    _ named: Session.NamedArchive, isSecond: Bool, _ opening: OpeningOptions, hardware: Session.Maker?,
+    _ named: Session.NamedArchive, isSecond: Bool, _ opening: OpeningOptions, comparedWith device: HardwareKey?,
     in session: Session
   ) throws(CommandFailure) -> OpenedArchive {
     try session.checkRounds(of: named, accepting: opening.limit)
+    let hardware: HardwareKey?
+    if let given {
+      hardware = given
+    } else {
+      hardware = try session.hardwareKey(of: named, opening, comparedWith: device)
+      if hardware?.isGuess == false { given = hardware }
+    }
     func open(_ password: consuming Secret?) throws(CommandFailure) -> OpenedArchive {
-      try session.unlock(named, password: password, opening: opening, hardware: hardware)
+      try session.unlock(named, with: try session.key(of: named, password: password, opening.limit), hardware)
     }
     if isSecond, second.isGiven { return try open(try session.passwordIfNeeded(named, second)) }
     guard named.archive.isEncrypted else { return try open(nil) }

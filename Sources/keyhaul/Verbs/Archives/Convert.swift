@@ -24,16 +24,17 @@ struct Convert: RunnableVerb {
     help: ArgumentHelp("The archive to write; - is a tar on standard output.", valueName: "archive"),
     completion: .file())
   var output: String
+  @OptionGroup(title: "Opening") var storage: StorageOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     try ArchiveOutput.check(output, in: session)
     let path = try session.pathOfArchive(archive, verb: "convert")
-    let named = try session.openArchive(archive)
+    let named = try session.openArchive(archive, storage: storage.storage)
+    try checkDistinct(from: path)
     let (destination, replaces) = try ArchiveOutput.destination(
       output, deviceIdentifier: named.archive.device.identifier, asks: !dryRun.dryRun, in: session)
-    try checkDistinct(from: path)
     guard !dryRun.dryRun else {
       try report(named, outcome: nil, in: session)
       session.note("Nothing was written (--dry-run).")
@@ -68,9 +69,12 @@ struct Convert: RunnableVerb {
   private func checkDistinct(from path: String) throws(CommandFailure) {
     guard output != "-" else { return }
     try ReportFile.check(output, differsFrom: [path])
-    guard !ArchiveOutput.lies(output, in: path) else {
-      throw .usage("\(output) lies in what is read", why: "the copy would hold itself", try: "another place after -o")
-    }
+  }
+
+  /// Whether the name does not say what is written.
+  private var writesTarUnderAnotherName: Bool {
+    guard output != "-", case .file(let path, .tar) = ArchiveDestination(path: output) else { return false }
+    return !path.lowercased().hasSuffix(".tar")
   }
 
   private func report(
@@ -85,8 +89,10 @@ struct Convert: RunnableVerb {
       ])
     }
     let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
+    let kind = writesTarUnderAnotherName ? ", a tar" : ""
     let size = outcome.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
-    let sentence = "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(size)."
+    let sentence =
+      "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(kind)\(size)."
     // The archive itself is on standard output then.
     if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
     session.detail("  \(named.archive.digest)", level: 2)

@@ -11,21 +11,24 @@ import VirtualDevice
 struct Diff: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Compare two backups, or a backup and a device",
-    usage: "keyhaul diff A B [--exit-code]",
+    usage: "keyhaul diff A B [--exit-code] [-o FILE]",
     examples: ["keyhaul diff monday.backup family.backup", "keyhaul diff family.backup old-phone --exit-code"],
     flags: [
       ("--exit-code", "end with 2 if anything differs"),
       ("--password-file PATH", "the password of A, and of B where it fits; also -fd, -command"),
       ("--other-password-file PATH", "the password of B, where it has another one"),
       ("--device-key-file PATH", "also compare the items that only their device opens"),
-      ("-v", "name what no backup holds, too"), HelpScreen.jsonFlag,
+      ("-v", "name what no backup holds, too"), ("-o, --output FILE", "write the result to a file"),
+      ("--format html", "one page for people, with -o FILE"), HelpScreen.jsonFlag,
     ])
   static let configuration = described(as: "diff")
+  static let formats: [OutputFormat] = [.text, .json, .html]
 
-  @Argument(help: "A backup or a device.", completion: .file()) var first: String
-  @Argument(help: "Another one: what it has more is new, what it lacks is gone.", completion: .file()) var second:
-    String
+  @Argument(help: "A backup or a device.", completion: .devicesAndFiles) var first: String
+  @Argument(help: "Another one: what it has more is new, what it lacks is gone.", completion: .devicesAndFiles)
+  var second: String
   @Flag(help: "End with exit code 2 if anything differs.") var exitCode = false
+  @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The archives' password") var password: PasswordFlags
   @OptionGroup(title: "The second archive's password, where it is another one") var otherPassword: OtherPasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
@@ -35,7 +38,13 @@ struct Diff: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let resolver = try session.resolver()
     let sides = [try resolver.deviceOrArchive(first), try resolver.deviceOrArchive(second)]
-    let arguments = [first, second]
+    let arguments = zip(sides, [first, second]).map { $0.word(typed: $1) ?? $1 }
+    if sides.allSatisfy(\.isDevice) {
+      try password.refuse(for: first)
+      try opening.refuse(for: first)
+    }
+    try report.prepare(
+      inputs: sides.flatMap(session.files) + [password.file, otherPassword.file, opening.deviceKeyFile], in: session)
     // What a backup never holds is no difference to one.
     let meetsArchive = sides.contains { !$0.isDevice }
     var devices: [DeviceSide?] = []
@@ -52,39 +61,35 @@ struct Diff: RunnableVerb {
         compared.append(try archiveSide(arguments[index], index: index, hardware, &passwords, in: session))
       }
     }
-    let report = try DifferenceReport(compared[0], compared[1])
-    if session.isJSON {
-      try session.answer(report.json)
-    } else {
-      for line in report.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
-        try session.say(line.text, line.colour)
-      }
-    }
+    let difference = try DifferenceReport(compared[0], compared[1])
+    try session.deliver(difference, page: difference.page, to: report.output)
     for side in compared {
       if let damage = side.keybagDamage { throw CommandFailure.damagedKeybag(of: side.name, report: damage) }
     }
-    if exitCode, !report.difference.isEmpty { return .differs }
-    return report.difference.sealed.damaged > 0 ? .partial : .ok
+    if exitCode, !difference.difference.isEmpty { return .differs }
+    return difference.difference.sealed.damaged > 0 ? .partial : .ok
   }
 
   // MARK: Archives
 
   private func archiveSide(
-    _ argument: String, index: Int, _ hardware: Session.Maker?, _ passwords: inout ComparisonPasswords,
+    _ argument: String, index: Int, _ hardware: HardwareKey?, _ passwords: inout ComparisonPasswords,
     in session: Session
   ) throws(CommandFailure) -> ComparisonSide {
     let named = try session.openArchive(argument, storage: opening.limit.storage)
-    let opened = try passwords.unlock(named, isSecond: index == 1, opening, hardware: hardware, in: session)
+    let opened = try passwords.unlock(named, isSecond: index == 1, opening, comparedWith: hardware, in: session)
     return ComparisonSide(
-      kind: .archive, name: named.name, deviceName: named.archive.device.name,
-      items: opened.comparedItems, leftOut: [], keybagDamage: opened.keybagDamage)
+      kind: .archive, name: named.name, argument: argument == "-" ? nil : argument,
+      deviceName: named.archive.device.name,
+      items: opened.comparedItems, hasKeychain: named.archive.hasKeychain, leftOut: [],
+      keybagDamage: opened.keybagDamage)
   }
 
   // MARK: Devices
 
   private struct DeviceSide {
     let side: ComparisonSide
-    let hardware: Session.Maker
+    let hardware: HardwareKey
   }
 
   private func deviceSide(
@@ -104,8 +109,9 @@ struct Diff: RunnableVerb {
       }
       return DeviceSide(
         side: ComparisonSide(
-          kind: .device, name: held.name, deviceName: held.name, items: items, leftOut: leftOut, keybagDamage: nil),
-        hardware: Session.Maker(name: held.name, folder: held.device.folder, key: try held.deviceKey()))
+          kind: .device, name: held.name, argument: argument, deviceName: held.name, items: items, hasKeychain: true,
+          leftOut: leftOut, keybagDamage: nil),
+        hardware: HardwareKey(.named, try held.deviceKey()))
     }
   }
 

@@ -19,13 +19,13 @@ struct Export: RunnableVerb {
       ("--format F", "json, csv (passwords), otpauth, pem (certificates, keys) or wifi"),
       ("--reveal", "with the secrets; names only without it"),
       ("--kind, --service, --server", "export these items alone; * stands for any text"),
-      ("--domain D --path P", "one file out of the backup instead, decrypted"), HelpScreen.passwordFlag,
+      ("--domain D --path P", "one file instead; inspect --tree -v names them"), HelpScreen.passwordFlag,
       HelpScreen.dryRunFlag, HelpScreen.yesFlag,
     ])
   static let configuration = described(as: "export")
   static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi]
 
-  @Argument(help: "The backup, or the device.", completion: .file()) var source: String
+  @Argument(help: "The backup, or the device.", completion: .devicesAndFiles) var source: String
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
@@ -48,9 +48,13 @@ struct Export: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     guard !output.isEmpty else { throw CommandFailure.usage("--output is empty", try: "-o PATH") }
+    if domain == nil { try common.check(output: output) }
     if let domain { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(attributes, kind: kind?.kind)
-    let form = ExportForm(common, output: output)
+    if let path = attributes.path, path.contains("/"), !path.hasPrefix("/") {
+      session.note("--path is the path of internet passwords; a file of a backup takes --domain as well.")
+    }
+    let form = try ExportForm(common, output: output)
     let items = try readItems(selection, form, in: session)
     try items.requireSomething(selection)
     guard reveal || items.secretCount == 0 else {
@@ -70,6 +74,8 @@ struct Export: RunnableVerb {
   ) throws -> ExportedItems {
     switch try session.resolver().deviceOrArchive(source) {
     case .device(let name, let folder):
+      try password.refuse(for: name)
+      try opening.refuse(for: name)
       try prepareOutput(inputs: session.filesOfDevice(folder), in: session)
       return try session.withDevice(source, .reading, verb: "keyhaul export", wait: wait.wait) { held in
         try ExportedItems(
@@ -92,14 +98,11 @@ struct Export: RunnableVerb {
     try session.prepareOutput(output, inputs: inputs, asks: !dryRun.dryRun)
   }
 
-  /// Refuses to take the place of the archive, of a file in its folder, and of the password.
+  /// Refuses to take the place of the archive or of the password, and to lie in the archive.
   func prepareOutput(from archive: String, in session: Session) throws(CommandFailure) {
     guard output != "-" else { return }
-    if archive != "-", access(output, F_OK) == 0, ArchiveOutput.lies(output, in: archive) {
-      throw .usage(
-        "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
-    }
-    try prepareOutput(inputs: [archive == "-" ? nil : archive, password.file], in: session)
+    let inputs = session.files(of: try session.resolver().archive(archive))
+    try prepareOutput(inputs: inputs + [password.file, opening.deviceKeyFile], in: session)
   }
 
   private func openArchive(
@@ -136,6 +139,11 @@ struct Export: RunnableVerb {
   }
 
   private func say(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
+    if session.isJSON {
+      // On standard output the export is the one document itself.
+      if output != "-" || dryRun.dryRun { try session.answer(result(items)) }
+      return items.warn(in: session)
+    }
     let did = dryRun.dryRun ? "Would export" : "Exported"
     let note =
       switch form.format {
@@ -145,8 +153,26 @@ struct Export: RunnableVerb {
     let sentence =
       "\(did) \(Amounts.count(items.count, form.noun)) from \(HostileText.shown(items.name)) to "
       + "\(HostileText.shown(Self.shown(output)))\(note)."
-    // The export itself is on standard output then.
-    if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+    try announce(sentence, in: session)
     items.warn(in: session)
+  }
+
+  /// The document of `--json` where the export itself goes into a file.
+  private func result(_ items: ExportedItems) -> JSONValue {
+    let reasons = Dictionary(grouping: items.reasons) { $0 }.mapValues(\.count)
+    return [
+      "format": "export-result/1", "source": .string(items.name), "output": .string(output),
+      "items": .count(items.count), "revealed": .boolean(reveal),
+      "unreadable": .object(
+        Reason.allCases.compactMap { reason in reasons[reason].map { (reason.rawValue, JSONValue.count($0)) } }),
+      "dry_run": .boolean(dryRun.dryRun),
+    ]
+  }
+
+  /// Says what was exported, once it has left the program: beside it, where it is on standard output itself.
+  func announce(_ sentence: String, in session: Session) throws(CommandFailure) {
+    guard output == "-" else { return try session.announce(sentence) }
+    try session.flush()
+    session.note(sentence)
   }
 }

@@ -4,8 +4,19 @@ import KeychainFormats
 struct ExportForm {
   let format: OutputFormat
 
-  init(_ common: CommonOptions, output: String) {
-    format = common.isJSON ? .json : common.format ?? Self.format(ofFile: output)
+  /// - Throws: `.usage` for JSON into a file whose name promises another kind.
+  init(_ common: CommonOptions, output: String) throws(CommandFailure) {
+    let promised = Self.format(ofFile: output)
+    guard common.isJSON else {
+      format = common.format ?? promised
+      return
+    }
+    guard promised == .json else {
+      throw .usage(
+        "--json and -o \(output) cannot go together", why: "the file would hold JSON: --json is --format json",
+        try: "leave --json out, or a name in .json")
+    }
+    format = .json
   }
 
   private static func format(ofFile name: String) -> OutputFormat {

@@ -1,6 +1,7 @@
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import MigrationReports
 
 /// `keyhaul export --domain D --path P`: one file out of a backup, decrypted while it passes.
 struct FileExport {
@@ -40,9 +41,9 @@ struct FileExport {
     let source = try session.pathOfArchive(verb.source, verb: "export --domain")
     try verb.prepareOutput(from: source, in: session)
     let named = try session.openArchive(verb.source, storage: verb.opening.limit.storage)
-    let keys = try session.classKeys(
-      of: named, verb.password, deviceKey: session.deviceKey(verb.opening, of: named.name),
-      accepting: verb.opening.limit)
+    let hardware = try session.hardwareKey(of: named, verb.opening)
+    let key = try session.key(of: named, verb.password, verb.opening.limit)
+    let keys = try session.classKeys(of: named, with: key, hardware)
     let file = try find(in: named, keys: keys)
     try requireFile(file)
     let reading = try read(file, of: named, keys: keys, in: session)
@@ -140,7 +141,6 @@ struct FileExport {
     if let size = record?.size, size != reading.plainByteCount {
       session.detail("the list of files records \(Amounts.bytes(size)); the file's end decides")
     }
-    let output = Export.shown(verb.output)
     if session.isJSON {
       try session.answer([
         "format": "file-export/1", "source": .string(named.name), "domain": .string(domain), "path": .string(path),
@@ -151,8 +151,8 @@ struct FileExport {
       let did = verb.dryRun.dryRun ? "Would export" : "Exported"
       let sentence =
         "\(did) \(HostileText.shown("\(domain)/\(path)")) from \(HostileText.shown(named.name)) to "
-        + "\(HostileText.shown(output)) (\(Amounts.bytes(reading.plainByteCount)))."
-      if verb.output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+        + "\(HostileText.shown(Export.shown(verb.output))) (\(Amounts.bytes(reading.plainByteCount)))."
+      try verb.announce(sentence, in: session)
     }
     return fits ? .ok : .partial
   }
@@ -198,14 +198,18 @@ private struct NearFile {
     return EditDistance.nearest(to: word, among: spelled.keys.sorted()).flatMap { spelled[$0] }
   }
 
+  private func advice(_ archive: String) -> String {
+    "keyhaul inspect \(ShellWord.quoted(archive)) --tree -v names every file"
+  }
+
   func failure(archive: String) -> CommandFailure {
     guard hasDomain else {
       return CommandFailure(
         .noMatch, "\(archive) has no domain \(domain)", why: nearDomain.map { "\"\($0)\" is near" },
-        try: nearDomain.map { "--domain \($0)" } ?? "a domain of the backup, such as HomeDomain")
+        try: nearDomain.map { "--domain \(ShellWord.quoted($0))" } ?? advice(archive))
     }
     return CommandFailure(
       .noMatch, "\(archive) has no file \(path) in \(domain)", why: nearPath.map { "\"\($0)\" is near" },
-      try: nearPath.map { "--path \"\($0)\"" } ?? "a path inside of the domain")
+      try: nearPath.map { "--path \(ShellWord.quoted($0))" } ?? advice(archive))
   }
 }

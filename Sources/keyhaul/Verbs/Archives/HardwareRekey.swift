@@ -17,20 +17,19 @@ struct HardwareRekey {
   }
 
   func protect(in session: Session) throws {
-    if verb.password.isGiven {
-      session.warn(
-        "\(named.name) has no password", why: "it is not encrypted; the given password was not used",
-        try: "--new-password-file for the one that it gets")
-    }
-    let key = try hardwareKey(to: "set a password on", in: session)
-    try prove(key, password: nil, in: session)
+    try requireReplaceable()
+    let hardware = try hardwareKey(to: "set a password on", in: session)
+    let old = try session.key(
+      of: named, verb.password, verb.opening.limit, needless: "--new-password-file for the one that it gets")
+    try prove(hardware, old, in: session)
     let new = try session.password(verb.newPassword, of: named.name)
     let rounds = verb.rounds?.value ?? BackupKeybag.standardRounds
-    let keybag = try derive(rounds + Int(BackupKeybag.lastRounds), in: session) {
+    let keybag = try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds), of: named.name) {
       (progress) throws(DataProtectionError) in
-      try BackupKeybag.protect(named.archive.keybag, with: new, deviceKey: key, rounds: rounds, progress: progress)
+      try BackupKeybag.protect(
+        named.archive.keybag, with: new, deviceKey: hardware.key(), rounds: rounds, progress: progress)
     }
-    try rewrite(with: keybag, password: nil, in: session)
+    try rewrite(with: keybag, old, in: session)
     let name = HostileText.shown(named.name)
     try verb.report(
       named, keybag, did: "Encrypted \(name) with the new password. Other copies of it are still without one.",
@@ -38,16 +37,18 @@ struct HardwareRekey {
   }
 
   func unprotect(in session: Session) throws {
-    let key = try hardwareKey(to: "take the password off", in: session)
-    let password = try session.password(verb.password, of: named.name)
-    try prove(key, password: password.copy(), in: session)
-    let limit = verb.opening.limit.maxRounds?.value ?? RoundLimit.standard
-    let bag = named.archive.keybag
-    let keybag = try derive(bag.totalRounds, in: session) { (progress) throws(DataProtectionError) in
-      let fitting = try bag.fittingKey(password: password, acceptingAtMost: limit, progress: progress)
-      return try BackupKeybag.unprotect(bag, passcodeKey: fitting.passcodeKey, deviceKey: key)
+    try requireReplaceable()
+    let hardware = try hardwareKey(to: "take the password off", in: session)
+    let old = try session.key(of: named, verb.password, verb.opening.limit)
+    try prove(hardware, old, in: session)
+    let keybag: Keybag
+    do throws(DataProtectionError) {
+      keybag = try BackupKeybag.unprotect(
+        named.archive.keybag, passcodeKey: old.passcodeKey, deviceKey: hardware.key())
+    } catch {
+      throw CommandFailure(archive: error, name: named.name)
     }
-    try rewrite(with: keybag, password: password.copy(), in: session)
+    try rewrite(with: keybag, old, in: session)
     let name = HostileText.shown(named.name)
     let device = named.archive.device.name.map { HostileText.shown($0) } ?? "the device that made it"
     try verb.report(
@@ -56,38 +57,38 @@ struct HardwareRekey {
       would: "Would take the password off \(name).", in: session)
   }
 
+  /// Every file changes, so that a folder is written anew and takes the old one's place.
+  private func requireReplaceable() throws(CommandFailure) {
+    guard Session.content(of: path) == .folder else { return }
+    try ArchiveOutput.requireOnlyBackup(in: path, named: named.name)
+  }
+
   // MARK: The hardware's key
 
-  private func hardwareKey(to action: String, in session: Session) throws -> DeviceKey {
-    if let key = try session.deviceKey(verb.opening, of: named.name) { return key }
-    if let maker = session.maker(of: named.archive) { return maker.key() }
-    let device = named.archive.device.name ?? "the device that made it"
+  private func hardwareKey(to action: String, in session: Session) throws -> HardwareKey {
+    if let hardware = try session.hardwareKey(of: named, verb.opening) { return hardware }
+    // The backup's word for it: a device of that name may be there, with another key.
+    let device = "the device that made it" + (named.archive.device.name.map { ", by its own word \($0)" } ?? "")
     throw CommandFailure.usage(
       "cannot \(action) \(named.name) without its device's key",
       why: "without a password the keychain's keys are wrapped with the hardware key of \(device)",
-      try: "--device-key-file, or --home with \(device) in it")
+      try: "--device-key-file, or --home with the device whose key it is")
   }
 
   /// Goes on only with a key that opened an item; what a wrong one would write, no device could ever open.
-  private func prove(_ key: borrowing DeviceKey, password: consuming Secret?, in session: Session) throws {
-    let limit = verb.opening.limit.maxRounds?.value ?? RoundLimit.standard
+  private func prove(_ hardware: HardwareKey, _ key: borrowing ArchiveKey, in session: Session) throws {
     let opened: OpenedArchive
     do throws(ArchivedKeychainError) {
-      opened = try session.deriving(rounds: named.archive.keybag.totalRounds) {
-        (progress) throws(ArchivedKeychainError) in
-        try OpenedArchive(
-          named.archive, password: password, deviceKey: key.copy(), acceptingAtMost: limit, progress: progress)
-      }
+      opened = try OpenedArchive(named.archive, key: key, deviceKey: hardware.key(), requiresKeychain: false)
     } catch {
-      try Interruption.check()
-      guard (error.underlying as? BackupArchiveError)?.code == .noKeychain else {
-        throw CommandFailure(archive: error, name: named.name)
-      }
-      return
+      throw CommandFailure(archive: error, name: named.name)
     }
     if let damage = opened.keybagDamage { throw CommandFailure.damagedKeybag(of: named.name, report: damage) }
     let proofs = opened.items.compactMap(\.provesHardware)
-    if proofs.contains(true) || opened.items.isEmpty { return }
+    if proofs.contains(true) {
+      return session.tell(of: hardware, isProven: true, archive: named.name)
+    }
+    if opened.items.isEmpty { return }
     guard proofs.isEmpty else {
       throw CommandFailure(
         .refused, "this is not the key of the device that made \(named.name)",
@@ -101,22 +102,13 @@ struct HardwareRekey {
 
   // MARK: Writing
 
-  private func derive(
-    _ rounds: Int, in session: Session, _ body: (PasswordDerivation.Progress) throws(DataProtectionError) -> Keybag
-  ) throws(CommandFailure) -> Keybag {
-    do throws(DataProtectionError) {
-      return try session.deriving(rounds: rounds, body)
-    } catch {
-      try Interruption.check()
-      throw CommandFailure(archive: error, name: named.name)
-    }
-  }
-
-  private func rewrite(with keybag: Keybag, password: consuming Secret?, in session: Session) throws {
+  private func rewrite(
+    with keybag: Keybag, _ key: borrowing ArchiveKey, in session: Session
+  ) throws {
     guard !verb.dryRun.dryRun else { return }
     // Handed over inside of a closure, which a value without copies can only do out of an optional.
     var keys: ClassKeys?
-    keys = try session.classKeys(of: named, password: password, deviceKey: nil, limit: verb.opening.limit.rounds)
+    keys = try session.classKeys(of: named, with: key)
     try Interruption.check()
     let outcome: BackupConverter.Outcome
     do throws(BackupArchiveError) {

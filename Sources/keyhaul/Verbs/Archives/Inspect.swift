@@ -8,14 +8,17 @@ import KeychainFormats
 struct Inspect: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Show what is in a backup",
-    usage: "keyhaul inspect ARCHIVE [--list | --keybag | --tree]",
+    usage: "keyhaul inspect ARCHIVE [--list | --keybag | --tree] [-o FILE]",
     examples: ["keyhaul inspect family.backup", "keyhaul inspect family.backup --list --password-file ~/.bp"],
     flags: [
       ("--list", "the keychain's items"), ("--keybag", "the keybag's classes and rounds"),
-      ("--tree", "the files by domain and folder; -v shows all folders"), HelpScreen.passwordFlag,
+      ("--tree", "the files by domain and folder; -v names every file"),
+      ("-o, --output FILE", "write the result to a file"), ("--format html", "one page for people, with -o FILE"),
+      HelpScreen.passwordFlag,
       HelpScreen.jsonFlag,
     ])
   static let configuration = described(as: "inspect")
+  static let formats: [OutputFormat] = [.text, .json, .html]
 
   /// Which part is shown in full.
   enum Part: String, EnumerableFlag {
@@ -27,30 +30,39 @@ struct Inspect: RunnableVerb {
       switch value {
       case .list: "List the keychain's items."
       case .keybag: "Show the keybag: its header, classes and rounds."
-      case .tree: "Show the files by domain and folder, with their counts and sizes."
+      case .tree: "Show the files by domain and folder, with their counts and sizes; with -v each by its name."
       }
     }
   }
 
   @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
   @Flag var part: Part?
+  @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    if archive != "-", let backups = session.backups(inParent: archive) {
-      try BackupListing(folder: archive, backups: backups).say(in: session)
+    if common.isHTML, let part {
+      throw CommandFailure.usage(
+        "--\(part.rawValue) and --format html cannot go together", why: "the page shows every part",
+        try: "leave --\(part.rawValue) out")
+    }
+    let resolved = try session.resolver().archive(archive)
+    let backups: [BackupFolder.Entry]? =
+      if case .archive(let path) = resolved { session.backups(inParent: path) } else { nil }
+    if common.isHTML, let backups { throw session.several(backups, in: archive) }
+    try report.prepare(
+      inputs: session.files(of: resolved) + [password.file, opening.deviceKeyFile], in: session)
+    if let backups {
+      try session.deliver(BackupListing(folder: archive, backups: backups), to: report.output)
       return .ok
     }
     let named = try session.openArchive(archive, storage: opening.limit.storage)
     let inspection = try Inspection(
-      named, opened: try opened(named, in: session), part: part, showsAll: common.verbose > 0)
-    if session.isJSON {
-      try session.answer(inspection.json)
-    } else {
-      for line in inspection.lines(style: session.resultStyle) { try session.say(line) }
-    }
+      named, opened: try opened(named, in: session), part: part, wantsTree: part == .tree || common.isHTML,
+      showsAll: common.verbose > 0)
+    try session.deliver(inspection, page: inspection.page(argument: resolved.word(typed: archive)), to: report.output)
     if let failure = inspection.failure { throw failure }
     return inspection.isPartlyUnreadable ? .partial : .ok
   }

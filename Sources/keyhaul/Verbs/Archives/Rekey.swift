@@ -4,6 +4,7 @@ import BackupArchive
 import DataProtection
 import Foundation
 import KeychainFormats
+import MigrationReports
 
 /// `keyhaul rekey`: another password for a backup, a first one, or none.
 struct Rekey: RunnableVerb {
@@ -25,7 +26,9 @@ struct Rekey: RunnableVerb {
   @Argument(help: "The backup: a folder or a file.", completion: .file()) var archive: String
   @Flag(help: "Take the password off: the keychain then opens only on the device that made the backup.")
   var noPassword = false
-  @Option(help: ArgumentHelp("Rounds of key derivation (default as before).", valueName: "n")) var rounds: RoundCount?
+  @Option(
+    help: ArgumentHelp("Rounds of key derivation (default as before).", valueName: "n"), transform: RoundCount.parse)
+  var rounds: RoundCount?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Its new password") var newPassword: NewPasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
@@ -76,51 +79,44 @@ struct Rekey: RunnableVerb {
   // MARK: Another password
 
   private func change(_ named: Session.NamedArchive, at path: String, in session: Session) throws {
-    let keybag = named.archive.keybag
-    let limit = opening.limit.maxRounds?.value ?? RoundLimit.standard
-    do throws(ArchivedKeychainError) {
-      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
-    } catch {
-      throw CommandFailure(archive: error, name: named.name)
+    if try opening.deviceKeySource() != nil {
+      throw CommandFailure.usage(
+        "a device key is not used to change the password of \(named.name)",
+        why: "its class keys are wrapped anew, and nothing else changes", try: "leave the device key out")
     }
-    let old = try session.password(password, of: named.name)
-    let changed = try rewrapped(keybag, from: old, limit: limit, of: named.name, in: session)
+    // Tried before the new one is asked for: nobody types two passwords in vain.
+    try session.checkRounds(of: named, accepting: opening.limit)
+    let given = try session.password(password, of: named.name)
+    let old = try session.key(of: named, password: given.copy(), opening.limit)
+    let new = try session.password(newPassword, of: named.name)
+    let isSame = new.matches(given)
+    warnOfLosses(of: named, keys: try session.classKeys(of: named, with: old), in: session)
+    let keybag = named.archive.keybag
+    let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
+    let changed = try session.deriving(rounds: count, of: named.name) { (progress) throws(DataProtectionError) in
+      try BackupKeybag.rewrap(
+        keybag, fromPasscodeKey: old.passcodeKey, to: new, rounds: rounds?.value,
+        acceptingAtMost: max(opening.limit.rounds, count), progress: progress)
+    }
     if !dryRun.dryRun {
       try replaceKeybag(of: named, at: path, with: changed, in: session)
     }
     try report(
       named, changed,
-      did: "Rekeyed \(HostileText.shown(named.name)). The old password no longer opens it; "
-        + "other copies still open with the old one.", would: "Would rekey \(HostileText.shown(named.name)).",
+      did: "Rekeyed \(HostileText.shown(named.name)). "
+        + (isSame
+          ? "Its password is the same as before; its salts are new."
+          : "The old password no longer opens it; other copies still open with the old one."),
+      would: "Would rekey \(HostileText.shown(named.name)).",
       in: session)
   }
 
-  private func rewrapped(
-    _ keybag: Keybag, from old: borrowing Secret, limit: Int, of name: String, in session: Session
-  ) throws(CommandFailure) -> Keybag {
-    let oldKey = try deriving(keybag.totalRounds, of: name, in: session) {
-      (progress) throws(DataProtectionError) -> Secret in
-      // Tried before the new one is asked for: nobody types two passwords in vain.
-      try keybag.fittingKey(password: old, acceptingAtMost: limit, progress: progress).passcodeKey.copy()
-    }
-    let new = try session.password(newPassword, of: name)
-    let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
-    return try deriving(count, of: name, in: session) { (progress) throws(DataProtectionError) in
-      try BackupKeybag.rewrap(
-        keybag, fromPasscodeKey: oldKey, to: new, rounds: rounds?.value, acceptingAtMost: max(limit, count),
-        progress: progress)
-    }
-  }
-
-  private func deriving<Value: ~Copyable>(
-    _ rounds: Int, of name: String, in session: Session,
-    _ body: (PasswordDerivation.Progress) throws(DataProtectionError) -> Value
-  ) throws(CommandFailure) -> Value {
-    do throws(DataProtectionError) {
-      return try session.deriving(rounds: rounds, body)
-    } catch {
-      try Interruption.check()
-      throw CommandFailure(archive: error, name: name)
+  /// Another password heals nothing.
+  private func warnOfLosses(of named: Session.NamedArchive, keys: borrowing ClassKeys, in session: Session) {
+    for loss in named.archive.visibleLosses(with: keys) {
+      session.warn(
+        "\(named.name) is damaged, and stays so under another password", why: loss,
+        try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved")
     }
   }
 

@@ -67,40 +67,28 @@ struct Verify: RunnableVerb {
   private func verification(
     of named: Session.NamedArchive, in session: Session
   ) throws(CommandFailure) -> BackupVerification {
-    guard !quick || !named.archive.isEncrypted else { return try verification(of: named, with: nil, nil, in: session) }
-    let limit = opening.limit.rounds
-    do throws(ArchivedKeychainError) {
-      try OpenedArchive.checkRounds(of: named.archive, acceptingAtMost: limit)
-    } catch {
-      return try withoutKeys(named, error, in: session)
-    }
-    let secret = try session.passwordIfNeeded(named, password)
-    // The key of a virtual device that may have made the backup; an item that it does not open stays unchecked.
-    let given = try session.deviceKey(opening, of: named.name)
-    let maker = given == nil ? session.maker(of: named.archive) : nil
-    let deviceKey = given ?? maker?.key()
-    let keys: ClassKeys?
-    do throws(ArchivedKeychainError) {
-      keys = try session.deriving(rounds: named.archive.keybag.totalRounds) {
-        (progress) throws(ArchivedKeychainError) in
-        try OpenedArchive.classKeys(
-          of: named.archive, password: secret, deviceKey: deviceKey, acceptingAtMost: limit, progress: progress)
+    if quick, named.archive.isEncrypted {
+      if try opening.deviceKeySource() != nil {
+        throw .usage(
+          "--quick and a device key cannot go together", why: "without the password nothing of \(named.name) opens",
+          try: "one of them")
       }
+      return try verification(of: named, with: nil, nil, in: session)
+    }
+    // An item that the key of a virtual device does not open stays unchecked.
+    let hardware = try session.hardwareKey(of: named, opening)
+    let keys: ClassKeys?
+    do throws(CommandFailure) {
+      let key = try session.key(of: named, password, opening.limit)
+      keys = try session.classKeys(of: named, with: key, hardware)
     } catch {
-      return try withoutKeys(named, error, in: session)
+      // A keybag that cannot be used at all is a finding; a wrong password is not.
+      guard error.status == .damaged else { throw error }
+      return try verification(of: named, with: nil, error.why, in: session)
     }
     let verification = try verification(of: named, with: keys, nil, in: session)
-    if let maker, verification.provesDevice { session.noteMaker(maker, of: named.name) }
+    session.tell(of: hardware, isProven: verification.provesDevice ? true : nil, archive: named.name)
     return verification
-  }
-
-  /// A keybag that cannot be used at all is a finding; a wrong password is not.
-  private func withoutKeys(
-    _ named: Session.NamedArchive, _ error: ArchivedKeychainError, in session: Session
-  ) throws(CommandFailure) -> BackupVerification {
-    try Interruption.check()
-    guard error.category == .damaged else { throw CommandFailure(archive: error, name: named.name) }
-    return try verification(of: named, with: nil, error.reason, in: session)
   }
 
   private func verification(

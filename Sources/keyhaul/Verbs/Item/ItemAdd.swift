@@ -47,7 +47,7 @@ struct ItemAdd: RunnableVerb {
       return (stored, ItemDocument(source: ("device", deviceName), indexes: indexes, revealsSecrets: false))
     }
     let shown = HostileText.shown(name, columns: 100, ellipsis: session.resultStyle.ellipsis)
-    let sentence = "\(ItemText.noun(item.kind)) \"\(shown)\" to \(deviceName) (\(Self.reach(of: stored.item)))."
+    let sentence = "\(item.kind.noun) \"\(shown)\" to \(deviceName) (\(Self.reach(of: stored.item)))."
     try session.announce((dryRun.dryRun ? "Would add " : "Added ") + sentence)
     if session.isJSON {
       try session.answer(document.document(of: [.item(stored)], dryRun.dryRun ? [("dry_run", true)] : []))

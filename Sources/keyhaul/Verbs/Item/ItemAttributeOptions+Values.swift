@@ -14,7 +14,7 @@ extension ItemAttributeOptions {
         let owners = ItemKind.allCases.filter { AttributeTable.definition(of: code, in: $0) != nil }
         throw .usage(
           "--\(flag) is no attribute of \(ItemText.nounWithArticle(kind))",
-          why: "it belongs to \(Amounts.list(owners.map { ItemText.noun($0) + "s" }))",
+          why: "it belongs to \(Amounts.list(owners.map { $0.noun + "s" }))",
           try: owners.first.map { "--kind \(ItemText.kind($0))" })
       }
       values[code] = value

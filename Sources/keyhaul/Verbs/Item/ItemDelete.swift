@@ -40,7 +40,7 @@ struct ItemDelete: RunnableVerb {
     }
     if dryRun.dryRun {
       try session.announce("Would delete \(items) from \(agreed.device):")
-      try session.say(ItemTable.table(of: agreed.rows))
+      try session.say(ItemTable.table(of: agreed.rows, style: session.resultStyle))
     } else {
       try session.confirm(
         "Delete \(items) from \(agreed.device)?", refusal: "deleting \(items) from \(agreed.device)")

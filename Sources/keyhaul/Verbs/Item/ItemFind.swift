@@ -70,7 +70,7 @@ struct ItemFind: RunnableVerb {
       try writeSecret(of: rows, in: session)
       return .ok
     } else if !rows.isEmpty {
-      try write(ItemTable.table(of: rows), in: session)
+      try write(rows, in: session)
     }
     return end(rows, in: session)
   }
@@ -109,7 +109,8 @@ struct ItemFind: RunnableVerb {
     guard let first = unreadable.first else { return .ok }
     session.warn(
       "\(Amounts.count(unreadable.count, "item")) of \(device) cannot be read",
-      why: "the first is a \(ItemText.noun(first.summary.kind)): \(first.faultText ?? "its key cannot be used")",
+      why:
+        "the first is \(ItemText.nounWithArticle(first.summary.kind)): \(first.faultText ?? "its key cannot be used")",
       try: "restore \(unreadable.count == 1 ? "it" : "them") from a backup")
     return .partial
   }
@@ -117,16 +118,17 @@ struct ItemFind: RunnableVerb {
   /// Where no terminal sets the width, names are cut much later: whoever reads a pipe looks for them.
   private static let widestPipedLine = 200
 
-  private func write(_ table: Table, in session: Session) throws(CommandFailure) {
+  private func write(_ rows: [ItemRow], in session: Session) throws(CommandFailure) {
     var style = session.resultStyle
     if !session.resultIsOnTerminal, session.environment["COLUMNS"] == nil { style.width = Self.widestPipedLine }
-    guard let output, output != "-" else {
-      for line in table.lines(style: style) { try session.say(line) }
+    let isFile = output.map { $0 != "-" } ?? false
+    if isFile { style.usesColour = false }
+    let lines = ItemTable.table(of: rows, style: style).lines(style: style)
+    guard isFile, let output else {
+      for line in lines { try session.say(line) }
       return
     }
-    style.usesColour = false
-    let text = table.lines(style: style).map { $0 + "\n" }.joined()
-    try ReportFile.write(Array(text.utf8), to: output)
+    try ReportFile.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: output)
   }
 
   private func write(_ csv: String, in session: Session) throws(CommandFailure) {

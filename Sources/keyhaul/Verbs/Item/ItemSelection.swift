@@ -52,13 +52,14 @@ struct ItemSelection {
     }
   }
 
+  /// Whether an item is meant of which only names and class are known.
+  func admits(_ identity: ItemIdentity, _ protection: ProtectionClass?) -> Bool {
+    admits(KeychainItem(named: identity, protection))
+  }
+
   /// Whether an item is meant of which nothing is known but kind and class.
   func admits(sealed kind: ItemKind, _ protection: ProtectionClass?) -> Bool {
-    guard query.condition == nil, query.accessGroups == .all, query.synchronization == .any else { return false }
-    if let wanted = query.kind, wanted != kind { return false }
-    return query.attributes.allSatisfy { code, value in
-      code == .protection && value == protection.map { .string($0.rawValue) }
-    }
+    admits(ItemIdentity(sealed: kind), protection)
   }
 
   /// Text and data are the same where their bytes are.
@@ -86,27 +87,6 @@ struct ItemSelection {
       patterns.allSatisfy { code, pattern in
         AttributeTable.definition(of: code, in: item.kind) != nil && pattern.matches(item[code])
       } && constraints.allSatisfy(item.asks)
-    }
-  }
-
-  /// Whether an opened item is meant: what a search of a database finds, decided without one.
-  func matches(_ item: KeychainItem) -> Bool {
-    if let kind = query.kind, kind != item.kind { return false }
-    if case .only(let groups) = query.accessGroups, !groups.contains(item.accessGroup ?? "") { return false }
-    if query.synchronization == .synchronizedOnly, !item.isSynchronizable { return false }
-    for (code, value) in query.attributes {
-      guard let wanted = Self.bytes(of: value), Self.bytes(of: item[code]) == wanted else { return false }
-    }
-    return query.condition?(item) ?? true
-  }
-
-  /// A value's bytes, whichever type it has; a number in decimal.
-  private static func bytes(of value: PropertyValue?) -> [UInt8]? {
-    switch value {
-    case .string(let text): Array(text.utf8)
-    case .data(let bytes): bytes
-    case .integer(let number): Array(String(number).utf8)
-    default: nil
     }
   }
 
@@ -149,5 +129,18 @@ extension KeychainItem {
     }
     let wanted = requirements(AccessConstraint.operations([constraint]))
     return !wanted.isEmpty && wanted.allSatisfy(requirements(self[.accessControl]?.dictionaryValue).contains)
+  }
+}
+
+extension KeychainItem {
+  /// As much of an item as its names say.
+  fileprivate init(named identity: ItemIdentity, _ protection: ProtectionClass?) {
+    self.init(kind: identity.kind)
+    let names: [(AttributeCode, String?)] = [
+      (.label, identity.label), (.account, identity.account), (.service, identity.service),
+      (.server, identity.server), (.accessGroup, identity.accessGroup),
+    ]
+    for (code, name) in names { self[code] = name.map { .string($0) } }
+    self.protection = protection
   }
 }

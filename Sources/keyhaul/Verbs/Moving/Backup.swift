@@ -30,7 +30,8 @@ struct Backup: RunnableVerb {
   var output: String
   @Flag(help: "Protect nothing with a password: the backup opens only on this device.")
   var noPassword = false
-  @Option(help: ArgumentHelp("Rounds of key derivation (default 10,000,000).", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("Rounds of key derivation (default 10,000,000).", valueName: "n"), transform: RoundCount.parse)
   var rounds: RoundCount?
   @OptionGroup(title: "The new archive's password") var password: PasswordFlags
   @OptionGroup var dryRun: DryRunOptions

@@ -30,9 +30,10 @@ struct ItemList {
     }
   }
 
-  init(_ path: String) throws(CommandFailure) {
+  init(_ path: String, in session: Session) throws(CommandFailure) {
+    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the list of items", in: session)
+    let path = InputFile.name(path)
     self.path = path
-    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the list of items")
     guard let document = try? JSONDecoder().decode(Document.self, from: Data(bytes)) else {
       throw CommandFailure(
         .refused, "\(path) is no list of items", why: "it has to be an object with the one member \"indexes\"",

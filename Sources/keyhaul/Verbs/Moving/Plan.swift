@@ -44,7 +44,9 @@ struct Plan: RunnableVerb {
     }
   }
 
-  @Argument(help: "The backup: a folder, a file, or - for a tar stream; or a device, as one made now would be.")
+  @Argument(
+    help: "The backup: a folder, a file, or - for a tar stream; or a device, as one made now would be.",
+    completion: .devicesAndFiles)
   var source: String
   @OptionGroup var move: MoveOptions
   @Option(
@@ -55,22 +57,29 @@ struct Plan: RunnableVerb {
   var output: String?
   @Flag(exclusivity: .exclusive) var view: View?
   @Option(
-    help: ArgumentHelp("Check the plan against this list of expectations.", valueName: "file"), completion: .file())
+    help: ArgumentHelp(
+      "Check the plan against this list of expectations; - is standard input.", valueName: "file"),
+    completion: .file())
   var expect: String?
   @Flag(help: "End with exit code 2 if any item does not migrate.") var exitCode = false
   @Flag(help: "Leave out all names, so that the plan can be shown to others.") var redact = false
   @Flag(help: "Of a device: think of a backup without a password.") var noPassword = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: RoundLimitOptions
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags()
-    let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path) }
-    if let output, output != "-" { try session.prepareOutput(output, inputs: [source, password.file, expect]) }
-    switch try session.source(source, storage: opening.storage) {
+    let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path, in: session) }
+    if let output, output != "-" {
+      let resolver = try session.resolver()
+      let inputs = [try resolver.deviceOrArchive(source), try resolver.device(move.to)].flatMap(session.files)
+      try session.prepareOutput(output, inputs: inputs + [password.file, opening.deviceKeyFile, expect])
+    }
+    switch try session.source(source, storage: opening.limit.storage) {
     case .archive(let named):
+      try session.requireFinished(named)
       if noPassword {
         throw CommandFailure.usage(
           "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",
@@ -85,6 +94,7 @@ struct Plan: RunnableVerb {
           "a plan of a device takes no password", why: "no backup is opened; one with a password is assumed",
           try: "leave the password out, or --no-password")
       }
+      try opening.refuse(for: source)
       return try session.withDevice(folder, .reading, verb: "keyhaul plan", wait: wait.wait) { held in
         try session.withDevice(move.to, .reading, verb: "keyhaul plan", wait: wait.wait) { device in
           try plan(of: held, onto: device, expectations, in: session)
@@ -94,14 +104,23 @@ struct Plan: RunnableVerb {
   }
 
   private func checkFlags() throws(CommandFailure) {
+    try common.check(output: output)
     if let name = view.map({ $0 == .byApp ? "--by-app" : "--\($0.rawValue)" }) {
       if output != nil {
         throw .usage("\(name) and -o cannot go together", why: "it is no plan to save", try: "a plan without \(name)")
+      }
+      if common.isHTML {
+        throw .usage(
+          "\(name) and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
       }
       if expect != nil { throw .usage("\(name) and --expect cannot go together", try: "one of them") }
       if redact {
         throw .usage("\(name) and --redact cannot go together", why: "it is about names", try: "one of them")
       }
+    }
+    if common.isHTML, expect != nil {
+      throw .usage(
+        "--expect and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
     }
     if redact, expect != nil {
       throw .usage("--redact and --expect cannot go together", why: "an expectation is about names", try: "one of them")
@@ -185,7 +204,10 @@ struct Plan: RunnableVerb {
   }
 
   private func say(_ report: PlanReport, in session: Session) throws {
-    guard !common.isHTML else { return try session.deliver(page: report.page(), to: output) }
+    if common.isHTML {
+      let argument = try session.resolver().deviceOrArchive(source).word(typed: source)
+      return try session.deliver(report.page(from: argument, to: move.to), to: output)
+    }
     if let output { try save(report, to: output, in: session) }
     if output == "-" { return }
     if session.isJSON {

@@ -33,16 +33,17 @@ struct Restore: RunnableVerb {
     completion: .file())
   var only: String?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: RoundLimitOptions
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path) }
+    let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
-    let selection = try only.map { path throws(CommandFailure) in try ItemList(path) }
-    let named = try session.openArchive(archive, storage: opening.storage)
+    let selection = try only.map { path throws(CommandFailure) in try ItemList(path, in: session) }
+    let named = try session.openArchive(archive, storage: opening.limit.storage)
+    try session.requireFinished(named)
     return try session.withDevice(move.to, .writing, verb: "keyhaul restore", wait: wait.wait) { device in
       do throws(MigrationError) {
         try Restorer.checkReadable(device)

@@ -12,9 +12,10 @@ struct SavedPlan {
   /// The largest plan that is read, in bytes: more than one of 100,000 items takes.
   static let largestByteCount = 128 << 20
 
-  init(_ path: String) throws(CommandFailure) {
+  init(_ path: String, in session: Session) throws(CommandFailure) {
+    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the plan", in: session)
+    let path = InputFile.name(path)
     self.path = path
-    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the plan")
     do {
       document = try JSONDecoder().decode(PlanDocument.self, from: Data(bytes))
     } catch {
@@ -45,6 +46,9 @@ struct SavedPlan {
     try checkWhole(for: device.name)
     if document.source.digest != named.archive.digest {
       throw stale(device.name, "\(named.name) is another archive, or has changed since")
+    }
+    if document.target.name != device.name {
+      throw stale(device.name, "it was made for \(document.target.name)")
     }
     if document.target.revision != device.record.revision {
       throw stale(

@@ -16,12 +16,12 @@ struct StoryFinder {
     /// An item of which only the names are known is judged by these.
     func means(_ identity: ItemIdentity, _ protection: ProtectionClass?, index: Int) -> Bool {
       if let wanted = self.index, wanted != index { return false }
-      return selection.matches(KeychainItem(named: identity, protection))
+      return selection.admits(identity, protection)
     }
 
     func means(_ item: KeychainItem, index: Int) -> Bool {
       if let wanted = self.index, wanted != index { return false }
-      return selection.matches(item)
+      return selection.admits(item)
     }
   }
 
@@ -73,10 +73,10 @@ struct StoryFinder {
   private func missing(from maker: DeviceSession) throws -> [ItemStory] {
     let rows = try rows(on: maker)
     guard !rows.isEmpty else { return [] }
-    let forecast = try forecast(of: maker)
+    var rules: [RowReference: Reason] = [:]
+    for left in try forecast(of: maker).leftOut { rules[left.item.row] = left.reason }
     return rows.map { row in
-      let left = forecast.leftOut.first { $0.item.isRow(row.summary) }
-      let rule = left?.reason
+      let rule = rules[row.summary.reference]
       let protection = row.protection
       var prospects: [RestoreSetting: Prospect] = [:]
       for setting in RestoreSetting.allCases {
@@ -112,9 +112,12 @@ struct StoryFinder {
     } catch {
       throw CommandFailure(error, device: source.name)
     }
-    let items = forecast.exported + forecast.leftOut.map(\.item)
+    var positions: [RowReference: Int] = [:]
+    for (position, item) in (forecast.exported + forecast.leftOut.map(\.item)).enumerated() {
+      positions[item.row] = position
+    }
     return rows.compactMap { row in
-      guard let position = items.firstIndex(where: { $0.isRow(row.summary) }),
+      guard let position = positions[row.summary.reference],
         wanted.index == nil || wanted.index == position
       else { return nil }
       let left = position < forecast.exported.count ? nil : forecast.leftOut[position - forecast.exported.count]
@@ -122,7 +125,7 @@ struct StoryFinder {
         $0.reason.isDamage ? MigrationPlan.Outcome.unreadable($0.reason) : .staysBehind($0.reason)
       }
       return ItemStory(
-        place: .device, identity: row.identity, protection: row.protection,
+        place: .device(index: position), identity: row.identity, protection: row.protection,
         prospects: comparison.items[position].allProspects,
         decision: outcome.map {
           MigrationPlan.Decision(
@@ -150,32 +153,6 @@ struct StoryFinder {
 }
 
 extension ExportReport.Item {
-  /// Whether the item is what a row holds.
-  fileprivate func isRow(_ summary: RowSummary) -> Bool {
-    identity.kind == summary.kind && rowID == summary.reference.rowID
-  }
-}
-
-extension KeychainItem {
-  /// As much of an item as its names say.
-  fileprivate init(named identity: ItemIdentity, _ protection: ProtectionClass?) {
-    self.init(kind: identity.kind)
-    let names: [(AttributeCode, String?)] = [
-      (.label, identity.label), (.account, identity.account), (.service, identity.service),
-      (.server, identity.server), (.accessGroup, identity.accessGroup),
-    ]
-    for (code, name) in names { self[code] = name.map { .string($0) } }
-    self.protection = protection
-  }
-}
-
-extension Session {
-  /// The device of the home folder that made an archive, held for reading; the caller ends it.
-  func makerDevice(
-    of archive: BackupArchive, besides target: DeviceSession?
-  ) throws(CommandFailure) -> DeviceSession? {
-    guard let folder = maker(of: archive, besides: target)?.folder else { return nil }
-    let device = try virtualDevice(folder.contains("/") ? folder : "./\(folder)")
-    return try? device.openSession(.reading, verb: "keyhaul why")
-  }
+  /// The row that holds it.
+  fileprivate var row: RowReference { RowReference(kind: identity.kind, rowID: rowID) }
 }

@@ -21,19 +21,22 @@ struct Why: RunnableVerb {
     ])
   static let configuration = described(as: "why")
 
-  @Argument(help: "The backup: a folder, a file, or - for a tar stream; or a device, as a backup made now would be.")
+  @Argument(
+    help: "The backup: a folder, a file, or - for a tar stream; or a device, as a backup made now would be.",
+    completion: .devicesAndFiles)
   var source: String
   @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
   var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Option(help: ArgumentHelp("The item at this place in the backup, as plans number it.", valueName: "n"))
   var item: Int?
-  @Option(help: ArgumentHelp("The device that the item should go to.", valueName: "device")) var to: String?
+  @Option(help: ArgumentHelp("The device that the item should go to.", valueName: "device"), completion: .deviceNames)
+  var to: String?
   @Option(
     help: ArgumentHelp("Items already there: replace, as iOS does, or merge (default replace).", valueName: "policy"))
   var existing: ExistingItems?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: RoundLimitOptions
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
@@ -61,18 +64,18 @@ struct Why: RunnableVerb {
   {
     let policy: ExistingItemPolicy = existing == .merge ? .merge : .replace
     let finder = StoryFinder(wanted: wanted, target: target, policy: policy)
-    switch try session.source(source, storage: opening.storage) {
+    switch try session.source(source, storage: opening.limit.storage) {
     case .archive(let named):
       let opened = try session.unlock(named, password, onto: target, opening: opening)
       let maker = try session.makerDevice(of: named.archive, besides: target)
       defer { maker?.end() }
       let stories = try finder.stories(in: opened.archive, maker: maker)
-      return try say(StoryReport(stories: stories, source: MoveSource(named), target: target?.name), in: session)
+      let sealed = opened.archive.items.count { $0.item == nil && opened.archive.sealedNames[$0.index] == nil }
+      return try say(
+        StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed, in: session)
     case .device(let folder):
-      if password.isGiven {
-        throw CommandFailure.usage(
-          "a device takes no backup password", why: "no backup is opened", try: "leave the password out")
-      }
+      try password.refuse(for: source)
+      try opening.refuse(for: source)
       return try session.withDevice(folder, .reading, verb: "keyhaul why", wait: wait.wait) { held in
         let stories = try finder.stories(on: held)
         let source = try MoveSource(held, hasPassword: true)
@@ -81,10 +84,18 @@ struct Why: RunnableVerb {
     }
   }
 
-  private func say(_ report: StoryReport, in session: Session) throws(CommandFailure) -> CommandStatus {
+  /// - Parameter sealed: How many items have no name here, so that any of them may be the one that is meant.
+  private func say(
+    _ report: StoryReport, sealed: Int = 0, in session: Session
+  ) throws(CommandFailure) -> CommandStatus {
     if report.stories.isEmpty {
       if session.isJSON { try session.say(report) }
-      session.note("Nothing in \(HostileText.shown(source)) matches.")
+      session.note("Nothing in \(HostileText.shown(report.source.name)) matches.")
+      if sealed > 0 {
+        session.note(
+          "\(Amounts.count(sealed, "item")) of it \(sealed == 1 ? "is" : "are") sealed and may be meant: "
+            + "inspect --list shows the places, --item N tells one's story.")
+      }
       return .noMatch
     }
     try session.say(report)

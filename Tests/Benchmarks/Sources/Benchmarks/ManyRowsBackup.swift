@@ -5,14 +5,30 @@ import Foundation
 import KeychainFormats
 
 /// An encrypted backup with as many rows in its list of files as a very full device has, three of ten of them files, as in
-/// real backups. The files are there and empty: what is measured looks at their names and sizes alone.
+/// real backups.
 struct ManyRowsBackup {
   static let password = "correct horse"
   let rowCount: Int
+  /// Of each file. Empty ones are for measures that look at names and sizes alone.
+  var payloadByteCount = 0
   /// The file of one in so many rows is stored; the other rows are folders.
   private static let fileShare = (files: 3, rows: 10)
 
-  func write(to folder: URL) throws {
+  /// Writes it by a process of its own: the memory that this one has counts in the peak of the programs it starts.
+  func writeApart(to folder: URL) throws {
+    let path = folder.path(percentEncoded: false)
+    _ = try Run(CommandLine.arguments[0], [Self.argument, path, String(rowCount), String(payloadByteCount)])
+  }
+
+  static let argument = "--write-many-rows"
+
+  /// `--write-many-rows FOLDER ROWS BYTES`: what this program starts itself with.
+  static func write(_ arguments: [String]) throws {
+    guard arguments.count == 3, let rows = Int(arguments[1]), let bytes = Int(arguments[2]) else { exit(64) }
+    try ManyRowsBackup(rowCount: rows, payloadByteCount: bytes).write(to: URL(filePath: arguments[0]))
+  }
+
+  private func write(to folder: URL) throws {
     let random = SeededRandomSource(seed: "many rows")
     let password: Secret? = Secret(utf8: Self.password)
     let made = try BackupKeybag.make(
@@ -72,10 +88,16 @@ struct ManyRowsBackup {
       let path = "Library/Caches/\(index % 5000 / 100)/entry-\(index % 5000)"
       let isFile = index % Self.fileShare.rows < Self.fileShare.files
       let identifier = try ListedFile.fileIdentifier(domain: domain, relativePath: path)
-      try insert(identifier, domain, path, isFile ? 1 : 2, templates[isFile ? 0 : 1])
-      guard isFile else { continue }
-      let stored = folder.appending(path: "\(identifier.prefix(2))/\(identifier)").path(percentEncoded: false)
-      close(open(stored, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600))
+      let stored = folder.appending(path: "\(identifier.prefix(2))/\(identifier)")
+      guard isFile, payloadByteCount > 0 else {
+        try insert(identifier, domain, path, isFile ? 1 : 2, templates[isFile ? 0 : 1])
+        // One block, as an empty file has once it is encrypted.
+        if isFile { try Data(count: 16).write(to: stored) }
+        continue
+      }
+      let record = try write(
+        try SystemRandomSource().bytes(payloadByteCount), path: path, to: stored, keys: keys, random: random)
+      try insert(identifier, domain, path, 1, try record.archived())
     }
     try insertKeychain(into: folder, keys: keys, random: random, insert)
     sqlite3_finalize(statement)
@@ -90,16 +112,27 @@ struct ManyRowsBackup {
     into folder: URL, keys: borrowing ClassKeys, random: some RandomSource,
     _ insert: (String, String, String, Int32, [UInt8]) throws -> Void
   ) throws {
+    let keychain = try KeychainBackupFile(keybagUUID: nil, entries: []).serialized()
+    let identifier = KeychainPayload.fileIdentifier
+    let record = try write(
+      keychain, path: KeychainPayload.relativePath, to: folder.appending(path: "\(identifier.prefix(2))/\(identifier)"),
+      keys: keys, random: random)
+    try insert(identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try record.archived())
+  }
+
+  /// Stores a file under a key of its own.
+  private func write(
+    _ bytes: [UInt8], path: String, to url: URL, keys: borrowing ClassKeys, random: some RandomSource
+  ) throws -> FileRecord {
     let key = try Secret(count: 32, from: random)
     let field = try keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication, random: random)
-    let keychain = try KeychainBackupFile(keybagUUID: nil, entries: []).serialized()
-    var record = Self.record(KeychainPayload.relativePath, isFile: true)
+    let stored = try FileCipher.encrypt(bytes, key: key)
+    try Data(stored).write(to: url)
+    var record = Self.record(path, isFile: true)
     record.encryptionKey = try ClassWrappedKey(parsing: field)
-    record.size = Int64(keychain.count)
-    let identifier = KeychainPayload.fileIdentifier
-    try insert(identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try record.archived())
-    try Data(FileCipher.encrypt(keychain, key: key)).write(
-      to: folder.appending(path: "\(identifier.prefix(2))/\(identifier)"))
+    record.digest = try Digest.sha1(stored)
+    record.size = Int64(bytes.count)
+    return record
   }
 
   private static func record(_ path: String, isFile: Bool) -> FileRecord {
@@ -113,7 +146,7 @@ struct ManyRowsBackup {
       throw Run.Failure(description: "cannot write \(target.path)")
     }
     let (input, output) = (try FileHandle(forReadingFrom: plain), try FileHandle(forWritingTo: target))
-    var encryptor = try FileEncryptor(key: key)
+    let encryptor = try FileEncryptor(key: key)
     while let portion = try input.read(upToCount: 4 << 20), !portion.isEmpty {
       try output.write(contentsOf: encryptor.update(Array(portion)))
     }

@@ -7,28 +7,95 @@ struct ManyRowsBenchmark {
   private static let repetitions = 3
 
   func figures() throws -> [Figure] {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let backup = folder.appending(path: "backup")
-    try ManyRowsBackup(rowCount: Self.rowCount).write(to: backup)
-    let password = folder.appending(path: "password").path(percentEncoded: false)
+    let desk = try Desk(program: program)
+    let backup = try desk.backup("backup", rowCount: Self.rowCount)
+    let views: [(name: String, verb: [String])] = [
+      ("inspect", ["inspect"]), ("inspect --list", ["inspect", "--list"]), ("inspect --tree", ["inspect", "--tree"]),
+    ]
+    return try views.flatMap { view in
+      let runs = try (0..<Self.repetitions).map { _ in try desk.run(view.verb + [backup, "--json"]) }
+      return Self.figures("\(view.name) of \(Self.rowCount) rows", runs, seconds: 5, megabytes: 200)
+    }
+      + Self.figures(
+        "verify --quick of \(Self.rowCount) rows", [try desk.run(["verify", backup, "--quick"], isOpen: false)],
+        seconds: 5, megabytes: 200)
+  }
+
+  static func figures(_ name: String, _ runs: [Run], seconds: Double?, megabytes: Double?) -> [Figure] {
+    [
+      Figure(name: name, value: runs.map(\.seconds).median, unit: "s", limit: seconds),
+      Figure(
+        name: "\(name), peak memory", value: (runs.map(\.peakMemory).max() ?? 0) / 1_000_000, unit: "MB",
+        limit: megabytes),
+    ]
+  }
+}
+
+/// Going through all payloads of a backup: many of them in one file, and a very large one.
+struct PayloadsBenchmark {
+  let program: String
+  /// Rows, three of ten of which are files of four kilobytes.
+  private static let rowCount = 6_667
+  private static let largeByteCount = 300_000_000
+
+  func figures() throws -> [Figure] {
+    let desk = try Desk(program: program)
+    var times: [Double] = []
+    for (index, count) in [Self.rowCount, 4 * Self.rowCount].enumerated() {
+      let folder = try desk.backup("backup\(index)", rowCount: count, payloadByteCount: 4000)
+      let file = desk.path("backup\(index).tar.gz")
+      _ = try desk.run(["convert", folder, "-o", file], isOpen: false)
+      times.append(try (0..<3).map { _ in try desk.run(["verify", file]).seconds }.median)
+    }
+    let large = try desk.backup("large", rowCount: 2, payloadByteCount: Self.largeByteCount)
+    let file = desk.path("large.tar")
+    let name = "a backup with a file of \(Self.largeByteCount / 1_000_000) MB"
+    return [
+      Figure(
+        name: "verify of 8,000 payloads in a tar.gz against 2,000", value: times[1] / times[0], unit: "times", limit: 5)
+    ]
+      + ManyRowsBenchmark.figures(
+        "convert of \(name)", [try desk.run(["convert", large, "-o", file], isOpen: false)], seconds: nil,
+        megabytes: 100)
+      + ManyRowsBenchmark.figures(
+        "verify of \(name)", [try desk.run(["verify", file])], seconds: nil, megabytes: 100)
+      + ManyRowsBenchmark.figures(
+        "rekey of \(name)", [try desk.run(["rekey", file, "--new-password-file", desk.password])], seconds: nil,
+        megabytes: 100)
+  }
+}
+
+/// A temporary folder with backups in it and the program that is measured on them.
+final class Desk {
+  private let program: String
+  private let folder: URL
+
+  init(program: String) throws {
+    self.program = program
+    folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     guard
       FileManager.default.createFile(
         atPath: password, contents: Data("\(ManyRowsBackup.password)\n".utf8), attributes: [.posixPermissions: 0o600])
     else { throw Run.Failure(description: "cannot write in \(folder.path)") }
-    let runs = try (0..<Self.repetitions).map { _ in
-      try Run(
-        program,
-        [
-          "inspect", backup.path(percentEncoded: false), "--password-file", password, "--no-input", "--json", "-q",
-          "--home", folder.appending(path: "home").path(percentEncoded: false),
-        ])
-    }
-    let name = "inspect of \(Self.rowCount) rows"
-    return [
-      Figure(name: name, value: runs.map(\.seconds).median, unit: "s", limit: 5),
-      Figure(
-        name: "\(name), peak memory", value: (runs.map(\.peakMemory).max() ?? 0) / 1_000_000, unit: "MB", limit: 200),
-    ]
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
+
+  var password: String { path("password") }
+
+  func backup(_ name: String, rowCount: Int, payloadByteCount: Int = 0) throws -> String {
+    try ManyRowsBackup(rowCount: rowCount, payloadByteCount: payloadByteCount).writeApart(
+      to: folder.appending(path: name))
+    return path(name)
+  }
+
+  /// - Parameter isOpen: Whether the program gets the password.
+  func run(_ arguments: [String], isOpen: Bool = true) throws -> Run {
+    try Run(
+      program,
+      arguments + (isOpen ? ["--password-file", password] : []) + ["--no-input", "-q", "--home", path("home")])
   }
 }

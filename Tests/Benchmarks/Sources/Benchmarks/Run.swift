@@ -16,13 +16,17 @@ struct Run {
     let description: String
   }
 
-  /// Runs a program to its end, its output thrown away.
-  init(_ path: String, _ arguments: [String], environment: [String: String] = [:]) throws {
+  /// Runs a program to its end.
+  ///
+  /// - Parameter isSilent: Whether its output is thrown away.
+  init(
+    _ path: String, _ arguments: [String], environment: [String: String] = [:], isSilent: Bool = true
+  ) throws {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+    if isSilent { posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0) }
     let words = ([path] + arguments).map { strdup($0) } + [nil]
     let variables =
       ProcessInfo.processInfo.environment.merging(environment) { $1 }

@@ -1,0 +1,94 @@
+public import BackupArchive
+public import DataProtection
+import KeychainFormats
+
+/// What an archive's password comes to, derived once: the key that opens the keybag, with the hardware key of one device
+/// or another or with none.
+///
+/// Every reading that needs a password begins here, so that all of them try the same forms of it and refuse the same
+/// keybags.
+public struct ArchiveKey: ~Copyable, Sendable {
+  private let keybag: Keybag
+  /// What the class keys are wrapped with, to wrap them anew.
+  package let passcodeKey: Secret
+  /// In which of its Unicode forms the password fitted.
+  public let passwordForm: PasswordForm
+
+  /// Derives the key of the password as it is given, and where that does not fit, of the same text in its other Unicode
+  /// forms.
+  ///
+  /// - Parameters:
+  ///   - password: Of the backup. Not used where the backup has none; every bag of such a one opens with the empty one.
+  ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
+  ///   - progress: Told how far the derivation is; where it answers `false` it ends.
+  /// - Throws: Category `wrongPassword` where none was given and one is needed, or none of the class keys unwraps;
+  ///   `refused` over the limit; `damaged` where the keybag is not what was written.
+  public init(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard,
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(ArchivedKeychainError) {
+    let fitting: Keybag.FittingKey
+    do throws(DataProtectionError) {
+      fitting = try Self.fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
+    } catch {
+      throw ArchivedKeychainError(error)
+    }
+    keybag = archive.keybag
+    passwordForm = fitting.form
+    passcodeKey = fitting.passcodeKey.copy()
+  }
+
+  /// Opens the class keys.
+  ///
+  /// - Parameter deviceKey: Of the device whose hardware is at hand. Nothing but an item that opens proves that it is the
+  ///   one that made the backup.
+  /// - Throws: Category `damaged` where the keybag cannot be used.
+  public borrowing func classKeys(deviceKey: borrowing DeviceKey?) throws(ArchivedKeychainError) -> ClassKeys {
+    do throws(DataProtectionError) {
+      return try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
+    } catch {
+      throw ArchivedKeychainError(error)
+    }
+  }
+
+  /// Refuses a keybag that asks for more work than is accepted, before anyone is asked for a password.
+  ///
+  /// - Throws: Category `refused` over the limit, `damaged` where the keybag does not say how to derive its key.
+  public static func checkRounds(
+    of archive: BackupArchive, acceptingAtMost limit: Int = RoundLimit.standard
+  ) throws(ArchivedKeychainError) {
+    do throws(DataProtectionError) {
+      try archive.keybag.derivationParameters().check(acceptingAtMost: limit)
+    } catch {
+      throw ArchivedKeychainError(error)
+    }
+  }
+
+  private static func fittingKey(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Keybag.FittingKey {
+    guard archive.isEncrypted else {
+      return try keyWithoutPassword(of: archive.keybag, acceptingAtMost: limit, progress: progress)
+    }
+    switch password {
+    case .some(let password):
+      return try archive.keybag.fittingKey(password: password, acceptingAtMost: limit, progress: progress)
+    case .none:
+      throw DataProtectionError(.wrongPassword, "the backup is encrypted and no password was given")
+    }
+  }
+
+  /// - Throws: `.damagedKeybag` where the keybag has a password after all: nobody was asked for one that could be wrong.
+  private static func keyWithoutPassword(
+    of keybag: Keybag, acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Keybag.FittingKey {
+    do throws(DataProtectionError) {
+      return try keybag.fittingKey(password: .empty, acceptingAtMost: limit, progress: progress)
+    } catch {
+      guard error.code == .wrongPassword else { throw error }
+      throw DataProtectionError(
+        .damagedKeybag, "the manifest says that the backup has no password, and no class key unwraps without one")
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import KeychainFormats
+
+extension KeychainDifference {
+  /// What a reader sees of an item.
+  private struct Reading: Hashable {
+    let kind: ItemKind
+    let names: [String]
+  }
+
+  /// What tells items apart that read the same: those parts of their primary keys in which they differ.
+  ///
+  /// - Returns: For each item, in order; nothing for one whose names no other has.
+  static func distinctions(among items: [ComparedItem]) -> [[String]] {
+    var result = [[String]](repeating: [], count: items.count)
+    let groups = Dictionary(grouping: items.indices) { position in
+      Reading(kind: items[position].kind, names: items[position].identity.names)
+    }
+    for (reading, positions) in groups where positions.count > 1 {
+      for definition in AttributeTable.definitions(of: reading.kind) where definition.flags.contains(.primaryKey) {
+        let values = positions.map { position in
+          items[position].item.flatMap { ItemChange.value(of: definition.code, in: $0) }
+        }
+        guard values.contains(where: { !ItemChange.isSame(values[0], $0) }) else { continue }
+        for (position, phrase) in zip(positions, phrases(definition, values)) { result[position].append(phrase) }
+      }
+    }
+    return result
+  }
+
+  private static func phrases(_ definition: AttributeDefinition, _ values: [PropertyValue?]) -> [String] {
+    if definition.code == .synchronizable {
+      return values.map { $0 == .integer(1) ? "synced" : "not synced" }
+    }
+    let texts = values.map { value in
+      if case .date(let date) = value { return Timestamp.text(of: date) }
+      return ItemIdentity.text(value) ?? ""
+    }
+    // Two spellings that Unicode has for one text look the same, and are compared by their bytes.
+    let looksTheSame = Set(texts).count == 1
+    return texts.map { text in
+      if text.isEmpty || text == "0" { return "no \(definition.words)" }
+      return "\(definition.words) \(looksTheSame ? "0x" + String(hexadecimal: Array(text.utf8)) : text)"
+    }
+  }
+}

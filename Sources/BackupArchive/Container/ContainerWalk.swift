@@ -1,0 +1,70 @@
+import KeychainFormats
+
+/// Goes through the files of one container once more, in their order.
+final class ContainerWalk {
+  struct File {
+    /// The entry's whole name.
+    let name: String
+    let path: EntryPath
+    let byteCount: Int64
+    /// In seconds since 1970.
+    let modificationTime: Int64
+  }
+
+  /// Whether a file broke off in such a way that what follows it can only be found by going through all anew.
+  var isBroken: Bool { reader.isBroken }
+  private let reader: LibArchiveReader
+  private var ledger: EntryLedger
+
+  /// - Parameter feed: Stands at its start.
+  init(_ feed: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits) throws(BackupArchiveError) {
+    switch format {
+    case .tar: reader = try LibArchiveReader(feed, reading: .tar)
+    case .zip: reader = try LibArchiveReader(feed, reading: .zip)
+    case .gzippedTar, .zstandardTar:
+      reader = try LibArchiveReader(try DecompressedFeed(feed, limits: limits), reading: .tar)
+    }
+    ledger = EntryLedger(limits: limits)
+  }
+
+  /// The next regular file; `nil` at the end. What was not read of the last one is passed over.
+  func next() throws(BackupArchiveError) -> File? {
+    while try reader.nextHeader() {
+      guard let entry = reader.entry else { continue }
+      guard let name = entry.name else {
+        throw BackupArchiveError(.hostile, "entry \(ledger.entryCount + 1) has a name that is not UTF-8")
+      }
+      _ = try ledger.admit(name: name, kind: entry.kind, byteCount: entry.byteCount)
+      guard entry.kind == .file else { continue }
+      do throws(EntryPathFault) {
+        let path = try EntryPath(name, limit: .max)
+        return File(
+          name: name, path: path, byteCount: entry.byteCount, modificationTime: reader.modificationTime)
+      } catch {
+        throw ledger.hostile(name, error.text)
+      }
+    }
+    return nil
+  }
+
+  /// Lends the bytes of the file that `next` gave last.
+  ///
+  /// - Throws: `.damaged` and `.truncated` where it is not as long as its entry claims, and what `body` throws.
+  func forEachPortion<Failure: WalkFailure>(
+    of file: File, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    var remaining = file.byteCount
+    try reader.forEachPortion { (portion) throws(Failure) in
+      remaining -= Int64(portion.count)
+      guard remaining >= 0 else {
+        throw Failure(
+          reading: BackupArchiveError(.damaged, "\(quoted(file.name)) has more bytes than its entry claims"))
+      }
+      try body(portion)
+    }
+    guard remaining == 0 else {
+      throw Failure(
+        reading: BackupArchiveError(.truncated, "\(quoted(file.name)) lacks \(Amounts.grouped(remaining)) bytes"))
+    }
+  }
+}

@@ -1,0 +1,50 @@
+public import ArchivedKeychain
+import KeychainFormats
+
+extension DifferencePage {
+  /// One of the two keychains.
+  public struct Side: Sendable {
+    public enum Kind: Sendable { case archive, device }
+
+    let kind: Kind
+    let name: String
+    let argument: String?
+    let deviceName: String?
+    let itemCount: Int
+    let hasKeychain: Bool
+    let leftOut: [LeftOut]
+
+    /// - Parameters:
+    ///   - name: As messages call it.
+    ///   - argument: What the person types for it; `nil` where it came from a stream.
+    ///   - deviceName: The device that it is of, as far as it says.
+    ///   - hasKeychain: Whether it has a keychain at all, as a device always has.
+    ///   - leftOut: Items of a device that a rule keeps out of every backup; none where two devices are compared.
+    public init(
+      kind: Kind, name: String, argument: String?, deviceName: String?, itemCount: Int, hasKeychain: Bool,
+      leftOut: [LeftOut] = []
+    ) {
+      self.kind = kind
+      self.name = name
+      self.argument = argument
+      self.deviceName = deviceName
+      self.itemCount = itemCount
+      self.hasKeychain = hasKeychain
+      self.leftOut = leftOut
+    }
+
+    /// In a command.
+    var word: String { ShellWord.typed(argument, else: kind == .device ? "DEVICE" : "ARCHIVE") }
+  }
+
+  /// An item of a device that is in no backup.
+  public struct LeftOut: Sendable {
+    let identity: ItemIdentity
+    let reason: Reason
+
+    public init(_ identity: ItemIdentity, because reason: Reason) {
+      self.identity = identity
+      self.reason = reason
+    }
+  }
+}

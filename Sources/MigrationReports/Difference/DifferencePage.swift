@@ -1,0 +1,222 @@
+public import ArchivedKeychain
+public import DataProtection
+import KeychainFormats
+import Migration
+
+/// What two keychains differ in, as a page for people. It names the attributes that changed, never their values.
+public struct DifferencePage: HTMLPage {
+  let first: Side
+  let second: Side
+  let difference: KeychainDifference
+  let program: String
+
+  /// - Parameter program: Name and version of the program that makes the page.
+  public init(from first: Side, to second: Side, _ difference: KeychainDifference, program: String) {
+    self.first = first
+    self.second = second
+    self.difference = difference
+    self.program = program
+  }
+
+  public func html() throws(DataProtectionError) -> String {
+    let title = "From \(Markup.shortened(first.name)) to \(Markup.shortened(second.name))"
+    return try ReportPage(title: title, program: program).html(body: { page in
+      heading(&page)
+      tiles.write(to: &page)
+      for table in tables { table.write(to: &page) }
+      sealedSection(&page)
+      leftOutSection(&page)
+      StepList(steps: steps).write(to: &page)
+    })
+  }
+
+  private func heading(_ page: inout Markup) {
+    page.element("header") { page in
+      page.element("h1") { page in
+        page.words("From ")
+        page.name(first.name)
+        page.words(" to ")
+        page.name(second.name)
+      }
+      page.element("p", ["class": "verdict"], verdict)
+      page.element("p", ["class": "facts"]) { page in
+        describe(first, as: "From ", to: &page)
+        page.words(" ")
+        describe(second, as: "To ", to: &page)
+        page.words(" Items are the same ones where their kind, their names and their access group are.")
+      }
+    }
+  }
+
+  private func describe(_ side: Side, as word: String, to page: inout Markup) {
+    page.words(word + (side.kind == .device ? "the device " : ""))
+    page.element("strong") { $0.name(side.name) }
+    if side.kind == .archive, let device = side.deviceName {
+      page.words(", made by ")
+      page.name(device)
+    }
+    page.words(side.hasKeychain ? ": \(Amounts.count(side.itemCount, "item"))." : ": it has no keychain.")
+  }
+
+  private var tiles: Tiles {
+    var tiles: [Tiles.Tile] = [
+      .init(style: .moves, symbol: "+", count: difference.added.count, words: "new"),
+      .init(style: .stays, symbol: "~", count: difference.changed.count, words: "changed"),
+      .init(style: .gone, symbol: "-", count: difference.removed.count, words: "gone"),
+      .init(style: .plain, symbol: "=", count: difference.sameCount, words: "the same"),
+    ]
+    if doubtfulCount > 0 {
+      tiles.append(.init(style: .plain, symbol: "?", count: doubtfulCount, words: "may be sealed"))
+    }
+    return Tiles(tiles: tiles)
+  }
+
+  // MARK: Items
+
+  private var tables: [ItemTable] {
+    [
+      table("New in \(Markup.shortened(second.name))", difference.added.map { row($0, .moves, "+", "new") }),
+      table("Changed in \(Markup.shortened(second.name))", difference.changed.map(row)),
+      table("Gone since \(Markup.shortened(first.name))", difference.removed.map { row($0, .gone, "-", "gone") }),
+      doubtfulTable,
+    ]
+  }
+
+  /// Items that are neither new nor gone nor the same, as far as anybody can tell.
+  private var doubtfulTable: ItemTable {
+    func sealed(in side: Side) -> String { "sealed in \(Markup.shortened(side.name, to: Self.longestRemark))" }
+    let rows =
+      difference.doubtfulInFirst.map { row($0, .stays, "?", "gone, or \(sealed(in: second))") }
+      + difference.doubtfulInSecond.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
+    var doubtful = table("May be sealed on the other side", rows)
+    doubtful.note =
+      "Each of these opens on one side alone, and may be one of the items of its kind that are sealed on the other. "
+      + "Whether it is one is not known, so it counts neither as new nor as gone nor as the same."
+    return doubtful
+  }
+
+  private func table(_ title: String, _ rows: [ItemTable.Row]) -> ItemTable {
+    ItemTable(
+      title: "\(title) (\(Amounts.grouped(rows.count)))", resultTitle: "What differs", rows: rows,
+      isOpen: rows.count <= ItemTable.rowsInPart)
+  }
+
+  /// "new: port 8443, not synced" where another row would read the same.
+  private func row(
+    _ side: KeychainDifference.Side, _ style: ItemTable.Style, _ symbol: String, _ words: String
+  ) -> ItemTable.Row {
+    let distinctions = side.distinctions.map { Markup.shortened($0, to: Self.longestRemark) }
+    return ItemTable.Row(
+      style: style, symbol: symbol, item: ItemWords(side.identity, index: side.index), kind: side.identity.kind,
+      app: Self.app(of: side.identity), protection: side.protection,
+      result: distinctions.isEmpty ? words : "\(words): \(distinctions.joined(separator: ", "))",
+      detail: side.modified.map(PageDate.day))
+  }
+
+  /// The most Unicode scalars of a name or a value beside an item.
+  private static let longestRemark = 60
+
+  private func row(_ change: ItemChange) -> ItemTable.Row {
+    ItemTable.Row(
+      style: .stays, symbol: "~", item: ItemWords(change.after, index: change.indexAfter), kind: change.after.kind,
+      app: Self.app(of: change.after), protection: change.protection, result: change.words,
+      detail: change.modifiedAfter.map(PageDate.day))
+  }
+
+  /// As the access group says it: neither side has a list of apps that both share.
+  private static func app(of identity: ItemIdentity) -> String {
+    let app = AppDirectory([]).app(of: identity.accessGroup)
+    return app.kind == .unknown ? "" : app.words
+  }
+
+  // MARK: What is not compared
+
+  private func sealedSection(_ page: inout Markup) {
+    let sealed = difference.sealed
+    guard sealed.total > 0 else { return }
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2", "What could not be compared")
+      page.element("article", ["class": sealed.damaged > 0 ? "card lost" : "card stays"]) { page in
+        page.element("p", ["class": "count"]) { $0.element("b", Amounts.count(sealed.total, "item")) }
+        page.element("h3", "They are sealed on one side or on both")
+        let places = [
+          (sealed.inBoth, "in both"), (sealed.onlyInFirst, "only in \(Markup.shortened(first.name))"),
+          (sealed.onlyInSecond, "only in \(Markup.shortened(second.name))"),
+        ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
+        let damage =
+          sealed.damaged == 0 ? "" : " \(Amounts.grouped(sealed.damaged)) of them cannot be read because of damage."
+        page.element(
+          "p",
+          "\(Amounts.list(places)). Whether their contents differ is not known, so they count neither as equal nor as "
+            + "changed.\(damage)")
+        guard sealed.total > sealed.damaged else { return }
+        page.element("p", ["class": "do"]) { page in
+          page.element("strong", "What to do. ")
+          page.words("The key of the device that made them opens those of this device only: ")
+          page.element("code", "--device-key-file")
+          page.words(".")
+        }
+      }
+    }
+  }
+
+  private func leftOutSection(_ page: inout Markup) {
+    for side in [first, second] where !side.leftOut.isEmpty {
+      page.newLine()
+      page.element("section") { page in
+        page.element("h2") { page in
+          page.words("What no backup of ")
+          page.name(side.name)
+          page.words(" holds")
+        }
+        page.element("p", "These are on the device and no difference to a backup: a rule keeps each of them out.")
+        for reason in Reason.allCases {
+          let items = side.leftOut.filter { $0.reason == reason }
+          guard !items.isEmpty else { continue }
+          page.element("article", ["class": "card"]) { page in
+            page.element("p", ["class": "count"]) { page in
+              page.element("b", Amounts.count(items.count, "item"))
+              page.element("code", reason.rawValue)
+            }
+            let headline = reason.explanation.headline
+            page.element("h3", headline.prefix(1).uppercased() + headline.dropFirst())
+            NameList(items.map { ItemWords($0.identity, index: nil) }).write(folding: ReasonCard.longestList, to: &page)
+          }
+        }
+      }
+    }
+  }
+
+  // MARK: Next steps
+
+  private var steps: [StepList.Step] {
+    var steps: [StepList.Step] = []
+    if second.kind == .device, first.kind == .archive, !difference.isEmpty {
+      steps.append(
+        .init(
+          words: "Make a new backup, so that there is one of \(Markup.shortened(second.name)) as it is now.",
+          commands: ["keyhaul backup \(second.word) -o new.backup"]))
+    }
+    if doubtfulCount > 0, difference.sealed.total > difference.sealed.damaged {
+      steps.append(
+        .init(
+          words: "Compare again with the key of the device whose items are sealed, to tell which of them are the same.",
+          commands: ["keyhaul diff \(first.word) \(second.word) --device-key-file PATH"]))
+    }
+    if difference.sealed.damaged > 0 {
+      let archives = [first, second].filter { $0.kind == .archive }
+      steps.append(
+        .init(
+          words: "Find out what is damaged, and look for another copy.",
+          commands: archives.map { "keyhaul verify \($0.word)" }))
+    }
+    if second.kind == .archive, !difference.isEmpty {
+      steps.append(
+        .init(
+          words: "See what restoring \(Markup.shortened(second.name)) would do on a device, before it is done.",
+          commands: ["keyhaul plan \(second.word) --to DEVICE"]))
+    }
+    return steps
+  }
+}

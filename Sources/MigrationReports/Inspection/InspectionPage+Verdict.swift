@@ -1,0 +1,29 @@
+import KeychainFormats
+
+extension InspectionPage {
+  /// The sentence that matters: where this keychain can go.
+  var verdict: String {
+    guard facts.hasKeychain else { return "This backup holds no keychain." }
+    return reach + (counts.damaged == 0 ? "." : "; \(Amounts.grouped(counts.damaged)) cannot be read in this copy.")
+  }
+
+  private var reach: String {
+    guard facts.isEncrypted else {
+      return "This keychain can go only back to \(maker), because the backup has no password"
+    }
+    guard facts.items != nil else {
+      return
+        "This keychain can go to any device with the password, its items of \u{201C}this device\u{201D} only back to "
+        + maker
+    }
+    let total = Amounts.grouped(counts.total)
+    switch (counts.anyDevice, counts.sameDevice) {
+    case (0, 0): return counts.total == 0 ? "The keychain in this backup is empty" : "Nothing in this keychain opens"
+    case (0, _): return "This keychain can go only back to \(maker): all that opens is of this device only"
+    case (_, 0): return "This keychain can go to any device with the password"
+    case (_, let bound):
+      return "This keychain can go to any device with the password; \(Amounts.grouped(bound)) of \(total) items "
+        + "\(bound == 1 ? "goes" : "go") only back to \(maker)"
+    }
+  }
+}

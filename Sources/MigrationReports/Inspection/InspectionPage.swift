@@ -1,0 +1,185 @@
+public import ArchivedKeychain
+public import BackupArchive
+public import DataProtection
+public import KeychainFormats
+public import Migration
+
+/// What is in an archive, as a page for people: with its password or without.
+public struct InspectionPage: HTMLPage {
+  /// What is known of the archive. What its password closes is `nil`.
+  public struct Facts: Sendable {
+    /// As messages call it.
+    public var name: String
+    /// What the person types for it; `nil` where it came from a stream.
+    public var argument: String?
+    public var device: BackupDevice
+    public var made: KeychainDate?
+    public var layout: BackupLayout
+    /// `sha256:` and 64 hexadecimal digits.
+    public var digest: String
+    public var isEncrypted: Bool
+    public var hasKeychain: Bool
+    public var keybag: Keybag
+    /// How long deriving the password's key takes on the machine that makes the page.
+    public var unlockTime: Duration?
+    public var storedFiles: (count: Int, byteCount: Int64)
+    public var files: Files?
+    public var items: [Item]?
+    public var apps = AppDirectory([])
+
+    public init(
+      name: String, argument: String?, device: BackupDevice, made: KeychainDate?, layout: BackupLayout, digest: String,
+      isEncrypted: Bool, hasKeychain: Bool, keybag: Keybag, storedFiles: (count: Int, byteCount: Int64)
+    ) {
+      self.name = name
+      self.argument = argument
+      self.device = device
+      self.made = made
+      self.layout = layout
+      self.digest = digest
+      self.isEncrypted = isEncrypted
+      self.hasKeychain = hasKeychain
+      self.keybag = keybag
+      self.storedFiles = storedFiles
+    }
+  }
+
+  /// What the list of files says.
+  public struct Files: Sendable {
+    let listing: FileList.Listing
+    let branches: [DomainTree.Node]
+
+    /// - Parameters:
+    ///   - listing: Counted against what is stored.
+    ///   - branches: The list's domains (`DomainTree.root`).
+    public init(_ listing: FileList.Listing, branches: [DomainTree.Node]) {
+      self.listing = listing
+      self.branches = branches
+    }
+  }
+
+  /// An item of the keychain.
+  public struct Item: Sendable {
+    let index: Int
+    let identity: ItemIdentity
+    let protection: ProtectionClass?
+    let reason: Reason?
+
+    /// - Parameter reason: Why it does not open; `nil` where it does.
+    public init(index: Int, identity: ItemIdentity, protection: ProtectionClass?, reason: Reason?) {
+      self.index = index
+      self.identity = identity
+      self.protection = protection
+      self.reason = reason
+    }
+  }
+
+  let facts: Facts
+  let counts: Counts
+  let program: String
+
+  /// - Parameter program: Name and version of the program that makes the page.
+  public init(_ facts: Facts, program: String) {
+    self.facts = facts
+    self.program = program
+    counts = Counts(facts)
+  }
+
+  /// The device that made the archive, as far as it says.
+  var maker: String { facts.device.name.map { Markup.shortened($0) } ?? "the device that made it" }
+  var missingCount: Int { facts.files?.listing.missingCount ?? 0 }
+
+  public func html() throws(DataProtectionError) -> String {
+    let title = "What is in \(Markup.shortened(facts.name))"
+    var frame = ReportPage(title: title, program: program)
+    if facts.items == nil { frame.content = "It holds no names of accounts and no passwords." }
+    return try frame.html(
+      body: { page in
+        heading(&page)
+        if facts.items != nil { tiles.write(to: &page) }
+        ItemSection(self).write(to: &page)
+        FileSection(facts).write(to: &page)
+        KeybagSection(facts).write(to: &page)
+        StepList(self).write(to: &page)
+      },
+      footer: { page in
+        page.element("p") { page in
+          page.words("Archive ")
+          page.element("code", facts.digest)
+          page.words(".")
+        }
+      })
+  }
+
+  private func heading(_ page: inout Markup) {
+    page.element("header") { page in
+      page.element("h1") { page in
+        page.words("What is in ")
+        page.name(facts.name)
+      }
+      page.element("p", ["class": "verdict"], verdict)
+      page.element("p", ["class": "facts"]) { page in
+        page.words("Made ")
+        if let date = facts.made { page.words(PageDate.words(date) + " ") }
+        page.words("by ")
+        page.element("strong") { page in
+          if let name = facts.device.name { page.name(name) } else { page.words("an unnamed device") }
+        }
+        let model = [facts.device.productType, facts.device.productVersion.map { "iOS \($0)" }].compactMap(\.self)
+        if !model.isEmpty { page.words(" (\(Markup.shortened(model.joined(separator: ", "))))") }
+        page.words(facts.isEncrypted ? ", with a password. " : ", without a password. ")
+        page.words("\(Amounts.count(facts.storedFiles.count, "file")), \(Amounts.bytes(facts.storedFiles.byteCount)).")
+      }
+    }
+  }
+
+  private var tiles: Tiles {
+    Tiles(tiles: [
+      .init(style: .moves, symbol: "+", count: counts.anyDevice, words: "for any device"),
+      .init(
+        style: .stays, symbol: "<", count: counts.sameDevice, words: "for \(Markup.shortened(maker, to: 24)) alone"),
+      .init(style: .lost, symbol: "!", count: counts.damaged, words: "cannot be read"),
+      .init(
+        style: .lost, symbol: "?", count: missingCount, words: missingCount == 1 ? "file is missing" : "files missing"),
+    ])
+  }
+}
+
+extension InspectionPage.Facts {
+  /// Where an item can go.
+  enum Fate { case anyDevice, sameDevice, damaged }
+
+  /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
+  func fate(of item: InspectionPage.Item) -> Fate {
+    if item.reason?.isDamage == true { return .damaged }
+    return isEncrypted && item.protection?.isThisDeviceOnly == false ? .anyDevice : .sameDevice
+  }
+}
+
+extension InspectionPage {
+  /// The archive's items by where they can go.
+  struct Counts: Sendable {
+    private(set) var total = 0
+    private(set) var anyDevice = 0
+    private(set) var sameDevice = 0
+    private(set) var damaged = 0
+    private(set) var byKind: [ItemKind: Int] = [:]
+    private(set) var byProtection: [ProtectionClass?: Int] = [:]
+    private(set) var byDamage: [Reason: Int] = [:]
+
+    init(_ facts: Facts) {
+      for item in facts.items ?? [] {
+        total += 1
+        byKind[item.identity.kind, default: 0] += 1
+        byProtection[item.protection, default: 0] += 1
+        switch facts.fate(of: item) {
+        case .anyDevice: anyDevice += 1
+        case .sameDevice: sameDevice += 1
+        case .damaged:
+          damaged += 1
+          if let reason = item.reason { byDamage[reason, default: 0] += 1 }
+        }
+      }
+    }
+  }
+}

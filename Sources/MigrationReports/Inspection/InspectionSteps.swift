@@ -1,0 +1,40 @@
+import BackupArchive
+import KeychainFormats
+
+extension StepList {
+  /// What to do with an archive, by what was found in it.
+  init(_ page: InspectionPage) {
+    let facts = page.facts
+    let archive = ShellWord.typed(facts.argument, else: "ARCHIVE")
+    var steps: [Step] = []
+    if page.missingCount > 0 || page.counts.damaged > 0 {
+      steps.append(
+        Step(
+          words: "Find out what is damaged, and look for another copy: what is lost in this one may be whole there.",
+          commands: ["keyhaul verify \(archive)", "keyhaul verify COPY"]))
+    }
+    if facts.hasKeychain, facts.items == nil {
+      steps.append(
+        Step(
+          words: "See what is in the keychain. The password is asked for, or read from a file:",
+          commands: ["keyhaul inspect \(archive) --format html --password-file PATH -o inspection.html"]))
+    }
+    if facts.hasKeychain, !facts.isEncrypted {
+      steps.append(
+        Step(
+          words: "To take it to another device, make a new backup with a password.",
+          commands: ["keyhaul backup \(ShellWord.device(named: facts.device.name)) -o with-password.backup"]))
+    }
+    if facts.hasKeychain {
+      steps.append(
+        Step(
+          words: "See what a restore would do on a device, item by item, before it is done.",
+          commands: ["keyhaul plan \(archive) --to DEVICE"]))
+    }
+    if page.missingCount == 0, page.counts.damaged == 0 {
+      steps.append(
+        Step(words: "Check that every file and every item is whole.", commands: ["keyhaul verify \(archive)"]))
+    }
+    self.init(steps: steps)
+  }
+}

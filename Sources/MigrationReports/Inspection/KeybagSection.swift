@@ -1,0 +1,50 @@
+import BackupArchive
+import KeychainFormats
+
+/// The keybag: what deriving its key costs, and its class keys, folded.
+struct KeybagSection {
+  private let facts: InspectionPage.Facts
+
+  init(_ facts: InspectionPage.Facts) { self.facts = facts }
+
+  func write(to page: inout Markup) {
+    let keybag = facts.keybag
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2", "Its keybag")
+      let version = keybag.version.map { "Version \($0)" } ?? "No version"
+      let cost =
+        facts.isEncrypted
+        ? "Each guess at the password costs \(keybag.roundsWords)\(time)."
+        : "Without a password nothing needs guessing."
+      page.element("p", "\(version), \(Amounts.count(keybag.classKeys.count, "class key")). \(cost)")
+      guard !keybag.classKeys.isEmpty else { return }
+      page.element("details") { page in
+        page.element("summary", "The class keys")
+        table(&page)
+      }
+    }
+  }
+
+  private var time: String {
+    facts.unlockTime.map { ", \(Amounts.estimate($0)) on the machine that made this page" } ?? ""
+  }
+
+  private func table(_ page: inout Markup) {
+    page.element("table", ["class": "plain"]) { page in
+      page.element("thead") { page in
+        page.element("tr") { page in
+          for title in ["Class", "Protects", "Wrapped with", "Key"] { page.element("th", ["scope": "col"], title) }
+        }
+      }
+      page.element("tbody") { page in
+        for key in facts.keybag.classKeys {
+          page.element("tr") { page in
+            page.element("th", ["scope": "row"], key.keyClass.map { String($0.rawValue) } ?? "?")
+            for words in [key.purpose, key.wrapping, key.algorithm] { page.element("td", words) }
+          }
+        }
+      }
+    }
+  }
+}

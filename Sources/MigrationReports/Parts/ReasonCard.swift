@@ -1,0 +1,82 @@
+import ArchivedKeychain
+import KeychainFormats
+
+/// Why some items do not arrive or do not open, and what to do about it.
+struct ReasonCard {
+  struct Item {
+    let index: Int
+    let words: ItemWords
+
+    init(_ index: Int, _ identity: ItemIdentity) {
+      self.index = index
+      words = ItemWords(identity, index: index)
+    }
+  }
+
+  let reason: Reason
+  let style: Tiles.Style
+  let items: [Item]
+
+  /// The most items that a card names; the table has the others.
+  static let longestList = 10
+
+  func write(to page: inout Markup) {
+    let explanation = reason.explanation
+    page.element("article", ["class": "card \(style.rawValue)"]) { page in
+      page.element("p", ["class": "count"]) { page in
+        page.element("b", Amounts.count(items.count, "item"))
+        page.element("code", reason.rawValue)
+      }
+      page.element("h3", explanation.headline.prefix(1).uppercased() + explanation.headline.dropFirst())
+      page.element("p", explanation.rule + " " + explanation.effect)
+      page.element("p", ["class": "do"]) { page in
+        page.element("strong", "What to do. ")
+        page.words(explanation.action)
+      }
+      list(&page)
+    }
+  }
+
+  /// Names where there are any; of sealed items, whose names are sealed with them, only the numbers.
+  private func list(_ page: inout Markup) {
+    let named = items.filter { !$0.words.isSealed }
+    let sealed = items.filter(\.words.isSealed)
+    NameList(named.prefix(Self.longestList).map(\.words)).write(to: &page)
+    if named.count > Self.longestList {
+      page.element(
+        "p", ["class": "more"], "\(Amounts.grouped(named.count - Self.longestList)) more stand in the table below.")
+    }
+    guard !sealed.isEmpty else { return }
+    let shown = sealed.prefix(Self.longestList).map { Amounts.grouped($0.index) }
+    let rest = sealed.count - shown.count
+    let places = Amounts.list(rest > 0 ? shown + ["\(Amounts.grouped(rest)) more"] : shown)
+    page.element(
+      "p", ["class": "more"],
+      (sealed.count == 1 ? "Its name is sealed with it: item " : "Their names are sealed with them: items ") + places
+        + " of the backup.")
+  }
+}
+
+/// Names beside each other.
+struct NameList {
+  private let names: [ItemWords]
+
+  init(_ names: [ItemWords]) { self.names = names }
+
+  func write(to page: inout Markup) {
+    guard !names.isEmpty else { return }
+    page.element("ul", ["class": "names"]) { page in
+      for item in names { page.element("li") { item.write(to: &$0) } }
+    }
+  }
+
+  /// The first in the open, the others folded.
+  func write(folding limit: Int, to page: inout Markup) {
+    NameList(Array(names.prefix(limit))).write(to: &page)
+    guard names.count > limit else { return }
+    page.element("details") { page in
+      page.element("summary", "\(Amounts.grouped(names.count - limit)) more")
+      NameList(Array(names.dropFirst(limit))).write(to: &page)
+    }
+  }
+}

@@ -1,0 +1,38 @@
+/// What to do now, in order, with the commands to copy.
+struct StepList {
+  struct Step {
+    let words: String
+    var commands: [String] = []
+  }
+
+  let steps: [Step]
+
+  func write(to page: inout Markup) {
+    guard !steps.isEmpty else { return }
+    page.newLine()
+    page.element("section", ["class": "next"]) { page in
+      page.element("h2", "What to do next")
+      page.element("ol") { page in
+        for step in steps {
+          page.element("li") { page in
+            page.element("p", step.words)
+            guard !step.commands.isEmpty else { return }
+            page.element("pre") { page in
+              for command in step.commands { Self.write(command, to: &page) }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// A command whose words stay whole where the line is short.
+  private static func write(_ command: String, to page: inout Markup) {
+    page.element("code") { page in
+      for (index, word) in command.split(separator: " ", omittingEmptySubsequences: false).enumerated() {
+        if index > 0 { page.words(" ") }
+        page.element("span", String(word))
+      }
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import BackupArchive
+import KeychainFormats
+import MigrationReports
+
+/// A folder of several backups, such as `MobileSync/Backup`, and the one of them that is meant.
+enum BackupChoice {
+  /// The backup that a path means whose last part is no file: in a folder of backups, the one of the device with this
+  /// identifier. Parts of names mean nothing.
+  ///
+  /// - Returns: Its path; `nil` where the path does not lead into a folder of backups.
+  /// - Throws: `.notFound` where none of them is meant, `.usage` where several are.
+  static func path(
+    _ argument: String, backups: (_ parent: String) -> [BackupFolder.Entry]?
+  ) throws(CommandFailure) -> String? {
+    let parts = trimmed(argument).split(separator: "/", omittingEmptySubsequences: false)
+    guard let choice = parts.last.map(String.init), !choice.isEmpty, ![".", ".."].contains(choice) else { return nil }
+    let parent = parts.count == 1 ? "." : parts.dropLast().joined(separator: "/")
+    guard let entries = backups(parent.isEmpty ? "/" : parent) else { return nil }
+    let chosen: BackupFolder.Entry?
+    do throws(BackupArchiveError) {
+      chosen = try BackupFolder.backup(choice, among: entries)
+    } catch {
+      throw .usage("\(argument) means several backups", why: error.reason, try: "the name of one of the folders")
+    }
+    if let chosen { return parts.count == 1 ? chosen.name : "\(parent)/\(chosen.name)" }
+    // A word alone may mean anything; the backups beside it are no answer to it.
+    guard parts.count > 1 else { return nil }
+    throw CommandFailure(
+      .notFound, "\(argument) does not exist", why: contents(of: entries),
+      try: "keyhaul inspect \(ShellWord.quoted(parent)) lists them")
+  }
+
+  fileprivate static func contents(of backups: [BackupFolder.Entry]) -> String {
+    let names = backups.prefix(3).map(\.name).joined(separator: ", ")
+    return "in it \(backups.count == 1 ? "is" : "are") \(names)\(backups.count > 3 ? ", ..." : "")"
+  }
+
+  fileprivate static func trimmed(_ path: String) -> String {
+    path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+  }
+}
+
+extension Session {
+  /// The backups in a folder that is none itself, such as `MobileSync/Backup`; `nil` for everything else.
+  func backups(inParent path: String) -> [BackupFolder.Entry]? { Self.backups(inParent: path) }
+
+  /// What is said where one backup is needed and a folder of several was named.
+  func several(_ backups: [BackupFolder.Entry], in argument: String) -> CommandFailure {
+    let first = backups.first.map { ShellWord.quoted("\(BackupChoice.trimmed(argument))/\($0.name)") + "; " } ?? ""
+    let count = backups.count
+    return .usage(
+      "\(argument) holds "
+        + (count == 1 ? "a backup and is none itself" : "\(count) backups; one of them is to be named"),
+      why: BackupChoice.contents(of: backups), try: "\(first)keyhaul inspect \(ShellWord.quoted(argument)) lists them")
+  }
+
+  static func backups(inParent path: String) -> [BackupFolder.Entry]? {
+    guard content(of: path) == .folder, content(of: "\(path)/Manifest.plist") == .absent else { return nil }
+    let backups = (try? BackupFolder.backups(in: path)) ?? []
+    return backups.isEmpty ? nil : backups
+  }
+}

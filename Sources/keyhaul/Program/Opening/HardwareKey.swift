@@ -1,0 +1,90 @@
+import BackupArchive
+import DataProtection
+import KeychainFormats
+import VirtualDevice
+
+/// The hardware key that may have made a backup, and where it is from. Whether it did is for the backup's items to prove.
+final class HardwareKey: Sendable {
+  enum Source: Sendable {
+    /// The user's word for it: `--device-key-file` or `--device-key-fd`.
+    case given
+    /// A device that the user named beside the archive.
+    case named
+    /// A device of the home folder that calls itself as the backup calls its maker.
+    case homeFolder(name: String, folder: String)
+  }
+
+  let source: Source
+  private let held: DeviceKey
+
+  init(_ source: Source, _ key: consuming DeviceKey) {
+    self.source = source
+    held = key
+  }
+
+  func key() -> DeviceKey { held.copy() }
+
+  /// Whether nobody said that the key is the maker's.
+  var isGuess: Bool { if case .given = source { false } else { true } }
+
+  /// The device of the home folder, where it was found there.
+  var homeDevice: (name: String, folder: String)? {
+    if case .homeFolder(let name, let folder) = source { (name, folder) } else { nil }
+  }
+}
+
+extension Session {
+  /// The hardware key to open an archive with: the one that the user gives, or else that of the device which the archive
+  /// is compared with, or else that of a virtual device which calls itself the backup's maker.
+  ///
+  /// - Parameter target: The device that the items should go to, whose own key is tried anyway.
+  func hardwareKey(
+    of named: NamedArchive, _ opening: OpeningOptions, comparedWith compared: HardwareKey? = nil,
+    besides target: DeviceSession? = nil
+  ) throws(CommandFailure) -> HardwareKey? {
+    if let key = try deviceKey(opening, of: named.name) { return HardwareKey(.given, key) }
+    return compared ?? maker(of: named.archive, besides: target)
+  }
+
+  /// Looks for the device in the home folder without waiting for whoever uses one; what cannot be read is passed over.
+  func maker(of archive: BackupArchive, besides target: DeviceSession? = nil) -> HardwareKey? {
+    guard let identifier = archive.device.identifier?.lowercased(), identifier != target?.record.udid.lowercased(),
+      let devices = try? deviceHome().devices()
+    else { return nil }
+    for device in devices {
+      // Only the one whose record fits is held at all.
+      guard let record = try? device.storedRecord(), record.udid.lowercased() == identifier,
+        let session = try? device.openSession(.reading, verb: "keyhaul")
+      else { continue }
+      defer { session.end() }
+      if let key = try? session.deviceKey() {
+        return HardwareKey(.homeFolder(name: device.name.text, folder: device.folder), key)
+      }
+    }
+    return nil
+  }
+
+  /// The device of the home folder that made an archive, held for reading; the caller ends it.
+  func makerDevice(
+    of archive: BackupArchive, besides target: DeviceSession?
+  ) throws(CommandFailure) -> DeviceSession? {
+    guard let folder = maker(of: archive, besides: target)?.homeDevice?.folder else { return nil }
+    let device = try virtualDevice(folder.contains("/") ? folder : "./\(folder)")
+    return try? device.openSession(.reading, verb: "keyhaul why")
+  }
+
+  /// Says whose key opened items, where the user did not name it, and that a key which the user gave opened none.
+  ///
+  /// - Parameter isProven: Whether items opened with it; `nil` where none of them could tell.
+  func tell(of hardware: HardwareKey?, isProven: Bool?, archive name: String) {
+    switch (hardware?.source, isProven) {
+    case (.homeFolder(let device, _)?, true?):
+      note("\(HostileText.shown(name)): items of this device only were opened with the key of \(device)")
+    case (.given?, false?):
+      warn(
+        "the device key that was given is not of the device that made \(name)",
+        why: "none of the items that need it opens with it", try: "the key 0x835 of that device")
+    default: return
+    }
+  }
+}

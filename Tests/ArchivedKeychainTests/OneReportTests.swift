@@ -1,0 +1,63 @@
+import DataProtection
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import ArchivedKeychain
+@testable import BackupArchive
+
+@Suite("The report on a backup")
+struct OneReportTests {
+  /// Everything that can be wrong with files, at once.
+  private func faultyShelf(_ layout: BackupLayout) throws -> Shelf {
+    var files = (0..<12).map { Shelf.File("file-\($0).txt", Array("what is in file number \($0)".utf8)) }
+    files[5].digest = .none
+    files[6].digest = .ofPlain
+    files[7].size = 3
+    files[8].isStored = false
+    files[9] = Shelf.File("empty.txt", [])
+    files[9].isStored = false
+    let shelf = try Shelf(layout: layout, files: files, items: [.password("anna")])
+    for name in ["file-3.txt", "file-1.txt"] { try shelf.change("HomeDomain/\(name)") { $0[3] ^= 1 } }
+    try shelf.change("HomeDomain/file-5.txt") { $0[$0.count - 1] ^= 1 }
+    try shelf.change("HomeDomain/file-2.txt") { $0.removeLast(3) }
+    try shelf.write([1, 2, 3], to: layout.storedPath(of: String(repeating: "a", count: 40)))
+    return shelf
+  }
+
+  @Test(
+    "is the same whatever it is packed in, with the password and without", arguments: BackupLayout.allCases,
+    [ContainerFormat.tar, .gzippedTar, .zip])
+  func sameReport(layout: BackupLayout, format: ContainerFormat) throws {
+    let shelf = try faultyShelf(layout)
+    let folder = try shelf.open()
+    let unsynced = FileSystem { $0 == .sync ? .omitted : nil }
+    let path = shelf.folder.path("packed")
+    _ = try BackupConverter(system: unsynced).convert(folder, at: shelf.path, to: .file(path, format))
+    let file = try BackupArchive.open(.path(path))
+    let noKeys: ClassKeys? = nil
+    #expect(try BackupVerification(folder, keys: noKeys) == BackupVerification(file, keys: noKeys))
+    let keys: ClassKeys? = try ArchiveKey(of: folder, password: Secret(utf8: Shelf.password)).classKeys(deviceKey: nil)
+    let report = try BackupVerification(folder, keys: keys)
+    #expect(try BackupVerification(file, keys: keys) == report)
+    #expect(report.faultCount == [.files: 5])
+    #expect(
+      report.faults.map(\.file) == [8, 1, 2, 3, 5].map { "HomeDomain/file-\($0).txt" })
+    #expect(
+      report.faults.map(\.kind)
+        == [.payloadMissing, .digestMismatch, .digestMismatch, .digestMismatch, .paddingInvalid])
+    #expect(report.notes == ["1 stored file is not in the list of files"])
+    #expect(
+      report.checks.first { $0.id == .files }?.detail
+        == "12 of 13 present, 1 of another size than recorded, 4 damaged")
+  }
+
+  @Test("names the first faults by their files, in whatever order they were found", arguments: [0, 1, 2])
+  func sorted(rotation: Int) {
+    var faults = SortedFaults(limit: 3)
+    let names = (0..<10).map { "file-\(($0 * 7 + rotation) % 10)" }
+    for name in names { faults.add(.init(.files, .digestMismatch, file: name, "changed")) }
+    #expect(faults.first.map(\.file) == ["file-0", "file-1", "file-2"])
+    #expect(faults.count == 10)
+  }
+}

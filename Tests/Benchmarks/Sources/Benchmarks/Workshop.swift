@@ -1,0 +1,41 @@
+import Foundation
+
+/// A folder for one group of figures: virtual devices, what the program writes, and the password of its backups. Gone
+/// with its last holder.
+final class Workshop {
+  let program: String
+  private let folder: URL
+
+  static let password = "correct horse"
+
+  init(_ program: String) throws {
+    self.program = program
+    folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try write("\(Self.password)\n", to: "password")
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
+
+  /// What opens a backup.
+  var passwordFlags: [String] { ["--password-file", path("password")] }
+
+  func write(_ text: String, to name: String) throws {
+    guard
+      FileManager.default.createFile(
+        atPath: path(name), contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+    else { throw Run.Failure(description: "cannot write \(path(name))") }
+  }
+
+  /// Runs the program on this folder's devices.
+  @discardableResult
+  func run(_ arguments: [String]) throws -> Run {
+    try Run(program, arguments + ["--home", path("home"), "--no-input", "-q"])
+  }
+
+  @discardableResult
+  func run(_ arguments: String...) throws -> Run { try run(arguments) }
+}

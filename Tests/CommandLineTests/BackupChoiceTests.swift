@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("A folder of several backups")
+struct BackupChoiceTests {
+  /// `Backup` with a backup of each phone: one folder is called after the device, the other as somebody liked.
+  private func world() throws -> (MoveWorld, old: String, new: String) {
+    let world = try MoveWorld()
+    func identifier(_ device: String) throws -> String {
+      try #require(try world.object(world.succeed("device show \(device) --json"))["udid"] as? String)
+    }
+    let (old, new) = (try identifier("old-phone"), try identifier("new-phone"))
+    try world.devices.run("mkdir Backup")
+    try world.backUp(to: "Backup/\(old)/")
+    try world.backUp("new-phone", to: "Backup/attic/")
+    return (world, old, new)
+  }
+
+  @Test("is listed, and names no backup by itself")
+  func listed() throws {
+    let (world, old, _) = try world()
+    let list = try world.succeed("inspect Backup")
+    #expect(list.contains("\(old)") && list.contains("attic") && list.contains("new-phone"))
+    // A name is there to be typed: where the table is too wide it has a line of its own.
+    let narrow = try world.devices.run("COLUMNS=60 keyhaul inspect Backup").output
+    #expect(narrow.contains("\(old)\n  device    old-phone\n  made      "), "\(narrow)")
+    #expect(narrow.contains("  password  yes\n  state     finished\nattic\n"), "\(narrow)")
+    try world.write([1], to: "Backup/attic/Status.plist")
+    let entries = try world.object(world.succeed("inspect Backup --json"))["backups"] as? [[String: Any]]
+    #expect(entries?.map { $0["state"] as? String } == ["finished", "damaged"])
+    for line in [
+      "verify Backup", "export Backup/ -o x.json", "plan Backup --to new-phone", "why Backup --account anna",
+      "diff Backup Backup", "rekey Backup", "convert Backup -o x.tar", "restore Backup --to new-phone",
+    ] {
+      let outcome = try world.keyhaul(
+        "\(line) --password-file .bp".replacing("x.tar --password-file .bp", with: "x.tar"))
+      #expect(outcome.status == 64, "\(line): \(outcome)")
+      #expect(outcome.errors.contains("holds 2 backups; one of them is to be named\n"), "\(line): \(outcome.errors)")
+    }
+  }
+
+  @Test("one of them is chosen by its folder's name or its device's identifier, in capitals or not, never by a part")
+  func chosen() throws {
+    let (world, old, new) = try world()
+    for (choice, device) in [
+      ("Backup/\(old)", "old-phone"), ("Backup/attic", "new-phone"), ("Backup/\(new)", "new-phone"),
+      ("Backup/\(new.lowercased())/", "new-phone"), ("./Backup/\(new)", "new-phone"),
+    ] {
+      let document = try world.object(world.succeed("inspect \(choice) --json"))
+      #expect((document["device"] as? [String: Any])?["name"] as? String == device, "\(choice)")
+      for line in [
+        "verify \(choice)", "export \(choice) -o -", "plan \(choice) --to new-phone", "diff \(choice) \(choice)",
+        "why \(choice) --item 0", "rekey \(choice) --new-password-file .bp -n", "restore \(choice) --to new-phone -n",
+      ] {
+        #expect(try world.keyhaul("\(line) --password-file .bp").status == 0, "\(line)")
+      }
+      try world.succeed("convert \(choice) -o copy.tar --yes")
+    }
+    #expect(try world.devices.run("cd Backup && keyhaul verify \(new) --quick").status == 0)
+    for part in [String(new.prefix(12)), String(old.dropLast()), "att", "atticus", "phone"] {
+      let outcome = try world.keyhaul("verify Backup/\(part) --quick")
+      #expect(outcome.status == 10 && outcome.errors.hasPrefix("error: Backup/\(part) does not exist\n"), "\(outcome)")
+      #expect(outcome.errors.contains("  why: in it are ") && outcome.errors.contains("keyhaul inspect Backup lists"))
+    }
+    try world.devices.run("cp -R Backup/attic Backup/cellar")
+    let several = try world.keyhaul("verify Backup/\(new) --quick")
+    #expect(several.status == 64 && several.errors.hasPrefix("error: Backup/\(new) means several backups\n"))
+    #expect(try world.keyhaul("verify Backup/cellar --quick").status == 0)
+  }
+
+  @Test("takes no report where the backup is that an identifier chose")
+  func output() throws {
+    let (world, _, new) = try world()
+    let files = try world.files(in: "Backup/attic")
+    let outcome = try world.keyhaul("inspect Backup/\(new) -o Backup/attic/report --yes")
+    #expect(outcome.status == 64 && outcome.errors.contains("lies in what is read"), "\(outcome)")
+    #expect(try world.files(in: "Backup/attic") == files)
+  }
+
+  @Test("that holds a single one is still no backup itself")
+  func single() throws {
+    let world = try MoveWorld()
+    try world.devices.run("mkdir Backup")
+    try world.backUp(to: "Backup/attic/")
+    let outcome = try world.keyhaul("verify Backup --quick")
+    #expect(outcome.status == 64)
+    #expect(
+      outcome.errors
+        == """
+        error: Backup holds a backup and is none itself
+          why: in it is attic
+          try: Backup/attic; keyhaul inspect Backup lists them
+
+        """)
+  }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("What a shell completes")
+struct CompletionTests {
+  /// A world with two devices, a backup, and files whose names a shell would take for something else.
+  private func world() throws -> MoveWorld {
+    let world = try MoveWorld()
+    try world.devices.run(
+      "mkdir Backup 'a folder'; touch family.tar new.txt .hidden '$(touch run)' 'a;b' Backup/one Backup/two")
+    return world
+  }
+
+  /// What the program offers for the last word of a line, as a completion script asks for it.
+  private func offered(_ world: MoveWorld, _ line: [String], argument: String) throws -> [String] {
+    let script = try world.devices.program.run(["completions", "bash"]).output
+    let words = line.prefix { !$0.hasPrefix("-") && ["plan", "why", "diff", "export", "restore"].contains($0) }
+    let verb = words.joined(separator: " ")
+    let call = try #require(
+      script.firstMatch(of: try Regex("---completion \(verb) -- \(NSRegularExpression.escapedPattern(for: argument))")),
+      "\(line): \(argument)")
+    let asked = String(script[call.range]).split(separator: " ").map(String.init)
+    let index = String(line.count)
+    let outcome = try world.devices.program.run(
+      asked + [index, String(line.last?.count ?? 0), "keyhaul"] + line)
+    #expect(outcome.status == 0, "\(line): \(outcome)")
+    return outcome.output.split(separator: "\n").map(String.init)
+  }
+
+  @Test("for a device that something goes to: the devices there are", arguments: ["plan", "why", "restore"])
+  func targets(verb: String) throws {
+    let world = try world()
+    #expect(try offered(world, [verb, "b.tar", "--to", ""], argument: "--to") == ["new-phone", "old-phone"])
+  }
+
+  @Test("for what may be a device or a backup: both", arguments: ["plan", "why", "diff", "export"])
+  func sources(verb: String) throws {
+    let world = try world()
+    #expect(
+      try offered(world, [verb, ""], argument: "positional@0")
+        == [
+          "new-phone", "old-phone", "Backup/", "devices/", "family.tar", "few", "new.txt",
+        ].filter { $0 != "few" })
+    #expect(
+      try offered(world, [verb, "Backup/"], argument: "positional@0") == [
+        "new-phone", "old-phone", "Backup/one", "Backup/two",
+      ])
+    #expect(try offered(world, [verb, "."], argument: "positional@0").suffix(2) == [".bp", ".hidden"])
+  }
+
+  @Test("bash shows those that fit what is typed, and runs none of them", arguments: ["diff", "plan", "export", "why"])
+  func bash(verb: String) throws {
+    let world = try world()
+    func completed(_ word: String) throws -> [String] {
+      let outcome = try world.devices.run(
+        """
+        exec bash -c 'source <(keyhaul completions bash)
+        COMP_WORDS=(keyhaul \(verb) "\(word)"); COMP_CWORD=2; COMP_LINE="keyhaul \(verb) \(word)"
+        COMP_POINT=${#COMP_LINE}; COMP_TYPE=9; COMP_KEY=9
+        _keyhaul keyhaul "\(word)" \(verb); printf "%s\\n" "${COMPREPLY[@]}"'
+        """)
+      #expect(outcome.status == 0 && outcome.errors == "", "\(outcome)")
+      return outcome.output.split(separator: "\n").map(String.init).filter { !$0.hasPrefix("-") }
+    }
+    #expect(try completed("ne") == ["new-phone", "new.txt"])
+    #expect(try completed("fam") == ["family.tar"])
+    #expect(try completed("Backup/t") == ["Backup/two"])
+    #expect(try completed("$") == [])
+    #expect(try completed("a") == [])
+    #expect(try !world.names().contains("run"))
+  }
+
+  @Test("zsh and fish ask the program for the same")
+  func otherShells() throws {
+    let world = try world()
+    for shell in ["zsh", "fish"] {
+      let script = try world.devices.program.run(["completions", shell]).output
+      for (verb, argument) in [
+        ("plan", "--to"), ("restore", "--to"), ("why", "--to"), ("plan", "positional@0"), ("why", "positional@0"),
+        ("diff", "positional@0"), ("diff", "positional@1"), ("export", "positional@0"), ("backup", "positional@0"),
+      ] {
+        #expect(script.contains("---completion \(verb) -- \(argument)"), "\(shell): \(verb) \(argument)")
+      }
+    }
+  }
+}

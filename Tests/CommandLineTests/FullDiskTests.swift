@@ -1,0 +1,81 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("A disk that is full while a backup is changed or copied")
+struct FullDiskTests {
+  @Test("leaves the backup as it was, and no part of anything")
+  func full() throws {
+    let world = try MoveWorld()
+    try world.write(Array("battery staple\n".utf8), to: ".np")
+    try world.backUp(to: "b/")
+    try world.backUp(to: "b.tar")
+    try world.devices.run("cp -Rp b kept; cp b.tar kept.tar")
+    let before = try world.names()
+    for line in [
+      "convert b -o c.tar", "convert b -o c.zip", "convert b.tar -o c/", "convert b -o c.tar.gz",
+      "rekey b.tar --password-file .bp --new-password-file .np", "export b -o x.json --reveal --password-file .bp",
+    ] {
+      // A shell's limit stands for the disk: as much as one of the backup's files, and less than all of them.
+      let outcome = try world.devices.run("ulimit -f 16; keyhaul \(line)")
+      #expect(outcome.status == 1, "\(line): \(outcome)")
+      let told = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      #expect(told.contains("error: could not write ") && told.contains(" file too large "), "\(line): \(told)")
+      #expect(try world.names() == before, "\(line)")
+    }
+    #expect(try world.devices.run("diff -r b kept && cmp b.tar kept.tar").status == 0)
+    let lost = try world.devices.run("keyhaul export b -o - --password-file .bp > /dev/full")
+    #expect(lost.status == 1 && lost.errors.contains("error: could not write the result\n"), "\(lost)")
+  }
+}
+
+@Suite("A result that has nowhere to go")
+struct LostResultTests {
+  /// Every verb, and every form that a result may be written in; in an order in which each has something to do.
+  private static let lines = [
+    "device create third", "device list", "device show old-phone",
+    "device passcode set third --new-passcode-file .bp",
+    "device passcode change third --passcode-file .bp --new-passcode-file .np", "device lock third --json",
+    "device unlock third --passcode-file .np --json", "device restart third --json",
+    "device unlock third --passcode-file .np --json", "device passcode remove third --passcode-file .np --yes",
+    "device erase third --yes", "device delete third --confirm third",
+    "item add new-phone --service s --account a --secret-file .np", "item find old-phone",
+    "item find old-phone --format csv", "item find old-phone --service chat.example --account anna --reveal",
+    "item update new-phone --service s --new-label l --yes", "item delete new-phone --service s --yes",
+    "backup old-phone -o d.tar --password-file .bp --rounds 1", "backup old-phone -o - --password-file .bp --rounds 1",
+    "inspect b.tar --password-file .bp --list", "inspect b.tar --password-file .bp --json",
+    "verify b.tar --password-file .bp", "diff b.tar old-phone --password-file .bp",
+    "export b.tar -o x.json --password-file .bp", "export old-phone -o - --reveal",
+    "export b.tar -o - --password-file .bp", "export b.tar -o - --password-file .bp --reveal",
+    "export b.tar -o - --password-file .bp --reveal --format csv",
+    "export b.tar -o - --password-file .bp --reveal --format pem",
+    "export b.tar -o - --password-file .bp --domain KeychainDomain --path keychain-backup.plist",
+    "rekey d.tar --password-file .bp --new-password-file .np", "convert b.tar -o e.tar", "convert b.tar -o -",
+    "plan b.tar --to new-phone --password-file .bp", "plan b.tar --to new-phone --password-file .bp -o -",
+    "plan b.tar --to new-phone --password-file .bp --format html",
+    "why b.tar --service chat.example --password-file .bp",
+    "restore b.tar --to new-phone --password-file .bp --yes", "demo", "explain", "completions bash",
+  ]
+
+  @Test("fails every verb with 1, and none says that it wrote it")
+  func lost() throws {
+    let world = try MoveWorld()
+    try world.write(Array("battery staple\n".utf8), to: ".np")
+    try world.backUp(to: "b.tar")
+    for line in Self.lines {
+      let outcome = try world.devices.run("keyhaul \(line) > /dev/full")
+      #expect(outcome.status == 1, "\(line): \(outcome)")
+      #expect(outcome.errors.contains("could not write "), "\(line): \(outcome.errors)")
+      #expect(!outcome.errors.contains(" to standard output"), "\(line): \(outcome.errors)")
+    }
+  }
+
+  @Test("is tried with every verb")
+  func everyVerb() {
+    for leaf in AllVerbs.leaves() {
+      let words = leaf.words.joined(separator: " ")
+      #expect(Self.lines.contains { $0 == words || $0.hasPrefix(words + " ") }, "\(words)")
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import DataProtection
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+/// The lines of every verb that opens a backup named `b` and changes nothing.
+enum OpeningLines {
+  static let all = [
+    "inspect b", "inspect b --list", "inspect b --tree", "verify b", "diff b b", "export b -o -",
+    "export b --domain KeychainDomain --path keychain-backup.plist -o -", "rekey b --new-password-file .np -n",
+    "plan b --to new-phone", "restore b --to new-phone -n", "why b --service chat.example --account anna",
+  ]
+}
+
+@Suite("However a backup is opened, by whichever verb")
+struct OpeningTests {
+  private func world(password: String = MoveWorld.password) throws -> MoveWorld {
+    let world = try MoveWorld()
+    try world.write(Array("\(password)\n".utf8), to: ".bp")
+    try world.write(Array("battery staple\n".utf8), to: ".np")
+    try world.backUp(to: "b/")
+    return world
+  }
+
+  @Test("a password with accents fits in either Unicode form, and which one it was is said")
+  func forms() throws {
+    // The é as one letter, and as an e with an accent behind it.
+    let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+    let world = try world(password: composed)
+    for (typed, said) in [
+      (decomposed, "b: the password fitted with its accents in the letters (Unicode form NFC)\n"), (composed, ""),
+    ] {
+      try world.write(Array("\(typed)\n".utf8), to: ".typed")
+      for line in OpeningLines.all {
+        let outcome = try world.keyhaul("\(line) --password-file .typed --home elsewhere/\(UUID())")
+        let needsDevice = line.contains("new-phone")
+        let again = needsDevice ? try world.keyhaul("\(line) --password-file .typed") : outcome
+        #expect(again.status == 0, "\(line): \(again)")
+        let told = again.errors.split(separator: "\n").filter { $0.contains("the password fitted") }
+        #expect(Set(told.map { $0 + "\n" }) == (said.isEmpty ? [] : [said]), "\(line): \(again.errors)")
+      }
+    }
+    // What is written with the other form opens with the new password.
+    try world.write(Array("\(decomposed)\n".utf8), to: ".typed")
+    try world.succeed("rekey b --password-file .typed --new-password-file .np")
+    try world.succeed("verify b --password-file .np")
+    #expect(try world.keyhaul("verify b --password-file .typed").status == 12)
+  }
+
+  @Test("the key of a device of the home folder is used, and that is said")
+  func homeDevice() throws {
+    let world = try world()
+    let said = "b: items of this device only were opened with the key of old-phone"
+    for line in [
+      "inspect b --list", "verify b", "export b -o -", "why b --account 'push token'", "rekey b --no-password -n",
+    ] {
+      let own = try world.keyhaul("\(line) --password-file .bp")
+      #expect(own.status == 0 && own.errors.split(separator: "\n").contains(Substring(said)), "\(line): \(own)")
+      #expect(try !world.keyhaul("\(line) --password-file .bp -q").errors.contains(said))
+    }
+    let plan = try world.succeed("plan b --to new-phone --password-file .bp")
+    #expect(plan.contains("names of sealed items: by the hardware key of old-phone"))
+    // A device that is compared with was named by the user.
+    #expect(try !world.keyhaul("diff b old-phone --password-file .bp").errors.contains("were opened with the key"))
+    let foreign = try world.keyhaul("inspect b --list --password-file .bp --home elsewhere")
+    #expect(foreign.status == 0 && foreign.errors == "" && foreign.output.contains("(sealed)"))
+  }
+
+  @Test("a device's key opens its own items wherever the device is, and one that does not fit is told")
+  func deviceKey() throws {
+    let world = try world()
+    let uid = try world.read("devices/old-phone/hardware.uid")
+    // Key 0x835: AES under the UID of sixteen bytes 01. Source: iphone-dataprotection, `IOAESAccelerator.c`.
+    let chip = Secret(copying: uid)
+    let sealed = try FileCipher.encrypt([UInt8](repeating: 1, count: 16), key: chip)
+    try world.write(Array(sealed.prefix(16)), to: ".key")
+    try world.write([UInt8](repeating: 7, count: 16), to: ".other")
+    try world.succeed("device delete old-phone --confirm old-phone -q")
+    for line in ["inspect b --list", "verify b", "export b -o -", "diff b b", "why b --account 'push token'"] {
+      let own = try world.keyhaul("\(line) --password-file .bp --device-key-file .key")
+      #expect(own.status == 0 && own.errors.filter { $0 == "\n" }.count <= 1, "\(line): \(own)")
+      #expect(!own.output.contains("(sealed)") && !own.output.contains(#""readable": false"#), "\(line): \(own)")
+      if line.hasPrefix("why") { #expect(own.output.contains("it opens with the keys at hand")) }
+      let fd = try world.keyhaul("\(line) --password-file .bp --device-key-fd 5 5< .key")
+      #expect(fd == own, "\(line)")
+    }
+    for device in ["plan b --to new-phone", "restore b --to new-phone -n"] {
+      let named = try world.succeed("\(device) --password-file .bp --device-key-file .key")
+      #expect(named.contains("push token") && named.contains("Stays behind (4)"), "\(device): \(named)")
+      #expect(try !world.succeed("\(device) --password-file .bp").contains("push token"))
+    }
+    for line in ["inspect b --list", "plan b --to new-phone", "diff b b"] {
+      let other = try world.keyhaul("\(line) --password-file .bp --device-key-file .other")
+      #expect(
+        other.errors.contains("warning: the device key that was given is not of the device that made b\n"), "\(line)")
+    }
+  }
+
+  @Test("with --memory no temporary file is made: it opens where there is no place for one")
+  func memory() throws {
+    let world = try MoveWorld()
+    try world.write(Array("battery staple\n".utf8), to: ".np")
+    try world.succeed("backup old-phone -o b/ --no-password -q")
+    // A list as large as that of some ten thousand files. SQLite reads no further than its header says.
+    try world.devices.run("truncate -s +9M b/Manifest.db")
+    try world.succeed("rekey b --new-password-file .bp --rounds 1 -q")
+    try world.succeed("convert b -o b.tar -q")
+    for name in ["b", "b.tar"] {
+      for line in OpeningLines.all.map({ $0.replacing(/\bb\b/, with: name) }) + ["convert \(name) -o c.tar --yes"] {
+        let password = line.hasPrefix("convert") ? "" : "--password-file .bp"
+        let outcome = try world.devices.run("TMPDIR=$PWD/nowhere keyhaul \(line) \(password) --memory > /dev/null")
+        #expect(outcome.status == 0, "\(line): \(outcome.errors)")
+      }
+    }
+    // And would not otherwise.
+    let outcome = try world.devices.run("TMPDIR=$PWD/nowhere keyhaul verify b --password-file .bp")
+    let told = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(outcome.status == 1 && told.contains("nowhere\": no such file or directory"), "\(outcome)")
+  }
+
+  @Test("nothing is written into what it is read from, nor over it")
+  func outputs() throws {
+    let world = try world()
+    let before = try world.files(in: "b") + world.files(in: "devices").filter { !$0.hasSuffix("/lock") }
+    for (line, message) in [
+      ("export b -o b/x.json", "lies in"), ("export b -o b/Manifest.plist --yes", "is"), ("export b -o b --yes", "is"),
+      ("export b --domain KeychainDomain --path keychain-backup.plist -o b/51/x", "lies in"),
+      ("plan b --to new-phone -o b/x.plan", "lies in"), ("convert b -o b/x.tar", "lies in"),
+      ("convert b -o b/x/", "lies in"),
+      ("export old-phone -o devices/old-phone/x.json", "lies in"), ("export b -o .bp --yes", "is"),
+    ] {
+      let password = line.hasPrefix("convert") || line.contains("old-phone") ? "" : "--password-file .bp"
+      let outcome = try world.keyhaul("\(line) \(password)")
+      #expect(outcome.status == 64 && outcome.errors.contains(" \(message) what is read\n"), "\(line): \(outcome)")
+    }
+    let after = try world.files(in: "b") + world.files(in: "devices").filter { !$0.hasSuffix("/lock") }
+    #expect(after == before)
+  }
+
+  @Test("a flag that makes no sense with a verb is refused with the verbs that have it")
+  func foreignFlags() throws {
+    let world = try world()
+    let outcome = try world.keyhaul("convert b -o c.tar --max-rounds 5")
+    #expect(outcome.status == 64)
+    #expect(
+      outcome.errors == """
+        error: keyhaul convert has no flag --max-rounds
+          why: it is a flag of inspect, verify, diff and 5 other verbs
+          try: leave --max-rounds out
+
+        """)
+    let rekey = try world.keyhaul("rekey b --password-file .bp --new-password-file .np --device-key-file k")
+    #expect(rekey.status == 64)
+    #expect(rekey.errors.hasPrefix("error: a device key is not used to change the password of b\n"), "\(rekey)")
+    let near = try world.keyhaul("convert b -o c.tar --memry")
+    #expect(near.errors == "error: keyhaul convert has no flag --memry\n  why: --memory is near\n  try: --memory\n")
+  }
+
+  @Test("refuses what is about archives beside a device")
+  func devices() throws {
+    let world = try MoveWorld()
+    for line in [
+      "plan old-phone --to new-phone", "why old-phone --account anna", "export old-phone -o x.json",
+      "diff old-phone new-phone",
+    ] {
+      for (flag, message) in [
+        ("--password-file .bp", "takes no"), ("--device-key-file k", "--device-key-file is about archives"),
+        ("--device-key-fd 3", "--device-key-fd is about archives"),
+        ("--max-rounds 5", "--max-rounds is about archives"),
+        ("--memory", "--memory is about archives"),
+      ] {
+        let outcome = try world.keyhaul("\(line) \(flag)")
+        #expect(outcome.status == 64 && outcome.errors.contains(message), "\(line) \(flag): \(outcome)")
+      }
+    }
+    try world.backUp(to: "b.tar")
+    let quick = try world.keyhaul("verify b.tar --quick --device-key-file k")
+    #expect(quick.status == 64 && quick.errors.hasPrefix("error: --quick and a device key cannot go together\n"))
+  }
+}

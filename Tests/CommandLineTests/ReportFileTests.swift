@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("Archives and comparisons as pages and files")
+struct ReportFileTests {
+  /// Two backups of one phone, between which it changed.
+  private func world() throws -> MoveWorld {
+    let world = try MoveWorld()
+    try world.backUp(to: "monday.tar")
+    try world.write(Array("plum-orchard-43".utf8), to: "secret")
+    try world.succeed("item add old-phone --service garden.example --account anna --secret-file secret -q")
+    try world.backUp(to: "family.tar")
+    return world
+  }
+
+  @Test("a page says the verdict, is its owner's alone, and holds no secret")
+  func pages() throws {
+    let world = try world()
+    let cases = [
+      ("inspect family.tar", ">This keychain can go to any device with the password, its items of"),
+      (
+        "inspect family.tar --password-file .bp",
+        ">This keychain can go to any device with the password; 4 of 19 items go only back to old-phone.<"
+      ),
+      ("diff monday.tar family.tar --password-file .bp", ">1 item is new; 18 are the same.<"),
+    ]
+    for (line, verdict) in cases {
+      let outcome = try world.keyhaul("\(line) --format html -o page.html --yes")
+      #expect(outcome.status == 0 && outcome.output.isEmpty, "\(line): \(outcome.errors)")
+      #expect(outcome.errors.hasSuffix("Wrote page.html; open it in a browser.\n"))
+      #expect(try world.devices.permissions(of: "page.html") == 0o600)
+      let page = String(decoding: try world.read("page.html"), as: UTF8.self)
+      #expect(page.contains(verdict), "\(line)")
+      #expect(!page.contains("plum-orchard"))
+    }
+  }
+
+  @Test("a page goes to no terminal, and takes the place of nothing that is read")
+  func refusals() throws {
+    let world = try world()
+    for verb in ["inspect family.tar", "diff family.tar family.tar --password-file .bp"] {
+      let refused = try world.devices.runOnTerminal("\(verb) --format html".split(separator: " ").map(String.init))
+      #expect(refused.status == 64 && !refused.terminal.contains("<!DOCTYPE"))
+      #expect(try world.succeed("\(verb) --format html -o -").hasPrefix("<!DOCTYPE html>"))
+      let before = try world.read("family.tar")
+      #expect(try world.keyhaul("\(verb) --format html -o family.tar --yes").status == 64)
+      #expect(try world.read("family.tar") == before)
+    }
+    try world.backUp(to: "folder/")
+    for output in ["devices/old-phone/device.json", "devices/new-phone/new", "./devices/../devices/old-phone/report"] {
+      for verb in ["diff old-phone new-phone", "plan old-phone --to new-phone"] {
+        #expect(try world.keyhaul("\(verb) -o \(output) --yes").status == 64, "\(verb) -o \(output)")
+      }
+    }
+    let files = try world.files(in: "folder")
+    #expect(try world.keyhaul("inspect folder/ -o folder/report --yes").status == 64)
+    #expect(try world.files(in: "folder") == files)
+    for part in ["--list", "--keybag", "--tree"] {
+      #expect(try world.keyhaul("inspect family.tar \(part) --password-file .bp --format html").status == 64)
+    }
+  }
+
+  @Test("what an ending says, it says with a page too")
+  func endings() throws {
+    let world = try world()
+    let differs = try world.keyhaul(
+      "diff monday.tar family.tar --password-file .bp --exit-code --format html -o page.html")
+    #expect(differs.status == 2)
+    #expect(try world.names().contains("page.html"))
+    let wrong = try world.keyhaul("inspect family.tar --password-command 'echo no' --format html -o none.html")
+    #expect(wrong.status == 12)
+    #expect(try !world.names().contains("none.html"))
+  }
+
+  @Test("the text and the document go into a file as they would be printed")
+  func files() throws {
+    let world = try world()
+    for line in ["inspect family.tar --keybag", "diff monday.tar family.tar --password-file .bp"] {
+      for flag in ["", " --json"] {
+        let printed = try world.keyhaul("\(line)\(flag)").output
+        let outcome = try world.keyhaul("\(line)\(flag) -o report --color always --yes")
+        #expect(outcome.status == 0 && outcome.output.isEmpty)
+        let written = String(decoding: try world.read("report"), as: UTF8.self)
+        // How long a derivation takes is measured anew.
+        func lasting(_ text: String) -> String {
+          text.replacing(/(about|under) [0-9.]+ s|"unlock_seconds".*/, with: "")
+        }
+        #expect(lasting(written) == lasting(printed))
+      }
+    }
+  }
+
+  @Test("a folder of several backups has no page, and its list goes into a file as it would be printed")
+  func severalBackups() throws {
+    let world = try world()
+    try world.devices.run("mkdir shelf")
+    for name in ["one", "two"] { try world.succeed("backup old-phone -o shelf/\(name)/ --no-password -q") }
+    let outcome = try world.keyhaul("inspect shelf --format html")
+    #expect(outcome.status == 64 && outcome.errors.contains("shelf holds 2 backups"))
+    for flag in ["", " --json"] {
+      let printed = try world.succeed("inspect shelf\(flag)")
+      try world.write([], to: "list")
+      let written = try world.keyhaul("inspect shelf\(flag) -o list --yes")
+      #expect(written.status == 0 && written.output.isEmpty, "\(flag): \(written.errors)")
+      #expect(String(decoding: try world.read("list"), as: UTF8.self) == printed)
+    }
+  }
+
+  @Test("a key that is read is not replaced by what is read with it")
+  func deviceKey() throws {
+    let world = try world()
+    let key = [UInt8](repeating: 7, count: 16)
+    try world.write(key, to: "key")
+    for line in ["diff monday.tar family.tar", "inspect family.tar"] {
+      let outcome = try world.keyhaul("\(line) --password-file .bp --device-key-file key -o key --yes")
+      #expect(outcome.status == 64 && outcome.errors.contains("key is what is read"), "\(line): \(outcome.errors)")
+      #expect(try world.read("key") == key)
+    }
+  }
+
+  @Test("a page calls a device by the path that was typed")
+  func devicePath() throws {
+    let page = try world().succeed("diff monday.tar ./devices/old-phone --password-file .bp --format html -o -")
+    #expect(page.contains("<span>./devices/old-phone</span>"))
+    let plan = try world().succeed("plan monday.tar --to ./devices/new-phone --password-file .bp --format html -o -")
+    #expect(plan.contains("<span>./devices/new-phone</span>"))
+  }
+}

@@ -1,0 +1,120 @@
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Byte strings that must not be found, and all the ways in which they could be written.
+struct PlantedSecrets {
+  /// What each is called, and its bytes.
+  private(set) var needles: [(name: String, bytes: [UInt8])] = []
+
+  mutating func add(_ name: String, _ bytes: [UInt8]) { needles.append((name, bytes)) }
+
+  /// Where any of them stands: "secret 3 in b.tar".
+  func found(in places: [String: Data]) -> [String] {
+    let search = Search(needles.flatMap { needle in Self.spellings(of: needle.bytes).map { (needle.name, Array($0)) } })
+    return places.sorted { $0.key < $1.key }.flatMap { place, data in
+      search.names(in: data).sorted().map { "\($0) in \(place)" }
+    }
+  }
+
+  /// The first 24 bytes as they are, in hexadecimal, and in base 64 wherever its groups of three begin.
+  static func spellings(of secret: [UInt8]) -> [Data] {
+    let core = Array(secret.prefix(24))
+    let hex = core.map { (byte: UInt8) in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    let shifted = (0..<3).map { shift in
+      let part = Data(core.dropFirst(shift))
+      // Whole groups alone: what follows would change the last digits.
+      return Data(part.prefix(part.count / 3 * 3).base64EncodedString().utf8)
+    }
+    return [Data(core), Data(hex.utf8), Data(hex.uppercased().utf8)] + shifted
+  }
+
+}
+
+/// Looks for many byte strings in one pass.
+private struct Search {
+  /// What begins with two bytes, by these.
+  private var beginnings: [[(name: String, bytes: [UInt8])]] = Array(repeating: [], count: 1 << 16)
+
+  init(_ needles: [(String, [UInt8])]) {
+    for (name, bytes) in needles where bytes.count >= 2 {
+      beginnings[Int(bytes[0]) << 8 | Int(bytes[1])].append((name, bytes))
+    }
+  }
+
+  func names(in data: Data) -> Set<String> {
+    var found: Set<String> = []
+    data.withUnsafeBytes { bytes in
+      for start in 0..<max(bytes.count - 1, 0) {
+        for needle in beginnings[Int(bytes[start]) << 8 | Int(bytes[start + 1])]
+        where start + needle.bytes.count <= bytes.count
+          && needle.bytes.indices.allSatisfy({ bytes[start + $0] == needle.bytes[$0] })
+        {
+          found.insert(needle.name)
+        }
+      }
+    }
+    return found
+  }
+}
+
+/// Keeps hold of every file that appears under a folder, however soon it goes again: by a link of its own to each.
+///
+/// A file that never had a name for as long as one look takes, or whose name was taken away before its first byte, is
+/// not seen.
+final class AppearingFiles {
+  private let kept: URL
+  private let thread: Thread
+  private let isOver: DispatchSemaphore
+  private let hasEnded: DispatchSemaphore
+
+  /// - Parameters:
+  ///   - folders: What is watched, folders in them too; on one file system with `kept`.
+  ///   - kept: A folder for the links.
+  ///   - isWatched: Whether a file of this name counts.
+  init(in folders: [URL], keptIn kept: URL, where isWatched: @escaping @Sendable (String) -> Bool) throws {
+    self.kept = kept
+    try FileManager.default.createDirectory(at: kept, withIntermediateDirectories: true)
+    let (isOver, hasEnded) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    (self.isOver, self.hasEnded) = (isOver, hasEnded)
+    thread = Thread {
+      var known: Set<UInt64> = []
+      repeat {
+        for folder in folders { Self.look(in: folder, kept, &known, isWatched) }
+      } while isOver.wait(timeout: .now() + .milliseconds(1)) == .timedOut
+      hasEnded.signal()
+    }
+    thread.start()
+  }
+
+  private static func look(
+    in folder: URL, _ kept: URL, _ known: inout Set<UInt64>, _ isWatched: (String) -> Bool
+  ) {
+    guard let names = FileManager.default.enumerator(atPath: folder.path) else { return }
+    for case let name as String in names where isWatched(name) {
+      var status = stat()
+      let path = folder.path + "/" + name
+      guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, known.insert(UInt64(status.st_ino)).inserted
+      else { continue }
+      let link = "\(known.count)-\(name.replacing("/", with: "_"))"
+      _ = Foundation.link(path, kept.path + "/" + link)
+    }
+  }
+
+  /// Ends the watch.
+  ///
+  /// - Returns: What is in the files now, or was at their end.
+  func contents() throws -> [String: Data] {
+    isOver.signal()
+    hasEnded.wait()
+    var contents: [String: Data] = [:]
+    for name in try FileManager.default.contentsOfDirectory(atPath: kept.path) {
+      contents["the file \(name)"] = try Data(contentsOf: kept.appending(path: name))
+    }
+    return contents
+  }
+}

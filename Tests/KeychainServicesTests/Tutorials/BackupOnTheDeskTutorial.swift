@@ -1,0 +1,86 @@
+import ArchivedKeychain
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainServices  // on iOS: import Security
+import Migration
+import Testing
+import VirtualDevice
+
+@Suite("A backup that somebody found on a desk")
+struct FoundBackup {
+  let phone: KeychainClient
+  let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).tar")
+    .path(percentEncoded: false)
+
+  /// A phone with a password in its keychain for which no class was asked.
+  init() throws {
+    phone = try KeychainClient.onNewDevice(passcode: "1234")
+    let item: [String: Any] = [
+      kSecClass as String: kSecClassGenericPassword,
+      kSecAttrAccount as String: "anna",
+      kSecValueData as String: Data("plum-orchard-42".utf8),
+    ]
+    #expect(KeychainServices.using(phone) { SecItemAdd(item as CFDictionary, nil) } == errSecSuccess)
+  }
+
+  private func backUp(password: String?) throws {
+    let session = try phone.device.openSession(.writing, verb: "back up")
+    defer { session.end() }
+    let secret: Secret? = if let password { Secret(utf8: password) } else { nil }
+    // Real devices ask for ten million rounds; a test needs one.
+    _ = try BackupExporter.prepare(session, password: secret, rounds: 1).write(to: .file(path, .tar))
+  }
+
+  /// How many items arrive on a phone.
+  private func restore(password: String?, onto other: KeychainClient) throws -> Int {
+    let session = try other.device.openSession(.writing, verb: "restore")
+    defer { session.end() }
+    let secret: Secret? = if let password { Secret(utf8: password) } else { nil }
+    let archive = try OpenedArchive(
+      BackupArchive.open(.path(path)), password: secret, deviceKey: try session.deviceKey())
+    let plan = try Restorer.plan(archive, onto: session, policy: .replace)
+    try Restorer.restore(plan, onto: session)
+    return plan.summary.migrates
+  }
+
+  @Test("shows no secret to whoever looks through its bytes, with a password or without", arguments: [nil, "horse"])
+  func nothingInClear(password: String?) throws {
+    try backUp(password: password)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let bytes = try Data(contentsOf: URL(filePath: path))
+    #expect(bytes.range(of: Data("plum-orchard-42".utf8)) == nil)
+  }
+
+  @Test("opens without a password only for the phone that made it")
+  func withoutPassword() throws {
+    try backUp(password: nil)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    #expect(try restore(password: nil, onto: KeychainClient.onNewDevice(passcode: "0000")) == 0)
+    try phone.erase()
+    #expect(try restore(password: nil, onto: phone) == 1)
+  }
+
+  @Test("opens for any phone with its password, and for none without")
+  func withPassword() throws {
+    try backUp(password: "horse")
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let other = try KeychainClient.onNewDevice(passcode: "0000")
+    #expect(throws: ArchivedKeychainError.self) { try restore(password: "house", onto: other) }
+    #expect(try restore(password: "horse", onto: other) == 1)
+  }
+
+  @Test("keeps its files when its password changes, and opens with the new one alone")
+  func newPassword() throws {
+    try backUp(password: "horse")
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let before = try BackupArchive.open(.path(path))
+    let keybag = try BackupKeybag.rewrap(before.keybag, from: Secret(utf8: "horse"), to: Secret(utf8: "zebra"))
+    try KeybagReplacement().replace(before, at: path, with: keybag)
+    let after = try BackupArchive.open(.path(path))
+    #expect(try after.storedFiles() == before.storedFiles())
+    let other = try KeychainClient.onNewDevice(passcode: "0000")
+    #expect(throws: ArchivedKeychainError.self) { try restore(password: "horse", onto: other) }
+    #expect(try restore(password: "zebra", onto: other) == 1)
+  }
+}

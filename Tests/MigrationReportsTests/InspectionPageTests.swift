@@ -1,0 +1,160 @@
+import KeychainFormats
+import Migration
+import Testing
+
+@testable import ArchivedKeychain
+@testable import BackupArchive
+@testable import MigrationReports
+
+@Suite("The page of an archive")
+struct InspectionPageTests {
+  private static func keybag() throws -> Keybag {
+    let key = Keybag.ClassKey(
+      uuid: [UInt8](repeating: 1, count: 16), keyClass: KeyClass(rawValue: 6), wrap: .password, keyType: .symmetric,
+      wrappedKey: [UInt8](repeating: 2, count: 40))
+    return try Keybag(
+      type: .backup, uuid: [UInt8](repeating: 3, count: 16), salt: [UInt8](repeating: 4, count: 20),
+      iterations: 10_000, secondRound: .init(rounds: 10_000_000, salt: [UInt8](repeating: 5, count: 20)),
+      classKeys: [key])
+  }
+
+  private func facts(
+    _ items: [InspectionPage.Item]?, encrypted: Bool = true, name: String = "family.backup",
+    argument: String? = "family.backup", device: String? = "old-phone"
+  ) throws -> InspectionPage.Facts {
+    var facts = InspectionPage.Facts(
+      name: name, argument: argument,
+      device: BackupDevice(name: device, productType: "iPhone15,2", productVersion: "18.1"),
+      made: KeychainDate(secondsSinceReferenceDate: 0), layout: .manifestDB,
+      digest: "sha256:" + String(repeating: "4f", count: 32), isEncrypted: encrypted, hasKeychain: true,
+      keybag: try Self.keybag(), storedFiles: (1, 41_208))
+    facts.items = items
+    return facts
+  }
+
+  private func page(_ facts: InspectionPage.Facts) -> InspectionPage { InspectionPage(facts, program: "keyhaul 1.0") }
+
+  private func item(
+    _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, service: String? = "chat.example"
+  ) -> InspectionPage.Item {
+    var identity = ItemIdentity(sealed: .genericPassword)
+    identity.service = service
+    return InspectionPage.Item(index: index, identity: identity, protection: protection, reason: reason)
+  }
+
+  @Test("says first where this keychain can go")
+  func verdicts() throws {
+    let free = item(0, .whenUnlocked)
+    let bound = item(1, .whenUnlockedThisDeviceOnly, .deviceBound)
+    let lost = item(2, .whenUnlocked, .tagMismatch)
+    var none = try facts(nil)
+    none.hasKeychain = false
+    let verdicts: [(InspectionPage.Facts, String)] = [
+      (none, "This backup holds no keychain."),
+      (
+        try facts(nil),
+        "This keychain can go to any device with the password, its items of “this device” only back to old-phone."
+      ),
+      (try facts([]), "The keychain in this backup is empty."),
+      (try facts([free]), "This keychain can go to any device with the password."),
+      (
+        try facts([free, bound]),
+        "This keychain can go to any device with the password; 1 of 2 items goes only back to old-phone."
+      ),
+      (try facts([bound]), "This keychain can go only back to old-phone: all that opens is of this device only."),
+      (
+        try facts([free, lost]),
+        "This keychain can go to any device with the password; 1 cannot be read in this copy."
+      ),
+      // Its device's key may be at hand; that opens the items here and takes them nowhere else.
+      (
+        try facts([free], encrypted: false),
+        "This keychain can go only back to old-phone, because the backup has no password."
+      ),
+      (
+        try facts([free], encrypted: false, device: nil),
+        "This keychain can go only back to the device that made it, because the backup has no password."
+      ),
+    ]
+    for (facts, verdict) in verdicts { #expect(page(facts).verdict == verdict) }
+  }
+
+  @Test("counts each item once: for any device, for its own alone, or damaged")
+  func tiles() throws {
+    let counts = page(
+      try facts([
+        item(0, .whenUnlocked), item(1, .afterFirstUnlock), item(2, .alwaysThisDeviceOnly),
+        item(3, .whenUnlockedThisDeviceOnly, .deviceBound), item(4, nil, .malformed),
+      ])
+    ).counts
+    #expect((counts.anyDevice, counts.sameDevice, counts.damaged, counts.total) == (2, 2, 1, 5))
+  }
+
+  @Test("without the password tells what is known, and the command that tells more")
+  func locked() throws {
+    var facts = try facts(nil, name: "my backup", argument: "my backup")
+    facts.unlockTime = .milliseconds(800)
+    let words = try PageReader(page(facts).html()).words
+    #expect(words.contains("sealed with the password"))
+    #expect(words.contains("10,000,000 + 10,000 rounds, about 0.8 s on the machine that made this page"))
+    #expect(words.contains("items: after first unlock") == false && words.contains("items: when unlocked"))
+    #expect(words.contains("keyhaul   inspect   'my   backup'   --format   html"))
+    #expect(words.contains("It holds no names of accounts and no passwords."))
+  }
+
+  @Test("with the password has every class with its reach, every item, the damage and the files that are missing")
+  func opened() throws {
+    var facts = try facts([
+      item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly, .deviceBound, service: nil),
+      item(2, .whenUnlocked, .tagMismatch, service: nil),
+    ])
+    var domain = DomainTree.Node("AppDomain")
+    (domain.fileCount, domain.storedByteCount, domain.missingCount) = (3, 7_000, 2)
+    domain.children = [DomainTree.Node("org.example.chat")]
+    facts.files = InspectionPage.Files(listing(missing: 2), branches: [domain])
+    let words = try PageReader(page(facts).html()).words
+    for text in [
+      "3 items: 3 generic passwords.", "any device", "old-phone only", "tag-mismatch", "sealed item 1",
+      "2 of them are listed and not stored.", "2 missing", "org.example.chat", "keyhaul   verify   family.backup",
+    ] {
+      #expect(words.contains(text), "\(text)")
+    }
+    #expect(!words.contains("new backup with a password"))
+  }
+
+  private func listing(missing: Int) -> FileList.Listing {
+    var listing = FileList.Listing()
+    listing.fileCount = 3
+    listing.missingCount = missing
+    listing.rowCountByDomain = ["AppDomain-org.example.chat": 3]
+    return listing
+  }
+
+  @Test("of a stream and of a backup without a password give commands that can be typed")
+  func commands() throws {
+    let words = try PageReader(
+      page(try facts([], encrypted: false, name: "standard input", argument: nil, device: "Anna's phone")).html()
+    ).words
+    #expect(words.contains("keyhaul   verify   ARCHIVE"))
+    // No virtual device can have the name.
+    #expect(words.contains("keyhaul   backup   DEVICE   -o   with-password.backup"))
+    let named = try PageReader(page(try facts([], encrypted: false)).html()).words
+    #expect(named.contains("keyhaul   backup   old-phone   -o   with-password.backup"))
+    // A file may have the name that messages give a stream.
+    let file = try PageReader(page(try facts([], name: "standard input", argument: "standard input")).html()).words
+    #expect(file.contains("keyhaul   verify   'standard   input'"))
+  }
+
+  @Test("is well-formed and inert, whatever the names are", arguments: HostilePageTests.names)
+  func hostile(name: String) throws {
+    func structure(_ name: String) throws -> PageReader {
+      var facts = try facts([item(0, .whenUnlocked, service: name)], name: name, device: name)
+      facts.files = InspectionPage.Files(listing(missing: 0), branches: [DomainTree.Node(name)])
+      facts.device.productType = name
+      return try PageReader(page(facts).html())
+    }
+    let (hostile, harmless) = (try structure(name), try structure("name"))
+    #expect(hostile.elements.filter { $0 != "span" } == harmless.elements.filter { $0 != "span" })
+    #expect(hostile.attributes == harmless.attributes)
+  }
+}

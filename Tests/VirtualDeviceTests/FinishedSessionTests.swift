@@ -1,0 +1,86 @@
+import Foundation
+import KeychainFormats
+import KeychainStore
+import Testing
+
+@testable import VirtualDevice
+
+@Suite("Whoever changes a device knows when it is on the disk")
+struct FinishedSessionTests {
+  private func item(_ account: String) -> KeychainItem {
+    var item = KeychainItem(kind: .genericPassword)
+    item[.service] = .string("test")
+    item[.account] = .string(account)
+    item.protection = .always
+    item.secret = SensitiveBytes(copying: Array(account.utf8))
+    return item
+  }
+
+  @Test("a session for the length of a closure says where what it changed is not")
+  func closure() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    // Two items raise the revision twice: on disk before the first, and at the session's end.
+    let counted = Faults()
+    try device.through(counted.door).withSession(.writing, verb: "test") { (session) throws(VirtualDeviceError) in
+      _ = try session.add(item("one"))
+      _ = try session.add(item("two"))
+    }
+    let last = counted.steps.count
+    for limit in [last - 1, last - 2] {
+      let faults = Faults(after: limit)
+      #expect(
+        try code {
+          try device.through(faults.door).withSession(.writing, verb: "test") { (session) throws(VirtualDeviceError) in
+            _ = try session.add(item("three \(limit)"))
+            _ = try session.add(item("four \(limit)"))
+          }
+        } == .io, "after \(limit) of \(last) steps")
+    }
+  }
+
+  @Test("a session that goes on can wait for the disk in between")
+  func synchronized() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    let session = try device.held()
+    defer { session.end() }
+    try session.add("one", .always)
+    try session.add("two", .always)
+    let log = DeviceFile.keychain.path(in: device.folder) + "-wal"
+    #expect(FileManager.default.fileExists(atPath: log))
+    try session.synchronize()
+    #expect(!FileManager.default.fileExists(atPath: log))
+    let record = try DeviceRecord(
+      decoding: Array(Data(contentsOf: URL(filePath: DeviceFile.record.path(in: device.folder)))), of: "phone")
+    #expect(record.revision == "r3")
+    try session.add("three", .always)
+    #expect(try session.itemCount == 3)
+  }
+
+  /// Ending a session that writes without `finish()` loses only the word of what could not be written, which no test of
+  /// a sound disk sees; so that the places are counted in which one can be opened.
+  @Test("a session that writes is opened in three places alone, and each of them finishes it")
+  func places() throws {
+    let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appending(path: "Sources")
+    let files = try #require(FileManager.default.enumerator(atPath: sources.path))
+    var openers: [String] = []
+    for case let name as String in files where name.hasSuffix(".swift") {
+      let text = try String(contentsOf: sources.appending(path: name), encoding: .utf8)
+      let lines = text.split(separator: "\n").filter { $0.contains("openSession(") && !$0.contains("func ") }
+      if lines.contains(where: { !$0.contains("(.reading") }) { openers.append(name) }
+    }
+    #expect(
+      openers.sorted() == [
+        "KeychainServices/Client/KeychainClient+Device.swift", "VirtualDevice/Device/VirtualDevice.swift",
+        "keyhaul/Program/Session+Devices.swift",
+      ])
+    for name in [
+      "KeychainServices/Client/DeviceGate.swift", "VirtualDevice/Device/VirtualDevice.swift",
+      "keyhaul/Program/Session+Devices.swift",
+    ] {
+      #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains("try session.finish()"))
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import Synchronization
+import Testing
+
+@testable import VirtualDevice
+
+@Suite("Those who wait for a device")
+struct TurnTests {
+  /// A device as somebody sees it whose waiting is counted, and who does something while he waits.
+  private func device(
+    _ device: VirtualDevice, meanwhile: @escaping @Sendable (Duration) -> Void = { _ in },
+    goesOn: @escaping @Sendable () -> Bool = { true }
+  ) -> VirtualDevice {
+    var environment = device.environment
+    environment.clock = DeviceClock(now: { Phones.now }, sleep: meanwhile, goesOn: goesOn)
+    return VirtualDevice(name: device.name, folder: device.folder, environment: environment)
+  }
+
+  @Test("are not overtaken by who comes later, even while the device is free")
+  func overtaking() throws {
+    let phones = try Phones()
+    let phone = try phones.create()
+    let holder = Mutex<DeviceSession?>(try phone.held())
+    let late = Mutex<[VirtualDeviceError.Code?]>([])
+    let first = device(phone) { _ in
+      // The device is free now, and the first is asleep.
+      holder.withLock { session in
+        session?.end()
+        session = nil
+      }
+      late.withLock { codes in
+        guard codes.isEmpty else { return }
+        codes.append(try? code { try self.device(phone).held(.writing, wait: .milliseconds(900)) })
+        codes.append(try? code { try self.device(phone).held(.reading, wait: .milliseconds(900)) })
+      }
+    }
+    let session = try first.openSession(.writing, verb: "first", wait: .seconds(5))
+    #expect(late.withLock { $0 } == [.busy, .busy])
+    session.end()
+    #expect(try code { try self.device(phone).held(.writing, wait: .seconds(1)) } == nil)
+  }
+
+  @Test("go before one who was stopped while he waited, after a second")
+  func stopped() throws {
+    let phones = try Phones()
+    let phone = try phones.create()
+    let turn = try WaitingTurn.take(phone.folder, device: "phone")
+    let isTaken = turn != nil
+    #expect(isTaken)
+    let slept = Mutex(Duration.zero)
+    let patient = device(phone) { duration in slept.withLock { $0 += duration } }
+    #expect(try code { try patient.held(.writing, wait: .seconds(3)) } == nil)
+    #expect(slept.withLock { $0 } >= .milliseconds(900) && slept.withLock { $0 } <= .milliseconds(1100))
+    // Who does not wait asks nobody.
+    #expect(try code { _ = try phone.held(.writing) } == nil)
+    _ = consume turn
+  }
+
+  @Test("wait no longer than they said, and not at all where nobody wants them to")
+  func limit() throws {
+    let phones = try Phones()
+    let phone = try phones.create()
+    let holder = try phone.held()
+    defer { holder.end() }
+    let slept = Mutex(Duration.zero)
+    let patient = device(phone) { duration in slept.withLock { $0 += duration } }
+    #expect(try code { try patient.held(.writing, wait: .seconds(7)) } == .busy)
+    #expect(slept.withLock { $0 } <= .seconds(7) && slept.withLock { $0 } > .seconds(6))
+    let sleeps = Mutex(0)
+    let stopping = device(
+      phone, meanwhile: { _ in sleeps.withLock { $0 += 1 } }, goesOn: { sleeps.withLock { $0 } < 3 })
+    #expect(try code { try stopping.held(.writing, wait: .seconds(3600)) } == .busy)
+    #expect(sleeps.withLock { $0 } == 3)
+  }
+
+  @Test("get the device although two others let go of it and want it back all the time")
+  func starvation() throws {
+    let phones = try Phones()
+    let phone = try phones.create()
+    let isOver = Mutex(false)
+    let turns = Mutex(0)
+    let done = DispatchSemaphore(value: 0)
+    for _ in 0..<2 {
+      Thread {
+        while !isOver.withLock({ $0 }) {
+          try? phone.openSession(.writing, verb: "greedy", wait: .seconds(60)).end()
+          turns.withLock { $0 += 1 }
+        }
+        done.signal()
+      }.start()
+    }
+    for _ in 0..<10 {
+      let before = turns.withLock { $0 }
+      try phone.openSession(.writing, verb: "patient", wait: .seconds(60)).end()
+      // Among three who take turns; chance may pass somebody over some times, not hundreds of times.
+      #expect(turns.withLock { $0 } - before < 300)
+    }
+    isOver.withLock { $0 = true }
+    for _ in 0..<2 { done.wait() }
+  }
+}
+
+extension VirtualDevice {
+  fileprivate func held(_ access: DeviceAccess, wait: Duration) throws {
+    try openSession(access, verb: "test", wait: wait).end()
+  }
+}
