@@ -58,10 +58,11 @@ extension ImportResolution {
       case .blocked: nil
       }
     guard var stored = winner else { return nil }
-    stored[.modificationDate] = modificationDate.map { .date($0) }
+    // Most stay as they are, and the attributes are not copied then.
+    if stored.modificationDate != modificationDate { stored[.modificationDate] = modificationDate.map { .date($0) } }
     if let inheritedUUID { stored[.uuid] = .string(inheritedUUID) }
-    stored[.persistentReference] =
-      inheritedPersistentReference.map { .data($0) } ?? incoming[.persistentReference] ?? stored[.persistentReference]
+    let reference = inheritedPersistentReference.map { .data($0) } ?? incoming[.persistentReference]
+    if let reference, stored[.persistentReference] != reference { stored[.persistentReference] = reference }
     return stored
   }
 }
@@ -93,10 +94,10 @@ public enum ImportConflict {
   ///
   /// - Parameters:
   ///   - modificationDate: The date of the incoming item, `nil` where it has none that can be read.
-  ///   - digest: SHA-1 of the incoming item's digest encoding.
-  public static func resolve(
-    modificationDate: KeychainDate?, digest: [UInt8], existing: ExistingRow?
-  ) -> ImportResolution {
+  ///   - digest: SHA-1 of the incoming item's digest encoding; asked for only where the dates decide nothing.
+  public static func resolve<Failure: Error>(
+    modificationDate: KeychainDate?, digest: () throws(Failure) -> [UInt8], existing: ExistingRow?
+  ) throws(Failure) -> ImportResolution {
     guard let existing else { return ImportResolution(.insertsNew, modificationDate: modificationDate) }
     switch existing.state {
     case .corrupt: return ImportResolution(.replaces(.existingCorrupt), modificationDate: modificationDate)
@@ -106,25 +107,30 @@ public enum ImportConflict {
         .replaces(.existingTombstone), modificationDate: modificationDate, inheritedUUID: uuid,
         inheritedPersistentReference: reference)
     case .item(let existingDate, let existingDigest):
-      let outcome = winner(modificationDate, digest, over: existingDate, existingDigest)
+      let outcome = try winner(modificationDate, digest, over: existingDate, existingDigest)
       return ImportResolution(outcome, modificationDate: date(after: outcome, modificationDate, existingDate))
     }
   }
 
-  public static func resolve(incoming: IncomingItem, existing: ExistingRow?) -> ImportResolution {
-    resolve(modificationDate: incoming.item.modificationDate, digest: incoming.digest, existing: existing)
+  /// - Throws: `.notAvailable` where a digest cannot be computed.
+  public static func resolve(
+    incoming: IncomingItem, existing: ExistingRow?
+  ) throws(KeychainStoreError) -> ImportResolution {
+    try resolve(
+      modificationDate: incoming.item.modificationDate, digest: incoming.digest, existing: existing)
   }
 
-  private static func winner(
-    _ incomingDate: KeychainDate?, _ incomingDigest: [UInt8], over existingDate: KeychainDate?,
-    _ existingDigest: [UInt8]
-  ) -> ImportResolution.Outcome {
+  private static func winner<Failure: Error>(
+    _ incomingDate: KeychainDate?, _ incomingDigest: () throws(Failure) -> [UInt8],
+    over existingDate: KeychainDate?, _ existingDigest: [UInt8]
+  ) throws(Failure) -> ImportResolution.Outcome {
     switch (incomingDate, existingDate) {
     case (.some, nil): return .replaces(.existingUndated)
     case (nil, .some): return .keepsExisting(.incomingUndated)
     case (let incoming?, let existing?) where incoming > existing: return .replaces(.existingOlder)
     case (let incoming?, let existing?) where incoming < existing: return .keepsExisting(.existingNewer)
     default:
+      let incomingDigest = try incomingDigest()
       if incomingDigest == existingDigest { return .identical }
       return incomingDigest.lexicographicallyPrecedes(existingDigest)
         ? .replaces(.sameDateSmallerDigest) : .keepsExisting(.sameDateSmallerDigest)

@@ -8,8 +8,6 @@ public import KeychainFormats
 public struct IncomingItem: Sendable {
   public let item: KeychainItem
   public let primaryKey: PrimaryKey
-  /// SHA-1 of the item's digest encoding, which a conflict at equal dates is decided by.
-  public let digest: [UInt8]
 
   /// The user that stays what it is; every other view becomes the single user's.
   ///
@@ -29,7 +27,7 @@ public struct IncomingItem: Sendable {
   ///   cannot have or a blob cannot hold: such an item is left out, the others are restored.
   public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainStoreError) {
     var item = item
-    item[.accessControl] = nil
+    if item[.accessControl] != nil { item[.accessControl] = nil }
     try self.init(settling: item, reference: reference)
   }
 
@@ -45,26 +43,37 @@ public struct IncomingItem: Sendable {
       var item = try item.withConvertedAttributes()
       guard item.accessGroup != nil else { throw KeychainStoreError(.decode, "the item names no access group") }
       guard item.protection != nil else { throw KeychainStoreError(.decode, "the item names no protection class") }
-      item[.multiUser] = .data(item[.multiUser] == .data(Self.systemKeychainUser) ? Self.systemKeychainUser : [])
-      item[.persistentReference] = Self.persistentReference(beside: reference, inside: item).map { .data($0) }
+      if item[.multiUser] != .data(Self.systemKeychainUser) { item[.multiUser] = .data([]) }
+      let reference = Self.persistentReference(beside: reference, inside: item).map { PropertyValue.data($0) }
+      if item[.persistentReference] != reference { item[.persistentReference] = reference }
       if SyncInference.appliesTo(item) { item[.synchronizable] = .integer(1) }
       try Self.checkStorable(item)
       primaryKey = try PrimaryKey(of: item)
-      digest = try item.storedDigest()
       self.item = item
     } catch {
       throw KeychainStoreError(error.code == .parameter ? .decode : error.code, error.reason)
     }
   }
 
+  /// SHA-1 of the item's digest encoding, which a conflict at equal dates is decided by. Not kept: most meet nothing.
+  ///
+  /// - Throws: `.notAvailable` where OpenSSL has no SHA-1; that the item has an encoding is known.
+  public func digest() throws(KeychainStoreError) -> [UInt8] { try item.storedDigest() }
+
   /// What cannot be stored has to show before a transaction begins, or one item would undo the restore of all.
   ///
   /// Its attributes were converted to what their columns take; a date without end, which none takes, has no encoding.
   private static func checkStorable(_ item: KeychainItem) throws(KeychainStoreError) {
     var plain = item
-    plain[.accessControl] = nil
+    if plain[.accessControl] != nil { plain[.accessControl] = nil }
+    guard !plain.certainlyEncodes(within: maximumByteCount) else { return }
     let byteCount: Int
-    do { byteCount = try plain.derDictionary().count } catch { throw KeychainStoreError(.decode, error.reason) }
+    do {
+      byteCount = try plain.derDictionary().count
+      _ = try plain.digestEncoding()
+    } catch {
+      throw KeychainStoreError(.decode, error.reason)
+    }
     guard byteCount <= maximumByteCount else {
       throw KeychainStoreError(.decode, "the item has \(byteCount) bytes; at most \(maximumByteCount) are stored")
     }

@@ -109,7 +109,9 @@ extension KeychainItem {
     var converted = self
     for definition in KeychainSchema.columns(of: kind) {
       guard let value = attributes[definition.code] else { continue }
-      converted[definition.code] = value == .null ? nil : try ItemColumns.convert(value, for: definition)
+      let stored = value == .null ? nil : try ItemColumns.convert(value, for: definition)
+      // Most are as they should be, and telling is cheaper than setting.
+      if stored != value { converted[definition.code] = stored }
     }
     return converted
   }

@@ -77,12 +77,12 @@ public struct RestoreTransaction: ~Copyable {
       item[.persistentReference] = .data(try NewItem.randomBytes(random, count: 16))
     }
     let row = try WritableRow(sealing: item, keys: keys, random: random)
-    if try transaction.insert(row) != nil { return ImportConflict.resolve(incoming: incoming, existing: nil) }
+    if try transaction.insert(row) != nil { return try ImportConflict.resolve(incoming: incoming, existing: nil) }
     guard let raw = try transaction.row(row.kind, primaryKey: row.primaryKey) else {
       throw KeychainStoreError(.damaged, "a row is in the way that cannot be found")
     }
     let existing = try RowSealing.open(raw, keys: keys)
-    let resolution = ImportConflict.resolve(incoming: incoming, existing: try ExistingRow(existing))
+    let resolution = try ImportConflict.resolve(incoming: incoming, existing: try ExistingRow(existing))
     if case .blocked(let fault) = resolution.outcome { throw KeychainStoreError(fault) }
     guard let winner = resolution.storedItem(incoming: item, existing: existing.item) else { return resolution }
     try transaction.overwrite(

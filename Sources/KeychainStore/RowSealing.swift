@@ -14,7 +14,7 @@ enum RowSealing {
   ) throws(KeychainStoreError) -> [UInt8] {
     let accessControl = item[.accessControl]
     var plain = item
-    plain[.accessControl] = nil
+    if accessControl != nil { plain[.accessControl] = nil }
     let sealed: [UInt8]
     do {
       switch accessControl {
@@ -55,7 +55,7 @@ enum RowSealing {
   ) throws(ItemSealError) -> KeychainItem {
     guard ItemBlob.versionNumber(of: sealed) == AccessControlBlob.version else {
       var item = try keys.open(blob: sealed, kind: kind, numbering: .withGenerations)
-      item[.accessControl] = nil
+      if item[.accessControl] != nil { item[.accessControl] = nil }
       return item
     }
     let blob: AccessControlBlob

@@ -55,6 +55,40 @@ struct RandomValueTests {
     #expect(try DERPropertyList.encode(DERPropertyList.decode(bytes)) == bytes)
   }
 
+  @Test("an item that is said to have an encoding has one, no longer than was said", arguments: UInt64(0)..<100)
+  func certainEncodings(_ seed: UInt64) throws {
+    var random = SeededRandom(seed: seed)
+    var item = KeychainItem(kind: .genericPassword)
+    for number in 0..<Int.random(in: 0...20, using: &random) {
+      item[AttributeCode(rawValue: "\(number) \(Self.text(&random))")] = Self.value(
+        &random, depth: number.isMultiple(of: 7) ? 1 : 0)
+    }
+    // The text of a moment in the year 10,000, and the smallest fraction there is.
+    let far = try DERDate.date(of: "99991231235959-0001")
+    let fine = KeychainDate(secondsSinceReferenceDate: .leastNonzeroMagnitude)
+    item[.creationDate] = .date([far, fine, .reference][Int.random(in: 0..<3, using: &random)])
+    item[.server] = [.null, .real(0.5), .string("x")][Int.random(in: 0..<3, using: &random)]
+    item.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
+
+    for bound in [64, 500, 1000, 2000, 4000, 100_000] where item.certainlyEncodes(within: bound) {
+      #expect(try item.derDictionary().count <= bound)
+      #expect(try item.digestEncoding().count <= bound)
+    }
+    if item[.creationDate] == .date(far) { #expect(!item.certainlyEncodes(within: .max)) }
+  }
+
+  @Test("an item as devices have them is known to have an encoding")
+  func plainItem() {
+    var item = KeychainItem(kind: .internetPassword)
+    item[.account] = .string("alice@example.org")
+    item[.port] = .integer(443)
+    item[.generic] = .data([1, 2, 3])
+    item[.modificationDate] = .date(KeychainDate(secondsSinceReferenceDate: 700_000_000.25))
+    item.secret = SensitiveBytes(copying: [1, 2, 3])
+    #expect(item.certainlyEncodes(within: 1000))
+    #expect(!item.certainlyEncodes(within: 30))
+  }
+
   @Test("bytes at random are refused by every reader without a trap", arguments: UInt64(0)..<50)
   func noise(_ seed: UInt64) {
     var random = SeededRandom(seed: seed)

@@ -44,6 +44,19 @@ struct AttributeTableTests {
     #expect(AttributeCode(rawValue: "\u{E9}") != AttributeCode(rawValue: "e\u{301}"))
     #expect(Set<AttributeCode>(["\u{E9}", "e\u{301}", "acct", "acct"]).count == 3)
   }
+
+  @Test(
+    "a code of any length is read as it was given",
+    arguments: [
+      "", "a", "acct", "acct\0", "é", "sevenby", "é67é1", "eightbyt", "é67é12", String(repeating: "x", count: 300),
+    ])
+  func codeTexts(_ text: String) {
+    let code = AttributeCode(rawValue: text)
+    #expect(Array(code.rawValue.utf8) == Array(text.utf8))
+    #expect(code == AttributeCode(rawValue: String(decoding: Array(text.utf8), as: UTF8.self)))
+    #expect(code != AttributeCode(rawValue: text + "\0"))
+    #expect(code < AttributeCode(rawValue: text + "a"))
+  }
 }
 
 @Suite("Texts of identifiers")

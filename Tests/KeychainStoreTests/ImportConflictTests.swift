@@ -59,7 +59,7 @@ struct ImportDecision {
   @Test("follows the dates, then the digests", arguments: cases)
   func decision(_ row: Case) {
     let resolution = ImportConflict.resolve(
-      modificationDate: row.incoming.date.map { .seconds($0) }, digest: row.incoming.digest,
+      modificationDate: row.incoming.date.map { .seconds($0) }, digest: { row.incoming.digest },
       existing: row.existing.map(ExistingRow.init(state:)))
     #expect(resolution.outcome == row.outcome)
     #expect(resolution.modificationDate?.secondsSinceReferenceDate == row.dateAfter)
@@ -68,7 +68,7 @@ struct ImportDecision {
   @Test("a tombstone hands on its UUID and its persistent reference")
   func inheritance() {
     let resolution = ImportConflict.resolve(
-      modificationDate: .seconds(1), digest: low,
+      modificationDate: .seconds(1), digest: { low },
       existing: ExistingRow(state: .tombstone(uuid: "U", persistentReference: [9])))
     #expect(resolution.inheritedUUID == "U")
     #expect(resolution.inheritedPersistentReference == [9])
@@ -117,7 +117,7 @@ struct ImportConflicts {
 
   @Test("at the same date the smaller digest wins, in either order")
   func sameDate() throws {
-    let digests = try [old, new].map { try IncomingItem($0.dated(1000)).digest }
+    let digests = try [old, new].map { try IncomingItem($0.dated(1000)).digest() }
     let winner = digests[0].lexicographicallyPrecedes(digests[1]) ? "old" : "new"
     for (first, second) in [(old, new), (new, old)] {
       let keychain = try keychain(first.dated(1000))
@@ -197,7 +197,7 @@ struct ImportConflicts {
     let incoming = try IncomingItem(new.dated(date))
     let rows = try keychain.store.rows(includingTombstones: true, keys: keychain.keys)
     let existing = try rows.first { $0.summary.primaryKey == incoming.primaryKey }.map { try ExistingRow($0) }
-    let planned = ImportConflict.resolve(incoming: incoming, existing: existing)
+    let planned = try ImportConflict.resolve(incoming: incoming, existing: existing)
     #expect(try keychain.restore(new.dated(date)) == planned)
     #expect(existing != nil)
   }
@@ -207,8 +207,8 @@ struct ImportConflicts {
     let first = try IncomingItem(old.dated(1000))
     let second = try IncomingItem(new.dated(date))
     let stored = try #require(
-      ImportConflict.resolve(incoming: first, existing: nil).storedItem(incoming: first.item, existing: nil))
-    let planned = ImportConflict.resolve(incoming: second, existing: try ExistingRow(storing: stored))
+      try ImportConflict.resolve(incoming: first, existing: nil).storedItem(incoming: first.item, existing: nil))
+    let planned = try ImportConflict.resolve(incoming: second, existing: try ExistingRow(storing: stored))
     let after = try #require(planned.storedItem(incoming: second.item, existing: stored))
 
     let keychain = try Keychain()

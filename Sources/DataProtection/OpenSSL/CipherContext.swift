@@ -16,7 +16,6 @@ struct CipherContext: ~Copyable {
     case aes256ECB
     case aes128CBC
     case aes256CBC
-    case aes256CTR
     case aes256GCM
 
     fileprivate var handle: OpaquePointer? {
@@ -26,7 +25,6 @@ struct CipherContext: ~Copyable {
       case .aes256ECB: EVP_aes_256_ecb()
       case .aes128CBC: EVP_aes_128_cbc()
       case .aes256CBC: EVP_aes_256_cbc()
-      case .aes256CTR: EVP_aes_256_ctr()
       case .aes256GCM: EVP_aes_256_gcm()
       }
     }
@@ -35,7 +33,7 @@ struct CipherContext: ~Copyable {
       switch self {
       case .aes128ECB, .aes128CBC: 16
       case .aes192ECB: 24
-      case .aes256ECB, .aes256CBC, .aes256CTR, .aes256GCM: 32
+      case .aes256ECB, .aes256CBC, .aes256GCM: 32
       }
     }
 
@@ -44,7 +42,7 @@ struct CipherContext: ~Copyable {
     fileprivate var hasPadding: Bool {
       switch self {
       case .aes128ECB, .aes192ECB, .aes256ECB, .aes128CBC, .aes256CBC: true
-      case .aes256CTR, .aes256GCM: false
+      case .aes256GCM: false
       }
     }
 
@@ -52,7 +50,7 @@ struct CipherContext: ~Copyable {
     var initializationVectorSize: Int {
       switch self {
       case .aes128ECB, .aes192ECB, .aes256ECB: 0
-      case .aes128CBC, .aes256CBC, .aes256CTR: 16
+      case .aes128CBC, .aes256CBC: 16
       case .aes256GCM: 12
       }
     }
@@ -87,12 +85,6 @@ struct CipherContext: ~Copyable {
     guard status == 1 else { throw .crypto("EVP_CipherInit_ex2") }
   }
 
-  /// Begins a new message under the key that the last one had.
-  borrowing func restart(iv: [UInt8]) throws(DataProtectionError) {
-    guard iv.count == algorithm.initializationVectorSize, !iv.isEmpty else { throw .crypto("an IV of \(iv.count)") }
-    guard EVP_CipherInit_ex2(handle, nil, nil, iv, -1, nil) == 1 else { throw .crypto("EVP_CipherInit_ex2") }
-  }
-
   /// Transforms `input` into `output`, which is as long and may be the same memory.
   borrowing func update(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
@@ -117,9 +109,7 @@ struct CipherContext: ~Copyable {
 
   /// Ends a GCM encryption and returns its tag.
   borrowing func finishWithTag() throws(DataProtectionError) -> [UInt8] {
-    var ignored: [UInt8] = [0]
-    var written: Int32 = 0
-    guard EVP_CipherFinal_ex(handle, &ignored, &written) == 1 else { throw .crypto("EVP_CipherFinal_ex") }
+    guard endsWell() else { throw .crypto("EVP_CipherFinal_ex") }
     return try makeBytes(Self.tagSize) { (buffer) throws(DataProtectionError) in
       guard EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagSize), buffer.baseAddress) == 1 else {
         throw .crypto("EVP_CTRL_AEAD_GET_TAG")
@@ -129,12 +119,21 @@ struct CipherContext: ~Copyable {
 
   /// Ends a GCM decryption; `false` where the tag is not the message's.
   borrowing func finish(verifying tag: [UInt8]) throws(DataProtectionError) -> Bool {
-    var tag = tag
-    guard tag.count == Self.tagSize,
-      EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagSize), &tag) == 1
-    else { throw .crypto("EVP_CTRL_AEAD_SET_TAG") }
-    var ignored: [UInt8] = [0]
-    var written: Int32 = 0
+    let isSet = tag.withRawBytes { bytes in
+      // Read only, in spite of its type.
+      let tag = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+      return bytes.count == Self.tagSize
+        && EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagSize), tag) == 1
+    }
+    guard isSet else { throw .crypto("EVP_CTRL_AEAD_SET_TAG") }
+    return endsWell()
+  }
+}
+
+extension CipherContext {
+  /// Ends a GCM message, which has no bytes left to give.
+  private borrowing func endsWell() -> Bool {
+    var (ignored, written) = (UInt8(0), Int32(0))
     return EVP_CipherFinal_ex(handle, &ignored, &written) == 1
   }
 }

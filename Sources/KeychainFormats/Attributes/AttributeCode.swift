@@ -2,37 +2,68 @@
 ///
 /// Source: Apple `SecItemConstants.c`.
 public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, ExpressibleByStringLiteral {
-  public let rawValue: String
-  /// The first seven bytes, the first one highest, and the length, so that the usual code of four letters is compared
-  /// and hashed as one number.
+  /// The first seven bytes, the first one highest, and the length, so that the usual code of four letters is made,
+  /// compared and hashed as one number.
   private let prefix: UInt64
+  /// The code where `prefix` does not say it all; empty otherwise.
+  private let longText: String
 
   private static let prefixByteCount = 7
 
   public init(rawValue: String) {
-    self.rawValue = rawValue
-    var prefix: UInt64 = 0
-    var count = 0
-    for byte in rawValue.utf8 {
-      if count < Self.prefixByteCount { prefix |= UInt64(byte) << (56 - 8 * UInt64(count)) }
-      count += 1
+    let prefix = Self.prefix(rawValue.utf8)
+    self.init(prefix: prefix, longText: Self.isShort(prefix) ? "" : rawValue)
+  }
+
+  private init(prefix: UInt64, longText: String) {
+    self.prefix = prefix
+    self.longText = longText
+  }
+
+  /// The code that UTF-8 bytes spell; `nil` for other bytes.
+  init?(utf8 bytes: UnsafeRawBufferPointer) {
+    guard bytes.count <= Self.prefixByteCount, bytes.allSatisfy({ $0 < 0x80 }) else {
+      guard let text = String(utf8: bytes) else { return nil }
+      self.init(rawValue: text)
+      return
     }
-    self.prefix = prefix | UInt64(min(count, 0xFF))
+    self.init(prefix: Self.prefix(bytes), longText: "")
   }
 
   public init(stringLiteral value: String) { self.init(rawValue: value) }
 
-  /// Whether `prefix` says it all.
-  private var isShort: Bool { prefix & 0xFF <= UInt64(Self.prefixByteCount) }
+  public var rawValue: String {
+    guard isShort else { return longText }
+    return String(unsafeUninitializedCapacity: Self.prefixByteCount) { text in
+      let count = Int(prefix & 0xFF)
+      for index in 0..<count { text[index] = UInt8(truncatingIfNeeded: prefix >> (56 - 8 * UInt64(index))) }
+      return count
+    }
+  }
+
+  private static func prefix(_ bytes: some Collection<UInt8>) -> UInt64 {
+    var prefix: UInt64 = 0
+    var count = 0
+    for byte in bytes {
+      if count < prefixByteCount { prefix |= UInt64(byte) << (56 - 8 * UInt64(count)) }
+      count += 1
+    }
+    return prefix | UInt64(min(count, 0xFF))
+  }
+
+  /// Whether a prefix says it all.
+  private static func isShort(_ prefix: UInt64) -> Bool { prefix & 0xFF <= UInt64(prefixByteCount) }
+
+  private var isShort: Bool { Self.isShort(prefix) }
 
   /// Byte for byte; `String` also takes composed and decomposed letters as equal, and a code may hold any.
   public static func == (left: Self, right: Self) -> Bool {
-    left.prefix == right.prefix && (left.isShort || left.rawValue.hasSameBytes(as: right.rawValue))
+    left.prefix == right.prefix && (left.isShort || left.longText.hasSameBytes(as: right.longText))
   }
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(prefix)
-    if !isShort { rawValue.hashBytes(into: &hasher) }
+    if !isShort { longText.hashBytes(into: &hasher) }
   }
 
   /// In the order of the bytes, which agrees with `==`.

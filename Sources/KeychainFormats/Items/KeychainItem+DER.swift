@@ -11,13 +11,13 @@ extension KeychainItem {
       throw decoder.malformed(dictionary, "an item that is no dictionary")
     }
     self.init(kind: kind)
-    attributes.reserveCapacity(Self.usualAttributeCount)
+    attributes.reserveCapacity(try decoder.pairCount(in: dictionary.contents))
     // Codes whose first value was a null, which leaves no other trace.
     var absent: Set<AttributeCode> = []
     var contents = dictionary.contents
     while !contents.isAtEnd {
       let pair = try decoder.pair(in: &contents)
-      let code = AttributeCode(rawValue: try decoder.string(of: pair.key))
+      let code = try decoder.attributeCode(of: pair.key)
       if code.isSecret(in: kind) {
         let secret = try Self.secret(of: pair.value, code: code, decoder: decoder)
         guard absent.isEmpty || !absent.contains(code), secrets[code] == nil else { continue }
@@ -34,9 +34,6 @@ extension KeychainItem {
       }
     }
   }
-
-  /// Room for the attributes of an item, which are ten to fourteen on current systems.
-  private static let usualAttributeCount = 16
 
   public init(derDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
     self = try bytes.withBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainItem in
@@ -71,6 +68,33 @@ extension KeychainItem {
   }
 }
 
+extension KeychainItem {
+  /// Whether its DER dictionary and its digest's certainly can be written, in no more than so many bytes: told by the
+  /// sizes of the values, at a small part of the time. `false` leaves it open.
+  public func certainlyEncodes(within maximumByteCount: Int) -> Bool {
+    var count = ItemEncoder.greatestOverhead
+    for (code, value) in attributes {
+      guard !code.isSecret(in: kind), let contentCount = value.greatestEncodedByteCount else { return false }
+      count += ItemEncoder.greatestOverhead + code.rawValue.utf8.count + contentCount
+    }
+    for (code, secret) in secrets { count += ItemEncoder.greatestOverhead + code.rawValue.utf8.count + secret.count }
+    return count <= maximumByteCount
+  }
+}
+
+extension PropertyValue {
+  /// A bound, in bytes; `nil` where nothing simple says that the value can be written at all.
+  fileprivate var greatestEncodedByteCount: Int? {
+    switch self {
+    case .null, .boolean, .integer: 8
+    case .data(let bytes): bytes.count
+    case .string(let text): text.utf8.count
+    case .date(let date): DERDate.greatestByteCount(of: date)
+    case .unsignedInteger, .real, .uid, .array, .dictionary, .set: nil
+    }
+  }
+}
+
 extension AttributeCode {
   /// Whether an item of this kind keeps the attribute's value with its secrets (flag D).
   func isSecret(in kind: ItemKind) -> Bool {
@@ -82,9 +106,12 @@ extension AttributeCode {
 struct ItemEncoder {
   let keepsDateText: Bool
 
-  /// One pair: everything up to the value's contents, and the contents where they are a secret.
+  /// The most that a pair has besides its code and its contents: three tags and three lengths of up to five bytes.
+  static let greatestOverhead = 18
+
+  /// One pair: where everything up to the value's contents stands, and the contents where they are a secret.
   private struct Pair {
-    var head: [UInt8]
+    var head: Range<Int>
     var secret: SensitiveBytes?
 
     var byteCount: Int { head.count + (secret?.count ?? 0) }
@@ -97,27 +124,28 @@ struct ItemEncoder {
     let encoder = DEREncoder(keepsDateText: keepsDateText)
     var pairs: [Pair] = []
     pairs.reserveCapacity(attributes.underestimatedCount + secrets.count)
+    // The heads of all pairs one after the other: an array for each would cost more than what is in it.
+    var heads: [UInt8] = []
     var contents: [UInt8] = []
-    func append(secret: SensitiveBytes?) {
-      var head: [UInt8] = []
-      head.reserveCapacity(contents.count + 4)
-      DEREncoder.appendHeader(DERPropertyList.Tag.sequence, count: contents.count + (secret?.count ?? 0), to: &head)
-      head.append(contentsOf: contents)
-      pairs.append(Pair(head: head, secret: secret))
+    func appendPair(_ secret: SensitiveBytes?) {
+      let start = heads.count
+      DEREncoder.appendHeader(DERPropertyList.Tag.sequence, count: contents.count + (secret?.count ?? 0), to: &heads)
+      heads.append(contentsOf: contents)
+      pairs.append(Pair(head: start..<heads.count, secret: secret))
       contents.removeAll(keepingCapacity: true)
     }
     for (code, value) in attributes where value != .null {
       DEREncoder.appendElement(DERPropertyList.Tag.string, code.rawValue.utf8, to: &contents)
       try encoder.append(value, depth: 2, to: &contents)
-      append(secret: nil)
+      appendPair(nil)
     }
     for (code, secret) in secrets {
       DEREncoder.appendElement(DERPropertyList.Tag.string, code.rawValue.utf8, to: &contents)
       DEREncoder.appendHeader(DERPropertyList.Tag.data, count: secret.count, to: &contents)
-      append(secret: secret)
+      appendPair(secret)
     }
     // The keys differ and none begins another, so no comparison ever reaches a value.
-    pairs.sort { $0.head.lexicographicallyPrecedes($1.head) }
+    pairs.sort { heads[$0.head].lexicographicallyPrecedes(heads[$1.head]) }
     let count = pairs.reduce(0) { $0 + $1.byteCount }
     var head: [UInt8] = []
     DEREncoder.appendHeader(DERPropertyList.Tag.dictionary, count: count, to: &head)
@@ -128,9 +156,11 @@ struct ItemEncoder {
         offset += bytes.count
       }
       head.withUnsafeBytes { append($0) }
-      for pair in pairs {
-        pair.head.withUnsafeBytes { append($0) }
-        pair.secret?.withBytes { append($0) }
+      heads.withUnsafeBytes { heads in
+        for pair in pairs {
+          append(UnsafeRawBufferPointer(rebasing: heads[pair.head]))
+          pair.secret?.withBytes { append($0) }
+        }
       }
     }
   }

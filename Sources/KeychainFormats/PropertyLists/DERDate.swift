@@ -26,7 +26,7 @@ public enum DERDate {
   /// - Throws: `.malformed` for another text or a moment that does not exist.
   public static func date(of text: String) throws(FormatError) -> KeychainDate {
     do throws(Fault) {
-      return try decode(Array(text.utf8))
+      return try Array(text.utf8).span.bytes.withUnsafeBytes(decode)
     } catch {
       throw FormatError(.der, .malformed, error.reason)
     }
@@ -39,7 +39,7 @@ public enum DERDate {
   private static let maximumFractionDigits = 19
 
   /// `YYYYMMDDhhmmss[.f…]` with `Z`, `+hhmm` or `-hhmm`; a fraction has digits and does not end in zero.
-  static func decode(_ text: [UInt8]) throws(Fault) -> KeychainDate {
+  static func decode(_ text: UnsafeRawBufferPointer) throws(Fault) -> KeychainDate {
     var reader = FieldReader(text)
     let year = try reader.number(digits: 4)
     let seconds = try reader.moment(year: year, allowsFraction: true)
@@ -48,7 +48,7 @@ public enum DERDate {
   }
 
   /// `YYMMDDhhmmss` with a zone. Years from 50 on belong to the last century.
-  static func decodeUTCTime(_ text: [UInt8]) throws(Fault) -> KeychainDate {
+  static func decodeUTCTime(_ text: UnsafeRawBufferPointer) throws(Fault) -> KeychainDate {
     var reader = FieldReader(text)
     let year = try reader.number(digits: 2)
     return KeychainDate(
@@ -59,11 +59,30 @@ public enum DERDate {
   ///
   /// - Returns: `nil` for a date without a text of its own outside the years 0 to 9999, or that is no number.
   static func encode(_ date: KeychainDate) -> [UInt8]? {
-    if let text = date.encodedText.map({ Array($0.utf8) }), let decoded = try? decode(text), decoded == date {
+    if let text = date.encodedText.map({ Array($0.utf8) }),
+      let decoded = try? text.span.bytes.withUnsafeBytes(decode), decoded == date
+    {
       return text
     }
     return encode(date.secondsSinceReferenceDate)
   }
+
+  /// No text of the date, its own or that of its seconds, is longer; `nil` where it may have none.
+  static func greatestByteCount(of date: KeychainDate) -> Int? {
+    guard secondsWithText.contains(date.secondsSinceReferenceDate) else { return nil }
+    return max(fieldsByteCount + greatestFractionDigitCount, date.encodedText?.utf8.count ?? 0)
+  }
+
+  /// The years 0 to 9999.
+  private static let secondsWithText = firstSecond(of: 0)..<firstSecond(of: 10_000)
+
+  private static func firstSecond(of year: Int64) -> Double {
+    Double(CivilDate(year: year, month: 1, day: 1).daysSinceReference * 86_400)
+  }
+
+  private static let fieldsByteCount = 16
+  /// Those of the smallest double, 5e-324.
+  private static let greatestFractionDigitCount = 324
 
   /// The text of a number of seconds, with the fewest fraction digits that still say this number.
   static func encode(_ seconds: Double) -> [UInt8]? {
@@ -74,7 +93,7 @@ public enum DERDate {
     guard (0...9999).contains(date.year) else { return nil }
     let fraction = seconds == wholeSeconds ? [] : fractionDigits(of: seconds)
     var text: [UInt8] = []
-    text.reserveCapacity(16 + fraction.count)
+    text.reserveCapacity(fieldsByteCount + fraction.count)
     append(date.year / 100, to: &text)
     for number in [date.year % 100, date.month, date.day] { append(number, to: &text) }
     for number in [secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60] { append(number, to: &text) }
@@ -92,16 +111,14 @@ public enum DERDate {
   /// The digits after the point, counted up from the whole second below: those of the shortest decimal that gives this
   /// double again, and for a negative number their complement to one, done in decimal.
   private static func fractionDigits(of seconds: Double) -> [UInt8] {
-    let parts = seconds.magnitude.description.split(separator: "e")
-    let mantissa = (parts.first ?? "").split(separator: ".", omittingEmptySubsequences: false).map { Array($0.utf8) }
-    let exponent = parts.count == 2 ? Int(parts[1]) ?? 0 : 0
-    let integerDigits = mantissa.first ?? []
-    let digits = integerDigits + (mantissa.count == 2 ? mantissa[1] : [])
-    let pointPosition = integerDigits.count + exponent
-    var fraction =
-      pointPosition >= 0
-      ? Array(digits.dropFirst(pointPosition))
-      : [UInt8](repeating: UInt8(ascii: "0"), count: -pointPosition) + digits
+    // Digits with one point, and an exponent where the number is very large or small.
+    let decimal = Array(seconds.magnitude.description.utf8)
+    let mantissa = decimal.prefix { $0 != UInt8(ascii: "e") }
+    let exponent = Int(String(decoding: decimal.dropFirst(mantissa.count + 1), as: UTF8.self)) ?? 0
+    let integerCount = mantissa.firstIndex(of: UInt8(ascii: ".")) ?? mantissa.count
+    var fraction = [UInt8](repeating: UInt8(ascii: "0"), count: max(-integerCount - exponent, 0))
+    let digits = mantissa.lazy.filter { $0 != UInt8(ascii: ".") }
+    fraction.append(contentsOf: digits.dropFirst(max(integerCount + exponent, 0)))
     while fraction.last == UInt8(ascii: "0") { fraction.removeLast() }
     guard seconds < 0, let last = fraction.indices.last else { return fraction }
     return fraction.indices.map { index in
@@ -111,12 +128,12 @@ public enum DERDate {
 
   /// Reads the fields of a date text.
   private struct FieldReader {
-    private let text: [UInt8]
+    private let text: UnsafeRawBufferPointer
     private var position = 0
 
-    init(_ text: [UInt8]) { self.text = text }
+    init(_ text: UnsafeRawBufferPointer) { self.text = text }
 
-    private var rest: ArraySlice<UInt8> { text[position...] }
+    private var rest: Slice<UnsafeRawBufferPointer> { text[position...] }
 
     mutating func number(digits: Int) throws(Fault) -> Int64 {
       guard text.count - position >= digits else { throw .malformed }

@@ -106,6 +106,17 @@ struct DERDecoder {
     }
   }
 
+  /// How many elements a dictionary's contents have.
+  func pairCount(in contents: ByteCursor) throws(FormatError) -> Int {
+    var (rest, count) = (contents, 0)
+    while !rest.isAtEnd {
+      _ = try rest.takeByte("a tag")
+      _ = try rest.take(Self.length(in: &rest), "the contents")
+      count += 1
+    }
+    return count
+  }
+
   /// Steps over one key-value SEQUENCE in a dictionary's contents.
   mutating func pair(in contents: inout ByteCursor) throws(FormatError) -> (key: Element, value: Element) {
     let pair = try element(in: &contents)
@@ -117,13 +128,22 @@ struct DERDecoder {
     return (key, value)
   }
 
-  func string(of element: Element) throws(FormatError) -> String {
+  private func string(of element: Element) throws(FormatError) -> String {
+    try text(of: element, String.init(utf8:))
+  }
+
+  /// The code that a dictionary's key spells.
+  func attributeCode(of element: Element) throws(FormatError) -> AttributeCode {
+    try text(of: element, AttributeCode.init(utf8:))
+  }
+
+  private func text<Text>(
+    of element: Element, _ read: (UnsafeRawBufferPointer) -> Text?
+  ) throws(FormatError) -> Text {
     guard element.tag == DERPropertyList.Tag.string || element.tag == DERPropertyList.Tag.numericString else {
       throw malformed(element, "a value that is no string")
     }
-    guard let text = String(utf8: element.contents.rest) else {
-      throw malformed(element, "a string that is not UTF-8")
-    }
+    guard let text = read(element.contents.rest) else { throw malformed(element, "a string that is not UTF-8") }
     return text
   }
 
@@ -142,7 +162,7 @@ struct DERDecoder {
   }
 
   private func date(of element: Element) throws(FormatError) -> KeychainDate {
-    let text = Array(element.contents.rest)
+    let text = element.contents.rest
     do throws(DERDate.Fault) {
       return element.tag == DERPropertyList.Tag.utcTime
         ? try DERDate.decodeUTCTime(text) : try DERDate.decode(text)

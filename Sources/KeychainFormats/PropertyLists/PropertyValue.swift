@@ -2,14 +2,15 @@
 ///
 /// DER knows no `real`, no `uid` and no `unsignedInteger`; a binary plist knows no `null` inside items. The encoders
 /// throw `FormatError` for a value they have no form for.
-public indirect enum PropertyValue: Sendable, Hashable {
+public enum PropertyValue: Sendable, Hashable {
   case null
   case boolean(Bool)
   case integer(Int64)
   /// Only for values above `Int64.max`; smaller ones are `integer`.
   case unsignedInteger(UInt64)
   case real(Double)
-  case date(KeychainDate)
+  // A date is three words long; of its own it would make every value as long.
+  indirect case date(KeychainDate)
   case data([UInt8])
   case string(String)
   /// A reference of a keyed archive (`CF$UID`).

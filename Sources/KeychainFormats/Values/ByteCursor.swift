@@ -28,11 +28,13 @@ struct ByteCursor {
 
   /// Steps over `count` bytes and returns where they lie.
   mutating func take(_ count: Int, _ what: @autoclosure () -> String) throws(FormatError) -> Range<Int> {
-    guard count >= 0, count <= remaining else {
-      throw FormatError(format, .truncated, "\(what()) of \(count) bytes does not fit", offset: offset)
-    }
+    guard count >= 0, count <= remaining else { throw truncated(count, what()) }
     defer { offset += count }
     return offset..<(offset + count)
+  }
+
+  private func truncated(_ count: Int, _ what: String) -> FormatError {
+    FormatError(format, .truncated, "\(what) of \(count) bytes does not fit", offset: offset)
   }
 
   /// Steps over `count` bytes and returns a cursor that sees nothing but them.
@@ -45,7 +47,9 @@ struct ByteCursor {
   }
 
   mutating func takeByte(_ what: @autoclosure () -> String) throws(FormatError) -> UInt8 {
-    bytes[try take(1, what()).lowerBound]
+    guard offset < end else { throw truncated(1, what()) }
+    defer { offset += 1 }
+    return bytes[offset]
   }
 
   mutating func takeLittleEndianWord(_ what: @autoclosure () -> String) throws(FormatError) -> UInt32 {

@@ -22,10 +22,16 @@ public enum MigrationPlanner {
     var imports: [MigrationPlan.PlannedImport] = []
     for item in items {
       switch admission(of: item, isSameDevice: isSameDevice, surroundings) {
-      case .refused(let outcome, let detail):
-        verdicts[item.index] = Verdict(outcome: outcome, detail: detail)
+      case .refused(let verdict):
+        verdicts[item.index] = verdict
       case .admitted(let incoming, let detail):
-        let step = target.importing(incoming, from: .archive(index: item.index))
+        let step: TargetModel.Step
+        do throws(KeychainStoreError) {
+          step = try target.importing(incoming, from: .archive(index: item.index))
+        } catch {
+          verdicts[item.index] = malformed(item, error)
+          continue
+        }
         imports.append(step.planned)
         verdicts[item.index] = Verdict(
           outcome: .migrates(step.change), detail: joined(detail, step.detail))
@@ -62,9 +68,13 @@ public enum MigrationPlanner {
     let detail: String?
   }
 
+  private static func malformed(_ archived: ArchivedItem, _ error: KeychainStoreError) -> Verdict {
+    Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, place(of: archived)))
+  }
+
   private enum Admission {
     case admitted(IncomingItem, detail: String?)
-    case refused(MigrationPlan.Outcome, detail: String?)
+    case refused(Verdict)
   }
 
   /// Whether an item gets as far as the target's database.
@@ -76,15 +86,18 @@ public enum MigrationPlanner {
       let reason = archived.reason(
         of: failure, isSameDevice: isSameDevice, backupHasPassword: surroundings.backupHasPassword)
       return .refused(
-        reason.isDamage ? .unreadable(reason) : .staysBehind(reason),
-        detail: detail(of: failure, archived, isSameDevice: isSameDevice))
+        Verdict(
+          outcome: reason.isDamage ? .unreadable(reason) : .staysBehind(reason),
+          detail: detail(of: failure, archived, isSameDevice: isSameDevice)))
     case .opened(let item):
       guard !archived.isSecretOnly else {
         return .refused(
-          .unreadable(.unsupportedVersion), detail: joined("version 0, a secret without a name", place(of: archived)))
+          Verdict(
+            outcome: .unreadable(.unsupportedVersion),
+            detail: joined("version 0, a secret without a name", place(of: archived))))
       }
       if let reason = RestoreRules.reasonToLeaveOut(item, surroundings) {
-        return .refused(.staysBehind(reason), detail: nil)
+        return .refused(Verdict(outcome: .staysBehind(reason), detail: nil))
       }
       do throws(KeychainStoreError) {
         let incoming = try IncomingItem(item, persistentReference: archived.persistentReference)
@@ -92,7 +105,7 @@ public enum MigrationPlanner {
         return .admitted(
           incoming, detail: inferred ? "\(ReportTerm.inferredSynchronizable.id): it becomes a synchronized item" : nil)
       } catch {
-        return .refused(.unreadable(.malformed), detail: joined(error.reason, place(of: archived)))
+        return .refused(malformed(archived, error))
       }
     }
   }

@@ -63,10 +63,13 @@ struct TargetModel {
     }.map(\.identity)
   }
 
-  mutating func importing(_ incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin) -> Step {
+  /// - Throws: `.notAvailable` where a digest cannot be computed.
+  mutating func importing(
+    _ incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin
+  ) throws(KeychainStoreError) -> Step {
     let key = incoming.primaryKey
     let slot = slots[key]
-    let resolution = ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
+    let resolution = try ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
     let indexes = origin.archiveIndexes
 
     if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item) {
@@ -78,9 +81,10 @@ struct TargetModel {
       }
       slots[key] = Slot(item: stored, archiveIndexes: holders)
     }
+    let rival = try before[key].map { (row) throws(KeychainStoreError) in try Rival(row, of: incoming) }
     return Step(
       planned: MigrationPlan.PlannedImport(origin: origin, incoming: incoming, outcome: resolution.outcome),
-      change: change(resolution.outcome, incoming), detail: detail(resolution.outcome, incoming, slot),
+      change: Self.change(resolution.outcome, rival), detail: Self.detail(resolution.outcome, incoming, slot, rival),
       superseded: resolution.outcome.isReplacement ? slot?.archiveIndexes ?? [] : [])
   }
 
@@ -89,25 +93,44 @@ struct TargetModel {
     var steps: [Step] = []
     for row in rows where cleared.contains(row.primaryKey) && row.isSystemBound {
       if row.isTombstone, !tombstonesToo { continue }
-      guard let item = row.item, let incoming = try? IncomingItem(preserved: item) else { continue }
-      steps.append(importing(incoming, from: .preserved))
+      guard let item = row.item, let incoming = try? IncomingItem(preserved: item),
+        let step = try? importing(incoming, from: .preserved)
+      else { continue }
+      steps.append(step)
     }
     return steps
   }
 
-  private func change(_ outcome: ImportResolution.Outcome, _ incoming: IncomingItem) -> MigrationPlan.Change {
+  /// What the target held under an arriving item's key before anything happened.
+  private struct Rival {
+    let row: TargetRow
+    /// Whether it is the arriving item, to the last byte that counts.
+    let isSame: Bool
+
+    init(_ row: TargetRow, of incoming: IncomingItem) throws(KeychainStoreError) {
+      self.row = row
+      guard case .item(_, let digest) = row.existing.state else {
+        isSame = false
+        return
+      }
+      isSame = try incoming.digest() == digest
+    }
+  }
+
+  private static func change(_ outcome: ImportResolution.Outcome, _ rival: Rival?) -> MigrationPlan.Change {
     switch outcome {
     case .identical: return .identical
     case .keepsExisting, .blocked: return .keepsExisting
     case .insertsNew, .replaces:
-      guard let before = before[incoming.primaryKey], !before.isTombstone else { return .new }
-      if case .item(_, incoming.digest) = before.existing.state { return .identical }
-      return .replaces
+      guard let rival, !rival.row.isTombstone else { return .new }
+      return rival.isSame ? .identical : .replaces
     }
   }
 
   /// Both dates of a conflict, or which other item of the archive it is with.
-  private func detail(_ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ slot: Slot?) -> String? {
+  private static func detail(
+    _ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ slot: Slot?, _ rival: Rival?
+  ) -> String? {
     if let index = slot?.archiveIndexes.first {
       switch outcome {
       case .keepsExisting: return "item \(index) of this archive has the same key and wins"
@@ -116,17 +139,17 @@ struct TargetModel {
       case .insertsNew, .blocked: return nil
       }
     }
-    return before[incoming.primaryKey].flatMap { rivalry(outcome, incoming, $0.existing) }
+    return rival.flatMap { rivalry(outcome, incoming, $0) }
   }
 
   /// Which of the backup's item and the one that was there wins, and why.
-  private func rivalry(
-    _ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ before: ExistingRow
+  private static func rivalry(
+    _ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ rival: Rival
   ) -> String? {
-    switch (outcome, before.state) {
+    switch (outcome, rival.row.existing.state) {
     case (_, .corrupt): return "the one there is damaged"
     case (_, .tombstone), (_, .unreadable): return nil
-    case (_, .item(_, incoming.digest)): return nil
+    case (_, .item) where rival.isSame: return nil
     case (_, .item(nil, _)): return "the one there has no date"
     case (_, .item(let theirs?, _)):
       guard let ours = incoming.item.modificationDate else { return "the one in the backup has no date" }

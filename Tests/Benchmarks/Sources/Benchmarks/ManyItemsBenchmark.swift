@@ -44,7 +44,7 @@ enum ManyItemsBenchmark {
     var opened = 0
     let (timeBefore, memoryBefore) = (processorSeconds, peakMemory)
     do {
-      let bytes = try Array(Data(contentsOf: URL(filePath: arguments[0])))
+      let bytes = try Array(Data(contentsOf: URL(filePath: arguments[0]), options: .alwaysMapped))
       for entry in try KeychainBackupFile(parsing: bytes).entries {
         guard let blob = entry.blob else { continue }
         let item = try keys.open(blob: blob, kind: entry.kind)
