@@ -66,9 +66,10 @@ public struct DomainTree: Sendable, Equatable {
 
     /// "AppDomain", "org.example.app", "Documents"
     private func places(domain: String, path: String) -> [Substring] {
-      let group = domain.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+      let group = domain.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 1, omittingEmptySubsequences: false)
       // The last part is the file itself.
-      return group + path.split(separator: "/", maxSplits: mostDepth + 1).dropLast().prefix(depth)
+      let folders = path.utf8.split(separator: UInt8(ascii: "/"), maxSplits: depth + 1).dropLast().prefix(depth)
+      return (group + folders).map(Substring.init)
     }
   }
 

@@ -17,21 +17,23 @@ public struct StoredPayloads: Sendable, Equatable {
 
     /// The same of a text's bytes.
     init?(bytes: UnsafeRawBufferPointer) {
-      guard bytes.count == 40 else { return nil }
-      var values: (UInt64, UInt64, UInt64) = (0, 0, 0)
-      for digit in bytes {
-        let value: UInt8
+      guard bytes.count == 40, let third = Self.number(bytes[..<8]), let second = Self.number(bytes[8..<24]),
+        let first = Self.number(bytes[24...])
+      else { return nil }
+      self.init((third, second, first))
+    }
+
+    /// Up to sixteen digits, the first one highest.
+    private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
+      var number: UInt64 = 0
+      for digit in digits {
         switch digit {
-        case 48...57: value = digit - 48
-        case 97...102: value = digit - 87
+        case 48...57: number = number << 4 | UInt64(digit - 48)
+        case 97...102: number = number << 4 | UInt64(digit - 87)
         default: return nil
         }
-        // A number of 192 bits, moved on by one digit.
-        values.0 = values.0 << 4 | values.1 >> 60
-        values.1 = values.1 << 4 | values.2 >> 60
-        values.2 = values.2 << 4 | UInt64(value)
       }
-      self.init(values)
+      return number
     }
 
     /// The name that a SHA-1 stands for.
