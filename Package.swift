@@ -73,7 +73,7 @@ let package = Package(
     part("KeychainStore", ["DataProtection", "KeychainFormats", grdb, sqlite]),
     part("VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
     part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", "CSQLite", grdb]),
-    part("ArchivedKeychain", ["BackupArchive", "DataProtection", "KeychainFormats"]),
+    part("ArchivedKeychain", ["BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
     part(
       "Migration",
       ["VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),

@@ -8,19 +8,21 @@ public struct ArchiveContents: Sendable, Equatable {
   public private(set) var total = 0
 
   /// Items that a backup with a password carries to any device.
-  public var migratable: Int { count { !$0.isThisDeviceOnly } }
+  public private(set) var migratable = 0
   /// Items that only the device that made the backup gets back.
-  public var thisDeviceOnly: Int { count { $0.isThisDeviceOnly } }
+  public private(set) var thisDeviceOnly = 0
+  /// Secrets without a name (version 0, of iOS 4), which can be read and which no restore takes.
+  public private(set) var secretOnly = 0
 
   public init(_ items: some Sequence<ArchivedItem>) {
     for item in items {
       total += 1
       countByKind[item.kind, default: 0] += 1
-      if let protection = item.protection { countByProtection[protection, default: 0] += 1 }
+      if item.isSecretOnly { secretOnly += 1 }
+      guard let protection = item.protection else { continue }
+      countByProtection[protection, default: 0] += 1
+      guard !item.isSecretOnly else { continue }
+      if protection.isThisDeviceOnly { thisDeviceOnly += 1 } else { migratable += 1 }
     }
-  }
-
-  private func count(where matches: (ProtectionClass) -> Bool) -> Int {
-    countByProtection.reduce(0) { $0 + (matches($1.key) ? $1.value : 0) }
   }
 }

@@ -32,4 +32,24 @@ public struct ItemMatcher: Hashable, Sendable {
     ]
     return conditions.allSatisfy { pattern, name in pattern?.matches(name: name) ?? true }
   }
+
+  /// Whether an item may be meant whose names nobody knows: one that does not open, of a kind that can have what is asked
+  /// for. `matches` says of such an item only what its kind says.
+  public func mayMean(_ identity: ItemIdentity) -> Bool {
+    guard identity.isSealed, identity.names.isEmpty, kind == nil || kind == identity.kind, !matches(identity) else {
+      return false
+    }
+    if let group = identity.accessGroup, let accessGroup, !accessGroup.matches(name: group) { return false }
+    let asked: [(ItemPattern?, AttributeCode)] = [
+      (label, .label), (account, .account), (service, .service), (server, .server),
+    ]
+    return asked.allSatisfy { pattern, code in
+      pattern == nil || AttributeTable.definition(of: code, in: identity.kind) != nil
+    }
+  }
+
+  /// Whether a star makes it mean more than one name.
+  public var meansSeveral: Bool {
+    [label, account, service, server, accessGroup].contains { $0.map { $0.text == nil } ?? false }
+  }
 }

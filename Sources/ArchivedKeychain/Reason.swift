@@ -27,12 +27,12 @@ public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   case tagMismatch = "tag-mismatch"
   /// The item does not follow its format.
   case malformed
-  /// The item has a version that no backup should hold.
+  /// The item has a version that no restore takes: that of iOS 4, which names nothing, or one that no backup should hold.
   case unsupportedVersion = "unsupported-version"
 }
 
 extension Reason {
-  /// Whether the item is lost in this copy (damage), rather than left out by a rule.
+  /// Whether it is the item or its key that is at fault, rather than a rule that leaves it out.
   public var isDamage: Bool {
     switch self {
     case .noClassKey, .tagMismatch, .malformed, .unsupportedVersion: true
@@ -41,6 +41,9 @@ extension Reason {
       false
     }
   }
+
+  /// Whether another copy of the backup may hold the item whole.
+  public var isLostInThisCopy: Bool { isDamage && self != .unsupportedVersion }
 
   /// Whether someone has to do something about it: sign in again, move what the item guards, find another copy. The other
   /// items are made anew by the device, come back with an account, or were gone before.
@@ -169,10 +172,12 @@ extension Reason {
         source: "SecDbKeychainItem.m; SecItemDb.c, SecServerImportItem")
     case .unsupportedVersion:
       Explanation(
-        headline: "the item has a version that is not read",
-        rule: "Backups hold items of versions 2 and 3; other versions belong to a device's own database.",
-        effect: "This one item cannot be read; the others are safe.",
-        action: "A newer version of this program may read it.",
+        headline: "the item has a version that cannot be restored",
+        rule:
+          "Items of versions 2 and 3 can be restored. Those of iOS 4 (version 0) hold a secret alone, which nothing "
+          + "names; other versions belong to a device's own database.",
+        effect: "This one item stays where it is; the others are safe.",
+        action: "Save the secret of a version 0 item with \"export --reveal\"; a newer program may read a newer item.",
         source: "SecDbKeychainItem.m")
     }
   }

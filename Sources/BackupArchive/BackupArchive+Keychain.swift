@@ -5,8 +5,8 @@ extension BackupArchive {
   /// Opens the keychain's file.
   ///
   /// - Parameter keys: The backup's keybag, unlocked with its password, or with the empty one where it has none.
-  /// - Throws: `.noKeychain` where none was stored, `.payloadMissing` where the list names it but it isn't there, and as
-  ///   `fileList(with:)`.
+  /// - Throws: `.noKeychain` where none was stored, `.damaged` where one is and the list does not name it, whose key is lost
+  ///   with its row, `.payloadMissing` where the list names it but it isn't there, and as `fileList(with:)`.
   public func keychainFile(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> KeychainPayload {
     try keychainFile(in: try fileList(with: keys), with: keys)
   }
@@ -43,7 +43,13 @@ extension BackupArchive {
 
   private func keychainRecord(in list: FileList) throws(BackupArchiveError) -> FileRecord {
     let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
-    guard let file else { throw BackupArchiveError(.noKeychain, "the list of files has no keychain file") }
+    guard let file else {
+      guard parts[layout.keychainPart] == nil else {
+        throw BackupArchiveError(
+          .damaged, "the keychain file \(layout.keychainPart.path) is stored, and the list of files does not name it")
+      }
+      throw BackupArchiveError(.noKeychain, "the list of files has no keychain file")
+    }
     guard let record = try file.record() else {
       throw BackupArchiveError(.damaged, "the list of files does not describe the keychain file")
     }

@@ -54,6 +54,26 @@ struct DifferenceTests {
     }
   }
 
+  @Test("have one item where a restore would meet it under one key, however its attributes are spelled")
+  func spellings() throws {
+    var plain = KeychainItem.password("anna")
+    plain.kind = .internetPassword
+    plain[.port] = .integer(443)
+    var spelled = plain
+    spelled[.account] = .data(Array("anna".utf8))
+    spelled[.port] = .string("443")
+    for code in [AttributeCode.path, .securityDomain, .syncViewHint, .tokenID, .sharingGroup] {
+      spelled[code] = .string("")
+    }
+    spelled[.authenticationType] = .data([])
+    let difference = try KeychainDifference(from: open(plain), to: open(spelled))
+    #expect(difference.isEmpty && difference.sameCount == 1)
+
+    spelled[.path] = .string("/mail")
+    let other = try KeychainDifference(from: open(plain), to: open(spelled))
+    #expect(other.added.count == 1 && other.removed.count == 1)
+  }
+
   @Test("name the attributes of an item that changed, and that its secret did")
   func changed() throws {
     let old = KeychainItem.password("anna")

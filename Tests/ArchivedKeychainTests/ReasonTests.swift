@@ -21,6 +21,26 @@ struct ReasonTests {
     item.reason(isSameDevice: isSameDevice, backupHasPassword: backupHasPassword)
   }
 
+  @Test("another copy may hold what is damaged, and not what no restore takes")
+  func otherCopies() {
+    #expect(Reason.allCases.filter(\.isLostInThisCopy) == [.noClassKey, .tagMismatch, .malformed])
+  }
+
+  @Test("a secret that nothing names is for no device, whatever its class")
+  func secretOnly() {
+    func archived(_ protection: ProtectionClass?, isSecretOnly: Bool) -> ArchivedItem {
+      ArchivedItem(
+        index: 0, kind: .genericPassword, protection: protection, classKey: .available,
+        opening: .opened(.password("anna")), isSecretOnly: isSecretOnly)
+    }
+    let contents = ArchiveContents([
+      archived(.whenUnlocked, isSecretOnly: false), archived(.whenUnlockedThisDeviceOnly, isSecretOnly: false),
+      archived(.whenUnlocked, isSecretOnly: true), archived(nil, isSecretOnly: true),
+    ])
+    #expect(contents.migratable == 1 && contents.thisDeviceOnly == 1 && contents.secretOnly == 2)
+    #expect(contents.total == 4 && contents.countByProtection[.whenUnlocked] == 2)
+  }
+
   @Test("is nothing where it opens")
   func open() { #expect(reason(item(nil)) == nil) }
 

@@ -11,7 +11,7 @@ struct KeychainPayloadTests {
   /// The sample with another manifest database, encrypted again; a `nil` record is a NULL.
   private func archive(
     _ sample: borrowing SampleBackup, rows: String, isPadded: Bool = true, payload: [UInt8]? = nil,
-    tail: [UInt8] = []
+    tail: [UInt8] = [], isStored: Bool = true
   ) throws -> BackupArchive {
     var files = try sample.storedFiles()
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "manifest"))
@@ -23,6 +23,7 @@ struct KeychainPayloadTests {
     manifest.manifestKey = try sample.keys.wrapFileKey(key, keyClass: .fileNone)
     files["Manifest.plist"] = try manifest.serialized()
     if let payload { files[Self.path] = payload }
+    if !isStored { files[Self.path] = nil }
     return try open(packed(files))
   }
 
@@ -88,11 +89,12 @@ struct KeychainPayloadTests {
   }
 
   @Test(
-    "is not there where none was stored, missing where the list names it, damaged where the list says nothing of it")
+    "is not there where none was stored, missing where only the list has it, lost where only the list lacks it")
   func absences() throws {
     let sample = try SampleBackup()
     let (record, stored) = try payload(sample)
-    #expect(try failure(sample, try archive(sample, rows: ""))?.code == .noKeychain)
+    #expect(try failure(sample, try archive(sample, rows: "", isStored: false))?.code == .noKeychain)
+    #expect(try failure(sample, try archive(sample, rows: ""))?.code == .damaged)
     var files = try sample.storedFiles()
     files[Self.path] = nil
     let missing = try #require(try failure(sample, try open(packed(files))))

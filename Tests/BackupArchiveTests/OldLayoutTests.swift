@@ -137,7 +137,7 @@ struct OldLayoutTests {
     }
   }
 
-  @Test("that lists its keychain file twice is refused, one that lists none holds none")
+  @Test("that lists its keychain file twice is refused; one that stores it unlisted is damaged, without it has none")
   func duplicate() throws {
     let sample = try SampleBackup()
     var files = try OldBackup(sample).files
@@ -146,6 +146,9 @@ struct OldLayoutTests {
     let twice = #expect(throws: BackupArchiveError.self) { try reopened(files).keychainFile(with: sample.keys) }
     #expect(twice?.code == .hostile)
     files["Manifest.mbdb"] = Array(list.prefix(6))
+    let unlisted = #expect(throws: BackupArchiveError.self) { try reopened(files).keychainFile(with: sample.keys) }
+    #expect(unlisted?.code == .damaged)
+    files[KeychainPayload.fileIdentifier] = nil
     let none = #expect(throws: BackupArchiveError.self) { try reopened(files).keychainFile(with: sample.keys) }
     #expect(none?.code == .noKeychain)
   }

@@ -35,11 +35,13 @@ struct InspectionPageTests {
   private func page(_ facts: InspectionPage.Facts) -> InspectionPage { InspectionPage(facts, program: "keyhaul 1.0") }
 
   private func item(
-    _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, service: String? = "chat.example"
+    _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, service: String? = "chat.example",
+    isSecretOnly: Bool = false
   ) -> InspectionPage.Item {
     var identity = ItemIdentity(sealed: .genericPassword)
     identity.service = service
-    return InspectionPage.Item(index: index, identity: identity, protection: protection, reason: reason)
+    return InspectionPage.Item(
+      index: index, identity: identity, protection: protection, reason: reason, isSecretOnly: isSecretOnly)
   }
 
   @Test("says first where this keychain can go")
@@ -77,6 +79,22 @@ struct InspectionPageTests {
       ),
     ]
     for (facts, verdict) in verdicts { #expect(page(facts).verdict == verdict) }
+  }
+
+  @Test("promises no device the secrets of iOS 4 that nothing names, and says how to save them")
+  func secretsWithoutNames() throws {
+    let nameless = item(0, .whenUnlocked, service: nil, isSecretOnly: true)
+    let only = page(try facts([nameless]))
+    #expect(
+      only.verdict
+        == "This keychain holds secrets that nothing names, as iOS 4 stored them, and can go to no device.")
+    let html = try only.html()
+    #expect(html.contains("without a name, for no device") && html.contains(">--reveal<"))
+
+    let mixed = page(try facts([nameless, item(1, .whenUnlocked)]))
+    #expect(mixed.verdict == "This keychain can go to any device with the password.")
+    #expect(mixed.counts.anyDevice == 1 && mixed.counts.nowhere == 1)
+    #expect(!(try page(facts([item(1, .whenUnlocked)])).html().contains("for no device")))
   }
 
   @Test("counts each item once: for any device, for its own alone, or damaged")

@@ -117,6 +117,10 @@ struct ComparisonTests {
       advice.sentence(for: comparison.current)
         == "a password would bring 13 more items; 4 stay whatever you do; they come back only on the device that made "
         + "the backup; 1 cannot be read in this copy")
+
+    let audit = KeychainAudit(comparison)
+    #expect(audit.unreadable.map(\.reason) == [.malformed])
+    #expect(audit.leaving.count + audit.staying.count + 1 == audit.items.count)
   }
 
   @Test("an audit sorts the same items by what a developer asks")

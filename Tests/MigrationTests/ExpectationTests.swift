@@ -94,11 +94,24 @@ struct ExpectationTests {
       (#"{"account": "nobody", "expect": "absent"}"#, []), (#"{"account": "nobody", "expect": "migrates"}"#, [nil]),
       (#"{"account": "nobody", "expect": "stays-behind"}"#, [nil]),
       (#"{"account": "anna", "expect": "absent"}"#, [2, 3]),
-      (#"{"access_group": "*.org.example.chat", "kind": "key", "expect": "absent"}"#, []),
       (#"{"label": "Session", "expect": "migrates"}"#, []), (#"{"server": "*", "expect": "absent"}"#, []),
+      // The sealed key has neither account nor service; whether it has this label or group, nobody knows.
+      (#"{"access_group": "*.org.example.chat", "kind": "key", "expect": "absent"}"#, [nil]),
+      (#"{"label": "nobody's", "expect": "absent"}"#, [nil]),
+      (#"{"label": "S*", "expect": "migrates"}"#, [nil]), (#"{"label": "S*", "expect": "stays-behind"}"#, [0]),
+      (#"{"label": "*", "kind": "key", "expect": "stays-behind", "reason": "device-bound"}"#, [nil]),
     ] as [(String, [Int?])])
   func misses(_ expectation: String, _ expected: [Int?]) throws {
     #expect(plan.misses(of: try read(expectation)).map { $0.decision?.index } == expected)
+  }
+
+  @Test("says how many sealed items may be meant, where that keeps it from being known")
+  func sealed() throws {
+    func counts(_ expectation: String) throws -> [Int] { plan.misses(of: try read(expectation)).map(\.sealedCount) }
+    #expect(try counts(#"{"label": "nobody's", "expect": "absent"}"#) == [1])
+    #expect(try counts(#"{"label": "nobody's", "expect": "migrates"}"#) == [1])
+    #expect(try counts(#"{"account": "nobody", "expect": "migrates"}"#) == [0])
+    #expect(try counts(#"{"account": "push token", "expect": "migrates"}"#) == [0])
   }
 
   @Test(

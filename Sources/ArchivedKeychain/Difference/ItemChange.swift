@@ -60,16 +60,20 @@ public struct ItemChange: Sendable, Equatable {
     }
   }
 
-  /// An attribute that may not be absent counts with its default where it is, as in digests.
+  /// As a database would take it in: an attribute that may not be absent counts with its default where it is, and a part
+  /// of the primary key that may be counts as empty.
   static func value(of code: AttributeCode, in item: KeychainItem) -> PropertyValue? {
-    item[code] ?? AttributeTable.definition(of: code, in: item.kind)?.defaultValue
+    guard let definition = AttributeTable.definition(of: code, in: item.kind) else { return item[code] }
+    if let value = item[code] { return AttributeConversion.convert(value, for: definition.kind) ?? value }
+    return definition.defaultValue ?? (definition.flags.contains(.primaryKey) ? .string("") : nil)
   }
 
-  /// Empty text and empty data are the same absence; dates count by their moment, not by their digits.
+  /// Text and data are the same where their bytes are, as in a hashed column; dates count by their moment, not by their
+  /// digits.
   static func isSame(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
     switch (old, new) {
     case (.date(let old)?, .date(let new)?): old.secondsSinceReferenceDate == new.secondsSinceReferenceDate
-    case (.string(""), .data([])), (.data([]), .string("")): true
+    case (.string(let text), .data(let bytes)), (.data(let bytes), .string(let text)): text.utf8.elementsEqual(bytes)
     case (.string(let old)?, .string(let new)?): old.utf8.elementsEqual(new.utf8)
     default: old == new
     }

@@ -1,5 +1,5 @@
-import DataProtection
 public import KeychainFormats
+import KeychainStore
 
 /// What a second keychain has that a first one has not, and the other way round. Made of two lists of items without any
 /// file or key at hand; holds names and dates, never a secret.
@@ -104,8 +104,8 @@ public struct KeychainDifference: Sendable {
 
   private static func byPrimaryKey(
     _ items: [ComparedItem]
-  ) throws(ArchivedKeychainError) -> [[UInt8]: [ComparedItem]] {
-    var result: [[UInt8]: [ComparedItem]] = [:]
+  ) throws(ArchivedKeychainError) -> [PrimaryKey: [ComparedItem]] {
+    var result: [PrimaryKey: [ComparedItem]] = [:]
     for item in items {
       guard let key = try primaryKey(of: item) else { continue }
       result[key, default: []].append(item)
@@ -113,14 +113,16 @@ public struct KeychainDifference: Sendable {
     return result
   }
 
-  /// - Returns: `nil` for an item whose names have no encoding; it is equal to none.
-  private static func primaryKey(of compared: ComparedItem) throws(ArchivedKeychainError) -> [UInt8]? {
+  /// The key by which a restore would meet the item, so that both agree about which items are one.
+  ///
+  /// - Returns: `nil` for an item with a value that no database takes; it is equal to none.
+  private static func primaryKey(of compared: ComparedItem) throws(ArchivedKeychainError) -> PrimaryKey? {
     guard let item = compared.item else { return nil }
-    do throws(ItemSealError) {
-      return Array(item.kind.rawValue.utf8) + (try item.primaryKeyDigest())
+    do throws(KeychainStoreError) {
+      return try PrimaryKey(of: item)
     } catch {
-      guard case .failed(let fault) = error.fault else { return nil }
-      throw ArchivedKeychainError(fault)
+      if error.code == .parameter { return nil }
+      throw ArchivedKeychainError(error)
     }
   }
 }

@@ -24,15 +24,27 @@ public struct PlanExpectation: Sendable, Hashable {
   /// An expectation that a plan does not meet.
   public struct Miss: Sendable, Hashable {
     public let expectation: PlanExpectation
-    /// What the plan decides about an item that is meant; `nil` where none is.
+    /// What the plan decides about an item that is meant; `nil` where none is known to be.
     public let decision: MigrationPlan.Decision?
+    /// How many sealed items may be meant, whose names are not known.
+    public let sealedCount: Int
   }
 
   /// The decisions that are not as expected: those of each item that is meant, or that there is none.
+  ///
+  /// A sealed item has no names. What is expected of all that a star means, or that there is nothing, is not known to be
+  /// so where a sealed item may be meant that is not as expected.
   public func misses(in plan: MigrationPlan) -> [Miss] {
     let found = plan.decisions(for: matcher)
-    if found.isEmpty { return fate == .absent ? [] : [Miss(expectation: self, decision: nil)] }
-    return found.filter { !isMet(by: $0.outcome) }.map { Miss(expectation: self, decision: $0) }
+    var misses = found.filter { !isMet(by: $0.outcome) }.map { Miss(expectation: self, decision: $0, sealedCount: 0) }
+    let isMissing = found.isEmpty && fate != .absent
+    let sealedCount = plan.decisions.count {
+      matcher.mayMean($0.identity) && (isMissing || !isMet(by: $0.outcome))
+    }
+    if isMissing || sealedCount > 0 && (fate == .absent || matcher.meansSeveral) {
+      misses.append(Miss(expectation: self, decision: nil, sealedCount: sealedCount))
+    }
+    return misses
   }
 
   private func isMet(by outcome: MigrationPlan.Outcome) -> Bool {

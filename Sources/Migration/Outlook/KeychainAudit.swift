@@ -6,8 +6,8 @@ import KeychainFormats
 public struct KeychainAudit: Sendable {
   public struct Item: Sendable, Hashable {
     public let item: MigrationComparison.Item
-    /// Arrives on another device where the backup has a password.
-    public let leavesDevice: Bool
+    /// Whether it arrives on another device where the backup has a password; `nil` where it cannot be read here.
+    public let leavesDevice: Bool?
     /// Why it does not.
     public let reason: Reason?
 
@@ -26,12 +26,20 @@ public struct KeychainAudit: Sendable {
 
   public init(_ comparison: MigrationComparison) {
     let leaving = RestoreSetting(hasPassword: true, onSameDevice: false)
-    items = comparison.items.map {
-      Item(item: $0, leavesDevice: $0[leaving] == .arrives, reason: $0[leaving].reason)
+    items = comparison.items.map { item in
+      let leaves: Bool? =
+        switch item[leaving] {
+        case .arrives: true
+        case .staysBehind: false
+        case .unreadable: nil
+        }
+      return Item(item: item, leavesDevice: leaves, reason: item[leaving].reason)
     }
   }
 
   public var deprecated: [Item] { items.filter(\.isDeprecated) }
-  public var leaving: [Item] { items.filter(\.leavesDevice) }
-  public var staying: [Item] { items.filter { !$0.leavesDevice } }
+  public var leaving: [Item] { items.filter { $0.leavesDevice == true } }
+  public var staying: [Item] { items.filter { $0.leavesDevice == false } }
+  /// Where they would go another copy has to show.
+  public var unreadable: [Item] { items.filter { $0.leavesDevice == nil } }
 }

@@ -8,6 +8,9 @@ extension InspectionPage {
   }
 
   private var reach: String {
+    if counts.nowhere > 0, counts.nowhere + counts.damaged == counts.total {
+      return "This keychain holds secrets that nothing names, as iOS 4 stored them, and can go to no device"
+    }
     guard facts.isEncrypted else {
       return "This keychain can go only back to \(maker), because the backup has no password"
     }

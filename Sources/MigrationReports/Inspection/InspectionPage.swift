@@ -64,13 +64,19 @@ public struct InspectionPage: HTMLPage {
     let identity: ItemIdentity
     let protection: ProtectionClass?
     let reason: Reason?
+    let isSecretOnly: Bool
 
-    /// - Parameter reason: Why it does not open; `nil` where it does.
-    public init(index: Int, identity: ItemIdentity, protection: ProtectionClass?, reason: Reason?) {
+    /// - Parameters:
+    ///   - reason: Why it does not open; `nil` where it does.
+    ///   - isSecretOnly: Whether it is a secret that nothing names (version 0), which no restore takes.
+    public init(
+      index: Int, identity: ItemIdentity, protection: ProtectionClass?, reason: Reason?, isSecretOnly: Bool = false
+    ) {
       self.index = index
       self.identity = identity
       self.protection = protection
       self.reason = reason
+      self.isSecretOnly = isSecretOnly
     }
   }
 
@@ -134,24 +140,28 @@ public struct InspectionPage: HTMLPage {
   }
 
   private var tiles: Tiles {
-    Tiles(tiles: [
-      .init(style: .moves, symbol: "+", count: counts.anyDevice, words: "for any device"),
-      .init(
-        style: .stays, symbol: "<", count: counts.sameDevice, words: "for \(Markup.shortened(maker, to: 24)) alone"),
-      .init(style: .lost, symbol: "!", count: counts.damaged, words: "cannot be read"),
-      .init(
-        style: .lost, symbol: "?", count: missingCount, words: missingCount == 1 ? "file is missing" : "files missing"),
-    ])
+    let nowhere = Tiles.Tile(style: .stays, symbol: "<", count: counts.nowhere, words: "without a name, for no device")
+    return Tiles(
+      tiles: [
+        .init(style: .moves, symbol: "+", count: counts.anyDevice, words: "for any device"),
+        .init(
+          style: .stays, symbol: "<", count: counts.sameDevice, words: "for \(Markup.shortened(maker, to: 24)) alone"),
+        .init(style: .lost, symbol: "!", count: counts.damaged, words: "cannot be read"),
+        .init(
+          style: .lost, symbol: "?", count: missingCount, words: missingCount == 1 ? "file is missing" : "files missing"
+        ),
+      ] + (counts.nowhere > 0 ? [nowhere] : []))
   }
 }
 
 extension InspectionPage.Facts {
   /// Where an item can go.
-  enum Fate { case anyDevice, sameDevice, damaged }
+  enum Fate { case anyDevice, sameDevice, nowhere, damaged }
 
   /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
   func fate(of item: InspectionPage.Item) -> Fate {
     if item.reason?.isDamage == true { return .damaged }
+    if item.isSecretOnly { return .nowhere }
     return isEncrypted && item.protection?.isThisDeviceOnly == false ? .anyDevice : .sameDevice
   }
 }
@@ -162,6 +172,7 @@ extension InspectionPage {
     private(set) var total = 0
     private(set) var anyDevice = 0
     private(set) var sameDevice = 0
+    private(set) var nowhere = 0
     private(set) var damaged = 0
     private(set) var byKind: [ItemKind: Int] = [:]
     private(set) var byProtection: [ProtectionClass?: Int] = [:]
@@ -175,6 +186,7 @@ extension InspectionPage {
         switch facts.fate(of: item) {
         case .anyDevice: anyDevice += 1
         case .sameDevice: sameDevice += 1
+        case .nowhere: nowhere += 1
         case .damaged:
           damaged += 1
           if let reason = item.reason { byDamage[reason, default: 0] += 1 }

@@ -19,6 +19,12 @@ extension StepList {
           words: "See what is in the keychain. The password is asked for, or read from a file:",
           commands: ["keyhaul inspect \(archive) --format html --password-file PATH -o inspection.html"]))
     }
+    if page.counts.nowhere > 0 {
+      steps.append(
+        Step(
+          words: "Save the secrets that nothing names in a file; no restore takes them.",
+          commands: ["keyhaul export \(archive) --reveal -o secrets.json"]))
+    }
     if facts.hasKeychain, !facts.isEncrypted {
       steps.append(
         Step(

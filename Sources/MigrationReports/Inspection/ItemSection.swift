@@ -81,6 +81,7 @@ struct ItemSection {
       switch facts.fate(of: item) {
       case .anyDevice: (.moves, "+", "any device")
       case .sameDevice: (.stays, "<", "\(page.maker) only")
+      case .nowhere: (.stays, "<", "no device")
       case .damaged: (.lost, "!", "cannot be read")
       }
     let app = facts.apps.app(of: item.identity.accessGroup)

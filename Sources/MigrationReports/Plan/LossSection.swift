@@ -12,7 +12,8 @@ struct LossSection {
   func write(to markup: inout Markup) {
     section("What stays behind, and what to do", reasons { !$0.isDamage }, style: .stays, to: &markup)
     let isLost = page.source.kind == .archive ? "What this copy has lost" : "What cannot be read"
-    section(isLost, reasons(where: \.isDamage), style: .lost, to: &markup)
+    section(isLost, reasons(where: \.isLostInThisCopy), style: .lost, to: &markup)
+    section("What no restore takes", reasons { $0.isDamage && !$0.isLostInThisCopy }, style: .lost, to: &markup)
     if !page.plan.removed.isEmpty { removal(&markup) }
   }
 

@@ -55,10 +55,11 @@ private struct PlanSteps {
   }
 
   var otherCopy: StepList.Step? {
-    guard counts.unreadable > 0, !isDevice else { return nil }
+    let lost = counts.byReason.reduce(0) { $0 + ($1.key.isLostInThisCopy ? $1.value : 0) }
+    guard lost > 0, !isDevice else { return nil }
     return .init(
-      words: "Look for another copy of the backup: \(Amounts.count(counts.unreadable, "item")) cannot be read in this "
-        + "one. This tells whether a copy is whole:",
+      words: "Look for another copy of the backup: \(Amounts.count(lost, "item")) cannot be read in this one. This "
+        + "tells whether a copy is whole:",
       commands: ["keyhaul verify COPY"])
   }
 

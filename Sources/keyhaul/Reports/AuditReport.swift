@@ -21,10 +21,17 @@ struct AuditReport: Report {
     lines += group(
       "Never leave the device", audit.staying,
       "Whoever gets a new device has to make up for these: offer to sign in again, or to export.", style, showsAll)
+    if !audit.unreadable.isEmpty {
+      lines += group(
+        "Cannot be read here", audit.unreadable,
+        "Whether these leave the device, this copy does not say. Audit the device, or another copy.", style, showsAll)
+    }
+    let unreadable = audit.unreadable.count
     let summary =
       "\(Amounts.count(audit.items.count, "item")): \(Amounts.grouped(audit.leaving.count)) leave the device, "
-      + "\(Amounts.grouped(audit.staying.count)) never do, \(Amounts.grouped(audit.deprecated.count)) have a deprecated "
-      + "class."
+      + "\(Amounts.grouped(audit.staying.count)) never do, "
+      + (unreadable > 0 ? "\(Amounts.grouped(unreadable)) cannot be read here, " : "")
+      + "\(Amounts.grouped(audit.deprecated.count)) have a deprecated class."
     return lines + WordWrap.lines(of: summary, columns: style.width)
   }
 
@@ -60,13 +67,15 @@ struct AuditReport: Report {
       "format": "keychain-audit/1", "source": report.document.source.json,
       "summary": [
         "total": .count(audit.items.count), "leaves_device": .count(audit.leaving.count),
-        "never_leaves": .count(audit.staying.count), "deprecated": .count(audit.deprecated.count),
+        "never_leaves": .count(audit.staying.count), "unreadable": .count(audit.unreadable.count),
+        "deprecated": .count(audit.deprecated.count),
       ],
       "items": .array(
         audit.items.map { item in
           .object(
             [("index", .count(item.item.index))] + JSONValue.identity(item.item.identity) + [
-              ("protection", .text(item.item.protection?.rawValue)), ("leaves_device", .boolean(item.leavesDevice)),
+              ("protection", .text(item.item.protection?.rawValue)),
+              ("leaves_device", item.leavesDevice.map(JSONValue.boolean) ?? .null),
               ("deprecated", .boolean(item.isDeprecated)),
             ] + (item.reason.map { [("reason", .string($0.rawValue))] } ?? []))
         }),

@@ -80,10 +80,14 @@ struct ExpectationReport: Report {
     var expected = "expected \(wanted.fate.rawValue)"
     if let reason = wanted.reason { expected += " (\(reason.rawValue))" }
     guard let decision = miss.decision else {
-      let sealed = plan.decisions.count { PlanText.isSealed($0) }
+      let sealed = miss.sealedCount
+      let sealedWords = "\(Amounts.count(sealed, "sealed item")) in the plan \(sealed == 1 ? "has" : "have") no name"
+      if sealed > 0, wanted.fate == .absent || !plan.decisions(for: wanted.matcher).isEmpty {
+        return "missed: \(Self.name(wanted.matcher)): \(expected), which cannot be known: \(sealedWords)"
+      }
       var hint = ""
       if sealed > 0 {
-        hint = " (\(Amounts.count(sealed, "sealed item")) in the plan \(sealed == 1 ? "has" : "have") no name)"
+        hint = " (\(sealedWords))"
       } else if document.source.kind == .archive, wanted.fate == .staysBehind {
         hint = " (what never enters a backup is absent from a plan of one)"
       }
@@ -118,10 +122,10 @@ struct ExpectationReport: Report {
           var expected = Self.fields(miss.expectation.matcher).map { ($0.0, JSONValue.string($0.1)) }
           expected.append(("expect", .string(miss.expectation.fate.rawValue)))
           if let reason = miss.expectation.reason { expected.append(("reason", .string(reason.rawValue))) }
-          return [
-            "expected": .object(expected),
-            "item": miss.decision.map { PlanDocument.Item($0).json } ?? .null,
-          ]
+          return .object(
+            [
+              ("expected", .object(expected)), ("item", miss.decision.map { PlanDocument.Item($0).json } ?? .null),
+            ] + (miss.sealedCount > 0 ? [("sealed", .count(miss.sealedCount))] : []))
         }),
     ]
   }

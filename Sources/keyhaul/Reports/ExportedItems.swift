@@ -111,8 +111,8 @@ struct ExportedItems {
   }
 
   func warn(in session: Session) {
-    warnOfUnreadable(isDamage: false, in: session)
-    warnOfUnreadable(isDamage: true, in: session)
+    warnOfUnreadable(isLost: false, in: session)
+    warnOfUnreadable(isLost: true, in: session)
     let asking = guarded.filter { form.kinds.contains($0.kind) }
     if !asking.isEmpty {
       session.warn(
@@ -146,8 +146,8 @@ struct ExportedItems {
     }
   }
 
-  private func warnOfUnreadable(isDamage: Bool, in session: Session) {
-    let found = reasons.filter { $0.isDamage == isDamage }
+  private func warnOfUnreadable(isLost: Bool, in session: Session) {
+    let found = reasons.filter { $0.isLostInThisCopy == isLost }
     guard let first = found.first else { return }
     let counts = Reason.allCases.filter(found.contains).map { reason in
       "\(Amounts.grouped(found.count { $0 == reason })) \(reason.rawValue)"
@@ -155,7 +155,7 @@ struct ExportedItems {
     session.warn(
       "\(Amounts.count(found.count, "item")) of \(name) cannot be read here",
       why: counts.count == 1 ? "\(first.rawValue): \(first.explanation.headline)" : counts.joined(separator: ", "),
-      try: isDamage ? "another copy may still hold what is lost in this one" : "keyhaul explain \(first.rawValue)")
+      try: isLost ? "another copy may still hold what is lost in this one" : "keyhaul explain \(first.rawValue)")
   }
 
   /// Secrets leave the keychain only where that was said.

@@ -21,7 +21,7 @@ extension Inspection {
     facts.items = opened?.items.map { item in
       InspectionPage.Item(
         index: item.index, identity: item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind),
-        protection: item.protection, reason: reason(of: item))
+        protection: item.protection, reason: reason(of: item), isSecretOnly: item.isSecretOnly)
     }
     return InspectionPage(facts, program: Keyhaul.signature)
   }

@@ -91,6 +91,10 @@ extension Inspection {
         ? "its file is not there; whether there should be one, the list of files says with the password"
         : "none in this backup"
     }
+    if let contents, contents.secretOnly > 0, contents.secretOnly == contents.total {
+      return "present. Its items are secrets that nothing names, as iOS 4 stored them: no restore takes them, and "
+        + "\"export --reveal\" saves them."
+    }
     let maker = archive.device.name ?? "the device that made it"
     guard archive.isEncrypted else {
       return "present. The backup has no password, so all of it goes back to \(maker) and to no other device."
@@ -110,10 +114,11 @@ extension Inspection {
     }
     guard !kinds.isEmpty else { return "none" }
     let free = Amounts.grouped(contents.migratable)
-    let reach =
+    var reach =
       archive.isEncrypted
       ? "\(free) any device, \(Amounts.grouped(contents.thisDeviceOnly)) this device only"
       : "with a password \(free) could go to any device"
+    if contents.secretOnly > 0 { reach += ", \(Amounts.grouped(contents.secretOnly)) nowhere" }
     return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(reach)"
   }
 

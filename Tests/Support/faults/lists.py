@@ -129,10 +129,8 @@ def schemas():
               "CREATE TRIGGER hostile AFTER INSERT ON Properties BEGIN DELETE FROM Files; END")
     yield sql("no-files", "there is no table Files", DAMAGED, "DROP TABLE Files")
     yield sql("column-renamed", "Files has no column file", DAMAGED, "ALTER TABLE Files RENAME COLUMN file TO film")
-    unlisted = sql("keychain-unlisted", "the keychain file is stored and not listed", DAMAGED,
-                   "DELETE FROM Files WHERE relativePath = 'keychain-backup.plist'")
-    del unlisted.codes["plan"]
-    yield unlisted
+    yield sql("keychain-unlisted", "the keychain file is stored and not listed", DAMAGED,
+              "DELETE FROM Files WHERE relativePath = 'keychain-backup.plist'")
 
 
 def bytes_of_databases():
