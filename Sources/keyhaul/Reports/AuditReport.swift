@@ -44,7 +44,7 @@ struct AuditReport: Report {
       let name = identity.isSealed ? "(sealed, item \(item.item.index))" : ItemText.name(identity)
       table.add([
         ItemText.kind(identity.kind), name, item.item.protection?.rawValue ?? "–",
-        report.source.apps.app(of: identity.accessGroup).words, item.reason?.rawValue ?? "–",
+        report.source.apps.app(of: identity).words, item.reason?.rawValue ?? "–",
       ])
     }
     var lines = [style.painted(head, .bold)]
