@@ -37,7 +37,7 @@ public struct BackupArchive: Sendable {
   ///
   /// - Parameter storage: Where a large list of files is kept meanwhile.
   /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was written;
-  ///   `.hostile` and `.overLimit` for one that no device makes; `.unsupported` for one of iOS 10.0 or 10.1 with a
+  ///   `.hostile` and `.overLimit` for one that no device makes; `.sealedList` for one of iOS 10.0 or 10.1 with a
   ///   password.
   public static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
@@ -109,8 +109,7 @@ public struct BackupArchive: Sendable {
   private static func keyless(_ parts: StoredParts) throws(BackupArchiveError) -> BackupArchiveError {
     if let database = parts.database, database.byteCount > 100, (try? DatabaseBytes(database)) != nil {
       return BackupArchiveError(
-        .unsupported,
-        "an encrypted backup whose list of files is in clear was made by iOS 10.0 or 10.1, which sealed each row of it")
+        .sealedList, "its list of files is in clear and each row of it is sealed, as only those two systems did it")
     }
     return BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
   }

@@ -9,6 +9,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case notABackup = "not-a-backup"
     /// A backup, or a container, of a kind that this version doesn't read.
     case unsupported
+    /// Of iOS 10.0 or 10.1 with a password: those sealed each row of the list of files, which is not read here.
+    case sealedList = "sealed-list"
     /// Needs a file to be read from, and came as a stream.
     case notStreamable = "not-streamable"
     /// An entry, a link or a table that no real backup has.
@@ -52,7 +54,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
   public var category: ErrorCategory {
     switch code {
     case .notFound: .notFound
-    case .notABackup, .unsupported, .notStreamable, .hostile, .overLimit, .noKeychain: .refused
+    case .notABackup, .unsupported, .sealedList, .notStreamable, .hostile, .overLimit, .noKeychain: .refused
     case .truncated, .damaged, .unfinished, .payloadMissing: .damaged
     case .keyUnavailable: .wrongPassword
     case .unreadable, .unwritable, .noSpace, .noTemporarySpace, .interrupted: .failed
@@ -65,6 +67,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .notFound: "there is no such backup"
     case .notABackup: "this is not a backup"
     case .unsupported: "this kind of backup is not supported"
+    case .sealedList: "iOS 10.0 or 10.1 made it, with a password"
     case .notStreamable: "this kind of backup cannot be read from a stream"
     case .hostile: "refused to read the backup"
     case .overLimit: "refused to read the backup"
@@ -89,6 +92,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .notABackup: "the folder named after the device's identifier"
     case .notStreamable: "save it in a file, and name the file"
     case .unsupported: "make a new backup with a current Finder, iTunes or idevicebackup2"
+    case .sealedList: "update the device to iOS 10.2 or later and back it up again; this copy cannot be read here"
     case .hostile: "don't trust this file; nothing was written"
     case .overLimit: "don't trust this file"
     case .truncated: "another copy; verify tells whether a copy is whole"

@@ -19,7 +19,8 @@ struct ErrorTextTests {
   @Test("and has the category that scripts act on")
   func categories() {
     let expected: [(BackupArchiveError.Code, ErrorCategory)] = [
-      (.notFound, .notFound), (.notABackup, .refused), (.unsupported, .refused), (.hostile, .refused),
+      (.notFound, .notFound), (.notABackup, .refused), (.unsupported, .refused), (.sealedList, .refused),
+      (.hostile, .refused),
       (.overLimit, .refused), (.truncated, .damaged), (.damaged, .damaged), (.unfinished, .damaged),
       (.payloadMissing, .damaged), (.noKeychain, .refused), (.notStreamable, .refused),
       (.keyUnavailable, .wrongPassword),

@@ -103,9 +103,10 @@ struct ManifestTests {
     #expect(try failure(files)?.code == .damaged)
     files["Manifest.db"] = try ForeignDatabase.bytes(ForeignDatabase.schema)
     let error = try #require(try failure(files))
-    #expect(error.code == .unsupported)
+    #expect(error.code == .sealedList)
     #expect(error.category == .refused)
-    #expect(error.reason.contains("iOS 10.0 or 10.1"))
+    #expect(error.summary == "iOS 10.0 or 10.1 made it, with a password")
+    #expect(error.advice.hasPrefix("update the device to iOS 10.2 or later and back it up again"))
   }
 
   @Test("reads the same as XML, and what the computer wrote completes it")

@@ -72,6 +72,40 @@ struct CompletionTests {
     #expect(try !world.names().contains("run"))
   }
 
+  @Test("bash shows the devices to every verb that takes one, and says nothing where there are none")
+  func devices() throws {
+    let world = try world()
+    let verbs = [
+      "device show", "device lock", "device unlock", "device restart", "device erase", "device delete",
+      "device passcode set", "device passcode change", "device passcode remove", "item add", "item find",
+      "item update", "item delete", "backup", "export", "plan", "why", "diff", "plan b.tar --to", "why b.tar --to",
+      "restore b.tar --to",
+    ]
+    for (home, expected) in [("devices", "new-phone"), ("nowhere", ""), ("family.tar", "")] {
+      let calls = verbs.map { verb in
+        let words = verb.split(separator: " ")
+        return "COMP_WORDS=(keyhaul \(verb) new-); COMP_CWORD=\(words.count + 1); COMP_LINE=\"keyhaul \(verb) new-\""
+          + "; COMP_POINT=${#COMP_LINE}; COMPREPLY=(); _keyhaul keyhaul new- \(words.last ?? ""); printf \"%s\\n\" \"${COMPREPLY[*]}\""
+      }
+      let outcome = try world.devices.run(
+        "KEYHAUL_HOME=\(home) exec bash -c 'source <(keyhaul completions bash); COMP_TYPE=9; COMP_KEY=9; "
+          + calls.joined(separator: "; ") + "'")
+      #expect(outcome.status == 0 && outcome.errors == "", "\(outcome)")
+      #expect(outcome.output == verbs.map { _ in expected + "\n" }.joined(), "\(home): \(outcome.output)")
+    }
+  }
+
+  @Test("every shell that is installed takes its script", arguments: ["bash", "zsh", "fish"])
+  func syntax(shell: String) throws {
+    let world = try MoveWorld()
+    guard try world.devices.run("command -v \(shell)").status == 0 else {
+      Issue.record("\(shell) is not installed here: its script was not looked at", severity: .warning)
+      return
+    }
+    let outcome = try world.devices.run("keyhaul completions \(shell) > script && \(shell) -n script")
+    #expect(outcome.status == 0 && outcome.errors == "", "\(outcome)")
+  }
+
   @Test("zsh and fish ask the program for the same")
   func otherShells() throws {
     let world = try world()

@@ -16,8 +16,72 @@ struct MovePromptTests {
     #expect(same.terminal.contains("New password for b.tar: ") && same.terminal.lowercased().contains("again: "))
     let plan = try world.keyhaul("plan b.tar --to new-phone", typed: ["s3cret"])
     #expect(plan.status == 0 && plan.terminal == "Password of b.tar: \n")
-    #expect(try world.keyhaul("plan b.tar --to new-phone", typed: ["secret"]).status == 12)
     #expect(try world.keyhaul("plan b.tar --to new-phone --no-input", typed: []).status == 12)
+  }
+
+  /// What a terminal shows where the password of `b.tar` is wrong.
+  private static let wrong = "Password of b.tar: \nThat password is wrong; try again.\n"
+
+  @Test("a wrong password is said, and asked for again, three times in all")
+  func wrongPassword() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    let plan = "plan b.tar --to new-phone --json"
+    let right = try world.keyhaul(plan, typed: ["hunter2", "hunter3", MoveWorld.password, "never typed"])
+    #expect(right.status == 0 && right.terminal == Self.wrong + Self.wrong + "Password of b.tar: \n", "\(right)")
+    #expect(try PlannedItems(world.object(right.output)) == PlannedItems(world.plan("b.tar")))
+    // Each derivation is shown as the first one is, and no wrong password is an error of the run.
+    let lines = right.errors.split(separator: "\n")
+    #expect(lines.count { $0 == #"{"message_type":"status","phase":"derive-key"}"# } == 3, "\(right.errors)")
+    #expect(lines.allSatisfy { $0.contains(#""message_type":"status""#) })
+    let never = try world.keyhaul(
+      "plan b.tar --to new-phone", typed: ["hunter2", "hunter3", "hunter4", MoveWorld.password])
+    #expect(never.status == 12 && never.output == "")
+    #expect(never.terminal == Self.wrong + Self.wrong + "Password of b.tar: \n")
+    #expect(never.errors.hasPrefix("error: cannot open b.tar: the password is wrong\n  why: "))
+    #expect(never.errors.ranges(of: "error: ").count == 1 && !never.errors.contains("hunter"))
+    let ended = try world.keyhaul("plan b.tar --to new-phone", typed: ["hunter2", "", MoveWorld.password])
+    #expect(ended.status == 12 && ended.errors.hasPrefix("error: the password of b.tar is empty\n"))
+  }
+
+  @Test("a wrong password is asked for again by every verb that opens a backup", arguments: OpeningLines.all)
+  func wrongPasswordOfVerbs(line: String) throws {
+    let world = try MoveWorld()
+    try world.write(Array("battery staple\n".utf8), to: ".np")
+    try world.backUp(to: "b/")
+    let outcome = try world.keyhaul(line, typed: ["hunter2", MoveWorld.password])
+    let expected = line == "inspect b" ? "" : Self.wrong.replacing("b.tar", with: "b") + "Password of b: \n"
+    #expect(outcome.status == 0 && outcome.terminal == expected, "\(outcome)")
+    if line.hasPrefix("diff") { #expect(outcome.terminal.ranges(of: "Password of b: ").count == 2) }
+  }
+
+  @Test("of two backups each has its own three tries")
+  func wrongPasswordOfTwo() throws {
+    let world = try MoveWorld()
+    try world.write(Array("battery staple\n".utf8), to: ".np")
+    try world.backUp(to: "b.tar")
+    try world.succeed("backup old-phone -o c.tar --password-file .np --rounds 1 -q")
+    let outcome = try world.keyhaul(
+      "diff b.tar c.tar", typed: ["hunter2", "hunter3", MoveWorld.password, "hunter4", "hunter5", "battery staple"])
+    #expect(outcome.status == 0, "\(outcome)")
+    let second = Self.wrong.replacing("b.tar", with: "c.tar")
+    #expect(
+      outcome.terminal
+        == "\(Self.wrong)\(Self.wrong)Password of b.tar: \n\(second)\(second)Password of c.tar: \n")
+  }
+
+  @Test("a wrong password that nobody types is not asked for again, though there is a terminal")
+  func wrongPasswordElsewhere() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.write(Array("hunter2\n".utf8), to: ".wrong")
+    for source in [
+      "--password-file .wrong", "--password-fd 5 5< .wrong", "--password-command 'cat .wrong'",
+      "--password-file .wrong --no-input",
+    ] {
+      let outcome = try world.keyhaul("plan b.tar --to new-phone \(source)", typed: [MoveWorld.password])
+      #expect(outcome.status == 12 && outcome.terminal == "", "\(source): \(outcome)")
+    }
   }
 
   @Test("a restore that removes something asks with the counts, and only a yes is a yes")

@@ -74,21 +74,40 @@ struct ReportFileTests {
     #expect(try !world.names().contains("none.html"))
   }
 
-  @Test("the text and the document go into a file as they would be printed")
+  @Test("the text and the document go into a file as they would be printed; a document is printed all the same")
   func files() throws {
     let world = try world()
     for line in ["inspect family.tar --keybag", "diff monday.tar family.tar --password-file .bp"] {
       for flag in ["", " --json"] {
         let printed = try world.keyhaul("\(line)\(flag)").output
         let outcome = try world.keyhaul("\(line)\(flag) -o report --color always --yes")
-        #expect(outcome.status == 0 && outcome.output.isEmpty)
+        #expect(outcome.status == 0)
         let written = String(decoding: try world.read("report"), as: UTF8.self)
         // How long a derivation takes is measured anew.
         func lasting(_ text: String) -> String {
           text.replacing(/(about|under) [0-9.]+ s|"unlock_seconds".*/, with: "")
         }
         #expect(lasting(written) == lasting(printed))
+        #expect(outcome.output == (flag.isEmpty ? "" : written), "\(line)\(flag)")
+        #expect(outcome.errors.hasSuffix("Wrote report.\n") == flag.isEmpty, "\(outcome.errors)")
       }
+    }
+  }
+
+  @Test("with --json and a file, standard output holds the document that is in the file, whichever verb made it")
+  func documents() throws {
+    let world = try world()
+    for line in [
+      "inspect family.tar", "inspect family.tar --tree -v --password-file .bp",
+      "diff monday.tar family.tar --password-file .bp", "plan family.tar --to new-phone --password-file .bp",
+    ] {
+      let outcome = try world.keyhaul("\(line) --json -o report --yes")
+      #expect(outcome.status == 0, "\(outcome)")
+      #expect(String(decoding: try world.read("report"), as: UTF8.self) == outcome.output, "\(line)")
+      #expect(try world.object(outcome.output)["format"] is String)
+      // On standard output itself there is one of it, not two.
+      let dash = try world.keyhaul("\(line) --json -o -")
+      #expect(dash.status == 0 && dash.output.ranges(of: "\"format\"").count == 1, "\(line): \(dash.output)")
     }
   }
 
@@ -103,7 +122,7 @@ struct ReportFileTests {
       let printed = try world.succeed("inspect shelf\(flag)")
       try world.write([], to: "list")
       let written = try world.keyhaul("inspect shelf\(flag) -o list --yes")
-      #expect(written.status == 0 && written.output.isEmpty, "\(flag): \(written.errors)")
+      #expect(written.status == 0 && written.output == (flag.isEmpty ? "" : printed), "\(flag): \(written.errors)")
       #expect(String(decoding: try world.read("list"), as: UTF8.self) == printed)
     }
   }

@@ -104,6 +104,9 @@ struct SessionTests {
     #expect(mode == 0o600)
     let failure = ending { try world.session.write(["a": 1], to: world.folder.path + "/no/such/x") }
     #expect(failure?.status == .failed)
+    // What is named as a folder becomes no file.
+    #expect(status { try world.session.write(["a": 1], to: world.folder.path + "/new/") } == .failed)
+    #expect(!FileManager.default.fileExists(atPath: world.folder.path + "/new"))
     let folder = try world.file("folder-like", [])
     try FileManager.default.removeItem(atPath: folder)
     try FileManager.default.createDirectory(atPath: folder + "/inside", withIntermediateDirectories: true)

@@ -101,6 +101,18 @@ struct PlanPageTests {
     #expect(!section.contains("mail") && !section.contains("sos"))
   }
 
+  @Test("says of an item that opens and names no app that it names none, which is not said of a sealed one")
+  func unnamed() throws {
+    let secretAlone = Decision(
+      index: 0, identity: ItemIdentity(KeychainItem(kind: .genericPassword, attributes: [:])),
+      protection: .whenUnlocked, outcome: .unreadable(.unsupportedVersion), detail: nil)
+    let decisions = [secretAlone, sealed(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound))]
+    let words = try PageReader(PlanPage.of(decisions).html()).words
+    #expect(words.ranges(of: "(names no app)").count == 1)
+    #expect(words.contains("2 more lost items do not say whose they are."))
+    #expect(try !PageReader(PlanPage.of(decisions, isRedacted: true).html()).words.contains("(names no app)"))
+  }
+
   @Test("counts sealed items by their place, because their names are sealed with them")
   func sealedItems() throws {
     let words = try PageReader(

@@ -148,11 +148,28 @@ struct AppTests {
       ("apple", .group, "apple"), ("com.apple.cfnetwork", .group, "com.apple.cfnetwork"),
       ("abcde12345.org.example.chat", .group, "abcde12345.org.example.chat"),
       ("ABCDE1234.org.example.chat", .group, "ABCDE1234.org.example.chat"), ("ABCDE12345.", .group, "ABCDE12345."),
-      ("ABCDE12345", .group, "ABCDE12345"), ("", .unknown, ""),
+      ("ABCDE12345", .group, "ABCDE12345"),
     ])
   func names(_ group: String, _ kind: AppName.Kind, _ text: String) {
     let directory = AppDirectory(installed: ["org.example.chat": "Chat"])
-    #expect(directory.app(of: group) == AppName(kind: kind, text: text))
+    #expect(directory.app(of: item(of: group)) == AppName(kind: kind, text: text))
+  }
+
+  private func item(of group: String?) -> ItemIdentity {
+    var identity = ItemIdentity(.genericPassword, called: "item")
+    identity.accessGroup = group
+    return identity
+  }
+
+  @Test("an item that opens and names no group is unnamed, and one that is sealed is unknown", arguments: [nil, ""])
+  func unnamed(group: String?) {
+    let directory = AppDirectory([])
+    #expect(directory.app(of: item(of: group)).kind == .unnamed)
+    #expect(directory.app(of: item(of: group)).words == "(names no app)")
+    let sealed = directory.app(of: ItemIdentity(sealed: .genericPassword, accessGroup: group))
+    #expect(sealed.kind == .unknown && sealed.words == "(sealed)")
+    // A table of a device that is locked shows the group beside what is sealed.
+    #expect(directory.app(of: ItemIdentity(sealed: .key, accessGroup: "apple")).kind == .group)
   }
 
   @Test("a virtual device's apps name their groups themselves, two of one group both")
@@ -160,9 +177,8 @@ struct AppTests {
     let directory = AppDirectory([
       DeviceApp(name: "mail", accessGroups: ["shared", "A"]), DeviceApp(name: "calendar", accessGroups: ["shared"]),
     ])
-    #expect(directory.app(of: "A").text == "mail")
-    #expect(directory.app(of: "shared").text == "calendar, mail")
-    #expect(directory.app(of: nil).kind == .unknown)
+    #expect(directory.app(of: item(of: "A")).text == "mail")
+    #expect(directory.app(of: item(of: "shared")).text == "calendar, mail")
   }
 
   @Test("those with the most losses stand first, and what nobody has to make up for is no loss")

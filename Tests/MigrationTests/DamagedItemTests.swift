@@ -95,6 +95,15 @@ struct DamagedItem {
     let decision = MigrationPlanner.plan([item], onto: [], policy: .merge).decisions[0]
     #expect(decision.outcome == .unreadable(.unsupportedVersion))
     #expect(decision.detail == "version 0, a secret without a name; 68 bytes at 100")
+    // It opens: nothing of it is sealed, it only does not say whose it is.
+    let lost = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
+    let plan = MigrationPlan(
+      decisions: [lost, decision], removed: [], policy: .merge, isSameDevice: false, imports: [], clearedRowCount: 0)
+    let shares = plan.byApp(AppDirectory([]))
+    #expect(shares.map(\.app.kind) == [.unnamed, .unknown])
+    #expect(shares.map(\.app.words) == ["(names no app)", "(sealed)"])
+    let losses = AppLosses(shares)
+    #expect(losses.apps.isEmpty && losses.unnamedCount == 1 && losses.sealedCount == 1)
   }
 
   @Test("one of version 2 is a property list and is restored as well")

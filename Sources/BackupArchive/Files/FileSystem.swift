@@ -96,6 +96,8 @@ struct FileStatus {
   let byteCount: Int64
   /// Who may do what, without the bits of its kind.
   let permissions: UInt32
+  /// Whether whoever runs this program owns it.
+  let isOwn: Bool
 
   init(_ status: stat) {
     kind =
@@ -106,6 +108,7 @@ struct FileStatus {
       }
     byteCount = Int64(status.st_size)
     permissions = UInt32(status.st_mode) & 0o7777
+    isOwn = status.st_uid == geteuid()
   }
 }
 

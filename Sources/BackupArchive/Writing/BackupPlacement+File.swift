@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 extension BackupPlacement {
   /// Writes one file beside its target, checks and syncs it, and renames it there.
   func placeFile(
@@ -19,21 +27,58 @@ extension BackupPlacement {
       throw BackupArchiveError(.occupied, "\(quoted(path)) cannot be the name of a file")
     }
     do throws(WriteFailure) {
-      let parent = try opening(place.parent)
-      try refuseOccupied(place, in: parent, replace: replace)
-      sweepLeftovers(of: place, in: parent)
-      let temporary = place.sibling("tmp")
-      do throws(WriteFailure) {
-        let count = try create(temporary, in: parent, fill: fill)
-        try obtaining { () throws(BackupArchiveError) in try check("\(place.parent)/\(temporary)") }
-        try systemCall { () throws(SystemFailure) in try system.rename(temporary, to: place.name, in: parent) }
-        return Placed(path: path, byteCount: count, isDurable: keepsNames(of: parent), leftover: nil)
-      } catch {
-        discardTree(temporary, in: parent)
-        throw error
-      }
+      let written = try write(to: place, replace: replace, check: check, fill: fill)
+      return Placed(path: path, byteCount: written.byteCount, isDurable: written.isDurable, leftover: nil)
     } catch {
       throw explain(error, path: path, needs: byteCount)
+    }
+  }
+
+  /// Writes a file that is no backup, in the same way: whole under its name, or not there at all.
+  ///
+  /// - Parameters:
+  ///   - explain: The error for what the system refused, by its number (`errno`).
+  ///   - fill: Writes the bytes to a descriptor; returns how many.
+  package func placeFile<Failure: Error>(
+    at path: String, explaining explain: (_ number: Int32) -> Failure, fill: (Int32) throws(Failure) -> Int64
+  ) throws(Failure) {
+    guard !path.hasSuffix("/"), let place = PlacePath(path) else { throw explain(EISDIR) }
+    var failure: Failure?
+    do throws(WriteFailure) {
+      _ = try write(to: place, replace: true) { (descriptor) throws(WriteFailure) in
+        do throws(Failure) {
+          return try fill(descriptor)
+        } catch {
+          failure = error
+          throw .library("it was not filled")
+        }
+      }
+    } catch {
+      if let failure { throw failure }
+      switch error {
+      case .system(let refused): throw explain(refused.number)
+      case .occupied: throw explain(EEXIST)
+      case .library, .source: throw explain(EIO)
+      }
+    }
+  }
+
+  private func write(
+    to place: PlacePath, replace: Bool, check: (String) throws(BackupArchiveError) -> Void = { _ in },
+    fill: (Int32) throws(WriteFailure) -> Int64
+  ) throws(WriteFailure) -> (byteCount: Int64, isDurable: Bool) {
+    let parent = try opening(place.parent)
+    try refuseOccupied(place, in: parent, replace: replace)
+    sweepLeftovers(of: place, .file, in: parent)
+    let temporary = place.sibling("tmp")
+    do throws(WriteFailure) {
+      let count = try create(temporary, in: parent, fill: fill)
+      try obtaining { () throws(BackupArchiveError) in try check("\(place.parent)/\(temporary)") }
+      try systemCall { () throws(SystemFailure) in try system.rename(temporary, to: place.name, in: parent) }
+      return (count, keepsNames(of: parent))
+    } catch {
+      discardTree(temporary, in: parent)
+      throw error
     }
   }
 
@@ -88,12 +133,14 @@ extension BackupPlacement {
     }
   }
 
-  /// Removes what runs that were killed left beside this target. What another run still writes is claimed and stays.
-  func sweepLeftovers(of place: PlacePath, in parent: borrowing Descriptor) {
+  /// Removes what runs that were killed left beside this target: ours by name, kind and owner. What another run still
+  /// writes is claimed, as its end alone ends the claim, and stays.
+  func sweepLeftovers(of place: PlacePath, _ kind: FileStatus.Kind, in parent: borrowing Descriptor) {
     guard let names = try? system.names(in: parent) else { return }
     for bytes in names {
       let name = String(decoding: bytes.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
       guard place.isTemporarySibling(name), let leftover = try? system.openForReading(name, in: parent),
+        let status = try? system.status(of: leftover.raw), status.kind == kind, status.isOwn,
         system.claim(leftover)
       else { continue }
       try? system.removeTree(bytes, in: parent)

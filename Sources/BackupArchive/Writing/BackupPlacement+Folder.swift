@@ -19,7 +19,7 @@ extension BackupPlacement {
       case .file: throw .occupied("\(quoted(target.place.name)) is not a folder")
       default: break
       }
-      sweepLeftovers(of: target.place, in: parent)
+      sweepLeftovers(of: target.place, .directory, in: parent)
       let temporary = target.place.sibling("tmp")
       do throws(WriteFailure) {
         // Held until the folder has its name: a claim ends with its descriptor.

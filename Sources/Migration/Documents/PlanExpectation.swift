@@ -108,7 +108,7 @@ public struct PlanExpectations: Decodable, Sendable {
     let matcher = ItemMatcher(
       kind: try text("kind").map { name in
         guard let kind = ItemKind.allCases.first(where: { $0.reportName == name }) else {
-          throw fault(members, "\(name) is no kind; it is \(words(ItemKind.allCases.map(\.reportName)))")
+          throw unknown(name, "is no kind", among: ItemKind.allCases.map(\.reportName), in: members)
         }
         return kind
       },
@@ -117,12 +117,13 @@ public struct PlanExpectations: Decodable, Sendable {
     guard matcher != ItemMatcher() else { throw fault(members, "it names no item: give service, account, kind …") }
     let word = try members.decode(String.self, forKey: Member("expect"))
     guard let fate = PlanExpectation.Fate(rawValue: word) else {
-      throw fault(members, "\(word) cannot be expected; it is \(words(PlanExpectation.Fate.allCases.map(\.rawValue)))")
+      throw unknown(word, "cannot be expected", among: PlanExpectation.Fate.allCases.map(\.rawValue), in: members)
     }
     let reason = try text("reason").map { name in
       guard fate == .staysBehind else { throw fault(members, "only what stays-behind has a reason") }
       guard let reason = Reason(rawValue: name) else {
-        throw fault(members, "\(name) is no reason; explain lists them")
+        throw unknown(
+          name, "is no reason", "explain lists them", among: Reason.allCases.map(\.rawValue), in: members)
       }
       return reason
     }
@@ -130,12 +131,27 @@ public struct PlanExpectations: Decodable, Sendable {
   }
 
   private static func allow(_ names: Set<String>, in members: KeyedDecodingContainer<Member>) throws {
-    guard let unknown = members.allKeys.map(\.stringValue).filter({ !names.contains($0) }).min() else { return }
-    throw fault(members, "\(unknown) is not known here; known are \(words(names.sorted()))")
+    guard let name = members.allKeys.map(\.stringValue).filter({ !names.contains($0) }).min() else { return }
+    throw unknown(name, "is not known here", among: names.sorted(), in: members)
   }
 
-  private static func words(_ names: [String]) -> String {
-    names.count < 2 ? names.joined() : names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+  /// A word in the place of one that is known: whoever shows the error may say which of them was meant.
+  package struct UnknownWord: Error {
+    package let word: String
+    package let known: [String]
+    /// "acount is not known here"
+    package let finding: String
+  }
+
+  /// - Parameter hint: What is known, where a list of it would be too long.
+  private static func unknown(
+    _ word: String, _ finding: String, _ hint: String? = nil, among known: [String],
+    in members: KeyedDecodingContainer<Member>
+  ) -> DecodingError {
+    let error = UnknownWord(word: word, known: known, finding: "\(word) \(finding)")
+    let reason = "\(error.finding); \(hint ?? "known are \(Amounts.list(known))")"
+    return DecodingError.dataCorrupted(
+      DecodingError.Context(codingPath: members.codingPath, debugDescription: reason, underlyingError: error))
   }
 
   private static func fault(_ members: KeyedDecodingContainer<Member>, _ reason: String) -> DecodingError {

@@ -1,4 +1,4 @@
-import ArchivedKeychain
+public import ArchivedKeychain
 public import VirtualDevice
 
 /// Which app an item belongs to, as far as its access group and a list of apps say.
@@ -10,19 +10,30 @@ public struct AppName: Sendable, Hashable {
     case identifier
     /// An access group that is no app's, such as the system's.
     case group
+    /// The item opens and names no access group, as those of iOS 4, of which nothing but the secret is stored.
+    case unnamed
     /// The item is sealed, and its access group with it.
     case unknown
   }
 
   public let kind: Kind
-  /// Hostile: it comes out of a backup. Empty where it is unknown.
+  /// Hostile: it comes out of a backup. Empty where it is unnamed or unknown.
   public let text: String
 
-  /// As reports say it; what belongs to no known app is sealed.
+  /// Whether anything says whose the item is.
+  package var isKnown: Bool {
+    switch kind {
+    case .app, .identifier, .group: true
+    case .unnamed, .unknown: false
+    }
+  }
+
+  /// As reports say it.
   package var words: String {
     switch kind {
     case .app, .identifier: text
     case .group: "group \(text)"
+    case .unnamed: "(names no app)"
     case .unknown: "(sealed)"
     }
   }
@@ -51,8 +62,10 @@ public struct AppDirectory: Sendable {
     Set(apps.flatMap(\.accessGroups).compactMap(identifier)).sorted()
   }
 
-  public func app(of accessGroup: String?) -> AppName {
-    guard let group = accessGroup, !group.isEmpty else { return AppName(kind: .unknown, text: "") }
+  public func app(of identity: ItemIdentity) -> AppName {
+    guard let group = identity.accessGroup, !group.isEmpty else {
+      return AppName(kind: identity.isSealed ? .unknown : .unnamed, text: "")
+    }
     if let names = namesByGroup[group] { return AppName(kind: .app, text: names.sorted().joined(separator: ", ")) }
     guard let identifier = Self.identifier(in: group) else { return AppName(kind: .group, text: group) }
     if let name = namesByIdentifier[identifier] { return AppName(kind: .app, text: name) }
@@ -94,14 +107,18 @@ public struct AppShare: Sendable {
 public struct AppLosses: Sendable {
   /// Those with the most losses first.
   public let apps: [AppShare]
-  /// Lost items of which nobody can say whose they are.
+  /// Lost items that are sealed, and with them whose they are.
   public let sealedCount: Int
+  /// Lost items that open and do not say whose they are.
+  public let unnamedCount: Int
 
   /// - Parameter shares: As `MigrationPlan.byApp` orders them.
   public init(_ shares: [AppShare]) {
     let losing = shares.filter { !$0.losses.isEmpty }
-    apps = losing.filter { $0.app.kind != .unknown }
-    sealedCount = losing.reduce(0) { $0 + ($1.app.kind == .unknown ? $1.losses.count : 0) }
+    apps = losing.filter(\.app.isKnown)
+    func count(_ kind: AppName.Kind) -> Int { losing.reduce(0) { $0 + ($1.app.kind == kind ? $1.losses.count : 0) } }
+    sealedCount = count(.unknown)
+    unnamedCount = count(.unnamed)
   }
 }
 
@@ -109,11 +126,11 @@ extension MigrationPlan {
   /// The plan's decisions by app: those with the most losses first, then by name; what belongs to no known app last.
   public func byApp(_ directory: AppDirectory) -> [AppShare] {
     var shares: [AppName: AppShare] = [:]
-    var apps: [String?: AppName] = [:]
+    var apps: [String: AppName] = [:]
     for decision in decisions {
       let group = decision.identity.accessGroup
-      let app = apps[group] ?? directory.app(of: group)
-      apps[group] = app
+      let app = group.flatMap { apps[$0] } ?? directory.app(of: decision.identity)
+      if let group, app.isKnown { apps[group] = app }
       // In place: a share that is taken out and put back is copied with all that it holds.
       switch decision.outcome {
       case .migrates: shares[app, default: AppShare(app: app)].migrates.append(decision)
@@ -122,8 +139,16 @@ extension MigrationPlan {
       }
     }
     let ranked = shares.values.map { share in
-      (rank: (share.app.kind == .unknown ? 1 : 0, -share.losses.count, share.app.text), share: share)
+      (rank: (Self.place(share.app.kind), -share.losses.count, share.app.text), share: share)
     }
     return ranked.sorted { $0.rank < $1.rank }.map(\.share)
+  }
+
+  private static func place(_ kind: AppName.Kind) -> Int {
+    switch kind {
+    case .app, .identifier, .group: 0
+    case .unnamed: 1
+    case .unknown: 2
+    }
   }
 }

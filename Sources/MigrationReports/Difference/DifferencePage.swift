@@ -125,7 +125,7 @@ public struct DifferencePage: HTMLPage {
 
   /// As the access group says it: neither side has a list of apps that both share.
   private static func app(of identity: ItemIdentity) -> String {
-    let app = AppDirectory([]).app(of: identity.accessGroup)
+    let app = AppDirectory([]).app(of: identity)
     return app.kind == .unknown ? "" : app.words
   }
 

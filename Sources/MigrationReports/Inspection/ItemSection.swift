@@ -84,7 +84,7 @@ struct ItemSection {
       case .nowhere: (.stays, "<", "no device")
       case .damaged: (.lost, "!", "cannot be read")
       }
-    let app = facts.apps.app(of: item.identity.accessGroup)
+    let app = facts.apps.app(of: item.identity)
     return ItemTable.Row(
       style: style, symbol: symbol, item: ItemWords(item.identity, index: item.index), kind: item.identity.kind,
       app: app.kind == .unknown ? "" : app.words, protection: item.protection, result: words,

@@ -47,10 +47,10 @@ public struct PlanPage: HTMLPage {
     }
   }
 
-  /// What people call the app of an item; empty where nobody knows whose it is.
+  /// What people call the app of an item; empty where it is sealed, or left out.
   func app(of identity: ItemIdentity) -> String {
-    let app = apps.app(of: identity.accessGroup)
-    return app.kind == .unknown ? "" : app.words
+    let app = apps.app(of: identity)
+    return isRedacted ? "" : app.kind == .unknown ? "" : app.words
   }
 
   public func html() throws(DataProtectionError) -> String {

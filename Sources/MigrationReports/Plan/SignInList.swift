@@ -29,9 +29,10 @@ struct SignInList {
           list(losses.apps.dropFirst(Self.longestList), to: &page)
         }
       }
-      if losses.sealedCount > 0 {
-        let words = losses.sealedCount == 1 ? "does not say whose it is" : "do not say whose they are"
-        page.element("p", ["class": "more"], "\(Amounts.count(losses.sealedCount, "more lost item")) \(words).")
+      let silent = losses.sealedCount + losses.unnamedCount
+      if silent > 0 {
+        let words = silent == 1 ? "does not say whose it is" : "do not say whose they are"
+        page.element("p", ["class": "more"], "\(Amounts.count(silent, "more lost item")) \(words).")
       }
     }
   }

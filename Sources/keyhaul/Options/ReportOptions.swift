@@ -4,7 +4,9 @@ import ArgumentParser
 struct ReportOptions: ParsableArguments {
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("Write the result to a file; its page, with --format html.", valueName: "file"),
+    help: ArgumentHelp(
+      "Write the result to a file; its page, with --format html. A document (--json) is printed as well.",
+      valueName: "file"),
     completion: .file())
   var output: String?
 

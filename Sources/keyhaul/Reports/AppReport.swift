@@ -43,7 +43,7 @@ struct AppReport: Report {
       "apps": .array(
         shares.map { share in
           .object([
-            ("name", share.app.kind == .unknown ? .null : .string(share.app.text)),
+            ("name", share.app.isKnown ? .string(share.app.text) : .null),
             ("kind", .string(Self.word(share.app.kind))), ("migrates", Self.indexes(share.migrates)),
             ("stays_behind", Self.indexes(share.staysBehind)), ("unreadable", Self.indexes(share.unreadable)),
             ("losses", Self.indexes(share.losses)),
@@ -61,6 +61,7 @@ struct AppReport: Report {
     case .app: "app"
     case .identifier: "identifier"
     case .group: "group"
+    case .unnamed: "unnamed"
     case .unknown: "unknown"
     }
   }

@@ -7,25 +7,39 @@ struct AuditReport: Report {
   let audit: KeychainAudit
   let report: PlanReport
 
+  /// Items under a heading, and what to do about them.
+  private struct Group {
+    let title: String
+    let items: [KeychainAudit.Item]
+    let advice: String
+  }
+
+  private var groups: [Group] {
+    [
+      Group(
+        title: "Deprecated classes", items: audit.deprecated,
+        advice: "Readable before anyone has unlocked the device. Use \"after first unlock\" where the app works in the "
+          + "background, \"when unlocked\" elsewhere."),
+      Group(
+        title: "Leave the device", items: audit.leaving,
+        advice: "A backup with a password takes these to any device, and so does whoever knows the password."),
+      Group(
+        title: "Never leave the device", items: audit.staying,
+        advice: "Whoever gets a new device has to make up for these: offer to sign in again, or to export."),
+    ] + (audit.unreadable.isEmpty ? [] : [lost])
+  }
+
+  private var lost: Group {
+    Group(
+      title: "Cannot be read here", items: audit.unreadable,
+      advice: "Whether these leave the device, this copy does not say. Audit the device, or another copy.")
+  }
+
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var lines = WordWrap.lines(
       of: style.adapted(HostileText.shown("Audit of \(report.source.name)")), columns: style.width)
     lines += [""]
-    lines += group(
-      "Deprecated classes", audit.deprecated,
-      "Readable before anyone has unlocked the device. Use \"after first unlock\" where the app works in the background, "
-        + "\"when unlocked\" elsewhere.", style, showsAll)
-    lines += group(
-      "Leave the device", audit.leaving,
-      "A backup with a password takes these to any device, and so does whoever knows the password.", style, showsAll)
-    lines += group(
-      "Never leave the device", audit.staying,
-      "Whoever gets a new device has to make up for these: offer to sign in again, or to export.", style, showsAll)
-    if !audit.unreadable.isEmpty {
-      lines += group(
-        "Cannot be read here", audit.unreadable,
-        "Whether these leave the device, this copy does not say. Audit the device, or another copy.", style, showsAll)
-    }
+    for group in groups { lines += self.lines(of: group, style, showsAll) }
     let unreadable = audit.unreadable.count
     let summary =
       "\(Amounts.count(audit.items.count, "item")): \(Amounts.grouped(audit.leaving.count)) leave the device, "
@@ -35,31 +49,41 @@ struct AuditReport: Report {
     return lines + WordWrap.lines(of: summary, columns: style.width)
   }
 
-  private func group(
-    _ title: String, _ items: [KeychainAudit.Item], _ advice: String, _ style: TextStyle,
-    _ showsAll: Bool
-  ) -> [String] {
-    let head = "\(title) (\(Amounts.grouped(items.count)))"
-    guard !items.isEmpty else { return [head, ""] }
-    let shown = showsAll ? items[...] : items.prefix(ItemLines.shortGroup)
+  /// The items stand under their classes: in a column of their own, the words of those would cut the names.
+  private func lines(of group: Group, _ style: TextStyle, _ showsAll: Bool) -> [String] {
+    let head = "\(group.title) (\(Amounts.grouped(group.items.count)))"
+    guard !group.items.isEmpty else { return [head, ""] }
+    let classes = ProtectionClass.allCases.map(Optional.some) + [nil]
+    let ordered = classes.flatMap { protection in group.items.filter { $0.item.protection == protection } }
+    let shown = showsAll ? ordered[...] : ordered.prefix(ItemLines.shortGroup)
+    let rows = table(of: shown).lines(style: style.narrowed(by: 4)).map { "    " + $0 }
+    var lines = [style.painted(head, .bold)] + rows.prefix(1)
+    var last: ProtectionClass??
+    for (item, row) in zip(shown, rows.dropFirst()) {
+      if last != .some(item.item.protection) {
+        lines.append("  " + (item.item.protection?.phrase ?? "of no known class"))
+        last = .some(item.item.protection)
+      }
+      lines.append(row)
+    }
+    if shown.count < ordered.count {
+      lines.append("  \(style.ellipsis) \(Amounts.grouped(ordered.count - shown.count)) more (-v shows all)")
+    }
+    return lines + WordWrap.labelled("    ", group.advice, columns: style.width) + [""]
+  }
+
+  private func table(of items: ArraySlice<KeychainAudit.Item>) -> Table {
     // Where none of them stays, there is room for longer names.
-    let reasons: [Table.Column] = shown.contains { $0.reason != nil } ? [.init("WHY IT STAYS")] : []
-    var table = Table(
-      [.init("KIND"), .init("NAME", flexible: true), .init("CLASS"), .init("APP", flexible: true)] + reasons)
-    for item in shown {
+    let reasons: [Table.Column] = items.contains { $0.reason != nil } ? [.init("WHY IT STAYS")] : []
+    var table = Table([.init("KIND"), .init("NAME", flexible: true), .init("APP", flexible: true)] + reasons)
+    for item in items {
       let identity = item.item.identity
       let name = identity.isSealed ? "(sealed, item \(item.item.index))" : ItemText.name(identity)
       table.add([
-        ItemText.kind(identity.kind), name, item.item.protection?.rawValue ?? "–",
-        report.source.apps.app(of: identity.accessGroup).words, item.reason?.rawValue ?? "–",
+        ItemText.kind(identity.kind), name, report.source.apps.app(of: identity).words, item.reason?.rawValue ?? "–",
       ])
     }
-    var lines = [style.painted(head, .bold)]
-    lines += table.lines(style: style.narrowed(by: 2)).map { "  " + $0 }
-    if !showsAll, items.count > ItemLines.shortGroup {
-      lines.append("  \(style.ellipsis) \(Amounts.grouped(items.count - ItemLines.shortGroup)) more (-v shows all)")
-    }
-    return lines + WordWrap.labelled("    ", advice, columns: style.width) + [""]
+    return table
   }
 
   var json: JSONValue {

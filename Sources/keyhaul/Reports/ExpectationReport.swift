@@ -18,9 +18,21 @@ enum ExpectationFile {
     } catch {
       throw CommandFailure(
         .refused, "\(InputFile.name(path)) is no list of expectations", why: reason(error),
-        try: #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#
-      )
+        try: near(error).map { "\"\($0)\" in its place" } ?? example)
     }
+  }
+
+  private static let example =
+    #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#
+
+  private static func unknown(_ error: any Error) -> PlanExpectations.UnknownWord? {
+    guard case .dataCorrupted(let context)? = error as? DecodingError else { return nil }
+    return context.underlyingError as? PlanExpectations.UnknownWord
+  }
+
+  /// The word that a mistyped one was probably meant to be.
+  private static func near(_ error: any Error) -> String? {
+    unknown(error).flatMap { EditDistance.nearest(to: $0.word, among: $0.known) }
   }
 
   /// The decoder's finding in a sentence, with its place.
@@ -31,7 +43,9 @@ enum ExpectationFile {
       return "expectation \(index + 1): "
     }
     switch error {
-    case .dataCorrupted(let context): return place(context.codingPath) + context.debugDescription
+    case .dataCorrupted(let context):
+      let finding = unknown(error).flatMap { word in near(error).map { "\(word.finding); \"\($0)\" is near" } }
+      return place(context.codingPath) + (finding ?? context.debugDescription)
     case .keyNotFound(let key, let context): return place(context.codingPath) + "it has no \(key.stringValue)"
     case .typeMismatch(_, let context), .valueNotFound(_, let context):
       let name = context.codingPath.last { $0.intValue == nil }?.stringValue ?? "the document"

@@ -61,6 +61,8 @@ extension Session {
       }
       try portion(waiting)
     }
+    // Under `--json` standard output holds the document whatever else is written.
+    if isJSON { try say(report) }
     note("Wrote \(HostileText.shown(output)).")
   }
 

@@ -1,3 +1,4 @@
+import BackupArchive
 import Foundation
 
 #if canImport(Glibc)
@@ -10,36 +11,32 @@ import Foundation
 
 /// A report on its way into a file: whole under its name, or not there at all.
 enum ReportFile {
-  /// Writes beside the target, syncs, and renames. The file is readable by its owner alone: it names accounts.
+  /// Writes as a backup is written: beside the target, synced, renamed, and clearing up what killed runs left there. The
+  /// file is readable by its owner alone: it names accounts.
   static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
     try write(to: path) { (portion) throws(CommandFailure) in try portion(bytes) }
   }
 
-  /// The same for bytes that come in portions; where `body` throws, no file is left.
+  /// The same for bytes that come in portions; where `body` throws, or a signal asks to stop, no file is left.
   static func write(
     to path: String, _ body: (_ portion: ([UInt8]) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     try requireRegularFile(path)
-    let temporary = "\(path).\(getpid()).tmp"
-    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw failure(path, .last) }
-    var isOpen = true
-    do throws(CommandFailure) {
+    func fill(_ descriptor: Int32) throws(CommandFailure) -> Int64 {
+      var byteCount: Int64 = 0
       try body { (bytes) throws(CommandFailure) in
+        try Interruption.check()
         do throws(SystemError) {
           try ByteStream.writeAll(bytes, to: descriptor)
         } catch {
           throw failure(path, error)
         }
+        byteCount += Int64(bytes.count)
       }
-      guard fsync(descriptor) == 0 else { throw failure(path, .last) }
-      isOpen = false
-      guard close(descriptor) == 0, rename(temporary, path) == 0 else { throw failure(path, .last) }
-    } catch {
-      if isOpen { close(descriptor) }
-      unlink(temporary)
-      throw error
+      try Interruption.check()
+      return byteCount
     }
+    try BackupPlacement().placeFile(at: path, explaining: { failure(path, SystemError($0)) }, fill: fill)
   }
 
   /// Refuses what is no regular file: renaming over a link, a pipe or a device would take its place instead of writing to

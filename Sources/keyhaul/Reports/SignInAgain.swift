@@ -48,6 +48,11 @@ struct SignInAgain {
       let text = "\(Amounts.count(losses.sealedCount, "sealed item")) more: whose they are is sealed with them"
       lines += WordWrap.labelled("  ", text, columns: style.width)
     }
+    if losses.unnamedCount > 0 {
+      let verb = losses.unnamedCount == 1 ? "names" : "name"
+      lines += WordWrap.labelled(
+        "  ", "\(Amounts.count(losses.unnamedCount, "item")) more \(verb) no app", columns: style.width)
+    }
     return lines + [""]
   }
 

@@ -21,8 +21,8 @@ struct StoryText {
       add("Class", "\(protection.phrase) (\(protection.rawValue))")
       add("Readable", protection.readability + (isGuarded ? "; and only for a person who proves to be there" : ""))
     }
-    if let group = story.identity.accessGroup {
-      let app = source.apps.app(of: group)
+    let app = source.apps.app(of: story.identity)
+    if let group = story.identity.accessGroup, app.isKnown {
       add("App", app.kind == .group ? "group \(group)" : "\(app.text) (group \(group))")
     }
     if !story.prospects.isEmpty { lines += restores(style) }

@@ -14,6 +14,8 @@ import MigrationReports
 enum SecretLimits {
   /// The largest password, passcode or item secret, in bytes.
   static let maximumByteCount = 1_048_576
+  /// How often a password is asked for on a terminal until a right one is typed, as `sudo` and `ssh` do.
+  static let mostTries = 3
 }
 
 extension Session {
@@ -31,6 +33,28 @@ extension Session {
     let bytes = try read(source, family: flags.family, subject: subject)
     if !flags.family.isTakenAsItIs { bytes.dropTrailingNewline() }
     return try checkedPassword(bytes.secret(), family: flags.family, subject: subject)
+  }
+
+  /// Gets a password and uses it. Where a person types it on a terminal and it is wrong, that is said and it is asked for
+  /// again, up to `SecretLimits.mostTries` times in all; an empty line ends this. A device's passcode is not asked for
+  /// this way: the device counts its wrong ones.
+  ///
+  /// - Parameter use: What shows whether it is right: then it throws `.wrongPassword`.
+  func withPassword<Name, Value: ~Copyable>(
+    _ flags: SecretFlags<Name>, of subject: String, _ use: (consuming Secret) throws(CommandFailure) -> Value
+  ) throws(CommandFailure) -> Value {
+    let isPrompted = try flags.source(environment: environment) == .prompt
+    var tries = 0
+    while true {
+      let typed = try password(flags, of: subject)
+      tries += 1
+      do throws(CommandFailure) {
+        return try use(typed)
+      } catch {
+        guard isPrompted, tries < SecretLimits.mostTries, error.status == .wrongPassword else { throw error }
+        try terminal(for: flags.family, of: subject).show("That \(flags.family.noun) is wrong; try again.")
+      }
+    }
   }
 
   /// Gets the secret of an item, bytes as they are; a line that is typed comes without its newline.

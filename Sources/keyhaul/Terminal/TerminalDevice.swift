@@ -25,6 +25,8 @@ final class TerminalDevice {
 
   deinit { close(descriptor) }
 
+  func show(_ line: String) throws(CommandFailure) { try write(line + "\n") }
+
   /// Asks for a line and returns it without its newline.
   func line(_ prompt: String) throws(CommandFailure) -> String {
     let bytes = try read(prompt)

@@ -38,7 +38,7 @@ extension CommandFailure {
       switch error.code {
       case .notFound: "\(name) does not exist"
       case .notABackup: "\(name) is not a backup"
-      case .unsupported, .notStreamable: "\(name) cannot be read: \(error.summary)"
+      case .unsupported, .sealedList, .notStreamable: "\(name) cannot be read: \(error.summary)"
       case .hostile, .overLimit: "refused to read \(name)"
       case .truncated: "\(name) is cut short"
       case .damaged: "\(name) is damaged"

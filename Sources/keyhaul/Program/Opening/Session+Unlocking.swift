@@ -18,8 +18,16 @@ extension Session {
     needless advice: String = "leave the password out"
   ) throws(CommandFailure) -> ArchiveKey {
     try checkRounds(of: named, accepting: options)
-    let password = try passwordIfNeeded(named, flags, needless: advice)
-    return try key(of: named, password: password, options)
+    guard named.archive.isEncrypted else {
+      if flags.isGiven {
+        warn(
+          "\(named.name) has no password", why: "it is not encrypted; the given password was not used", try: advice)
+      }
+      return try key(of: named, password: nil, options)
+    }
+    return try withPassword(flags, of: named.name) { (password) throws(CommandFailure) in
+      try key(of: named, password: password, options)
+    }
   }
 
   /// The same with a password that is at hand.
@@ -35,18 +43,6 @@ extension Session {
     tell(key.passwordForm, of: named.name)
     detail("\(HostileText.shown(named.name)): key derived in \(Self.milliseconds(since: start)) ms", level: 2)
     return key
-  }
-
-  /// The password of an archive that has one.
-  func passwordIfNeeded<Name>(
-    _ named: NamedArchive, _ flags: SecretFlags<Name>, needless advice: String = "leave the password out"
-  ) throws(CommandFailure) -> Secret? {
-    guard !named.archive.isEncrypted else { return try password(flags, of: named.name) }
-    if flags.isGiven {
-      warn(
-        "\(named.name) has no password", why: "it is not encrypted; the given password was not used", try: advice)
-    }
-    return nil
   }
 
   /// Refuses a keybag that asks for too much work, before anybody is asked for a password.

@@ -41,12 +41,16 @@ struct ComparisonPasswords {
     func open(_ password: consuming Secret?) throws(CommandFailure) -> OpenedArchive {
       try session.unlock(named, with: try session.key(of: named, password: password, opening.limit), hardware)
     }
-    if isSecond, second.isGiven { return try open(try session.passwordIfNeeded(named, second)) }
+    if isSecond, second.isGiven {
+      return try session.unlock(named, with: try session.key(of: named, second, opening.limit), hardware)
+    }
     guard named.archive.isEncrypted else { return try open(nil) }
     guard let held else {
-      let read = Held(try session.password(first, of: named.name))
-      held = read
-      return try open(read.secret.copy())
+      return try session.withPassword(first, of: named.name) { (password) throws(CommandFailure) in
+        let read = Held(password)
+        held = read
+        return try open(read.secret.copy())
+      }
     }
     do throws(CommandFailure) {
       return try open(held.secret.copy())
@@ -58,6 +62,8 @@ struct ComparisonPasswords {
         throw failure
       }
     }
-    return try open(try session.password(second, of: named.name))
+    return try session.withPassword(second, of: named.name) { (password) throws(CommandFailure) in
+      try open(password)
+    }
   }
 }

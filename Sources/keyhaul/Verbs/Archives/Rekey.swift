@@ -78,6 +78,12 @@ struct Rekey: RunnableVerb {
 
   // MARK: Another password
 
+  /// A password that opens the backup, and the key that follows from it.
+  private struct ProvenPassword: ~Copyable {
+    let password: Secret
+    let key: ArchiveKey
+  }
+
   private func change(_ named: Session.NamedArchive, at path: String, in session: Session) throws {
     if try opening.deviceKeySource() != nil {
       throw CommandFailure.usage(
@@ -86,16 +92,18 @@ struct Rekey: RunnableVerb {
     }
     // Tried before the new one is asked for: nobody types two passwords in vain.
     try session.checkRounds(of: named, accepting: opening.limit)
-    let given = try session.password(password, of: named.name)
-    let old = try session.key(of: named, password: given.copy(), opening.limit)
+    let old = try session.withPassword(password, of: named.name) { (typed) throws(CommandFailure) in
+      let key = try session.key(of: named, password: typed.copy(), opening.limit)
+      return ProvenPassword(password: typed, key: key)
+    }
     let new = try session.password(newPassword, of: named.name)
-    let isSame = new.matches(given)
-    warnOfLosses(of: named, keys: try session.classKeys(of: named, with: old), in: session)
+    let isSame = new.matches(old.password)
+    warnOfLosses(of: named, keys: try session.classKeys(of: named, with: old.key), in: session)
     let keybag = named.archive.keybag
     let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
     let changed = try session.deriving(rounds: count, of: named.name) { (progress) throws(DataProtectionError) in
       try BackupKeybag.rewrap(
-        keybag, fromPasscodeKey: old.passcodeKey, to: new, rounds: rounds?.value,
+        keybag, fromPasscodeKey: old.key.passcodeKey, to: new, rounds: rounds?.value,
         acceptingAtMost: max(opening.limit.rounds, count), progress: progress)
     }
     if !dryRun.dryRun {
