@@ -11,36 +11,29 @@ public struct ArchivedKeychainError: ExplainedError {
   }
 
   public let code: Code
-  public let category: ErrorCategory
-  public let summary: String
+  public let explanation: ErrorExplanation
   public let reason: String
-  public let advice: String
   /// The error of a part below that this one carries on.
   public let underlying: (any ExplainedError)?
 
   /// Carries on what a part below says.
   public init(_ error: some ExplainedError) {
     code = .underlying
-    category = error.category
-    summary = error.summary
+    explanation = error.explanation
     reason = error.reason
-    advice = error.advice
     underlying = error
   }
 
-  private init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: String) {
-    self.code = code
-    self.category = category
-    self.summary = summary
-    self.reason = reason
-    self.advice = advice
+  private init(keybagOfFile file: String, ofManifest keybag: String) {
+    code = .keybagMismatch
+    explanation = ErrorExplanation(
+      .damaged, "its keychain belongs to another keybag",
+      advice: "another copy; this one was put together from parts of two")
+    reason = "the keychain file names keybag \(file), the manifest holds \(keybag)"
     underlying = nil
   }
 
   static func keybagMismatch(file: String, keybag: String) -> ArchivedKeychainError {
-    ArchivedKeychainError(
-      .keybagMismatch, .damaged, "its keychain belongs to another keybag",
-      reason: "the keychain file names keybag \(file), the manifest holds \(keybag)",
-      advice: "another copy; this one was put together from parts of two")
+    ArchivedKeychainError(keybagOfFile: file, ofManifest: keybag)
   }
 }

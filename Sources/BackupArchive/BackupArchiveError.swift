@@ -51,62 +51,51 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     self.reason = reason
   }
 
-  public var category: ErrorCategory {
+  public var explanation: ErrorExplanation {
     switch code {
-    case .notFound: .notFound
-    case .notABackup, .unsupported, .sealedList, .notStreamable, .hostile, .overLimit, .noKeychain: .refused
-    case .truncated, .damaged, .unfinished, .payloadMissing: .damaged
-    case .keyUnavailable: .wrongPassword
-    case .unreadable, .unwritable, .noSpace, .noTemporarySpace, .interrupted: .failed
-    case .occupied: .usage
-    }
-  }
-
-  public var summary: String {
-    switch code {
-    case .notFound: "there is no such backup"
-    case .notABackup: "this is not a backup"
-    case .unsupported: "this kind of backup is not supported"
-    case .sealedList: "iOS 10.0 or 10.1 made it, with a password"
-    case .notStreamable: "this kind of backup cannot be read from a stream"
-    case .hostile: "refused to read the backup"
-    case .overLimit: "refused to read the backup"
-    case .truncated: "the backup is cut short"
-    case .damaged: "the backup is damaged"
-    case .unfinished: "the backup was never finished"
-    case .payloadMissing: "the backup is not whole"
-    case .noKeychain: "the backup holds no keychain"
-    case .keyUnavailable: "a part of the backup stays closed"
-    case .unreadable: "could not read the backup"
-    case .noTemporarySpace: "could not read the backup"
-    case .unwritable: "could not write the backup"
-    case .noSpace: "could not write the backup"
-    case .occupied: "could not write the backup"
-    case .interrupted: "stopped"
-    }
-  }
-
-  public var advice: String {
-    switch code {
-    case .notFound: "check the path"
-    case .notABackup: "the folder named after the device's identifier"
-    case .notStreamable: "save it in a file, and name the file"
-    case .unsupported: "make a new backup with a current Finder, iTunes or idevicebackup2"
-    case .sealedList: "update the device to iOS 10.2 or later and back it up again; this copy cannot be read here"
-    case .hostile: "don't trust this file; nothing was written"
-    case .overLimit: "don't trust this file"
-    case .truncated: "another copy; verify tells whether a copy is whole"
-    case .damaged: "use another copy"
-    case .unfinished: "export what is in it, or back up the device again and let it finish"
-    case .payloadMissing: "use another copy"
-    case .noKeychain: "make a new backup; one with a password also holds the keychain for other devices"
-    case .keyUnavailable: "the password set when the backup was made"
-    case .unreadable: "check the permissions and the disk"
-    case .unwritable: "check the permissions and the disk; no partial file was left"
-    case .noSpace: "free space and run it again; no partial file was left"
-    case .noTemporarySpace: "free space there, or keep the list of files in memory (--memory)"
-    case .occupied: "another name, or say that it may be replaced"
-    case .interrupted: "run it again; nothing was changed"
+    case .notFound: .init(.notFound, "there is no such backup", advice: "check the path")
+    case .notABackup: .init(.refused, "this is not a backup", advice: "the folder named after the device's identifier")
+    case .unsupported:
+      .init(
+        .refused, "this kind of backup is not supported",
+        advice: "make a new backup with a current Finder, iTunes or idevicebackup2")
+    case .sealedList:
+      .init(
+        .refused, "iOS 10.0 or 10.1 made it, with a password",
+        advice: "update the device to iOS 10.2 or later and back it up again; this copy cannot be read here")
+    case .notStreamable:
+      .init(
+        .refused, "this kind of backup cannot be read from a stream",
+        advice: "save it in a file, and name the file")
+    case .hostile: .init(.refused, "refused to read the backup", advice: "don't trust this file; nothing was written")
+    case .overLimit: .init(.refused, "refused to read the backup", advice: "don't trust this file")
+    case .truncated:
+      .init(.damaged, "the backup is cut short", advice: "another copy; verify tells whether a copy is whole")
+    case .damaged: .init(.damaged, "the backup is damaged", advice: "use another copy")
+    case .unfinished:
+      .init(
+        .damaged, "the backup was never finished",
+        advice: "export what is in it, or back up the device again and let it finish")
+    case .payloadMissing: .init(.damaged, "the backup is not whole", advice: "use another copy")
+    case .noKeychain:
+      .init(
+        .refused, "the backup holds no keychain",
+        advice: "make a new backup; one with a password also holds the keychain for other devices")
+    case .keyUnavailable:
+      .init(.wrongPassword, "a part of the backup stays closed", advice: "the password set when the backup was made")
+    case .unreadable: .init(.failed, "could not read the backup", advice: "check the permissions and the disk")
+    case .unwritable:
+      .init(
+        .failed, "could not write the backup",
+        advice: "check the permissions and the disk; no partial file was left")
+    case .noSpace:
+      .init(.failed, "could not write the backup", advice: "free space and run it again; no partial file was left")
+    case .noTemporarySpace:
+      .init(
+        .failed, "could not read the backup",
+        advice: "free space there, or keep the list of files in memory (--memory)")
+    case .occupied: .init(.usage, "could not write the backup", advice: "another name, or say that it may be replaced")
+    case .interrupted: .init(.failed, "stopped", advice: "run it again; nothing was changed")
     }
   }
 }

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// How keys are wrapped to a class of type Curve25519: an ephemeral public key (32 bytes), then the RFC 3394 wrap.
 ///
 /// No secret is needed to wrap, which is how a locked device writes. The wrapping key is SHA-256 of the counter 1, the

@@ -39,41 +39,31 @@ public struct DataProtectionError: ExplainedError, Equatable {
     self.reason = reason
   }
 
-  public var category: ErrorCategory {
+  public var explanation: ErrorExplanation {
     switch code {
-    case .wrongPassword, .wrongPasscode: .wrongPassword
-    case .roundsOverLimit, .unsupported: .refused
-    case .damagedKeybag, .missingField, .keyUnwrapFailed, .malformed: .damaged
-    case .cancelled, .keyUnavailable, .randomFailed, .cryptoFailed: .failed
-    }
-  }
-
-  public var summary: String {
-    switch code {
-    case .wrongPassword: "the password is wrong"
-    case .wrongPasscode: "the passcode is wrong"
-    case .roundsOverLimit: "the keybag asks for too much work"
-    case .cancelled: "the key derivation was stopped"
-    case .damagedKeybag, .missingField: "the keybag is damaged"
-    case .unsupported: "this is not supported"
-    case .keyUnavailable: "a key is not available"
-    case .keyUnwrapFailed: "a wrapped key does not open"
-    case .malformed: "encrypted data is damaged"
-    case .randomFailed: "no random numbers"
-    case .cryptoFailed: "a cryptographic operation failed"
-    }
-  }
-
-  public var advice: String {
-    switch code {
-    case .wrongPassword: "the password set when the backup was made; it is not the device's passcode"
-    case .wrongPasscode: "the device's passcode; it is not the password of a backup"
-    case .roundsOverLimit: "don't trust this file; a higher limit reads it all the same"
-    case .cancelled: "run it again and let it finish"
-    case .damagedKeybag, .missingField, .keyUnwrapFailed, .malformed: "another copy"
-    case .unsupported: "see the documentation for what can be read and written"
-    case .keyUnavailable: "the backup's password, or the device that made it"
-    case .randomFailed, .cryptoFailed: "check the installation of OpenSSL's libcrypto"
+    case .wrongPassword:
+      .init(
+        .wrongPassword, "the password is wrong",
+        advice: "the password set when the backup was made; it is not the device's passcode")
+    case .wrongPasscode:
+      .init(
+        .wrongPassword, "the passcode is wrong",
+        advice: "the device's passcode; it is not the password of a backup")
+    case .roundsOverLimit:
+      .init(
+        .refused, "the keybag asks for too much work",
+        advice: "don't trust this file; a higher limit reads it all the same")
+    case .cancelled: .init(.failed, "the key derivation was stopped", advice: "run it again and let it finish")
+    case .damagedKeybag, .missingField: .init(.damaged, "the keybag is damaged", advice: "another copy")
+    case .unsupported:
+      .init(.refused, "this is not supported", advice: "see the documentation for what can be read and written")
+    case .keyUnavailable:
+      .init(.failed, "a key is not available", advice: "the backup's password, or the device that made it")
+    case .keyUnwrapFailed: .init(.damaged, "a wrapped key does not open", advice: "another copy")
+    case .malformed: .init(.damaged, "encrypted data is damaged", advice: "another copy")
+    case .randomFailed: .init(.failed, "no random numbers", advice: "check the installation of OpenSSL's libcrypto")
+    case .cryptoFailed:
+      .init(.failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
     }
   }
 }

@@ -1,4 +1,5 @@
 internal import COpenSSL
+import KeychainFormats
 
 /// SHA-1 and SHA-256 of bytes at hand. SHA-1 stands where Apple's formats have it, never for security.
 public enum Digest {
@@ -73,7 +74,7 @@ enum MessageAuthentication {
     _ algorithm: DigestContext.Algorithm, key: UnsafeRawBufferPointer, message: [UInt8]
   ) throws(DataProtectionError) -> [UInt8] {
     guard let keySize = Int32(exactly: key.count) else { throw .crypto("an HMAC key of \(key.count) bytes") }
-    return try makeBytes(algorithm.size) { (buffer) throws(DataProtectionError) in
+    return try [UInt8](count: algorithm.size) { (buffer) throws(DataProtectionError) in
       let target = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
       guard HMAC(algorithm.handle, key.baseAddress, keySize, message, message.count, target, nil) != nil else {
         throw .crypto("HMAC")

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// How backups encrypt a file and the manifest database: AES-256-CBC, zero IV, PKCS#7 padding, no check value.
 ///
 /// A flipped bit goes unnoticed here. Source: Apple Platform Security, "Keychain and file backup"; readers of backups.
@@ -126,7 +128,7 @@ private final class BlockStream {
     let missing = max(0, first - pending.count)
     let rest = missing..<(missing + ready - first)
     pending.append(contentsOf: bytes[..<missing])
-    let result = try makeBytes(ready) { (output) throws(DataProtectionError) in
+    let result = try [UInt8](count: ready) { (output) throws(DataProtectionError) in
       try pending.withRawBytes { (block) throws(DataProtectionError) in
         try context.update(block, into: UnsafeMutableRawBufferPointer(rebasing: output[..<first]))
       }

@@ -48,7 +48,7 @@ public enum KeyWrap {
       throw DataProtectionError(.unsupported, "a key of \(key.count) bytes cannot be wrapped")
     }
     let halves = key.count / 8
-    return try makeBytes(key.count + overhead) { (output) throws(DataProtectionError) in
+    return try [UInt8](count: key.count + overhead) { (output) throws(DataProtectionError) in
       UnsafeMutableRawBufferPointer(rebasing: output[8...]).copyMemory(from: key)
       try withBlock { (block) throws(DataProtectionError) in
         block.storeBytes(of: initialValue, as: UInt64.self)

@@ -45,32 +45,18 @@ public struct FormatError: ExplainedError, Equatable {
     self.offset = offset
   }
 
-  public var category: ErrorCategory {
-    switch code {
-    case .truncated, .malformed, .trailingBytes: .damaged
-    case .overLimit, .unsupportedVersion, .forbidden: .refused
-    case .unencodable: .failed
-    }
-  }
-
-  public var summary: String {
-    switch code {
-    case .truncated: "the \(format.rawValue) is cut short"
-    case .malformed: "the \(format.rawValue) is damaged"
-    case .overLimit: "the \(format.rawValue) is over a limit"
-    case .unsupportedVersion: "the \(format.rawValue) has an unsupported version"
-    case .forbidden: "the \(format.rawValue) holds what no device writes"
-    case .trailingBytes: "the \(format.rawValue) has bytes after its end"
-    case .unencodable: "the \(format.rawValue) cannot hold this value"
-    }
-  }
-
-  public var advice: String {
-    switch code {
-    case .truncated, .malformed, .trailingBytes: "use another copy"
-    case .overLimit, .forbidden: "don't trust this file"
-    case .unsupportedVersion: "a newer version of this program may read it"
-    case .unencodable: "store a string, a whole number, data or a date"
+  public var explanation: ErrorExplanation {
+    let name = format.rawValue
+    return switch code {
+    case .truncated: .init(.damaged, "the \(name) is cut short", advice: "use another copy")
+    case .malformed: .init(.damaged, "the \(name) is damaged", advice: "use another copy")
+    case .overLimit: .init(.refused, "the \(name) is over a limit", advice: "don't trust this file")
+    case .unsupportedVersion:
+      .init(.refused, "the \(name) has an unsupported version", advice: "a newer version of this program may read it")
+    case .forbidden: .init(.refused, "the \(name) holds what no device writes", advice: "don't trust this file")
+    case .trailingBytes: .init(.damaged, "the \(name) has bytes after its end", advice: "use another copy")
+    case .unencodable:
+      .init(.failed, "the \(name) cannot hold this value", advice: "store a string, a whole number, data or a date")
     }
   }
 }

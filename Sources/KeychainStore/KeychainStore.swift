@@ -8,7 +8,7 @@ public import KeychainFormats
 /// moment, the file holds what was there before or what should be there after. May be used from several threads; calls
 /// take turns. A closure that is handed a row or a transaction must not call the store again.
 ///
-/// After `close()` every call throws `.notAvailable`.
+/// After `close()` every call throws `.closed`.
 public final class KeychainStore: Sendable {
   /// From when on a finished call survives a power cut. What kills no more than the process never undoes one.
   public enum Durability: Sendable {
@@ -124,7 +124,7 @@ public final class KeychainStore: Sendable {
 
   /// The database layer itself would end the process.
   private func checkOpen() throws(KeychainStoreError) {
-    guard !isClosed else { throw KeychainStoreError(.notAvailable, "the keychain was closed") }
+    guard !isClosed else { throw KeychainStoreError(.closed, "it was used after its end") }
   }
 
   /// One IMMEDIATE transaction; what the closure throws takes everything back.

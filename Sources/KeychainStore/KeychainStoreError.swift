@@ -21,6 +21,8 @@ public struct KeychainStoreError: ExplainedError, Equatable {
     case diskFull
     /// No class key at all, or the database cannot be opened.
     case notAvailable
+    /// `close()` was called before.
+    case closed
     /// Another process holds the database.
     case busy
     /// The file is no keychain database, or holds what does not belong there.
@@ -47,51 +49,33 @@ public struct KeychainStoreError: ExplainedError, Equatable {
     case .noSuchAttribute: -25303
     case .io: -36
     case .diskFull: -34
-    case .notAvailable, .busy, .damaged: -25291
+    case .notAvailable, .closed, .busy, .damaged: -25291
     }
   }
 
-  public var category: ErrorCategory {
+  public var explanation: ErrorExplanation {
     switch code {
-    case .duplicateItem, .parameter, .noSuchAttribute, .io, .diskFull, .notAvailable: .failed
-    case .itemNotFound: .notFound
-    case .interactionNotAllowed: .locked
-    case .authFailed: .refused
-    case .decode, .damaged: .damaged
-    case .busy: .busy
-    }
-  }
-
-  public var summary: String {
-    switch code {
-    case .duplicateItem: "the item exists already"
-    case .itemNotFound: "no item matches"
-    case .interactionNotAllowed: "the item's key is not in memory"
-    case .authFailed: "the device has no passcode"
-    case .decode: "the item cannot be read"
-    case .parameter: "the keychain does not take this"
-    case .noSuchAttribute: "this kind of item has no such attribute"
-    case .io: "the keychain database cannot be read or written"
-    case .diskFull: "the disk is full"
-    case .notAvailable: "the keychain is not available"
-    case .busy: "the keychain database is in use"
-    case .damaged: "the keychain database is damaged"
-    }
-  }
-
-  public var advice: String {
-    switch code {
-    case .duplicateItem: "update the item that is there, or delete it first"
-    case .itemNotFound: "search with fewer attributes"
-    case .interactionNotAllowed: "unlock the device"
-    case .authFailed: "set a passcode, or choose another protection"
-    case .decode: "restore the item from a backup"
-    case .parameter, .noSuchAttribute: "see the attributes of this kind of item"
-    case .io: "check the disk and the permissions of the device's folder"
-    case .diskFull: "free some space; nothing was changed"
-    case .notAvailable: "check that the device's folder is whole"
-    case .busy: "wait until the other process has finished"
-    case .damaged: "restore the device from a backup"
+    case .duplicateItem:
+      .init(.failed, "the item exists already", advice: "update the item that is there, or delete it first")
+    case .itemNotFound: .init(.notFound, "no item matches", advice: "search with fewer attributes")
+    case .interactionNotAllowed: .init(.locked, "the item's key is not in memory", advice: "unlock the device")
+    case .authFailed:
+      .init(.refused, "the device has no passcode", advice: "set a passcode, or choose another protection")
+    case .decode: .init(.damaged, "the item cannot be read", advice: "restore the item from a backup")
+    case .parameter:
+      .init(.failed, "the keychain does not take this", advice: "see the attributes of this kind of item")
+    case .noSuchAttribute:
+      .init(.failed, "this kind of item has no such attribute", advice: "see the attributes of this kind of item")
+    case .io:
+      .init(
+        .failed, "the keychain database cannot be read or written",
+        advice: "check the disk and the permissions of the device's folder")
+    case .diskFull: .init(.failed, "the disk is full", advice: "free some space; nothing was changed")
+    case .notAvailable:
+      .init(.failed, "the keychain is not available", advice: "check that the device's folder is whole")
+    case .closed: .init(.failed, "the keychain is closed", advice: "open the device again")
+    case .busy: .init(.busy, "the keychain database is in use", advice: "wait until the other process has finished")
+    case .damaged: .init(.damaged, "the keychain database is damaged", advice: "restore the device from a backup")
     }
   }
 }

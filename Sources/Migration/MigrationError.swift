@@ -14,30 +14,24 @@ public struct MigrationError: ExplainedError {
   }
 
   public let code: Code
-  public let category: ErrorCategory
-  public let summary: String
+  public let explanation: ErrorExplanation
   public let reason: String
-  public let advice: String
   /// The error of a part below that this one carries on.
   public let underlying: (any ExplainedError)?
 
-  init(
-    _ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: String,
-    underlying: (any ExplainedError)? = nil
-  ) {
+  init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: String) {
     self.code = code
-    self.category = category
-    self.summary = summary
+    explanation = ErrorExplanation(category, summary, advice: advice)
     self.reason = reason
-    self.advice = advice
-    self.underlying = underlying
+    underlying = nil
   }
 
   /// Carries on what a part below says.
   public init(_ error: some ExplainedError) {
-    self.init(
-      .underlying, error.category, error.summary, reason: error.reason, advice: error.advice,
-      underlying: error)
+    code = .underlying
+    explanation = error.explanation
+    reason = error.reason
+    underlying = error
   }
 
   /// - Parameters:

@@ -69,68 +69,47 @@ public struct VirtualDeviceError: ExplainedError {
     self.init(.keychain, device, underlying.reason, underlying: underlying)
   }
 
-  public var category: ErrorCategory {
+  public var explanation: ErrorExplanation {
     switch code {
-    case .notFound: .notFound
-    case .exists, .occupied, .badName, .badVersion, .badLimit, .noPasscode, .passcodeSet, .emptyPasscode, .badFixture:
-      .usage
-    case .busy: .busy
-    case .wrongPasscode: .wrongPassword
-    case .locked: .locked
-    case .damaged: .damaged
-    case .unsupportedVersion: .refused
-    case .erased, .notWritable, .notEntitled, .io: .failed
-    case .keychain: underlying?.category ?? .failed
-    }
-  }
-
-  public var summary: String {
-    switch code {
-    case .notFound: "there is no such device"
-    case .exists: "there is a device of this name already"
-    case .occupied: "something else stands where the device should be"
-    case .badName: "this cannot be the name of a device"
-    case .badVersion: "this is no iOS version"
-    case .badLimit: "this is no number of failures"
-    case .busy: "the device is in use"
-    case .wrongPasscode: "the passcode is wrong"
-    case .locked: "the device is locked"
-    case .damaged: "the device is damaged"
-    case .unsupportedVersion: "the format is of an unsupported version"
-    case .noPasscode: "the device has no passcode"
-    case .passcodeSet: "the device has a passcode already"
-    case .emptyPasscode: "a passcode cannot be empty"
-    case .erased: "the device has erased itself"
-    case .notWritable: "the device is open for reading only"
-    case .notEntitled: "the app may not use this access group"
-    case .badFixture: "this is not a device fixture"
-    case .io: systemError == 0 ? "the device cannot be read or written" : "the file system refused"
-    case .keychain: underlying?.summary ?? "the keychain cannot be used"
-    }
-  }
-
-  public var advice: String {
-    switch code {
-    case .notFound: "keyhaul device list"
-    case .exists: "another name, or delete that device first"
-    case .occupied: "another name, or move it away"
-    case .badName: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit"
-    case .badVersion: "numbers with dots, such as 18.1"
-    case .badLimit: "10, as iOS does"
-    case .busy: "wait, or add --wait 30s"
-    case .wrongPasscode: "the device's passcode; it is not a backup's password"
-    case .locked: "keyhaul device unlock \(device)"
-    case .damaged: "delete the device and restore a backup of it to a new one"
-    case .unsupportedVersion: "a newer version of this program may read it"
-    case .noPasscode: "keyhaul device passcode set \(device)"
-    case .passcodeSet: "keyhaul device passcode change \(device)"
-    case .emptyPasscode: "passcode remove leaves a device without one"
-    case .erased: "restore a backup of it"
-    case .notWritable: "open the device again for this change"
-    case .notEntitled: "one of the app's own groups, or add the app to the device"
-    case .badFixture: "compare it with the bundled fixtures"
-    case .io: "check the folder's owner, its modes and the free space, and run it again"
-    case .keychain: underlying?.advice ?? "look at the device's folder"
+    case .notFound: .init(.notFound, "there is no such device", advice: "keyhaul device list")
+    case .exists:
+      .init(.usage, "there is a device of this name already", advice: "another name, or delete that device first")
+    case .occupied:
+      .init(.usage, "something else stands where the device should be", advice: "another name, or move it away")
+    case .badName:
+      .init(
+        .usage, "this cannot be the name of a device",
+        advice: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit")
+    case .badVersion: .init(.usage, "this is no iOS version", advice: "numbers with dots, such as 18.1")
+    case .badLimit: .init(.usage, "this is no number of failures", advice: "10, as iOS does")
+    case .busy: .init(.busy, "the device is in use", advice: "wait, or add --wait 30s")
+    case .wrongPasscode:
+      .init(.wrongPassword, "the passcode is wrong", advice: "the device's passcode; it is not a backup's password")
+    case .locked: .init(.locked, "the device is locked", advice: "keyhaul device unlock \(device)")
+    case .damaged:
+      .init(.damaged, "the device is damaged", advice: "delete the device and restore a backup of it to a new one")
+    case .unsupportedVersion:
+      .init(.refused, "the format is of an unsupported version", advice: "a newer version of this program may read it")
+    case .noPasscode: .init(.usage, "the device has no passcode", advice: "keyhaul device passcode set \(device)")
+    case .passcodeSet:
+      .init(.usage, "the device has a passcode already", advice: "keyhaul device passcode change \(device)")
+    case .emptyPasscode:
+      .init(.usage, "a passcode cannot be empty", advice: "passcode remove leaves a device without one")
+    case .erased: .init(.failed, "the device has erased itself", advice: "restore a backup of it")
+    case .notWritable:
+      .init(.failed, "the device is open for reading only", advice: "open the device again for this change")
+    case .notEntitled:
+      .init(
+        .failed, "the app may not use this access group",
+        advice: "one of the app's own groups, or add the app to the device")
+    case .badFixture: .init(.usage, "this is not a device fixture", advice: "compare it with the bundled fixtures")
+    case .io:
+      .init(
+        .failed, systemError == 0 ? "the device cannot be read or written" : "the file system refused",
+        advice: "check the folder's owner, its modes and the free space, and run it again")
+    case .keychain:
+      underlying?.explanation
+        ?? .init(.failed, "the keychain cannot be used", advice: "look at the device's folder")
     }
   }
 }

@@ -1,5 +1,6 @@
 import DataProtection
 import KeychainFormats
+import Synchronization
 import TestSupport
 import Testing
 
@@ -33,7 +34,7 @@ struct OneReportTests {
     let folder = try shelf.open()
     let unsynced = FileSystem { $0 == .sync ? .omitted : nil }
     let path = shelf.folder.path("packed")
-    _ = try BackupConverter(system: unsynced).convert(folder, at: shelf.path, to: .file(path, format))
+    _ = try BackupRewriter(system: unsynced).convert(folder, at: shelf.path, to: .file(path, format))
     let file = try BackupArchive.open(.path(path))
     let noKeys: ClassKeys? = nil
     #expect(try BackupVerification(folder, keys: noKeys) == BackupVerification(file, keys: noKeys))
@@ -50,6 +51,32 @@ struct OneReportTests {
     #expect(
       report.checks.first { $0.id == .files }?.detail
         == "12 of 13 present, 1 of another size than recorded, 4 damaged")
+  }
+
+  @Test("lists a folder's files once, however long that takes")
+  func listsOnce() throws {
+    let shelf = try faultyShelf(.manifestDB)
+    let lists = Counter()
+    let system = FileSystem { call in
+      if call == .list { lists.add() }
+      return nil
+    }
+    let archive = try BackupArchive.open(.path(shelf.path), limits: .standard, system: system)
+    let before = lists.count
+    _ = try archive.storedFiles()
+    let once = lists.count - before
+    #expect(once > 0)
+    let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+    let keys: ClassKeys? = try key.classKeys(deviceKey: nil)
+    let report = try BackupVerification(archive, keys: keys)
+    #expect(report.notes == ["1 stored file is not in the list of files"])
+    #expect(lists.count - before == 2 * once)
+  }
+
+  private final class Counter: Sendable {
+    private let value = Mutex(0)
+    var count: Int { value.withLock(\.self) }
+    func add() { value.withLock { $0 += 1 } }
   }
 
   @Test("names the first faults by their files, in whatever order they were found", arguments: [0, 1, 2])

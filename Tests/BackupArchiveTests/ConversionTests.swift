@@ -12,9 +12,9 @@ struct ConversionTests {
   private func convert(
     _ folder: TemporaryFolder, _ source: String, to target: String, replace: Bool = false,
     system: FileSystem = unsynced
-  ) throws -> BackupConverter.Outcome {
+  ) throws -> BackupRewriter.Outcome {
     let archive = try BackupArchive.open(.path(folder.path(source)))
-    return try BackupConverter(system: system).convert(
+    return try BackupRewriter(system: system).convert(
       archive, at: folder.path(source), to: ArchiveDestination(path: folder.path(target)), replace: replace)
   }
 
@@ -156,7 +156,7 @@ struct ConversionTests {
     let archive = try BackupArchive.open(.path(folder.path("backup")))
     for target in ["c/", "c.tar.zst"] {
       let error = #expect(throws: BackupArchiveError.self) {
-        _ = try BackupConverter().convert(
+        _ = try BackupRewriter().convert(
           archive, at: folder.path("backup"), to: ArchiveDestination(path: folder.path(target))
         ) { done, total in done < total / 2 }
       }

@@ -1,5 +1,6 @@
 import BackupArchive
 import Foundation
+import KeychainFormats
 import Synchronization
 import TestSupport
 import Testing

@@ -48,7 +48,7 @@ struct OnePassTests {
     let folder = try TemporaryFolder()
     let desk = try DeskBackup()
     try desk.write(to: folder)
-    _ = try BackupConverter(system: unsynced).convert(
+    _ = try BackupRewriter(system: unsynced).convert(
       BackupArchive.open(.path(folder.path("backup"))), at: folder.path("backup"),
       to: ArchiveDestination(path: folder.path(form)))
     let archive = try BackupArchive.open(.path(folder.path(form)))
@@ -56,7 +56,7 @@ struct OnePassTests {
     var files: [String: ListedFile] = [:]
     try archive.fileList().forEachFile { files[$0.fileIdentifier] = $0 }
     var found: [String: [UInt8]] = [:]
-    try archive.forEachPayload { (payload) throws(BackupArchiveError) in
+    try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(BackupArchiveError) in
       guard let file = files[payload.fileIdentifier], found[payload.fileIdentifier] == nil else {
         Issue.record("\(payload.fileIdentifier) is not listed, or came twice")
         return
@@ -83,7 +83,7 @@ struct OnePassTests {
       var payloadCount = 0
       var byteCount: Int64 = 0
       let keys: ClassKeys? = nil
-      try archive.forEachPayload { (payload) throws(BackupArchiveError) in
+      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(BackupArchiveError) in
         payloadCount += 1
         let file = try Self.listed(payload)
         byteCount += try archive.read(payload, as: file, with: keys) { (_) throws(BackupArchiveError) in }
@@ -109,7 +109,7 @@ struct OnePassTests {
     let folder = try TemporaryFolder()
     let desk = try DeskBackup()
     try desk.write(to: folder)
-    _ = try BackupConverter(system: unsynced).convert(
+    _ = try BackupRewriter(system: unsynced).convert(
       BackupArchive.open(.path(folder.path("backup"))), at: folder.path("backup"),
       to: .file(folder.path("c.zip"), .zip))
     let all = Set(try desk.contents().map(\.identifier))
@@ -125,7 +125,7 @@ struct OnePassTests {
     var whole: [String] = []
     let keys: ClassKeys? = nil
     do throws(BackupArchiveError) {
-      try archive.forEachPayload { (payload) throws(BackupArchiveError) in
+      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(BackupArchiveError) in
         let file = try Self.listed(payload)
         do throws(BackupArchiveError) {
           _ = try archive.read(payload, as: file, with: keys) { (_) throws(BackupArchiveError) in }

@@ -9,9 +9,9 @@ import Testing
 struct ReencryptionTests {
   private func rewrite(
     _ path: String, with keybag: Keybag, from password: String, system: FileSystem = unsynced
-  ) throws -> BackupConverter.Outcome {
+  ) throws -> BackupRewriter.Outcome {
     let archive = try BackupArchive.open(.path(path))
-    return try BackupReencryption(system: system).rewrite(
+    return try BackupRewriter(system: system).reencrypt(
       archive, at: path, with: keybag, keys: archive.keybag.keys(password))
   }
 
@@ -20,7 +20,7 @@ struct ReencryptionTests {
     try desk.write(to: folder)
     guard form != "backup" else { return folder.path("backup") }
     let archive = try BackupArchive.open(.path(folder.path("backup")))
-    _ = try BackupConverter(system: unsynced).convert(
+    _ = try BackupRewriter(system: unsynced).convert(
       archive, at: folder.path("backup"), to: ArchiveDestination(path: folder.path(form)))
     return folder.path(form)
   }

@@ -13,7 +13,7 @@ struct RekeyTests {
 
   private func replace(_ path: String, system: FileSystem = unsynced) throws {
     let archive = try BackupArchive.open(.path(path))
-    try KeybagReplacement(system: system).replace(archive, at: path, with: rewrapped(archive.keybag))
+    try BackupRewriter(system: system).replaceKeybag(of: archive, at: path, with: rewrapped(archive.keybag))
   }
 
   @Test("changes Manifest.plist and no other byte of a folder, and in it the keybag's wrapping alone")
@@ -130,7 +130,7 @@ struct RekeyTests {
     try replace(folder.path("b"))
     let standing = try folder.read("b/Manifest.plist")
     let error = #expect(throws: BackupArchiveError.self) {
-      try KeybagReplacement().replace(archive, at: folder.path("b"), with: rewrapped(archive.keybag, "third"))
+      try BackupRewriter().replaceKeybag(of: archive, at: folder.path("b"), with: rewrapped(archive.keybag, "third"))
     }
     #expect(error?.code == .unreadable)
     #expect(try folder.read("b/Manifest.plist") == standing)
@@ -152,7 +152,7 @@ struct RekeyTests {
       let failing = OneFault(at: call, fault)
       var failed = false
       do throws(BackupArchiveError) {
-        try KeybagReplacement(system: failing.system).replace(archive, at: folder.path(place), with: new)
+        try BackupRewriter(system: failing.system).replaceKeybag(of: archive, at: folder.path(place), with: new)
       } catch {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable].contains(error.code), "call \(call): \(error)")
@@ -172,7 +172,8 @@ struct RekeyTests {
     let before = try tree(folder.path)
     let archive = try BackupArchive.open(.path(folder.path("b.tar")))
     let error = #expect(throws: BackupArchiveError.self) {
-      try KeybagReplacement().replace(archive, at: folder.path("b.tar"), with: rewrapped(archive.keybag)) { _, _ in
+      try BackupRewriter().replaceKeybag(of: archive, at: folder.path("b.tar"), with: rewrapped(archive.keybag)) {
+        _, _ in
         false
       }
     }

@@ -24,16 +24,16 @@ struct CommandLineParsingTests {
     #expect(backup.common.home == "/h")
     #expect(backup.common.isJSON)
     #expect(backup.common.verbose == 2)
-    #expect(backup.wait.wait.duration == .seconds(30))
+    #expect(backup.wait.time.duration == .seconds(30))
     #expect(backup.password.file == "/p")
-    #expect(backup.dryRun.dryRun)
+    #expect(backup.dryRun.isOn)
   }
 
   @Test("may have flags between a group and its verb")
   func between() throws {
     let command = try parse("device --home /h passcode --json set old-phone --new-passcode-fd 3")
     let verb = try #require(command as? DevicePasscodeSet)
-    #expect(verb.device == "old-phone")
+    #expect(verb.target.device == "old-phone")
     #expect(verb.newPasscode.descriptor == 3)
     #expect(verb.common.home == "/h" && verb.common.json)
   }
@@ -42,7 +42,7 @@ struct CommandLineParsingTests {
   func hyphen() throws {
     let restore = try #require(try parse("restore - --to new-phone --password-file -") as? Restore)
     #expect(restore.archive == "-")
-    #expect(restore.password.file == "-")
+    #expect(restore.unlocking.password.file == "-")
     #expect(try #require(try parse("inspect --json -- --help") as? Inspect).archive == "--help")
   }
 

@@ -27,6 +27,15 @@ struct HostileTextTests {
     #expect(HostileText.shown(name) == name)
   }
 
+  @Test("between quotes has its own marked, everything hidden escaped, and is cut after 120 characters")
+  func quoted() {
+    #expect(HostileText.quoted(#"a "b" \ c"#) == #""a \"b\" \\ c""#)
+    #expect(HostileText.quoted("soft\u{AD}hyphen\u{1B}") == #""soft\u{AD}hyphen\u{1B}""#)
+    let longest = String(repeating: "x", count: 120)
+    #expect(HostileText.quoted(longest) == "\"\(longest)\"")
+    #expect(HostileText.quoted(longest + "y") == "\"\(longest)...\"")
+  }
+
   @Test("is cut at the column, and what is cut is not half an escape's worth of looking")
   func cut() {
     #expect(HostileText.shown("abcdefghij", columns: 10) == "abcdefghij")

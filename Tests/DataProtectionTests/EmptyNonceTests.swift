@@ -116,7 +116,7 @@ struct NaiveGCM: ~Copyable {
   }
 
   private func encrypt(_ block: [UInt8]) throws -> [UInt8] {
-    try makeBytes(16) { (output) throws(DataProtectionError) in
+    try [UInt8](count: 16) { (output) throws(DataProtectionError) in
       try block.withRawBytes { (input) throws(DataProtectionError) in try context.update(input, into: output) }
     }
   }

@@ -94,7 +94,8 @@ struct KeychainErrors {
       (.duplicateItem, -25299, .failed), (.itemNotFound, -25300, .notFound),
       (.interactionNotAllowed, -25308, .locked), (.authFailed, -25293, .refused), (.decode, -26275, .damaged),
       (.parameter, -50, .failed), (.noSuchAttribute, -25303, .failed), (.io, -36, .failed), (.diskFull, -34, .failed),
-      (.notAvailable, -25291, .failed), (.busy, -25291, .busy), (.damaged, -25291, .damaged),
+      (.notAvailable, -25291, .failed), (.closed, -25291, .failed), (.busy, -25291, .busy),
+      (.damaged, -25291, .damaged),
     ]
     #expect(Set(expected.map(\.0)) == Set(KeychainStoreError.Code.allCases))
     for (code, status, category) in expected {

@@ -95,9 +95,10 @@ struct Opening {
     ]
     for call in calls {
       let error = #expect(throws: KeychainStoreError.self) { try call() }
-      #expect(error?.code == .notAvailable)
+      #expect(error?.code == .closed)
+      #expect(error?.category == .failed)
       #expect(error?.status == -25291)
-      #expect(error?.reason == "the keychain was closed")
+      #expect(error?.description == "the keychain is closed: it was used after its end")
     }
     let memory = try KeychainStore.inMemory()
     try memory.close()
@@ -115,7 +116,7 @@ struct Opening {
               _ = try store.count(of: .genericPassword)
               if number == 0, round == 10 { try store.close() }
             } catch {
-              return error.code == .notAvailable ? nil : error.description
+              return error.code == .closed ? nil : error.description
             }
           }
           return nil

@@ -181,9 +181,8 @@ struct Restoring {
     try keychain.restore(.genericPassword("bound").dated(50).with([.uuid: .string("U")]))
     let before = try keychain.only()
 
+    let preserved = try keychain.store.rows(includingTombstones: true, keys: keychain.keys).compactMap(\.item)
     try keychain.store.restore { (transaction) throws(KeychainStoreError) in
-      var preserved: [KeychainItem] = []
-      try transaction.forEachRow(keys: keychain.keys) { row in row.item.map { preserved.append($0) } }
       try transaction.deleteNonSynced()
       for item in preserved {
         try transaction.importItem(try IncomingItem(item), keys: keychain.keys, random: keychain.random)

@@ -124,7 +124,6 @@ extension BackupVerification {
       case digestMismatch = "digest-mismatch"
       case paddingInvalid = "padding-invalid"
       case recordMalformed = "record-malformed"
-      case keyUnusable = "key-unusable"
       case structureDamaged = "structure-damaged"
       case unfinished
       case keybagDamaged = "keybag-damaged"

@@ -36,35 +36,19 @@ extension BackupVerifier {
     }
     var tally = Tally()
     var index = FileIndex()
-    var isCancelled = false
     var listing: FileList.Listing?
     do throws(BackupArchiveError) {
       listing = try list.listing(against: stored) { (file, place) throws(BackupArchiveError) in
         guard file.kind == .file else { return }
         checkPresence(of: file, in: stored, keychainIsApart: keys != nil, &tally)
         if stored.byteCount(of: file.fileIdentifier) != nil { index.add(file, at: place) }
-        isCancelled = !progress(0, stored.byteCount)
-        guard !isCancelled else { throw Self.cancelled }
+        guard progress(0, stored.byteCount) else { throw Self.cancelled }
       }
       if archive.canReadPayloads {
-        let reader = try list.reader()
-        try archive.forEachPayload { (payload) throws(BackupArchiveError) in
-          // A payload comes by once, whatever a list says.
-          for (number, place) in index.places(of: payload.fileIdentifier).enumerated() {
-            guard let file = try reader.file(at: place) else { continue }
-            if number == 0 {
-              check(payload, as: file, with: keys, &tally)
-            } else {
-              tally.faults.add(
-                .init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
-            }
-          }
-          isCancelled = !progress(tally.readByteCount, stored.byteCount)
-          guard !isCancelled else { throw Self.cancelled }
-        }
+        try checkPayloads(stored, of: list, index, with: keys, &tally, progress: progress)
       }
     } catch {
-      if isCancelled {
+      if error == Self.cancelled {
         throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was told to stop before the last file"))
       }
       // Reading the list itself fails where it is not counted; otherwise it is the one file that holds the payloads.
@@ -77,6 +61,25 @@ extension BackupVerifier {
     findings.add(tally.faults)
     conclude(tally, unlisted: stored.count - tally.stored, withoutKeys: keys == nil)
     return listing
+  }
+
+  private mutating func checkPayloads(
+    _ stored: StoredPayloads, of list: FileList, _ index: FileIndex, with keys: borrowing ClassKeys?,
+    _ tally: inout Tally, progress: BackupVerification.Progress
+  ) throws(BackupArchiveError) {
+    let reader = try list.reader()
+    try archive.forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
+      // A payload comes by once, whatever a list says.
+      for (number, place) in index.places(of: payload.fileIdentifier).enumerated() {
+        guard let file = try reader.file(at: place) else { continue }
+        if number == 0 {
+          check(payload, as: file, with: keys, &tally)
+        } else {
+          tally.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
+        }
+      }
+      guard progress(tally.readByteCount, stored.byteCount) else { throw Self.cancelled }
+    }
   }
 
   private static let cancelled = BackupArchiveError(.interrupted, "it was told to stop")

@@ -55,18 +55,14 @@ final class ReencryptionPass<Random: RandomSource> {
     var end = try file.lastBytes(2 * FileSectionDecryptor.blockSize)
     guard file.byteCount.isMultiple(of: size), end.count >= Int(size) else { throw damaged(file) }
     let previous = end.count > Int(size) ? Array(end.prefix(Int(size))) : nil
-    end = Array(end.suffix(Int(size)))
-    try obtaining { () throws(BackupArchiveError) in
+    let last = end.suffix(Int(size))
+    end = try obtaining { () throws(BackupArchiveError) in
       try explained(file.path) { () throws(DataProtectionError) in
         let decryptor = try FileSectionDecryptor(key: key)
-        let result: Result<Void, DataProtectionError> = end.withUnsafeMutableBytes { block in
-          do throws(DataProtectionError) {
-            return .success(try decryptor.decrypt(block, after: previous))
-          } catch {
-            return .failure(error)
-          }
+        return try [UInt8](count: last.count) { (block) throws(DataProtectionError) in
+          block.copyBytes(from: last)
+          try decryptor.decrypt(block, after: previous)
         }
-        try result.get()
       }
     }
     let padding = end.last ?? 0

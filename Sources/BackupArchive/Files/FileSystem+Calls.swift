@@ -1,4 +1,5 @@
 import CArchive
+import KeychainFormats
 
 #if canImport(Glibc)
   import Glibc
@@ -131,14 +132,7 @@ extension FileSystem {
   }
 
   func writeAll(_ bytes: [UInt8], to file: Int32) throws(SystemFailure) {
-    let result: Result<Void, SystemFailure> = bytes.withUnsafeBytes { buffer in
-      do throws(SystemFailure) {
-        return .success(try writeAll(buffer, to: file))
-      } catch {
-        return .failure(error)
-      }
-    }
-    try result.get()
+    try bytes.withRawBytes { (buffer) throws(SystemFailure) in try writeAll(buffer, to: file) }
   }
 
   /// Asks the disk to keep what was written.

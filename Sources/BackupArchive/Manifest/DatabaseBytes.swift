@@ -130,18 +130,10 @@ final class DatabaseBytes: Sendable {
   private static func plain(
     of stored: StoredBytes, decryptor: FileSectionDecryptor?, blocks: Range<Int>
   ) throws(BackupArchiveError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: blocks.count)
-    let result: Result<Void, BackupArchiveError> = bytes.withUnsafeMutableBytes { buffer in
-      do throws(BackupArchiveError) {
-        try stored.read(at: blocks.lowerBound, into: buffer)
-        if let decryptor { try decrypt(buffer, of: stored, at: blocks.lowerBound, decryptor) }
-        return .success(())
-      } catch {
-        return .failure(error)
-      }
+    try [UInt8](count: blocks.count) { (buffer) throws(BackupArchiveError) in
+      try stored.read(at: blocks.lowerBound, into: buffer)
+      if let decryptor { try decrypt(buffer, of: stored, at: blocks.lowerBound, decryptor) }
     }
-    try result.get()
-    return bytes
   }
 
   private static func decrypt(

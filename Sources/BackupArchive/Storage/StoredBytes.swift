@@ -47,16 +47,7 @@ final class StoredBytes: Sendable {
     switch place {
     case .memory(let bytes): return bytes
     case .file:
-      var bytes = [UInt8](repeating: 0, count: byteCount)
-      let result: Result<Void, BackupArchiveError> = bytes.withUnsafeMutableBytes { buffer in
-        do throws(BackupArchiveError) {
-          return .success(try read(at: 0, into: buffer))
-        } catch {
-          return .failure(error)
-        }
-      }
-      try result.get()
-      return bytes
+      return try [UInt8](count: byteCount) { (buffer) throws(BackupArchiveError) in try read(at: 0, into: buffer) }
     }
   }
 }
@@ -87,14 +78,7 @@ struct StoredBytesCollector: ~Copyable {
     buffered.append(contentsOf: bytes)
     guard storage == .temporaryFile, buffered.count >= ManifestStorage.smallestFileByteCount else { return }
     let created = try NamelessFile(system: system)
-    let result: Result<Void, BackupArchiveError> = buffered.withUnsafeBytes { all in
-      do throws(BackupArchiveError) {
-        return .success(try created.append(all))
-      } catch {
-        return .failure(error)
-      }
-    }
-    try result.get()
+    try buffered.withRawBytes { (all) throws(BackupArchiveError) in try created.append(all) }
     buffered = []
     file = created
   }

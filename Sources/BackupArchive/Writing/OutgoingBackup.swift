@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Takes the files of a backup that is being written, one after the other, each in portions.
 protocol StoredFileSink: AnyObject {
   /// Begins a file of exactly so many bytes.
@@ -16,14 +18,7 @@ extension StoredFileSink {
   }
 
   func write(_ bytes: [UInt8]) throws(WriteFailure) {
-    let result: Result<Void, WriteFailure> = bytes.withUnsafeBytes { buffer in
-      do throws(WriteFailure) {
-        return .success(try write(buffer))
-      } catch {
-        return .failure(error)
-      }
-    }
-    try result.get()
+    try bytes.withRawBytes { (buffer) throws(WriteFailure) in try write(buffer) }
   }
 }
 

@@ -27,35 +27,17 @@ public struct MaterialError: ExplainedError, Equatable {
     self.reason = reason
   }
 
-  public var category: ErrorCategory {
+  public var explanation: ErrorExplanation {
     switch code {
-    case .malformed, .mismatch: .damaged
-    case .encrypted, .unexpectedKind, .unsupported, .overLimit: .refused
-    case .failed: .failed
-    }
-  }
-
-  public var summary: String {
-    switch code {
-    case .malformed: "this is no certificate or key"
-    case .encrypted: "the private key is encrypted"
-    case .unexpectedKind: "this is something else than was asked for"
-    case .unsupported: "this kind of key is not supported"
-    case .overLimit: "the certificate or key is over a limit"
-    case .mismatch: "the parts of the key do not belong together"
-    case .failed: "a cryptographic operation failed"
-    }
-  }
-
-  public var advice: String {
-    switch code {
-    case .malformed: "a certificate or key in PEM or DER"
-    case .encrypted: "decrypt it first: openssl pkey -in FILE"
-    case .unexpectedKind: "the other kind of item"
-    case .unsupported: "an RSA key, or one on P-256, P-384 or P-521"
-    case .overLimit: "don't trust this file"
-    case .mismatch: "another copy of the key"
-    case .failed: "check the installation of OpenSSL's libcrypto"
+    case .malformed: .init(.damaged, "this is no certificate or key", advice: "a certificate or key in PEM or DER")
+    case .encrypted: .init(.refused, "the private key is encrypted", advice: "decrypt it first: openssl pkey -in FILE")
+    case .unexpectedKind: .init(.refused, "this is something else than was asked for", advice: "the other kind of item")
+    case .unsupported:
+      .init(.refused, "this kind of key is not supported", advice: "an RSA key, or one on P-256, P-384 or P-521")
+    case .overLimit: .init(.refused, "the certificate or key is over a limit", advice: "don't trust this file")
+    case .mismatch: .init(.damaged, "the parts of the key do not belong together", advice: "another copy of the key")
+    case .failed:
+      .init(.failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
     }
   }
 }

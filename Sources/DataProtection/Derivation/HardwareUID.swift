@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// The 256-bit AES key that a device's chip is made with and never gives out; a virtual device keeps it in a file.
 public struct HardwareUID: ~Copyable, Sendable {
   public static let size = 32

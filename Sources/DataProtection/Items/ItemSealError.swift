@@ -11,26 +11,22 @@ public struct ItemSealError: ExplainedError, Equatable {
     self.keyClass = keyClass
   }
 
-  public var category: ErrorCategory {
-    switch fault {
-    case .locked: .locked
-    case .deviceBound: .failed
-    case .noClassKey, .classKeyDamaged, .keyUnwrapFailed, .tagMismatch: .damaged
-    case .unsupportedVersion: .refused
-    case .malformed(let error): error.category
-    case .failed(let error): error.category
-    }
-  }
-
-  public var summary: String {
-    switch fault {
-    case .locked: "the item is locked"
-    case .deviceBound: "the item opens only on the device that made it"
-    case .noClassKey, .classKeyDamaged: "there is no key for the item"
-    case .keyUnwrapFailed, .tagMismatch: "the item is damaged"
-    case .unsupportedVersion: "the item's version is not supported"
-    case .malformed(let error): error.summary
-    case .failed(let error): error.summary
+  public var explanation: ErrorExplanation {
+    let otherCopy = "another copy; the other items are not affected"
+    return switch fault {
+    case .locked:
+      .init(.locked, "the item is locked", advice: "unlock first, with the passcode or the backup's password")
+    case .deviceBound:
+      .init(
+        .failed, "the item opens only on the device that made it",
+        advice: "restore to the device that made the backup")
+    case .noClassKey, .classKeyDamaged: .init(.damaged, "there is no key for the item", advice: otherCopy)
+    case .keyUnwrapFailed, .tagMismatch: .init(.damaged, "the item is damaged", advice: otherCopy)
+    case .unsupportedVersion:
+      .init(
+        .refused, "the item's version is not supported", advice: "a newer version of this program may read it")
+    case .malformed(let error): error.explanation
+    case .failed(let error): error.explanation
     }
   }
 
@@ -46,17 +42,6 @@ public struct ItemSealError: ExplainedError, Equatable {
     case .unsupportedVersion(let version): "its version is \(version)"
     case .malformed(let error): error.reason
     case .failed(let error): error.reason
-    }
-  }
-
-  public var advice: String {
-    switch fault {
-    case .locked: "unlock first, with the passcode or the backup's password"
-    case .deviceBound: "restore to the device that made the backup"
-    case .noClassKey, .classKeyDamaged, .keyUnwrapFailed, .tagMismatch: "another copy; the other items are not affected"
-    case .unsupportedVersion: "a newer version of this program may read it"
-    case .malformed(let error): error.advice
-    case .failed(let error): error.advice
     }
   }
 }

@@ -33,7 +33,7 @@ struct SealingWorkspace: ~Copyable {
   ) throws(DataProtectionError) -> Sealed {
     try key.withBytes { (bytes) throws(DataProtectionError) in try gcmEncryption.begin(key: bytes, iv: nonce) }
     try header.withRawBytes { (bytes) throws(DataProtectionError) in try gcmEncryption.authenticate(bytes) }
-    let ciphertext = try makeBytes(plaintext.count) { (output) throws(DataProtectionError) in
+    let ciphertext = try [UInt8](count: plaintext.count) { (output) throws(DataProtectionError) in
       try plaintext.withBytes { (input) throws(DataProtectionError) in try gcmEncryption.update(input, into: output) }
     }
     return Sealed(ciphertext: ciphertext, tag: try gcmEncryption.finishWithTag())
@@ -75,7 +75,7 @@ struct SealingWorkspace: ~Copyable {
       let laterStream = try SensitiveBytes(count: plaintext.count) { (stream) throws(DataProtectionError) in
         try gcmEncryption.update(UnsafeRawBufferPointer(stream), into: stream)
       }
-      let ciphertext = makeBytes(plaintext.count) { output in
+      let ciphertext = [UInt8](count: plaintext.count) { output in
         laterStream.withBytes { output.copyMemory(from: $0) }
         nonce.shift(keyStream: output)
         plaintext.withBytes { xor(output, with: $0) }

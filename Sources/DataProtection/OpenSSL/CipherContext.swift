@@ -1,4 +1,5 @@
 internal import COpenSSL
+import KeychainFormats
 
 /// A cipher of OpenSSL with its direction, kept and given a new key for each use.
 ///
@@ -110,7 +111,7 @@ struct CipherContext: ~Copyable {
   /// Ends a GCM encryption and returns its tag.
   borrowing func finishWithTag() throws(DataProtectionError) -> [UInt8] {
     guard endsWell() else { throw .crypto("EVP_CipherFinal_ex") }
-    return try makeBytes(Self.tagSize) { (buffer) throws(DataProtectionError) in
+    return try [UInt8](count: Self.tagSize) { (buffer) throws(DataProtectionError) in
       guard EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagSize), buffer.baseAddress) == 1 else {
         throw .crypto("EVP_CTRL_AEAD_GET_TAG")
       }

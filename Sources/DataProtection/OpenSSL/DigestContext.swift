@@ -1,4 +1,5 @@
 internal import COpenSSL
+import KeychainFormats
 
 /// A hash of OpenSSL under way.
 struct DigestContext: ~Copyable {
@@ -52,7 +53,7 @@ struct DigestContext: ~Copyable {
 
   /// The digest. Nothing may follow.
   borrowing func finish() throws(DataProtectionError) -> [UInt8] {
-    try makeBytes(algorithm.size) { (buffer) throws(DataProtectionError) in try finish(into: buffer) }
+    try [UInt8](count: algorithm.size) { (buffer) throws(DataProtectionError) in try finish(into: buffer) }
   }
 
   /// Writes the digest into `target`, which has the algorithm's size.

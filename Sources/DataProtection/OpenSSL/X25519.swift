@@ -1,4 +1,5 @@
 internal import COpenSSL
+import KeychainFormats
 
 /// Diffie-Hellman on Curve25519 (RFC 7748).
 enum X25519 {
@@ -42,7 +43,7 @@ enum X25519 {
     deinit { EVP_PKEY_free(handle) }
 
     borrowing func publicBytes() throws(DataProtectionError) -> [UInt8] {
-      try makeBytes(X25519.size) { (buffer) throws(DataProtectionError) in
+      try [UInt8](count: X25519.size) { (buffer) throws(DataProtectionError) in
         var count = buffer.count
         let target = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
         guard EVP_PKEY_get_raw_public_key(handle, target, &count) == 1, count == X25519.size else {

@@ -1,4 +1,5 @@
 internal import COpenSSL
+import KeychainFormats
 internal import Synchronization
 
 /// Where keys, salts and identifiers come from. A parameter everywhere, so that tests and fixtures can repeat a run.
@@ -10,7 +11,7 @@ public protocol RandomSource: Sendable {
 extension RandomSource {
   /// `count` bytes that are no secret: a salt, a UUID.
   public func bytes(_ count: Int) throws(DataProtectionError) -> [UInt8] {
-    try makeBytes(count) { (buffer) throws(DataProtectionError) in try fill(buffer) }
+    try [UInt8](count: count) { (buffer) throws(DataProtectionError) in try fill(buffer) }
   }
 }
 

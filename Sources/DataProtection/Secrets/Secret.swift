@@ -54,10 +54,6 @@ public struct Secret: ~Copyable, Sendable {
 
   /// Whether there are no bytes but zeros. HMAC pads its key with zeros, so to a key derivation this is the empty secret.
   var isAllZero: Bool { memory.bytes.reduce(0, |) == 0 }
-
-  public borrowing func matches(_ other: UnsafeRawBufferPointer) -> Bool {
-    constantTimeEquals(memory.bytes, other)
-  }
 }
 
 /// Compares without revealing in its duration where the first difference is.

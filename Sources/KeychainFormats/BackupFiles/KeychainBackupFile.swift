@@ -46,7 +46,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// that is no dictionary.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   public init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .standard) throws(FormatError) {
-    self = try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
+    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
       var reader = KeychainFileReader(
         builder: BinaryPlistBuilder(try BinaryPlistDocument(buffer, limits: limits), limits: limits))
       return try reader.file()

@@ -67,7 +67,7 @@ public struct OldManifest: Sendable {
     public mutating func next() throws(FormatError) -> Entry? {
       guard offset < bytes.count else { return nil }
       let start = offset
-      let (entry, end) = try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) in
+      let (entry, end) = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) in
         var reader = EntryReader(cursor: ByteCursor(buffer, format: .oldManifest))
         return try reader.entry(at: start)
       }

@@ -23,7 +23,7 @@ public struct AccessControlBlob: Sendable, Hashable {
 
   /// - Throws: `.unsupportedVersion` for every version but 6, `.malformed`, `.truncated` and `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
-    self = try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> AccessControlBlob in
+    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> AccessControlBlob in
       try AccessControlBlob(ByteCursor(buffer, format: .itemBlob))
     }
   }

@@ -33,7 +33,7 @@ public struct ItemBlob: Sendable, Hashable {
   /// - Throws: `.unsupportedVersion` for every version but 2 and 3, `.malformed` for a wrapped key that is not 40 or 72
   ///   bytes, `.truncated` and `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
-    self = try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> ItemBlob in
+    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> ItemBlob in
       try ItemBlob(ByteCursor(buffer, format: .itemBlob))
     }
   }

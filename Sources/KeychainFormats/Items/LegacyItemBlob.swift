@@ -15,7 +15,7 @@ public struct LegacyItemBlob: Sendable, Hashable {
   /// - Throws: `.unsupportedVersion` for every version but 0, `.truncated`, `.malformed` for a ciphertext that is not whole
   ///   blocks, `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
-    self = try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> LegacyItemBlob in
+    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> LegacyItemBlob in
       var cursor = ByteCursor(buffer, format: .itemBlob)
       let word = try BlobVersionWord(&cursor)
       guard word.number == 0, !word.hasStaticIV else { throw word.unsupported }

@@ -62,7 +62,7 @@ extension Keybag {
       throw FormatError(.keybag, .overLimit, "\(bytes.count) bytes; at most \(maximumByteCount) are accepted")
     }
     guard !bytes.isEmpty else { throw FormatError(.keybag, .truncated, "it is empty", offset: 0) }
-    return try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> [Record] in
+    return try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> [Record] in
       var cursor = ByteCursor(buffer, format: .keybag)
       var records: [Record] = []
       while !cursor.isAtEnd {

@@ -26,7 +26,7 @@ public enum BinaryPlist {
   ///
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion`, or `.overLimit` for one of `limits`.
   public static func decode(_ bytes: [UInt8], limits: Limits = .standard) throws(FormatError) -> PropertyValue {
-    try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in
+    try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in
       var builder = BinaryPlistBuilder(try BinaryPlistDocument(buffer, limits: limits), limits: limits)
       return try builder.value(at: builder.document.rootIndex)
     }

@@ -38,7 +38,8 @@ public enum DERPropertyList {
   ///
   /// - Throws: `.malformed`, `.truncated`, `.trailingBytes`, or `.overLimit` for one of the limits above.
   public static func decode(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
-    try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in try decode(buffer) }
+    try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in try decode(buffer)
+    }
   }
 
   public static func decode(_ bytes: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue {

@@ -19,7 +19,7 @@ extension XMLPlist {
     guard bytes.count <= maximumByteCount else {
       throw FormatError(.xmlPlist, .overLimit, "\(bytes.count) bytes; at most \(maximumByteCount) are accepted")
     }
-    return try bytes.lend { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in
+    return try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in
       var reader = XMLPlistReader(XMLScanner(buffer))
       return try reader.document()
     }

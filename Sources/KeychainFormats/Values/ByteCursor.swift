@@ -70,17 +70,6 @@ struct ByteCursor {
 }
 
 extension [UInt8] {
-  /// Lends the bytes with a typed error, which the standard library's method does not carry.
-  func lend<Result>(_ body: (UnsafeRawBufferPointer) throws(FormatError) -> Result) throws(FormatError) -> Result {
-    try withUnsafeBytes { (bytes: UnsafeRawBufferPointer) -> Swift.Result<Result, FormatError> in
-      do throws(FormatError) {
-        return .success(try body(bytes))
-      } catch {
-        return .failure(error)
-      }
-    }.get()
-  }
-
   mutating func append(littleEndian word: UInt32) {
     append(contentsOf: (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) })
   }

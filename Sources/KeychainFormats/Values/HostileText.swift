@@ -26,6 +26,21 @@ package enum HostileText {
     return result
   }
 
+  /// The name between quotes, cut after 120 characters: for the sentence of an error. Its own quotes and backslashes get
+  /// a backslash.
+  package static func quoted(_ name: String) -> String {
+    let longest = 120
+    var result = "\""
+    var previous: Unicode.Scalar?
+    for (index, scalar) in name.unicodeScalars.enumerated() {
+      guard index < longest else { return result + "...\"" }
+      if scalar == "\"" || scalar == "\\" { result += "\\" }
+      if isHarmless(scalar, after: previous) { result.unicodeScalars.append(scalar) } else { result += escape(scalar) }
+      previous = scalar
+    }
+    return result + "\""
+  }
+
   package static func escape(_ scalar: Unicode.Scalar) -> String {
     "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
   }

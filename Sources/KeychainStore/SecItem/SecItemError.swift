@@ -15,6 +15,10 @@ public struct SecItemError: ExplainedError, Equatable {
     self.init(SecItemStatus(rawValue: error.status) ?? .notAvailable, error.reason)
   }
 
+  public var explanation: ErrorExplanation {
+    .init(category, "the keychain answers \(status.rawValue) (\(status.constantName))", advice: advice)
+  }
+
   public var category: ErrorCategory {
     switch status {
     case .itemNotFound: .notFound
@@ -27,8 +31,6 @@ public struct SecItemError: ExplainedError, Equatable {
       .failed
     }
   }
-
-  public var summary: String { "the keychain answers \(status.rawValue) (\(status.constantName))" }
 
   public var advice: String {
     switch status {

@@ -91,8 +91,6 @@ public struct AppShare: Sendable {
   public internal(set) var staysBehind: [MigrationPlan.Decision] = []
   public internal(set) var unreadable: [MigrationPlan.Decision] = []
 
-  public var total: Int { migrates.count + staysBehind.count + unreadable.count }
-
   /// What a person has to make up for in the app, by signing in again or by moving what the item guards. What a backup
   /// with a password would bring is not among it: that is the better way.
   public var losses: [MigrationPlan.Decision] {

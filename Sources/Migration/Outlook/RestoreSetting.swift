@@ -16,11 +16,6 @@ public struct RestoreSetting: Sendable, Hashable, CaseIterable {
     RestoreSetting(hasPassword: true, onSameDevice: true), RestoreSetting(hasPassword: true, onSameDevice: false),
     RestoreSetting(hasPassword: false, onSameDevice: true), RestoreSetting(hasPassword: false, onSameDevice: false),
   ]
-
-  /// "password, other device"
-  public var phrase: String {
-    "\(hasPassword ? "password" : "no password"), \(onSameDevice ? "same" : "other") device"
-  }
 }
 
 /// What becomes of one item in one of the four restores, whatever is on the target.

@@ -127,3 +127,10 @@ extension DeviceRecord {
     }
   }
 }
+
+extension DeviceRecord {
+  /// Wraps round to 1 at the end of its range, which no device lives to see.
+  mutating func raiseRevision() {
+    revisionCounter = revisionCounter < Int64.max ? revisionCounter + 1 : 1
+  }
+}

@@ -39,3 +39,9 @@ enum DeviceFile: String, CaseIterable {
     }
   }
 }
+
+extension FileDoor {
+  func read(_ path: String, _ file: DeviceFile) throws(VirtualDeviceError) -> [UInt8]? {
+    try read(path, atMost: file.sizeLimit)
+  }
+}

@@ -15,7 +15,8 @@ public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertibl
     self.text = text
   }
 
-  static func isValid(_ text: String) -> Bool {
+  /// Whether a text can be the name of a device.
+  package static func isValid(_ text: String) -> Bool {
     let bytes = text.utf8
     guard let first = bytes.first, bytes.count <= longest, isAlphanumeric(first) else { return false }
     return bytes.allSatisfy { byte in isAlphanumeric(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F }

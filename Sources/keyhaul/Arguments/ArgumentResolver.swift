@@ -1,5 +1,6 @@
 import Foundation
 import KeychainFormats
+import VirtualDevice
 
 /// What an argument of the command line refers to.
 enum ResolvedArgument: Equatable, Sendable {
@@ -42,12 +43,6 @@ struct ArgumentResolver {
   /// The backup that a path means which leads into a folder of several.
   var backup: (String) throws(CommandFailure) -> String? = { (_) throws(CommandFailure) in nil }
 
-  /// Letters, digits, `.`, `_` and `-`, up to 64, beginning with a letter or digit.
-  static func isDeviceName(_ name: String) -> Bool {
-    guard let first = name.utf8.first, isLetterOrDigit(first), name.utf8.count <= 64 else { return false }
-    return name.utf8.allSatisfy { isLetterOrDigit($0) || $0 == 0x2E || $0 == 0x5F || $0 == 0x2D }
-  }
-
   /// A device that must exist.
   func device(_ argument: String) throws(CommandFailure) -> ResolvedArgument {
     if argument.contains("/"), !argument.hasPrefix("device:") {
@@ -74,7 +69,7 @@ struct ArgumentResolver {
     case .device: return .device(name: lastComponent(argument), folder: argument)
     case .absent:
       let folder = "\(home)/\(argument)"
-      if Self.isDeviceName(argument), content(folder) == .device { return .device(name: argument, folder: folder) }
+      if DeviceName.isValid(argument), content(folder) == .device { return .device(name: argument, folder: folder) }
       if let path = try backup(argument) { return .archive(path: path) }
       throw CommandFailure(
         .notFound, "\(argument) does not exist", why: "there is neither a file nor a folder of this name",
@@ -89,7 +84,7 @@ struct ArgumentResolver {
     if argument.contains("/") {
       return content(argument) == .device ? try device(argument) : try archive(argument)
     }
-    let isDevice = Self.isDeviceName(argument) && content("\(home)/\(argument)") == .device
+    let isDevice = DeviceName.isValid(argument) && content("\(home)/\(argument)") == .device
     let isFile = content(argument) != .absent
     switch (isDevice, isFile) {
     case (true, true):
@@ -108,7 +103,7 @@ struct ArgumentResolver {
   /// The name of a device that is made or deleted; it need not exist.
   func deviceName(_ argument: String) throws(CommandFailure) -> String {
     let name = argument.hasPrefix("device:") ? String(argument.dropFirst("device:".count)) : argument
-    guard Self.isDeviceName(name) else {
+    guard DeviceName.isValid(name) else {
       throw .usage(
         "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
         why: "a name has up to 64 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit",
@@ -130,10 +125,6 @@ struct ArgumentResolver {
   private func lastComponent(_ path: String) -> String {
     path.split(separator: "/").last { $0 != "." }.map(String.init) ?? path
   }
-
-  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-  }
 }
 
 extension Session {
@@ -144,7 +135,7 @@ extension Session {
       home: home, content: Self.content,
       deviceNames: {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
-        return names.filter { ArgumentResolver.isDeviceName($0) && Self.content(of: "\(home)/\($0)") == .device }
+        return names.filter { DeviceName.isValid($0) && Self.content(of: "\(home)/\($0)") == .device }
           .sorted()
       },
       backup: { (path) throws(CommandFailure) in try BackupChoice.path(path, backups: Self.backups) })

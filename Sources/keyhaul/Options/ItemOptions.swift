@@ -29,6 +29,13 @@ struct ProtectionArgument: Equatable, Sendable, ExpressibleByArgument {
   static var allValueStrings: [String] { ProtectionClass.allCases.map(\.word) }
 }
 
+/// Which items a verb means.
+struct ChosenItems: ParsableArguments {
+  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
+  var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+}
+
 /// The attributes of an item besides its kind, with one spelling for all verbs.
 struct ItemAttributeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The account.", valueName: "text"))

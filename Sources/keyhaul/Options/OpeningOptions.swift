@@ -3,6 +3,24 @@ import BackupArchive
 import DataProtection
 import KeychainFormats
 
+/// What opens a backup.
+struct UnlockingOptions: ParsableArguments {
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+
+  /// Where a large list of files is kept while it is read.
+  var storage: ManifestStorage { opening.limit.storage }
+
+  /// The files that secrets are read from, which no result may replace.
+  var files: [String?] { [password.file, opening.deviceKeyFile] }
+
+  /// Refuses all of it beside a device, of which nothing is opened.
+  func refuse(for device: String) throws(CommandFailure) {
+    try password.refuse(for: device)
+    try opening.refuse(for: device)
+  }
+}
+
 /// What opens a backup besides its password.
 struct OpeningOptions: ParsableArguments {
   @Option(

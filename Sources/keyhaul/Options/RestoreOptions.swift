@@ -1,11 +1,16 @@
-import ArgumentParser
+public import ArgumentParser
+public import Migration
+
+extension ExistingItemPolicy: ExpressibleByArgument {}
 
 /// What a restore does with the items that are on the target already.
-enum ExistingItems: String, CaseIterable, ExpressibleByArgument {
-  /// Removes them first, as iOS does.
-  case replace
-  /// Keeps them; where both have an item, the newer one wins.
-  case merge
+struct ExistingItemOptions: ParsableArguments {
+  @Option(
+    name: .customLong("existing"),
+    help: ArgumentHelp("Items already there: replace, as iOS does, or merge (default replace).", valueName: "policy"))
+  var given: ExistingItemPolicy?
+
+  var policy: ExistingItemPolicy { given ?? .replace }
 }
 
 /// What `plan` and `restore` have in common: the two must decide alike.
@@ -13,7 +18,7 @@ struct MoveOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The device to restore to.", valueName: "device"), completion: .deviceNames)
   var to: String
 
-  @Option(
-    help: ArgumentHelp("Items already there: replace, as iOS does, or merge (default replace).", valueName: "policy"))
-  var existing: ExistingItems?
+  @OptionGroup var existing: ExistingItemOptions
+
+  var policy: ExistingItemPolicy { existing.policy }
 }

@@ -35,12 +35,20 @@ extension WaitTime: ExpressibleByArgument {
 
 /// For verbs that hold a device while they work.
 struct WaitOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("How long to wait for a device in use: 30s, 2m.", valueName: "time"))
-  var wait: WaitTime = .none
+  @Option(
+    name: .customLong("wait"),
+    help: ArgumentHelp("How long to wait for a device in use: 30s, 2m.", valueName: "time"))
+  var time: WaitTime = .none
+}
+
+/// The device that a verb works on.
+struct TargetDevice: ParsableArguments {
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
+  @OptionGroup var wait: WaitOptions
 }
 
 /// For verbs that write.
 struct DryRunOptions: ParsableArguments {
-  @Flag(name: [.customShort("n"), .long], help: "Show what would be done, and do nothing.")
-  var dryRun = false
+  @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Show what would be done, and do nothing.")
+  var isOn = false
 }

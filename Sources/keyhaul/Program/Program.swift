@@ -44,7 +44,7 @@ struct Program {
           Keyhaul.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb),
           verbs: { FlagCatalog.verbs(with: $0, of: Keyhaul.self) }))
     }
-    if let verb = parsed as? any RunnableVerb { return run(verb) }
+    if let verb = parsed as? any RunnableVerb { return run(verb, named: path.name) }
     return runBuiltIn(parsed)
   }
 
@@ -82,8 +82,8 @@ struct Program {
     }
   }
 
-  private func run(_ verb: any RunnableVerb) -> CommandStatus {
-    let session = Session(common: verb.common, environment: environment)
+  private func run(_ verb: any RunnableVerb, named name: String) -> CommandStatus {
+    let session = Session(common: verb.common, verb: name, environment: environment)
     do {
       try verb.common.check(formats: type(of: verb).formats)
       let status = try verb.perform(in: session)

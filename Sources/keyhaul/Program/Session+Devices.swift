@@ -27,11 +27,15 @@ extension Session {
   }
 
   /// Holds a device while the closure works with it.
-  ///
-  /// - Parameter verb: "keyhaul restore", told to whoever finds the device busy.
   func withDevice<Value>(
-    _ argument: String, _ access: DeviceAccess, verb: String, wait: WaitTime = .none,
-    _ body: (DeviceSession) throws -> Value
+    _ target: TargetDevice, _ access: DeviceAccess, _ body: (DeviceSession) throws -> Value
+  ) throws -> Value {
+    try withDevice(target.device, access, wait: target.wait.time, body)
+  }
+
+  /// The same of a device that is not the verb's only argument.
+  func withDevice<Value>(
+    _ argument: String, _ access: DeviceAccess, wait: WaitTime, _ body: (DeviceSession) throws -> Value
   ) throws -> Value {
     let device = try virtualDevice(argument)
     let session: DeviceSession

@@ -5,6 +5,8 @@ import KeychainFormats
 /// Results go to standard output, everything else to standard error.
 final class Session {
   let common: CommonOptions
+  /// "keyhaul restore": told to whoever finds a device busy.
+  let verb: String
   let environment: [String: String]
   /// How results look.
   let resultStyle: TextStyle
@@ -23,10 +25,11 @@ final class Session {
   ///   - errors: The descriptor that everything else goes to.
   ///   - terminalPath: The device that prompts are shown on.
   init(
-    common: CommonOptions, environment: [String: String], output: Int32 = 1, errors: Int32 = 2,
-    terminalPath: String = "/dev/tty"
+    common: CommonOptions, verb: String = "keyhaul", environment: [String: String], output: Int32 = 1,
+    errors: Int32 = 2, terminalPath: String = "/dev/tty"
   ) {
     self.common = common
+    self.verb = verb
     self.environment = environment
     self.terminalPath = terminalPath
     results = ByteStream(descriptor: output)

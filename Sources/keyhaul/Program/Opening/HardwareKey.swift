@@ -54,7 +54,7 @@ extension Session {
     for device in devices {
       // Only the one whose record fits is held at all.
       guard let record = try? device.storedRecord(), record.udid.lowercased() == identifier,
-        let session = try? device.openSession(.reading, verb: "keyhaul")
+        let session = try? device.openSession(.reading, verb: verb)
       else { continue }
       defer { session.end() }
       if let key = try? session.deviceKey() {
@@ -70,7 +70,7 @@ extension Session {
   ) throws(CommandFailure) -> DeviceSession? {
     guard let folder = maker(of: archive, besides: target)?.homeDevice?.folder else { return nil }
     let device = try virtualDevice(folder.contains("/") ? folder : "./\(folder)")
-    return try? device.openSession(.reading, verb: "keyhaul why")
+    return try? device.openSession(.reading, verb: verb)
   }
 
   /// Says whose key opened items, where the user did not name it, and that a key which the user gave opened none.

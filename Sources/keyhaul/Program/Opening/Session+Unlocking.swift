@@ -59,10 +59,10 @@ extension Session {
   /// Opens an archive to look at it, with the hardware key that the user gives or that of a virtual device which made the
   /// backup. One in which no keychain was stored has no items.
   func unlock(
-    _ named: NamedArchive, _ flags: PasswordFlags, opening: OpeningOptions
+    _ named: NamedArchive, with options: UnlockingOptions
   ) throws(CommandFailure) -> OpenedArchive {
-    let hardware = try hardwareKey(of: named, opening)
-    let key = try key(of: named, flags, opening.limit)
+    let hardware = try hardwareKey(of: named, options.opening)
+    let key = try key(of: named, options.password, options.opening.limit)
     return try unlock(named, with: key, hardware)
   }
 
@@ -92,10 +92,10 @@ extension Session {
   ///
   /// - Parameter device: `nil` where the archive is only looked at: then the maker's key takes its place.
   func unlock(
-    _ named: NamedArchive, _ flags: PasswordFlags, onto device: DeviceSession?, opening: OpeningOptions
+    _ named: NamedArchive, with options: UnlockingOptions, onto device: DeviceSession?
   ) throws -> OpenedForDevice {
-    let hardware = try hardwareKey(of: named, opening, besides: device)
-    let key = try key(of: named, flags, opening.limit)
+    let hardware = try hardwareKey(of: named, options.opening, besides: device)
+    let key = try key(of: named, options.password, options.opening.limit)
     let maker = hardware?.homeDevice?.name
     guard let device else {
       return OpenedForDevice(

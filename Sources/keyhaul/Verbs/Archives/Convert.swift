@@ -34,18 +34,18 @@ struct Convert: RunnableVerb {
     let named = try session.openArchive(archive, storage: storage.storage)
     try checkDistinct(from: path)
     let (destination, replaces) = try ArchiveOutput.destination(
-      output, deviceIdentifier: named.archive.device.identifier, asks: !dryRun.dryRun, in: session)
-    guard !dryRun.dryRun else {
+      output, deviceIdentifier: named.archive.device.identifier, asks: !dryRun.isOn, in: session)
+    guard !dryRun.isOn else {
       try report(named, outcome: nil, in: session)
       session.note("Nothing was written (--dry-run).")
       return .ok
     }
     try Interruption.check()
-    let outcome: BackupConverter.Outcome
+    let outcome: BackupRewriter.Outcome
     do throws(BackupArchiveError) {
       outcome = try session.progress("Copying \(named.name)", phase: "copy") {
         (report) throws(BackupArchiveError) in
-        try BackupConverter().convert(
+        try BackupRewriter().convert(
           named.archive, at: path, to: destination, replace: replaces, progress: report.orInterrupted)
       }
     } catch {
@@ -78,14 +78,14 @@ struct Convert: RunnableVerb {
   }
 
   private func report(
-    _ named: Session.NamedArchive, outcome: BackupConverter.Outcome?, in session: Session
+    _ named: Session.NamedArchive, outcome: BackupRewriter.Outcome?, in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
       return try session.answer([
         "format": "convert-result/1", "source": .string(named.name), "archive": .text(outcome?.path ?? output),
         "digest": .string(named.archive.digest), "files": outcome.map { .count($0.fileCount) } ?? .null,
         "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
-        "foreign": .array((outcome?.foreignFiles ?? []).map { .string($0) }), "dry_run": .boolean(dryRun.dryRun),
+        "foreign": .array((outcome?.foreignFiles ?? []).map { .string($0) }), "dry_run": .boolean(dryRun.isOn),
       ])
     }
     let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)

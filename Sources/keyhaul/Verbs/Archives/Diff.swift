@@ -95,7 +95,7 @@ struct Diff: RunnableVerb {
   private func deviceSide(
     _ argument: String, leavesOut: Bool, in session: Session
   ) throws -> DeviceSide {
-    try session.withDevice(argument, .reading, verb: "keyhaul diff", wait: wait.wait) { held in
+    try session.withDevice(argument, .reading, wait: wait.time) { held in
       var items: [ComparedItem] = []
       var leftOut: [ComparisonSide.LeftOut] = []
       let rows = try held.keychain.rows(includingTombstones: false, keys: held.classKeys)

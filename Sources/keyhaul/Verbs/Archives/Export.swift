@@ -34,14 +34,11 @@ struct Export: RunnableVerb {
     completion: .file())
   var output: String
   @Flag(help: "Write secrets in plain text.") var reveal = false
-  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
-  var kind: ItemKindArgument?
-  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @OptionGroup var chosen: ChosenItems
   @Option(
     help: ArgumentHelp("Export the file that --path names in this domain of the backup instead.", valueName: "domain"))
   var domain: String?
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
@@ -50,8 +47,8 @@ struct Export: RunnableVerb {
     guard !output.isEmpty else { throw CommandFailure.usage("--output is empty", try: "-o PATH") }
     if domain == nil { try common.check(output: output) }
     if let domain { return try FileExport(self, domain: domain).perform(in: session) }
-    let selection = try ItemSelection(attributes, kind: kind?.kind)
-    if let path = attributes.path, path.contains("/"), !path.hasPrefix("/") {
+    let selection = try ItemSelection(chosen)
+    if let path = chosen.attributes.path, path.contains("/"), !path.hasPrefix("/") {
       session.note("--path is the path of internet passwords; a file of a backup takes --domain as well.")
     }
     let form = try ExportForm(common, output: output)
@@ -60,7 +57,7 @@ struct Export: RunnableVerb {
     guard reveal || items.secretCount == 0 else {
       throw ExportedItems.unsaid(Self.shown(output), form, count: items.secretCount)
     }
-    if !dryRun.dryRun { try write(items, form, in: session) }
+    if !dryRun.isOn { try write(items, form, in: session) }
     try say(items, form, in: session)
     return items.damagedCount > 0 ? .partial : .ok
   }
@@ -74,15 +71,14 @@ struct Export: RunnableVerb {
   ) throws -> ExportedItems {
     switch try session.resolver().deviceOrArchive(source) {
     case .device(let name, let folder):
-      try password.refuse(for: name)
-      try opening.refuse(for: name)
+      try unlocking.refuse(for: name)
       try prepareOutput(inputs: session.filesOfDevice(folder), in: session)
-      return try session.withDevice(source, .reading, verb: "keyhaul export", wait: wait.wait) { held in
+      return try session.withDevice(source, .reading, wait: wait.time) { held in
         try ExportedItems(
           of: held, named: name, selection, as: form, wantsSecrets: reveal || form.format != .json)
       }
     case .archive, .standardInput:
-      if let app = attributes.app {
+      if let app = chosen.attributes.app {
         throw CommandFailure.usage(
           "--app \(app) cannot be asked of an archive", why: "it does not say which apps have which access groups",
           try: "--access-group GROUP")
@@ -95,27 +91,27 @@ struct Export: RunnableVerb {
 
   private func prepareOutput(inputs: [String?], in session: Session) throws(CommandFailure) {
     guard output != "-" else { return }
-    try session.prepareOutput(output, inputs: inputs, asks: !dryRun.dryRun)
+    try session.prepareOutput(output, inputs: inputs, asks: !dryRun.isOn)
   }
 
   /// Refuses to take the place of the archive or of the password, and to lie in the archive.
   func prepareOutput(from archive: String, in session: Session) throws(CommandFailure) {
     guard output != "-" else { return }
     let inputs = session.files(of: try session.resolver().archive(archive))
-    try prepareOutput(inputs: inputs + [password.file, opening.deviceKeyFile], in: session)
+    try prepareOutput(inputs: inputs + unlocking.files, in: session)
   }
 
   private func openArchive(
     _ form: ExportForm, in session: Session
   ) throws -> (opened: OpenedArchive, name: String) {
-    let named = try session.openArchive(source, storage: opening.limit.storage)
+    let named = try session.openArchive(source, storage: unlocking.storage)
     // Nobody types a password to be refused afterwards; where none is typed, the refusal can say how many there are.
-    let source = try password.source(environment: session.environment)
+    let source = try unlocking.password.source(environment: session.environment)
     let isAsked = named.archive.isEncrypted && source == .prompt
     if isAsked, !reveal, form.isSecret {
       throw ExportedItems.unsaid(Self.shown(output), form, count: nil)
     }
-    let opened = try session.unlock(named, password, opening: opening)
+    let opened = try session.unlock(named, with: unlocking)
     guard named.archive.hasKeychain else {
       throw CommandFailure(
         archive: BackupArchiveError(.noKeychain, "no keychain file is stored in it"), name: named.name)
@@ -141,10 +137,10 @@ struct Export: RunnableVerb {
   private func say(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
     if session.isJSON {
       // On standard output the export is the one document itself.
-      if output != "-" || dryRun.dryRun { try session.answer(result(items)) }
+      if output != "-" || dryRun.isOn { try session.answer(result(items)) }
       return items.warn(in: session)
     }
-    let did = dryRun.dryRun ? "Would export" : "Exported"
+    let did = dryRun.isOn ? "Would export" : "Exported"
     let note =
       switch form.format {
       case .json: reveal ? " (with secrets in plain text)" : " (names only)"
@@ -165,7 +161,7 @@ struct Export: RunnableVerb {
       "items": .count(items.count), "revealed": .boolean(reveal),
       "unreadable": .object(
         Reason.allCases.compactMap { reason in reasons[reason].map { (reason.rawValue, JSONValue.count($0)) } }),
-      "dry_run": .boolean(dryRun.dryRun),
+      "dry_run": .boolean(dryRun.isOn),
     ]
   }
 

@@ -10,12 +10,12 @@ struct FileExport {
   private let path: String
 
   init(_ verb: Export, domain: String) throws(CommandFailure) {
-    guard let path = verb.attributes.path else {
+    guard let path = verb.chosen.attributes.path else {
       throw .usage("--domain needs --path", why: "it names a file of the domain", try: "--path PATH")
     }
-    var others = verb.attributes
-    others.path = nil
-    guard try !ItemSelection(others, kind: verb.kind?.kind).isRestricted else {
+    var others = verb.chosen
+    others.attributes.path = nil
+    guard try !ItemSelection(others).isRestricted else {
       throw .usage(
         "--domain cannot go with attributes of items", why: "it exports a file, not items",
         try: "--domain and --path alone")
@@ -40,9 +40,9 @@ struct FileExport {
     }
     let source = try session.pathOfArchive(verb.source, verb: "export --domain")
     try verb.prepareOutput(from: source, in: session)
-    let named = try session.openArchive(verb.source, storage: verb.opening.limit.storage)
-    let hardware = try session.hardwareKey(of: named, verb.opening)
-    let key = try session.key(of: named, verb.password, verb.opening.limit)
+    let named = try session.openArchive(verb.source, storage: verb.unlocking.storage)
+    let hardware = try session.hardwareKey(of: named, verb.unlocking.opening)
+    let key = try session.key(of: named, verb.unlocking.password, verb.unlocking.opening.limit)
     let keys = try session.classKeys(of: named, with: key, hardware)
     let file = try find(in: named, keys: keys)
     try requireFile(file)
@@ -81,7 +81,7 @@ struct FileExport {
   private func read(
     _ file: ListedFile, of named: Session.NamedArchive, keys: borrowing ClassKeys, in session: Session
   ) throws(CommandFailure) -> PayloadReading {
-    if verb.dryRun.dryRun { return try pass(file, of: named, keys) { _ in } }
+    if verb.dryRun.isOn { return try pass(file, of: named, keys) { _ in } }
     if verb.output == "-" {
       return try pass(file, of: named, keys) { (bytes) throws(CommandFailure) in try session.writeRaw(bytes) }
     }
@@ -145,10 +145,10 @@ struct FileExport {
       try session.answer([
         "format": "file-export/1", "source": .string(named.name), "domain": .string(domain), "path": .string(path),
         "output": .string(verb.output), "bytes": .integer(reading.plainByteCount),
-        "digest_fits": hasDigest ? .boolean(fits) : .null, "dry_run": .boolean(verb.dryRun.dryRun),
+        "digest_fits": hasDigest ? .boolean(fits) : .null, "dry_run": .boolean(verb.dryRun.isOn),
       ])
     } else {
-      let did = verb.dryRun.dryRun ? "Would export" : "Exported"
+      let did = verb.dryRun.isOn ? "Would export" : "Exported"
       let sentence =
         "\(did) \(HostileText.shown("\(domain)/\(path)")) from \(HostileText.shown(named.name)) to "
         + "\(HostileText.shown(Export.shown(verb.output))) (\(Amounts.bytes(reading.plainByteCount)))."

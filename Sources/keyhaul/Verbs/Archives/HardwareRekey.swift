@@ -105,19 +105,19 @@ struct HardwareRekey {
   private func rewrite(
     with keybag: Keybag, _ key: borrowing ArchiveKey, in session: Session
   ) throws {
-    guard !verb.dryRun.dryRun else { return }
+    guard !verb.dryRun.isOn else { return }
     // Handed over inside of a closure, which a value without copies can only do out of an optional.
     var keys: ClassKeys?
     keys = try session.classKeys(of: named, with: key)
     try Interruption.check()
-    let outcome: BackupConverter.Outcome
+    let outcome: BackupRewriter.Outcome
     do throws(BackupArchiveError) {
       outcome = try session.progress("Writing \(named.name)", phase: "write") {
-        (report) throws(BackupArchiveError) -> BackupConverter.Outcome in
+        (report) throws(BackupArchiveError) -> BackupRewriter.Outcome in
         guard let keys = keys.take() else {
           throw BackupArchiveError(.keyUnavailable, "its class keys were used before")
         }
-        return try BackupReencryption().rewrite(
+        return try BackupRewriter().reencrypt(
           named.archive, at: path, with: keybag, keys: keys, progress: report.orInterrupted)
       }
     } catch {

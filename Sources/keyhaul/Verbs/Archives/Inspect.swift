@@ -38,8 +38,7 @@ struct Inspect: RunnableVerb {
   @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
   @Flag var part: Part?
   @OptionGroup var report: ReportOptions
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
@@ -53,12 +52,12 @@ struct Inspect: RunnableVerb {
       if case .archive(let path) = resolved { session.backups(inParent: path) } else { nil }
     if common.isHTML, let backups { throw session.several(backups, in: archive) }
     try report.prepare(
-      inputs: session.files(of: resolved) + [password.file, opening.deviceKeyFile], in: session)
+      inputs: session.files(of: resolved) + unlocking.files, in: session)
     if let backups {
       try session.deliver(BackupListing(folder: archive, backups: backups), to: report.output)
       return .ok
     }
-    let named = try session.openArchive(archive, storage: opening.limit.storage)
+    let named = try session.openArchive(archive, storage: unlocking.storage)
     let inspection = try Inspection(
       named, opened: try opened(named, in: session), part: part, wantsTree: part == .tree || common.isHTML,
       showsAll: common.verbose > 0)
@@ -71,15 +70,15 @@ struct Inspect: RunnableVerb {
 
   /// The archive with its items tried, where the password is at hand or is all that a wanted part lacks.
   private func opened(_ named: Session.NamedArchive, in session: Session) throws(CommandFailure) -> OpenedArchive? {
-    let hasDeviceKey = try opening.deviceKeySource() != nil
-    if !named.archive.isEncrypted || password.isGiven || hasDeviceKey || needsPassword(named) {
-      return try session.unlock(named, password, opening: opening)
+    let hasDeviceKey = try unlocking.opening.deviceKeySource() != nil
+    if !named.archive.isEncrypted || unlocking.password.isGiven || hasDeviceKey || needsPassword(named) {
+      return try session.unlock(named, with: unlocking)
     }
-    guard try password.source(environment: session.environment) != .prompt else { return nil }
+    guard try unlocking.password.source(environment: session.environment) != .prompt else { return nil }
     // What the environment names is used where it fits. An overview needs no password, so that nothing is lost where it
     // does not.
     do throws(CommandFailure) {
-      return try session.unlock(named, password, opening: opening)
+      return try session.unlock(named, with: unlocking)
     } catch {
       try Interruption.check()
       guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }

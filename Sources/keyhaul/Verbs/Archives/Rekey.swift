@@ -106,7 +106,7 @@ struct Rekey: RunnableVerb {
         keybag, fromPasscodeKey: old.key.passcodeKey, to: new, rounds: rounds?.value,
         acceptingAtMost: max(opening.limit.rounds, count), progress: progress)
     }
-    if !dryRun.dryRun {
+    if !dryRun.isOn {
       try replaceKeybag(of: named, at: path, with: changed, in: session)
     }
     try report(
@@ -134,7 +134,8 @@ struct Rekey: RunnableVerb {
     try Interruption.check()
     do throws(BackupArchiveError) {
       try session.progress("Writing \(named.name)", phase: "write") { (report) throws(BackupArchiveError) in
-        _ = try KeybagReplacement().replace(named.archive, at: path, with: keybag, progress: report.orInterrupted)
+        _ = try BackupRewriter().replaceKeybag(
+          of: named.archive, at: path, with: keybag, progress: report.orInterrupted)
       }
     } catch {
       try Interruption.check()
@@ -151,10 +152,10 @@ struct Rekey: RunnableVerb {
       let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self)
       return try session.answer([
         "format": "rekey-result/1", "archive": .string(named.name), "encrypted": .boolean(!noPassword),
-        "rounds": .array(rounds.map { .integer(Int64($0)) }), "dry_run": .boolean(dryRun.dryRun),
+        "rounds": .array(rounds.map { .integer(Int64($0)) }), "dry_run": .boolean(dryRun.isOn),
       ])
     }
-    try session.announce(dryRun.dryRun ? would : did)
-    if dryRun.dryRun { session.note("Nothing was written (--dry-run).") }
+    try session.announce(dryRun.isOn ? would : did)
+    if dryRun.isOn { session.note("Nothing was written (--dry-run).") }
   }
 }

@@ -19,12 +19,11 @@ struct Verify: RunnableVerb {
 
   @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
   @Flag(help: "Check what can be checked without the password, and say what cannot.") var quick = false
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    if quick, password.isGiven {
+    if quick, unlocking.password.isGiven {
       throw CommandFailure.usage(
         "--quick and a password cannot go together", why: "it checks what needs none", try: "one of them")
     }
@@ -53,7 +52,7 @@ struct Verify: RunnableVerb {
     let (location, name) = try session.locate(archive)
     let opened: BackupArchive
     do throws(BackupArchiveError) {
-      opened = try session.readArchive(at: location, storage: opening.limit.storage)
+      opened = try session.readArchive(at: location, storage: unlocking.storage)
     } catch {
       guard error.category == .damaged else { throw CommandFailure(archive: error, name: name) }
       return VerificationReport(BackupVerification(unopened: error, isQuick: quick), name: name, device: nil)
@@ -68,7 +67,7 @@ struct Verify: RunnableVerb {
     of named: Session.NamedArchive, in session: Session
   ) throws(CommandFailure) -> BackupVerification {
     if quick, named.archive.isEncrypted {
-      if try opening.deviceKeySource() != nil {
+      if try unlocking.opening.deviceKeySource() != nil {
         throw .usage(
           "--quick and a device key cannot go together", why: "without the password nothing of \(named.name) opens",
           try: "one of them")
@@ -76,10 +75,10 @@ struct Verify: RunnableVerb {
       return try verification(of: named, with: nil, nil, in: session)
     }
     // An item that the key of a virtual device does not open stays unchecked.
-    let hardware = try session.hardwareKey(of: named, opening)
+    let hardware = try session.hardwareKey(of: named, unlocking.opening)
     let keys: ClassKeys?
     do throws(CommandFailure) {
-      let key = try session.key(of: named, password, opening.limit)
+      let key = try session.key(of: named, unlocking.password, unlocking.opening.limit)
       keys = try session.classKeys(of: named, with: key, hardware)
     } catch {
       // A keybag that cannot be used at all is a finding; a wrong password is not.

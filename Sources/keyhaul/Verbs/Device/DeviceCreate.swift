@@ -43,7 +43,7 @@ struct DeviceCreate: RunnableVerb {
     } else {
       secret = nil
     }
-    if dryRun.dryRun {
+    if dryRun.isOn {
       let report = try newDevice.rehearse(in: home, passcode: secret)
       try session.announce("Would create \(deviceName) (\(report.summary)).")
       if session.isJSON { try session.answer(report.document([("dry_run", true)])) }

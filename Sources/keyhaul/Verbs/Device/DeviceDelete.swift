@@ -11,18 +11,17 @@ struct DeviceDelete: RunnableVerb {
     flags: [("--confirm NAME", "say the name, so that nobody is asked for it"), HelpScreen.dryRunFlag])
   static let configuration = described(as: "delete")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @Option(help: ArgumentHelp("The device's name once more.", valueName: "name")) var confirm: String?
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let found = try session.virtualDevice(device)
+    let found = try session.virtualDevice(target.device)
     let name = found.name.text
     let count = try itemCount(in: session)
     let whole = count.flatMap { $0 > 0 ? "\(name) and its \(Amounts.count($0, "item"))" : nil } ?? name
-    if dryRun.dryRun {
+    if dryRun.isOn {
       try session.announce("Would delete \(whole) for good.")
     } else {
       try session.confirm(name: name, given: confirm, action: "delete \(whole == name ? "it" : whole) for good")
@@ -31,7 +30,7 @@ struct DeviceDelete: RunnableVerb {
     }
     if session.isJSON {
       try session.answer([
-        "format": "device-deletion/1", "name": .string(name), "deleted": .boolean(!dryRun.dryRun),
+        "format": "device-deletion/1", "name": .string(name), "deleted": .boolean(!dryRun.isOn),
         "items": count.map { .count($0) } ?? .null,
       ])
     }
@@ -41,7 +40,7 @@ struct DeviceDelete: RunnableVerb {
   /// - Returns: `nil` for a device that cannot be read: it can be deleted all the same.
   private func itemCount(in session: Session) throws -> Int? {
     do {
-      return try session.withDevice(device, .reading, verb: Self.holder, wait: wait.wait) { try $0.itemCount }
+      return try session.withDevice(target, .reading) { try $0.itemCount }
     } catch let failure as CommandFailure where [.damaged, .refused].contains(failure.status) {
       return nil
     }
@@ -51,11 +50,9 @@ struct DeviceDelete: RunnableVerb {
     do throws(VirtualDeviceError) {
       // The folder's path has a slash, so that the home is what stands before it.
       let (home, name) = try DeviceHome.locate(found.folder, home: DeviceHome(path: "."))
-      try home.delete(name, wait: wait.wait.duration)
+      try home.delete(name, wait: target.wait.time.duration)
     } catch {
       throw CommandFailure(error, device: found.name.text)
     }
   }
-
-  private static let holder = "keyhaul device delete"
 }

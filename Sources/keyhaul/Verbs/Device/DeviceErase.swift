@@ -11,23 +11,21 @@ struct DeviceErase: RunnableVerb {
     flags: [HelpScreen.yesFlag, HelpScreen.dryRunFlag])
   static let configuration = described(as: "erase")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let verb = "keyhaul device erase"
-    let before = try session.withDevice(device, .reading, verb: verb, wait: wait.wait) { try DeviceReport($0) }
+    let before = try session.withDevice(target, .reading) { try DeviceReport($0) }
     let (name, count) = (before.name, before.itemCount ?? 0)
     let items = count == 0 ? "no items" : Amounts.count(count, "item")
-    if dryRun.dryRun {
+    if dryRun.isOn {
       try session.announce("Would erase \(name), with \(items), for good.")
       if session.isJSON { try session.answer(before.document([("dry_run", true), ("erased_items", .count(count))])) }
       return .ok
     }
     try session.confirm("Erase \(name), with \(items), for good?", refusal: "erasing \(name), with \(items),")
-    let report = try session.withDevice(device, .writing, verb: verb, wait: wait.wait) { held in
+    let report = try session.withDevice(target, .writing) { held in
       try held.requireUnchanged(since: before.record.revision)
       try held.erase()
       return try DeviceReport(held)

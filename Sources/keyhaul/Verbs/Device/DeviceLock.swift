@@ -10,12 +10,11 @@ struct DeviceLock: RunnableVerb {
     flags: [HelpScreen.waitFlag])
   static let configuration = described(as: "lock")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let report = try session.withDevice(device, .writing, verb: "keyhaul device lock", wait: wait.wait) { held in
+    let report = try session.withDevice(target, .writing) { held in
       try held.lock()
       session.detail("\(held.name) is locked")
       return try DeviceReport(held)

@@ -16,28 +16,26 @@ struct DevicePasscodeChange: RunnableVerb {
     ])
   static let configuration = described(as: "change")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let verb = "keyhaul device passcode change"
-    let before = try session.withDevice(device, .reading, verb: verb, wait: wait.wait) { held in
+    let before = try session.withDevice(target, .reading) { held in
       try held.requireChangeablePasscode()
       return try DeviceReport(held)
     }
     let name = before.name
     let old = try session.password(passcode, of: name)
     let new = try session.password(newPasscode, of: name, isNew: true)
-    if dryRun.dryRun {
+    if dryRun.isOn {
       try session.announce("Would change the passcode of \(name).")
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
       return .ok
     }
-    let report = try session.withDevice(device, .writing, verb: verb, wait: wait.wait) { held in
+    let report = try session.withDevice(target, .writing) { held in
       try held.changePasscode(from: old, to: new)
       return try DeviceReport(held)
     }

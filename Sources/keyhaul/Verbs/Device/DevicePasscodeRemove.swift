@@ -12,21 +12,19 @@ struct DevicePasscodeRemove: RunnableVerb {
     flags: [HelpScreen.passcodeFlag, HelpScreen.yesFlag, HelpScreen.dryRunFlag])
   static let configuration = described(as: "remove")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let verb = "keyhaul device passcode remove"
-    let (before, doomed) = try session.withDevice(device, .reading, verb: verb, wait: wait.wait) { held in
+    let (before, doomed) = try session.withDevice(target, .reading) { held in
       try held.requireChangeablePasscode()
       return (try DeviceReport(held), try held.passcodeOnlyItemCount())
     }
     let name = before.name
     let items = Amounts.count(doomed, "passcode-only item")
-    if dryRun.dryRun {
+    if dryRun.isOn {
       _ = try session.password(passcode, of: name)
       try session.announce(
         "Would remove the passcode of \(name); \(doomed == 0 ? "no item needs it" : "\(items) would be destroyed").")
@@ -41,7 +39,7 @@ struct DevicePasscodeRemove: RunnableVerb {
         refusal: "removing the passcode of \(name), which destroys \(items),")
     }
     let secret = try session.password(passcode, of: name)
-    let (report, destroyed) = try session.withDevice(device, .writing, verb: verb, wait: wait.wait) { held in
+    let (report, destroyed) = try session.withDevice(target, .writing) { held in
       try held.requireUnchanged(since: before.record.revision)
       let destroyed = try held.removePasscode(secret)
       return (try DeviceReport(held), destroyed)

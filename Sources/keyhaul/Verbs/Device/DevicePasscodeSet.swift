@@ -12,27 +12,25 @@ struct DevicePasscodeSet: RunnableVerb {
     flags: [("--new-passcode-file PATH", "read the passcode from a file; also -fd, -command"), HelpScreen.dryRunFlag])
   static let configuration = described(as: "set")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let verb = "keyhaul device passcode set"
-    let before = try session.withDevice(device, .reading, verb: verb, wait: wait.wait) { try DeviceReport($0) }
+    let before = try session.withDevice(target, .reading) { try DeviceReport($0) }
     let name = before.name
     guard before.isPasscodeSet == false else {
       let error = VirtualDeviceError(.passcodeSet, name, "setting one is for devices that have none")
       throw CommandFailure(error, device: name)
     }
     let secret = try session.password(newPasscode, of: name, isNew: true)
-    if dryRun.dryRun {
+    if dryRun.isOn {
       try session.announce("Would set the passcode of \(name).")
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
       return .ok
     }
-    let report = try session.withDevice(device, .writing, verb: verb, wait: wait.wait) { held in
+    let report = try session.withDevice(target, .writing) { held in
       try held.setPasscode(secret)
       return try DeviceReport(held)
     }

@@ -10,12 +10,11 @@ struct DeviceRestart: RunnableVerb {
     flags: [HelpScreen.waitFlag])
   static let configuration = described(as: "restart")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let report = try session.withDevice(device, .writing, verb: "keyhaul device restart", wait: wait.wait) { held in
+    let report = try session.withDevice(target, .writing) { held in
       try held.restart()
       session.detail("\(held.name) has restarted: \(DeviceReport.text(held.state))")
       return try DeviceReport(held)

@@ -11,14 +11,11 @@ struct DeviceShow: RunnableVerb {
     flags: [HelpScreen.jsonFlag])
   static let configuration = described(as: "show")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let report = try session.withDevice(device, .reading, verb: "keyhaul device show", wait: wait.wait) {
-      try DeviceReport($0)
-    }
+    let report = try session.withDevice(target, .reading) { try DeviceReport($0) }
     if session.isJSON {
       try session.answer(report.document())
       return .ok

@@ -10,15 +10,12 @@ struct DeviceUnlock: RunnableVerb {
     flags: [HelpScreen.passcodeFlag, HelpScreen.waitFlag])
   static let configuration = described(as: "unlock")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let before = try session.withDevice(device, .reading, verb: "keyhaul device unlock", wait: wait.wait) {
-      try DeviceReport($0)
-    }
+    let before = try session.withDevice(target, .reading) { try DeviceReport($0) }
     let name = before.name
     if !passcode.isGiven, before.state == .unlocked {
       session.detail("\(name) is unlocked already")
@@ -26,7 +23,7 @@ struct DeviceUnlock: RunnableVerb {
       return .ok
     }
     let secret = try session.password(passcode, of: name)
-    let report = try session.withDevice(device, .writing, verb: "keyhaul device unlock", wait: wait.wait) { held in
+    let report = try session.withDevice(target, .writing) { held in
       try held.unlock(passcode: secret)
       session.detail("\(name) is unlocked")
       return try DeviceReport(held)

@@ -26,31 +26,29 @@ struct ItemAdd: RunnableVerb {
     ])
   static let configuration = described(as: "add")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
   @Option(help: ArgumentHelp("generic, internet, certificate or key (default generic).", valueName: "kind"))
   var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup(title: "The secret") var secret: ItemSecretFlags
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let described = try described()
-    let deviceName = try session.virtualDevice(device).name.text
+    let deviceName = try session.virtualDevice(target.device).name.text
     let item = try complete(described, in: session)
     let name = ItemMaterial.name(of: item)
-    let (stored, document) = try session.withDevice(device, .writing, verb: "keyhaul item add", wait: wait.wait) {
-      held in
+    let (stored, document) = try session.withDevice(target, .writing) { held in
       let stored = try add(item, on: held)
       let indexes = session.isJSON ? try held.keychain.places(of: [stored.summary.reference]) : [:]
       return (stored, ItemDocument(source: ("device", deviceName), indexes: indexes, revealsSecrets: false))
     }
     let shown = HostileText.shown(name, columns: 100, ellipsis: session.resultStyle.ellipsis)
     let sentence = "\(item.kind.noun) \"\(shown)\" to \(deviceName) (\(Self.reach(of: stored.item)))."
-    try session.announce((dryRun.dryRun ? "Would add " : "Added ") + sentence)
+    try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence)
     if session.isJSON {
-      try session.answer(document.document(of: [.item(stored)], dryRun.dryRun ? [("dry_run", true)] : []))
+      try session.answer(document.document(of: [.item(stored)], dryRun.isOn ? [("dry_run", true)] : []))
     }
     return .ok
   }
@@ -86,7 +84,7 @@ struct ItemAdd: RunnableVerb {
   private func add(_ item: KeychainItem, on held: DeviceSession) throws(CommandFailure) -> StoredItem {
     try ItemFailure.checkGroups([item.accessGroup].compactMap(\.self), of: attributes.app, on: held)
     do throws(VirtualDeviceError) {
-      return dryRun.dryRun
+      return dryRun.isOn
         ? try held.rehearseAdding(item, as: attributes.app) : try held.add(item, as: attributes.app)
     } catch {
       throw ItemFailure.adding(item, error, to: held.name)

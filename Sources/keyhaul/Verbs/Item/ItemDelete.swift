@@ -20,31 +20,28 @@ struct ItemDelete: RunnableVerb {
     ])
   static let configuration = described(as: "delete")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
-  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
-  var kind: ItemKindArgument?
-  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @OptionGroup var chosen: ChosenItems
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let selection = try ItemSelection(attributes, kind: kind?.kind).required(to: "delete")
-    let agreed = try session.withDevice(device, .reading, verb: Self.holder, wait: wait.wait) { held in
+    let selection = try ItemSelection(chosen).required(to: "delete")
+    let agreed = try session.withDevice(target, .reading) { held in
       try AgreedItems(try selection.rows(on: held, to: "delete"), on: held)
     }
     guard let items = agreed.count else {
-      session.note("Nothing on \(HostileText.shown(device)) matches.")
+      session.note("Nothing on \(HostileText.shown(target.device)) matches.")
       if session.isJSON { try session.answer(agreed.document.document(of: [], outcome(0))) }
       return .noMatch
     }
-    if dryRun.dryRun {
+    if dryRun.isOn {
       try session.announce("Would delete \(items) from \(agreed.device):")
       try session.say(ItemTable.table(of: agreed.rows, style: session.resultStyle))
     } else {
       try session.confirm(
         "Delete \(items) from \(agreed.device)?", refusal: "deleting \(items) from \(agreed.device)")
-      try session.withDevice(device, .writing, verb: Self.holder, wait: wait.wait) { held in
+      try session.withDevice(target, .writing) { held in
         try held.requireUnchanged(since: agreed.revision)
         do throws(VirtualDeviceError) { try held.delete(selection.query, as: selection.app) } catch {
           throw ItemFailure.changing(error, "delete", on: held)
@@ -54,16 +51,14 @@ struct ItemDelete: RunnableVerb {
       try session.announce("Deleted \(items) from \(agreed.device).")
     }
     if session.isJSON {
-      try session.answer(agreed.document.document(of: agreed.rows, outcome(dryRun.dryRun ? 0 : agreed.rows.count)))
+      try session.answer(agreed.document.document(of: agreed.rows, outcome(dryRun.isOn ? 0 : agreed.rows.count)))
     }
     return .ok
   }
 
   private func outcome(_ count: Int) -> [(String, JSONValue)] {
-    [("deleted", .count(count))] + (dryRun.dryRun ? [("dry_run", true)] : [])
+    [("deleted", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : [])
   }
-
-  private static let holder = "keyhaul item delete"
 }
 
 /// What a person is asked about: the items as they were when the question was put.

@@ -25,10 +25,7 @@ struct ItemFind: RunnableVerb {
   static let configuration = described(as: "find")
   static let formats: [OutputFormat] = [.text, .json, .csv]
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
-  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
-  var kind: ItemKindArgument?
-  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @OptionGroup var chosen: ChosenItems
   @Flag(help: "Print the secret: bare in text, where exactly one item must match, and in every item of --json.")
   var reveal = false
   @Option(help: ArgumentHelp("Print at most this many items.", valueName: "n")) var limit: UInt32?
@@ -43,7 +40,7 @@ struct ItemFind: RunnableVerb {
       "Write the result to a file of mode 0600; - is standard output, also on a terminal.", valueName: "file"),
     completion: .file())
   var output: String?
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
@@ -53,9 +50,8 @@ struct ItemFind: RunnableVerb {
     }
     if reveal { try refuseTerminal(in: session) }
     if let output, output != "-" { try protectDevice(from: output, in: session) }
-    let selection = try ItemSelection(attributes, kind: kind?.kind)
-    let (rows, document) = try session.withDevice(device, .reading, verb: "keyhaul item find", wait: wait.wait) {
-      held in
+    let selection = try ItemSelection(chosen)
+    let (rows, document) = try session.withDevice(target, .reading) { held in
       let rows = try search(for: selection, on: held)
       let indexes = session.isJSON ? try held.keychain.places(of: Set(rows.map(\.summary.reference))) : [:]
       return (rows, ItemDocument(source: ("device", held.name), indexes: indexes, revealsSecrets: reveal))
@@ -81,18 +77,10 @@ struct ItemFind: RunnableVerb {
   private var isBareSecret: Bool { reveal && !common.isJSON && !common.isCSV }
 
   private func search(for selection: ItemSelection, on held: DeviceSession) throws(CommandFailure) -> [ItemRow] {
-    var query = selection.query
-    query.wantsSecret = reveal
-    // The database counts before a condition is looked at, and in its own order.
     let limit = isBareSecret ? nil : limit.map { Int($0) }
-    if query.condition == nil, sort == nil { query.limit = limit }
-    try selection.check(on: held)
-    let rows: [ItemRow]
-    do throws(VirtualDeviceError) {
-      rows = ItemRow.all(of: try held.find(query, as: selection.app))
-    } catch {
-      throw ItemFailure.finding(error, on: held)
-    }
+    // The database counts in its own order.
+    let isCountable = selection.query.condition == nil && sort == nil
+    let rows = try selection.found(on: held, wantsSecret: reveal, limit: isCountable ? limit : nil)
     let sorted = sort?.sorted(rows, descending: reverse) ?? rows
     return Array(sorted.prefix(limit ?? sorted.count))
   }
@@ -102,13 +90,13 @@ struct ItemFind: RunnableVerb {
   /// How the search ended, said where it was not plainly well.
   private func end(_ rows: [ItemRow], in session: Session) -> CommandStatus {
     guard !rows.isEmpty else {
-      session.note("Nothing on \(HostileText.shown(device)) matches.")
+      session.note("Nothing on \(HostileText.shown(target.device)) matches.")
       return .noMatch
     }
     let unreadable = rows.filter { $0.stored == nil }
     guard let first = unreadable.first else { return .ok }
     session.warn(
-      "\(Amounts.count(unreadable.count, "item")) of \(device) cannot be read",
+      "\(Amounts.count(unreadable.count, "item")) of \(target.device) cannot be read",
       why:
         "the first is \(ItemText.nounWithArticle(first.summary.kind)): \(first.faultText ?? "its key cannot be used")",
       try: "restore \(unreadable.count == 1 ? "it" : "them") from a backup")
@@ -142,7 +130,7 @@ struct ItemFind: RunnableVerb {
 
   /// Refuses to write over a file of the device that is searched.
   private func protectDevice(from output: String, in session: Session) throws(CommandFailure) {
-    let folder = try session.virtualDevice(device).folder
+    let folder = try session.virtualDevice(target.device).folder
     try session.prepareOutput(output, inputs: session.filesOfDevice(folder))
   }
 

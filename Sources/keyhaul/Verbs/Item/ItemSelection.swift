@@ -13,7 +13,8 @@ struct ItemSelection {
   /// Whether anything was asked for: a verb that changes items does not take silence for "all".
   let isRestricted: Bool
 
-  init(_ attributes: ItemAttributeOptions, kind: ItemKind?) throws(CommandFailure) {
+  init(_ chosen: ChosenItems) throws(CommandFailure) {
+    let (kind, attributes) = (chosen.kind?.kind, chosen.attributes)
     var exact = try attributes.attributes(of: kind)
     var patterns: [AttributeCode: ItemPattern] = [:]
     for (code, text) in attributes.texts {
@@ -108,6 +109,23 @@ struct ItemSelection {
       return try ItemFailure.checkGroups([], of: app, on: held)
     }
     try ItemFailure.checkGroups(groups, of: app, on: held)
+  }
+
+  /// The items that are meant.
+  ///
+  /// - Parameter limit: How many of the rows the database gives, before a condition is looked at.
+  func found(
+    on held: DeviceSession, wantsSecret: Bool, limit: Int? = nil
+  ) throws(CommandFailure) -> [ItemRow] {
+    try check(on: held)
+    var query = query
+    query.wantsSecret = wantsSecret
+    query.limit = limit
+    do throws(VirtualDeviceError) {
+      return ItemRow.all(of: try held.find(query, as: app))
+    } catch {
+      throw ItemFailure.finding(error, on: held)
+    }
   }
 
   /// What a deletion would delete, in the order of the kinds, then of the rows.

@@ -24,24 +24,21 @@ struct ItemUpdate: RunnableVerb {
     ])
   static let configuration = described(as: "update")
 
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
-  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
-  var kind: ItemKindArgument?
-  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @OptionGroup var chosen: ChosenItems
   @OptionGroup(title: "What changes") var changes: ItemChangeOptions
   @OptionGroup(title: "The new secret") var newSecret: NewItemSecretFlags
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
+  @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let selection = try ItemSelection(attributes, kind: kind?.kind).required(to: "update")
+    let selection = try ItemSelection(chosen).required(to: "update")
     var wanted = ItemChanges(attributes: try changes.attributes())
     guard !wanted.attributes.isEmpty || newSecret.isGiven else {
       throw CommandFailure.usage("nothing says what to change", try: "--new-label TEXT, or --new-secret-file PATH")
     }
-    let agreed = try session.withDevice(device, .reading, verb: Self.holder, wait: wait.wait) { held in
-      try ItemFailure.checkGroups([changes.newAccessGroup].compactMap(\.self), of: attributes.app, on: held)
+    let agreed = try session.withDevice(target, .reading) { held in
+      try ItemFailure.checkGroups([changes.newAccessGroup].compactMap(\.self), of: chosen.attributes.app, on: held)
       let rows = try selection.rows(on: held, to: "change")
       if rows.contains(where: \.isLocked) { throw ItemFailure.locked("change", on: held) }
       return try AgreedItems(rows, on: held)
@@ -54,8 +51,8 @@ struct ItemUpdate: RunnableVerb {
       wanted.secrets[.valueData] = try session.itemSecret(newSecret, of: Self.subject(of: readable))
     }
     let items = Amounts.count(readable.count, "item")
-    guard !dryRun.dryRun else {
-      try session.withDevice(device, .writing, verb: Self.holder, wait: wait.wait) { held in
+    guard !dryRun.isOn else {
+      try session.withDevice(target, .writing) { held in
         try held.requireUnchanged(since: agreed.revision)
         try rehearse(wanted, selection, on: held)
       }
@@ -64,7 +61,7 @@ struct ItemUpdate: RunnableVerb {
       return try end(agreed, changed: readable, in: session)
     }
     try session.confirm("Change \(items) on \(agreed.device)?", refusal: "changing \(items) on \(agreed.device)")
-    let changed = try session.withDevice(device, .writing, verb: Self.holder, wait: wait.wait) { held in
+    let changed = try session.withDevice(target, .writing) { held in
       try held.requireUnchanged(since: agreed.revision)
       return try update(readable, with: wanted, selection, on: held)
     }
@@ -119,10 +116,10 @@ struct ItemUpdate: RunnableVerb {
 
   private func end(_ agreed: AgreedItems, changed: [ItemRow], in session: Session) throws -> CommandStatus {
     if session.isJSON {
-      let count = dryRun.dryRun ? 0 : changed.count
+      let count = dryRun.isOn ? 0 : changed.count
       try session.answer(
         agreed.document.document(
-          of: changed, [("changed", .count(count))] + (dryRun.dryRun ? [("dry_run", true)] : [])))
+          of: changed, [("changed", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : [])))
     }
     let unreadable = agreed.rows.count { $0.stored == nil }
     if unreadable > 0 {
@@ -132,7 +129,7 @@ struct ItemUpdate: RunnableVerb {
       return .partial
     }
     guard changed.isEmpty else { return .ok }
-    session.note("Nothing on \(HostileText.shown(device)) matches.")
+    session.note("Nothing on \(HostileText.shown(target.device)) matches.")
     return .noMatch
   }
 
@@ -140,6 +137,4 @@ struct ItemUpdate: RunnableVerb {
     guard let row = rows.first, rows.count == 1 else { return Amounts.count(rows.count, "item") }
     return ItemText.name(row.identity)
   }
-
-  private static let holder = "keyhaul item update"
 }

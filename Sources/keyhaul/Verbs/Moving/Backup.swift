@@ -40,16 +40,16 @@ struct Backup: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags(session)
-    return try session.withDevice(device, .writing, verb: "keyhaul backup", wait: wait.wait) { device in
+    return try session.withDevice(device, .writing, wait: wait.time) { device in
       do throws(MigrationError) {
         try BackupExporter.check(device)
       } catch {
         throw CommandFailure(error, device: device.name)
       }
       let (destination, replaces) = try ArchiveOutput.destination(
-        output, deviceIdentifier: device.record.udid, asks: !dryRun.dryRun, in: session)
+        output, deviceIdentifier: device.record.udid, asks: !dryRun.isOn, in: session)
       let backup = try prepare(device, in: session)
-      guard !dryRun.dryRun else {
+      guard !dryRun.isOn else {
         try report(backup.report, device, outcome: nil, in: session)
         session.note("Nothing was written (--dry-run).")
         return Self.status(of: backup.report)

@@ -64,8 +64,7 @@ struct Plan: RunnableVerb {
   @Flag(help: "End with exit code 2 if any item does not migrate.") var exitCode = false
   @Flag(help: "Leave out all names, so that the plan can be shown to others.") var redact = false
   @Flag(help: "Of a device: think of a backup without a password.") var noPassword = false
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
@@ -75,9 +74,9 @@ struct Plan: RunnableVerb {
     if let output, output != "-" {
       let resolver = try session.resolver()
       let inputs = [try resolver.deviceOrArchive(source), try resolver.device(move.to)].flatMap(session.files)
-      try session.prepareOutput(output, inputs: inputs + [password.file, opening.deviceKeyFile, expect])
+      try session.prepareOutput(output, inputs: inputs + unlocking.files + [expect])
     }
-    switch try session.source(source, storage: opening.limit.storage) {
+    switch try session.source(source, storage: unlocking.storage) {
     case .archive(let named):
       try session.requireFinished(named)
       if noPassword {
@@ -85,18 +84,18 @@ struct Plan: RunnableVerb {
           "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",
           try: "leave --no-password out")
       }
-      return try session.withDevice(move.to, .reading, verb: "keyhaul plan", wait: wait.wait) { device in
+      return try session.withDevice(move.to, .reading, wait: wait.time) { device in
         try plan(named, onto: device, expectations, in: session)
       }
     case .device(let folder):
-      if password.isGiven {
+      if unlocking.password.isGiven {
         throw CommandFailure.usage(
           "a plan of a device takes no password", why: "no backup is opened; one with a password is assumed",
           try: "leave the password out, or --no-password")
       }
-      try opening.refuse(for: source)
-      return try session.withDevice(folder, .reading, verb: "keyhaul plan", wait: wait.wait) { held in
-        try session.withDevice(move.to, .reading, verb: "keyhaul plan", wait: wait.wait) { device in
+      try unlocking.opening.refuse(for: source)
+      return try session.withDevice(folder, .reading, wait: wait.time) { held in
+        try session.withDevice(move.to, .reading, wait: wait.time) { device in
           try plan(of: held, onto: device, expectations, in: session)
         }
       }
@@ -131,7 +130,7 @@ struct Plan: RunnableVerb {
   private func plan(
     _ named: Session.NamedArchive, onto device: DeviceSession, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
-    let opened = try session.unlock(named, password, onto: device, opening: opening)
+    let opened = try session.unlock(named, with: unlocking, onto: device)
     let plan = try session.plan(opened.archive, of: named, onto: device, policy: move.policy)
     let source = MoveSource(named, namesFrom: opened)
     let outlook = Outlook(source: source, device: device, plan: plan) { () throws(CommandFailure) in
@@ -227,15 +226,6 @@ struct Plan: RunnableVerb {
     try session.say(
       "  keyhaul restore \(ShellWord.quoted(source)) --to \(ShellWord.quoted(move.to)) --plan \(ShellWord.quoted(output))\(policy)"
     )
-  }
-}
-
-extension MoveOptions {
-  var policy: ExistingItemPolicy {
-    switch existing ?? .replace {
-    case .replace: .replace
-    case .merge: .merge
-    }
   }
 }
 

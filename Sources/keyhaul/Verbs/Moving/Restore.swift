@@ -32,8 +32,7 @@ struct Restore: RunnableVerb {
     help: ArgumentHelp("Bring only the items that this list names: {\"indexes\": [0, 3]}.", valueName: "file"),
     completion: .file())
   var only: String?
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
@@ -42,16 +41,16 @@ struct Restore: RunnableVerb {
     let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
     let selection = try only.map { path throws(CommandFailure) in try ItemList(path, in: session) }
-    let named = try session.openArchive(archive, storage: opening.limit.storage)
+    let named = try session.openArchive(archive, storage: unlocking.storage)
     try session.requireFinished(named)
-    return try session.withDevice(move.to, .writing, verb: "keyhaul restore", wait: wait.wait) { device in
+    return try session.withDevice(move.to, .writing, wait: wait.time) { device in
       do throws(MigrationError) {
         try Restorer.checkReadable(device)
       } catch {
         throw CommandFailure(error, device: device.name)
       }
       try saved?.check(named, device)
-      let opened = try session.unlock(named, password, onto: device, opening: opening)
+      let opened = try session.unlock(named, with: unlocking, onto: device)
       let source = MoveSource(named, namesFrom: opened)
       var plan = try session.plan(opened.archive, of: named, onto: device, policy: policy)
       if let saved {
@@ -63,7 +62,7 @@ struct Restore: RunnableVerb {
         plan = try session.plan(opened.archive, of: named, onto: device, policy: policy, only: selection.indexes)
       }
       let report = try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now())
-      if dryRun.dryRun {
+      if dryRun.isOn {
         try say(report, in: session)
         session.note("Nothing was changed (--dry-run).")
       } else {
@@ -76,7 +75,7 @@ struct Restore: RunnableVerb {
 
   private func policy(saved: SavedPlan?) throws(CommandFailure) -> ExistingItemPolicy {
     guard let saved else { return move.policy }
-    guard move.existing == nil || move.policy == saved.document.policy else {
+    guard move.existing.given == nil || move.policy == saved.document.policy else {
       throw .usage(
         "--existing \(move.policy.rawValue) contradicts the plan",
         why: "\(saved.path) was made with --existing \(saved.document.policy.rawValue)", try: "leave --existing out")

@@ -25,36 +25,31 @@ struct Why: RunnableVerb {
     help: "The backup: a folder, a file, or - for a tar stream; or a device, as a backup made now would be.",
     completion: .devicesAndFiles)
   var source: String
-  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
-  var kind: ItemKindArgument?
-  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @OptionGroup var chosen: ChosenItems
   @Option(help: ArgumentHelp("The item at this place in the backup, as plans number it.", valueName: "n"))
   var item: Int?
   @Option(help: ArgumentHelp("The device that the item should go to.", valueName: "device"), completion: .deviceNames)
   var to: String?
-  @Option(
-    help: ArgumentHelp("Items already there: replace, as iOS does, or merge (default replace).", valueName: "policy"))
-  var existing: ExistingItems?
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var existing: ExistingItemOptions
+  @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let selection = try ItemSelection(attributes, kind: kind?.kind)
-    guard selection.isRestricted || attributes.protection != nil || item != nil else {
+    let selection = try ItemSelection(chosen)
+    guard selection.isRestricted || chosen.attributes.protection != nil || item != nil else {
       throw CommandFailure.usage(
         "no attribute says which item is meant", why: "why tells one item's story",
         try: "--service NAME, --account NAME, or --item N")
     }
-    if attributes.app != nil {
+    if chosen.attributes.app != nil {
       throw CommandFailure.usage(
         "--app does not say which item is meant", why: "it acts as an app, and nothing is done here",
         try: "--access-group GROUP")
     }
     let wanted = StoryFinder.Wanted(selection: selection, index: item)
     guard let to else { return try tell(wanted, to: nil, in: session) }
-    return try session.withDevice(to, .reading, verb: "keyhaul why", wait: wait.wait) { device in
+    return try session.withDevice(to, .reading, wait: wait.time) { device in
       try tell(wanted, to: device, in: session)
     }
   }
@@ -62,11 +57,10 @@ struct Why: RunnableVerb {
   private func tell(_ wanted: StoryFinder.Wanted, to target: DeviceSession?, in session: Session) throws
     -> CommandStatus
   {
-    let policy: ExistingItemPolicy = existing == .merge ? .merge : .replace
-    let finder = StoryFinder(wanted: wanted, target: target, policy: policy)
-    switch try session.source(source, storage: opening.limit.storage) {
+    let finder = StoryFinder(wanted: wanted, target: target, policy: existing.policy)
+    switch try session.source(source, storage: unlocking.storage) {
     case .archive(let named):
-      let opened = try session.unlock(named, password, onto: target, opening: opening)
+      let opened = try session.unlock(named, with: unlocking, onto: target)
       let maker = try session.makerDevice(of: named.archive, besides: target)
       defer { maker?.end() }
       let stories = try finder.stories(in: opened.archive, maker: maker)
@@ -74,9 +68,8 @@ struct Why: RunnableVerb {
       return try say(
         StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed, in: session)
     case .device(let folder):
-      try password.refuse(for: source)
-      try opening.refuse(for: source)
-      return try session.withDevice(folder, .reading, verb: "keyhaul why", wait: wait.wait) { held in
+      try unlocking.refuse(for: source)
+      return try session.withDevice(folder, .reading, wait: wait.time) { held in
         let stories = try finder.stories(on: held)
         let source = try MoveSource(held, hasPassword: true)
         return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)

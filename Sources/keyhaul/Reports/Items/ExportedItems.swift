@@ -41,15 +41,7 @@ struct ExportedItems {
     self.name = name
     self.form = form
     sourceKind = "device"
-    var query = selection.query
-    query.wantsSecret = wantsSecrets
-    try selection.check(on: held)
-    let rows: [ItemRow]
-    do throws(VirtualDeviceError) {
-      rows = ItemRow.all(of: try held.find(query, as: selection.app))
-    } catch {
-      throw ItemFailure.finding(error, on: held)
-    }
+    let rows = try selection.found(on: held, wantsSecret: wantsSecrets)
     let indexes = try held.keychain.places(of: Set(rows.map(\.summary.reference)))
     entries = rows.map { ItemDocument.Entry($0, index: indexes[$0.summary.reference]) }
     guarded = Self.readable(entries).filter(\.asksForOwner)

@@ -1,22 +1,9 @@
 public import DataProtection
 public import KeychainFormats
 
-/// Sets a backup's password or takes it off. A backup with a password has every file encrypted and one without has none,
-/// so that all of it is written anew, beside the old one, which goes only when the new one stands.
-///
-/// The class keys and the keychain's items stay what they are.
-public struct BackupReencryption: Sendable {
-  private let system: FileSystem
-  private let limits: ArchiveLimits
-
-  public init() { self.init(system: .real) }
-
-  package init(system: FileSystem, limits: ArchiveLimits = .standard) {
-    self.system = system
-    self.limits = limits
-  }
-
-  /// Encrypts a backup that has no password, or decrypts one that has.
+extension BackupRewriter {
+  /// Encrypts a backup that has no password, or decrypts one that has. All of it is written anew, beside the old one,
+  /// which goes only when the new one stands; class keys and the keychain's items stay what they are.
   ///
   /// The list of files is kept in memory meanwhile; payloads pass through in portions.
   /// - Parameters:
@@ -27,11 +14,11 @@ public struct BackupReencryption: Sendable {
   ///   - random: Gives the keys of the files.
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its folder holds other things, which
   ///   would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
-  public func rewrite(
+  public func reencrypt(
     _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: consuming ClassKeys,
     random: some RandomSource = SystemRandomSource(),
-    progress: @escaping BackupConverter.Progress = { _, _ in true }
-  ) throws(BackupArchiveError) -> BackupConverter.Outcome {
+    progress: @escaping Progress = { _, _ in true }
+  ) throws(BackupArchiveError) -> Outcome {
     guard archive.layout == .manifestDB else {
       throw BackupArchiveError(
         .unsupported, "its password cannot be set or taken off: the backup is of iOS 9 or earlier")
@@ -40,14 +27,13 @@ public struct BackupReencryption: Sendable {
     let pass = try ReencryptionPass(
       archive, keybag: keybag, keys: keys, random: random,
       meter: CopyMeter(total: stored.byteCount + archive.partByteCount, progress))
-    let walk = BackupWalk(archive: archive, path: path, limits: limits, system: system)
+    let walk = self.walk(through: archive, at: path)
     try pass.prepare(walk)
     var outgoing = OutgoingBackup(folderName: nil, byteCount: pass.meter.total) { (sink) throws(WriteFailure) in
       try pass.send(walk, to: sink)
     }
     outgoing.check = { (written) throws(BackupArchiveError) in
-      let copy = try BackupArchive.open(
-        .path(written), limits: limits, storage: archive.storage, system: system)
+      let copy = try reopen(written, like: archive)
       try pass.check(copy, storedCount: stored.count)
     }
     let placement = BackupPlacement(system: system)
@@ -55,7 +41,7 @@ public struct BackupReencryption: Sendable {
       walk.isFolder
       ? try placement.placeFolder(outgoing, at: path, replace: true)
       : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true)
-    return BackupConverter.Outcome(
+    return Outcome(
       path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
       leftover: placed.leftover, foreignFiles: pass.unlisted.sorted())
   }

@@ -65,53 +65,56 @@ struct StoryText {
 
   /// What happened here, and what it does there.
   private var facts: [(String, String)] {
-    var facts: [(String, String)] = []
-    switch story.place {
-    case .archive(let index):
-      let place = "item \(index) of \(source.name)"
-      guard let decision = story.decision, let reason = decision.outcome.reason else {
-        facts.append(("Here", "\(place); it opens with the keys at hand"))
-        break
+    let here =
+      switch story.place {
+      case .archive(let index): [("Here", "item \(index) of \(source.name); it \(endInArchive)")]
+      case .device: factsOfDevice
+      case .missing(let device, let rule): facts(ofItemOn: device, leftOutBy: rule)
+      case .targetOnly(let isRemoved): factsOfTarget(isRemoved ? .removed : .preserved)
       }
-      let why = decision.detail ?? reason.explanation.headline
-      let what =
-        switch decision.outcome {
-        case .unreadable: "is damaged: \(why)"
-        case .staysBehind, .migrates:
-          // Its name is known where the device that made the backup is at hand.
-          story.identity.isSealed
-            ? "does not open with the keys at hand: \(why)"
-            : "opens with the key of the device that made the backup, which is at hand, and with no other"
-        }
-      facts.append(("Here", "\(place); it \(what)"))
-    case .device:
-      if let decision = story.decision, let reason = decision.outcome.reason {
-        facts.append(("Here", "a backup of \(source.name) leaves it out: \(reason.explanation.headline)"))
-        facts.append(("Rule", reason.explanation.rule))
-        if let detail = decision.detail { facts.append(("Found", detail)) }
-      } else {
-        facts.append(("Here", "a backup of \(source.name) takes it along"))
-      }
-    case .missing(let device, let rule):
-      if let rule {
-        facts.append(
-          ("Here", "not in \(source.name); on \(device), whose backup left it out: \(rule.explanation.headline)"))
-        facts.append(("Rule", rule.explanation.rule))
-      } else {
-        facts.append(
-          (
-            "Here",
-            "not in \(source.name); on \(device) no rule keeps it from a backup: it came after this one was made"
-          ))
-      }
-    case .targetOnly(let isRemoved):
-      let there = target ?? "the target"
-      facts.append(("Here", "not in \(source.name); an item of \(there) itself"))
-      let fate = isRemoved ? ReportTerm.removed : .preserved
-      facts.append(("Restore", "\(fate.explanation.headline) (\(fate.id))"))
+    guard let target, let decision = story.onTarget else { return here }
+    return here + [("Target", "\(target): \(Self.text(decision))")]
+  }
+
+  /// How an item of an archive ended that was tried with the keys at hand.
+  private var endInArchive: String {
+    guard let decision = story.decision, let reason = decision.outcome.reason else {
+      return "opens with the keys at hand"
     }
-    if let target, let decision = story.onTarget { facts.append(("Target", "\(target): \(Self.text(decision))")) }
-    return facts
+    let why = decision.detail ?? reason.explanation.headline
+    switch decision.outcome {
+    case .unreadable: return "is damaged: \(why)"
+    case .staysBehind, .migrates:
+      // Its name is known where the device that made the backup is at hand.
+      return story.identity.isSealed
+        ? "does not open with the keys at hand: \(why)"
+        : "opens with the key of the device that made the backup, which is at hand, and with no other"
+    }
+  }
+
+  private var factsOfDevice: [(String, String)] {
+    guard let decision = story.decision, let reason = decision.outcome.reason else {
+      return [("Here", "a backup of \(source.name) takes it along")]
+    }
+    let rule = reason.explanation
+    return [("Here", "a backup of \(source.name) leaves it out: \(rule.headline)"), ("Rule", rule.rule)]
+      + (decision.detail.map { [("Found", $0)] } ?? [])
+  }
+
+  /// - Parameter rule: `nil` where none keeps the item out of a backup.
+  private func facts(ofItemOn device: String, leftOutBy rule: Reason?) -> [(String, String)] {
+    let place = "not in \(source.name); on \(device)"
+    guard let rule = rule?.explanation else {
+      return [("Here", "\(place) no rule keeps it from a backup: it came after this one was made")]
+    }
+    return [("Here", "\(place), whose backup left it out: \(rule.headline)"), ("Rule", rule.rule)]
+  }
+
+  private func factsOfTarget(_ fate: ReportTerm) -> [(String, String)] {
+    [
+      ("Here", "not in \(source.name); an item of \(target ?? "the target") itself"),
+      ("Restore", "\(fate.explanation.headline) (\(fate.id))"),
+    ]
   }
 
   private static func text(_ decision: MigrationPlan.Decision) -> String {

@@ -1,37 +1,8 @@
 import KeychainFormats
 
-/// Copies a backup between a folder and one file. Every stored byte stays what it is, so that also a backup whose
-/// password nobody knows can be converted.
-public struct BackupConverter: Sendable {
-  private let system: FileSystem
-  private let limits: ArchiveLimits
-
-  public init() { self.init(system: .real) }
-
-  package init(system: FileSystem, limits: ArchiveLimits = .standard) {
-    self.system = system
-    self.limits = limits
-  }
-
-  /// What was written, and where.
-  public struct Outcome: Sendable, Equatable {
-    /// Where the copy now stands; `nil` for a stream.
-    public let path: String?
-    /// Of the file or stream, or of all files in the folder.
-    public let byteCount: Int64
-    public let fileCount: Int
-    /// Whether the disk confirmed that it keeps the copy's name too; never so for a stream.
-    public let isDurable: Bool
-    /// A replaced backup that could not be removed, by its path.
-    public let leftover: String?
-    /// Files beside the backup's own, which are no part of it and were not copied.
-    public let foreignFiles: [String]
-  }
-
-  /// Told how many bytes of how many are copied; ends the work where it answers `false`.
-  public typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
-
-  /// Copies a backup whole, or not at all, in a constant amount of memory.
+extension BackupRewriter {
+  /// Copies a backup between a folder and one file, whole or not at all, in a constant amount of memory. Every stored
+  /// byte stays what it is, so that also a backup whose password nobody knows can be converted.
   ///
   /// - Parameters:
   ///   - archive: What was opened at `path`, and what the copy is held against.
@@ -47,7 +18,7 @@ public struct BackupConverter: Sendable {
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
     let time = archive.date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0
     let tally = Tally()
-    let walk = BackupWalk(archive: archive, path: path, limits: limits, system: system)
+    let walk = self.walk(through: archive, at: path)
     var outgoing = OutgoingBackup(folderName: archive.folderName, byteCount: meter.total) {
       (sink) throws(WriteFailure) in
       let others = try walk.forEachFile { (file) throws(WriteFailure) in
@@ -61,8 +32,7 @@ public struct BackupConverter: Sendable {
       tally.foreignFiles += others
     }
     outgoing.check = { (written) throws(BackupArchiveError) in
-      let copy = try BackupArchive.open(
-        .path(written), limits: limits, storage: archive.storage, system: system)
+      let copy = try reopen(written, like: archive)
       guard copy.digest == archive.digest, try copy.storedFiles() == stored else {
         throw BackupArchiveError(.unreadable, "the backup changed while it was copied")
       }
@@ -76,23 +46,6 @@ public struct BackupConverter: Sendable {
   private final class Tally {
     var fileCount = 0
     var foreignFiles: [String] = []
-  }
-}
-
-/// Counts what was copied and asks whether to go on.
-final class CopyMeter {
-  let total: Int64
-  private var done: Int64 = 0
-  private let progress: BackupConverter.Progress
-
-  init(total: Int64, _ progress: @escaping BackupConverter.Progress) {
-    self.total = total
-    self.progress = progress
-  }
-
-  func add(_ count: Int) throws(WriteFailure) {
-    done += Int64(count)
-    guard progress(done, total) else { throw .source(BackupArchiveError(.interrupted, "it was told to stop")) }
   }
 }
 

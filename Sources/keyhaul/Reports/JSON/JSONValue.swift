@@ -1,4 +1,6 @@
 /// A JSON document whose objects keep the order in which they were written, so that equal reports are equal bytes.
+///
+/// For writing alone; what a device's files hold is read, and has no order, with a type of `VirtualDevice`.
 indirect enum JSONValue: Sendable {
   case null
   case boolean(Bool)

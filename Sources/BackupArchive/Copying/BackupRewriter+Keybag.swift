@@ -1,20 +1,11 @@
 public import KeychainFormats
 
-/// Gives a backup another keybag that holds the same class keys: how its password is changed. Nothing else of the backup
-/// changes; in a folder `Manifest.plist` is the only file that is written.
-public struct KeybagReplacement: Sendable {
-  private let system: FileSystem
-  private let limits: ArchiveLimits
-
-  public init() { self.init(system: .real) }
-
-  package init(system: FileSystem, limits: ArchiveLimits = .standard) {
-    self.system = system
-    self.limits = limits
-  }
-
-  /// Writes the backup's manifest anew, or the one file that holds it, beside the old one and renames it: at any moment
-  /// the old or the new stands.
+extension BackupRewriter {
+  /// Gives a backup another keybag that holds the same class keys: how its password is changed. Nothing else changes; in
+  /// a folder `Manifest.plist` is the only file that is written.
+  ///
+  /// The manifest, or the one file that holds it, is written beside the old one and renamed: at any moment the old or the
+  /// new stands.
   ///
   /// - Parameters:
   ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
@@ -23,30 +14,28 @@ public struct KeybagReplacement: Sendable {
   /// - Throws: `.unreadable` where the backup changed meanwhile; `.noSpace` and `.unwritable` where the system refuses;
   ///   `.interrupted` where `progress` said so.
   @discardableResult
-  public func replace(
-    _ archive: BackupArchive, at path: String, with keybag: Keybag,
-    progress: @escaping BackupConverter.Progress = { _, _ in true }
+  public func replaceKeybag(
+    of archive: BackupArchive, at path: String, with keybag: Keybag,
+    progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> Bool {
     guard let old = archive.parts[.manifest] else { throw BackupArchiveError(.damaged, "it has no manifest") }
     let new = try ManifestEdit(old).replacing(keybag: keybag)
     switch archive.source {
-    case .folder: return try replaceFile(path, old: old, new: new, storage: archive.storage)
+    case .folder: return try replaceManifest(of: archive, in: path, old: old, new: new)
     case .container: return try replaceEntry(path, of: archive, new: new, keybag: keybag, progress)
     case .stream: throw BackupArchiveError(.unsupported, "a stream cannot be changed")
     }
   }
 
-  private func replaceFile(
-    _ folder: String, old: [UInt8], new: [UInt8], storage: ManifestStorage
+  private func replaceManifest(
+    of archive: BackupArchive, in folder: String, old: [UInt8], new: [UInt8]
   ) throws(BackupArchiveError) -> Bool {
     let path = folder.hasSuffix("/") ? folder + StoredPart.manifest.path : "\(folder)/\(StoredPart.manifest.path)"
     let placement = BackupPlacement(system: system)
     let placed = try placement.placeFile(
       at: path, byteCount: Int64(new.count), replace: true,
       check: { (_) throws(BackupArchiveError) in
-        let now = try BackupArchive.open(
-          .path(folder), limits: limits, storage: storage, system: system)
-        guard now.parts[.manifest] == old else {
+        guard try reopen(folder, like: archive).parts[.manifest] == old else {
           throw BackupArchiveError(.unreadable, "\(StoredPart.manifest.path) changed meanwhile")
         }
       },
@@ -64,11 +53,11 @@ public struct KeybagReplacement: Sendable {
   /// Copies every entry as it is, but for the manifest.
   private func replaceEntry(
     _ path: String, of archive: BackupArchive, new: [UInt8], keybag: Keybag,
-    _ progress: @escaping BackupConverter.Progress
+    _ progress: @escaping Progress
   ) throws(BackupArchiveError) -> Bool {
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
-    let walk = BackupWalk(archive: archive, path: path, limits: limits, system: system)
+    let walk = self.walk(through: archive, at: path)
     var outgoing = OutgoingBackup(folderName: nil, byteCount: meter.total) { (sink) throws(WriteFailure) in
       try walk.forEachFile { (file) throws(WriteFailure) in
         guard !file.isOwn || file.path != StoredPart.manifest.path else {
@@ -78,8 +67,7 @@ public struct KeybagReplacement: Sendable {
       }
     }
     outgoing.check = { (written) throws(BackupArchiveError) in
-      let copy = try BackupArchive.open(
-        .path(written), limits: limits, storage: archive.storage, system: system)
+      let copy = try reopen(written, like: archive)
       guard copy.keybag == keybag, copy.parts.database?.sha256 == archive.parts.database?.sha256,
         try copy.storedFiles() == stored
       else { throw BackupArchiveError(.unreadable, "the backup changed while it was copied") }

@@ -37,13 +37,6 @@ public struct RestoreTransaction: ~Copyable {
 
   init(_ transaction: KeychainTransaction) { self.transaction = transaction }
 
-  /// All rows of the single user's view, opened, tombstones included.
-  public borrowing func forEachRow(
-    keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
-  ) throws(KeychainStoreError) {
-    try transaction.forEachOpenedRow(.singleUser(includingTombstones: true), keys: keys, body)
-  }
-
   /// Deletes what iOS deletes before it restores: every row that is not synchronised, not in one of the kept groups and
   /// not a shared copy; of every view and every protection class.
   ///

@@ -1,0 +1,73 @@
+import Synchronization
+
+/// Where a backup's payloads are read from, after it was opened.
+enum PayloadSource: Sendable {
+  case folder(FolderHandle, FolderSource)
+  case container(ContainerHandle)
+  /// Gone once it was read; what it held is known.
+  case stream(StoredPayloads)
+}
+
+/// An open folder that several copies of a value share.
+final class FolderHandle: Sendable {
+  let descriptor: Descriptor
+
+  init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+}
+
+/// A backup in one file, kept open. Its readers take turns, because they share the place in the file.
+final class ContainerHandle: Sendable {
+  let format: ContainerFormat
+  let payloads: StoredPayloads
+  private let source: ContainerSource
+  /// The folder around the backup's files, `""` for none.
+  let folder: String
+  var storage: ManifestStorage { source.storage }
+  private let descriptor: Mutex<Descriptor>
+
+  init(
+    _ descriptor: consuming Descriptor, _ source: ContainerSource, _ format: ContainerFormat,
+    _ found: EntryLedger.Found
+  ) {
+    self.format = format
+    payloads = found.payloads
+    folder = found.folder
+    self.source = source
+    self.descriptor = Mutex(descriptor)
+  }
+
+  /// Goes through its files from the first one. No other walk may be begun in the closure.
+  func walk<Value>(
+    _ body: (ContainerWalk) throws(BackupArchiveError) -> Value
+  ) throws(BackupArchiveError) -> Value {
+    try descriptor.withLock { (descriptor) throws(BackupArchiveError) in
+      let feed = try DescriptorFeed(descriptor: descriptor.raw, system: source.system)
+      _ = try feed.seek(0, .start)
+      return try body(try ContainerWalk(feed, as: format, limits: source.limits))
+    }
+  }
+
+  /// Goes through all of its files. Where one of them breaks off, the ones after it are looked for from the start.
+  ///
+  /// - Throws: `.damaged` where that happens too often, and what `body` throws.
+  func forEachFile(
+    _ body: (ContainerWalk.File, ContainerWalk) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    var doneCount = 0
+    for _ in 0...source.limits.resumptionCount {
+      let isAtEnd = try walk { (walk) throws(BackupArchiveError) in
+        var count = 0
+        while let file = try walk.next() {
+          count += 1
+          guard count > doneCount else { continue }
+          doneCount = count
+          try body(file, walk)
+          if walk.isBroken { return false }
+        }
+        return true
+      }
+      if isAtEnd { return }
+    }
+    throw BackupArchiveError(.damaged, "more than \(source.limits.resumptionCount) of its files break off")
+  }
+}

@@ -1,0 +1,99 @@
+import DataProtection
+import KeychainFormats
+
+/// What came of reading one stored file to its end.
+public struct PayloadReading: Sendable, Hashable {
+  /// As it lies in the backup.
+  public var storedByteCount: Int64
+  /// Without its padding where it is encrypted: the padding decides, never the recorded size.
+  public var plainByteCount: Int64
+  /// Of the stored bytes, 20 bytes: what a record's digest is held against.
+  public var storedSHA1: [UInt8]
+  /// `false` for an encrypted file that ends in no padding: it is damaged or another one. True where none is needed.
+  public var hasValidPadding: Bool
+}
+
+/// One reading of a payload: what is measured of its stored bytes, and its decryption where it is to be decrypted.
+struct PayloadPass {
+  private let part: String
+  /// As the list calls it, and where it is stored.
+  private let place: String
+  private let isEmpty: Bool
+  private let isEncrypted: Bool
+  private let decryptor: FileDecryptor?
+
+  /// Reads the bytes as they are stored.
+  init(storedBytesOf file: ListedFile, in archive: BackupArchive) throws(BackupArchiveError) {
+    try self.init(file, in: archive, decryptor: nil)
+  }
+
+  init(
+    of file: ListedFile, in archive: BackupArchive, with keys: borrowing ClassKeys
+  ) throws(BackupArchiveError) {
+    guard archive.isEncrypted, file.kind == .file else {
+      try self.init(file, in: archive, decryptor: nil)
+      return
+    }
+    let part = archive.layout.storedPath(of: file.fileIdentifier)
+    guard let field = try file.record()?.encryptionKey?.serialized() else {
+      throw BackupArchiveError(.damaged, "the list of files has no key for \(part)")
+    }
+    let key = try archive.fileKey(field, of: part, keys: keys)
+    let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    try self.init(file, in: archive, decryptor: decryptor)
+  }
+
+  private init(
+    _ file: ListedFile, in archive: BackupArchive, decryptor: FileDecryptor?
+  ) throws(BackupArchiveError) {
+    let part = archive.layout.storedPath(of: file.fileIdentifier)
+    self.part = part
+    place = file.relativePath.map { quoted("\(file.domain ?? "")/\($0)") + ", stored as \(part)" } ?? part
+    guard file.kind == .file else { throw BackupArchiveError(.unsupported, "\(part) is listed as no file") }
+    isEmpty = try file.record()?.size == 0
+    isEncrypted = archive.isEncrypted
+    self.decryptor = decryptor
+  }
+
+  func run(
+    _ payload: StoredPayload, _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> PayloadReading {
+    let digest = try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    var (storedCount, plainCount): (Int64, Int64) = (0, 0)
+    func lend(_ plain: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+      guard !plain.isEmpty else { return }
+      plainCount += Int64(plain.count)
+      try portion(plain)
+    }
+    let isPresent = try payload.forEachPortion { (bytes) throws(BackupArchiveError) in
+      try explained(part) { () throws(DataProtectionError) in try digest.update(bytes) }
+      storedCount += Int64(bytes.count)
+      guard let decryptor else { return try lend(bytes) }
+      try explained(part) { () throws(DataProtectionError) in try decryptor.update(bytes) }.withRawBytes(lend)
+    }
+    guard isPresent || isEmpty else {
+      throw BackupArchiveError(.payloadMissing, "the list of files names \(place), which is not there")
+    }
+    // A padding alone would be sixteen bytes, so that nothing at all is right only where nothing is listed.
+    var isValid = storedCount > 0 || !isEncrypted || isEmpty
+    if storedCount > 0, let decryptor {
+      let end = try finish(decryptor)
+      try end?.bytes.withRawBytes(lend)
+      isValid = end?.hasValidPadding ?? false
+    }
+    return PayloadReading(
+      storedByteCount: storedCount, plainByteCount: plainCount,
+      storedSHA1: try explained(part) { () throws(DataProtectionError) in try digest.finish() },
+      hasValidPadding: isValid)
+  }
+
+  /// - Returns: `nil` for a length that is no whole blocks, which cannot end in padding.
+  private func finish(_ decryptor: FileDecryptor) throws(BackupArchiveError) -> FileCipher.Decrypted? {
+    do throws(DataProtectionError) {
+      return try decryptor.finish()
+    } catch {
+      guard error.code == .malformed else { throw BackupArchiveError(error, in: part) }
+      return nil
+    }
+  }
+}

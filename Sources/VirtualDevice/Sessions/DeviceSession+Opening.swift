@@ -1,0 +1,53 @@
+import DataProtection
+
+extension DeviceSession {
+  /// Takes the lock and leaves no change half done.
+  static func takeHold(
+    of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
+  ) throws(VirtualDeviceError) -> DeviceLock {
+    let files = device.environment.files
+    let name = device.name.text
+    func take(_ access: DeviceAccess) throws(VirtualDeviceError) -> DeviceLock {
+      try DeviceLock.acquire(
+        device.folder, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock)
+    }
+    func finish() throws(VirtualDeviceError) {
+      try DeviceChange.finish(in: device.folder, device: name, files)
+      try DeviceChange.discardStaged(in: device.folder, files)
+    }
+    switch access {
+    case .writing:
+      let lock = try take(.writing)
+      try finish()
+      return lock
+    case .reading:
+      while true {
+        let lock = try take(.reading)
+        guard try DeviceChange.isPending(in: device.folder, files) else { return lock }
+        _ = consume lock
+        let alone = try take(.writing)
+        try finish()
+        _ = consume alone
+      }
+    }
+  }
+
+  /// What is in memory; after a restart, what the hardware alone opens; without a passcode, everything.
+  static func keys(
+    memory: [UInt8]?, _ keybag: SystemKeybag, _ hardware: borrowing HardwareUID, device: String
+  ) throws(VirtualDeviceError) -> ClassKeys {
+    do throws(DataProtectionError) {
+      // Opens without the passcode, to learn whether keybag and hardware belong together at all.
+      let boot = try keybag.unlockBeforeFirstUnlock(hardware: hardware)
+      if let memory, let keys = DeviceMemory.opened(memory, with: hardware, keybagUUID: boot.keybagUUID) { return keys }
+      guard !keybag.isPasscodeSet else { return boot }
+      return try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware)
+    } catch {
+      switch error.code {
+      case .damagedKeybag, .missingField, .wrongPasscode, .malformed:
+        throw VirtualDeviceError(.damaged, device, "its keybag does not fit its hardware key: \(error.reason)")
+      default: throw VirtualDeviceError(device, error)
+      }
+    }
+  }
+}
