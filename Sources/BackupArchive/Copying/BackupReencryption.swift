@@ -16,6 +16,16 @@ public struct BackupReencryption: Sendable {
     self.limits = limits
   }
 
+  /// Whether the files of a backup can be encrypted or decrypted at all.
+  ///
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, whose `Manifest.mbdb` is read and never written.
+  public static func check(_ archive: BackupArchive) throws(BackupArchiveError) {
+    guard archive.layout == .manifestDB else {
+      throw BackupArchiveError(
+        .unsupported, "it is of iOS 9 or earlier; this works with backups of iOS 10 and later")
+    }
+  }
+
   /// Encrypts a backup that has no password, or decrypts one that has.
   ///
   /// The list of files is kept in memory meanwhile; payloads pass through in portions.
@@ -32,10 +42,7 @@ public struct BackupReencryption: Sendable {
     random: some RandomSource = SystemRandomSource(),
     progress: @escaping BackupConverter.Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> BackupConverter.Outcome {
-    guard archive.layout == .manifestDB else {
-      throw BackupArchiveError(
-        .unsupported, "its password cannot be set or taken off: the backup is of iOS 9 or earlier")
-    }
+    try Self.check(archive)
     let stored = try archive.storedFiles()
     let pass = try ReencryptionPass(
       archive, keybag: keybag, keys: keys, random: random,
