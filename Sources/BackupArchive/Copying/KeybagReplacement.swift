@@ -14,7 +14,7 @@ public struct KeybagReplacement: Sendable {
   }
 
   /// Writes the backup's manifest anew, or the one file that holds it, beside the old one and renames it: at any moment
-  /// the old or the new stands.
+  /// the old or the new stands. Who may read and write the file stays as it was.
   ///
   /// - Parameters:
   ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
@@ -42,7 +42,7 @@ public struct KeybagReplacement: Sendable {
     let path = folder.hasSuffix("/") ? folder + StoredPart.manifest.path : "\(folder)/\(StoredPart.manifest.path)"
     let placement = BackupPlacement(system: system)
     let placed = try placement.placeFile(
-      at: path, byteCount: Int64(new.count), replace: true,
+      at: path, byteCount: Int64(new.count), replace: true, keepsAccess: true,
       check: { (_) throws(BackupArchiveError) in
         let now = try BackupArchive.open(
           .path(folder), limits: limits, storage: storage, system: system)
@@ -84,7 +84,8 @@ public struct KeybagReplacement: Sendable {
         try copy.storedFiles() == stored
       else { throw BackupArchiveError(.unreadable, "the backup changed while it was copied") }
     }
-    return try BackupPlacement(system: system).placeFile(outgoing, at: path, format: try walk.format(), replace: true)
-      .isDurable
+    let placed = try BackupPlacement(system: system)
+      .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keepsAccess: true)
+    return placed.isDurable
   }
 }

@@ -96,6 +96,8 @@ struct FileStatus {
   let byteCount: Int64
   /// Who may do what, without the bits of its kind.
   let permissions: UInt32
+  let owner: UInt32
+  let group: UInt32
 
   init(_ status: stat) {
     kind =
@@ -106,6 +108,8 @@ struct FileStatus {
       }
     byteCount = Int64(status.st_size)
     permissions = UInt32(status.st_mode) & 0o7777
+    owner = status.st_uid
+    group = status.st_gid
   }
 }
 
