@@ -86,12 +86,12 @@ struct StoryText {
       facts.append(("Here", "\(place); it \(what)"))
     case .device:
       if let decision = story.decision, let reason = decision.outcome.reason {
-        facts.append(("Here", "a backup of \(source.name) leaves it out: \(reason.explanation.headline)"))
-        facts.append(("Rule", reason.explanation.rule))
+        facts += leftOut(because: reason)
         if let detail = decision.detail { facts.append(("Found", detail)) }
       } else {
         facts.append(("Here", "a backup of \(source.name) takes it along"))
       }
+    case .deleted: facts += leftOut(because: .deleted)
     case .missing(let device, let rule):
       if let rule {
         facts.append(
@@ -114,6 +114,13 @@ struct StoryText {
     return facts
   }
 
+  private func leftOut(because reason: Reason) -> [(String, String)] {
+    [
+      ("Here", "a backup of \(source.name) leaves it out: \(reason.explanation.headline)"),
+      ("Rule", reason.explanation.rule),
+    ]
+  }
+
   private static func text(_ decision: MigrationPlan.Decision) -> String {
     let detail = decision.detail.map { "; \($0)" } ?? ""
     switch decision.outcome {
@@ -129,7 +136,7 @@ struct StoryText {
     switch story.place {
     case .targetOnly(let isRemoved): return isRemoved ? "removed" : "preserved"
     case .missing: return "not in the archive"
-    case .archive, .device: return story.onTarget?.outcome.change?.rawValue ?? "migrates"
+    case .archive, .device, .deleted: return story.onTarget?.outcome.change?.rawValue ?? "migrates"
     }
   }
 
