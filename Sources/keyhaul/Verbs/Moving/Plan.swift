@@ -77,9 +77,8 @@ struct Plan: RunnableVerb {
       let inputs = [try resolver.deviceOrArchive(source), try resolver.device(move.to)].flatMap(session.files)
       try session.prepareOutput(output, inputs: inputs + [password.file, opening.deviceKeyFile, expect])
     }
-    switch try session.source(source, storage: opening.limit.storage) {
+    switch try session.source(source, storage: opening.limit.storage, isRestored: true) {
     case .archive(let named):
-      try session.requireFinished(named)
       if noPassword {
         throw CommandFailure.usage(
           "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",
