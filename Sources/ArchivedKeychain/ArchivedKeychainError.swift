@@ -27,8 +27,9 @@ public struct ArchivedKeychainError: ExplainedError {
   private init(keybagOfFile file: String, ofManifest keybag: String) {
     code = .keybagMismatch
     explanation = ErrorExplanation(
-      .damaged, "its keychain belongs to another keybag",
-      advice: "another copy; this one was put together from parts of two")
+      .damaged,
+      Self.isSame(file, as: keybag) ? "its keychain spells its keybag otherwise" : "its keychain belongs to another keybag",
+      advice: "another copy; \(Self.meaning(ofName: file, for: keybag))")
     reason = "the keychain file names keybag \(file), the manifest holds \(keybag)"
     underlying = nil
   }
@@ -36,4 +37,13 @@ public struct ArchivedKeychainError: ExplainedError {
   static func keybagMismatch(file: String, keybag: String) -> ArchivedKeychainError {
     ArchivedKeychainError(keybagOfFile: file, ofManifest: keybag)
   }
+
+  /// What it says of an archive that its keychain has another name for its keybag.
+  static func meaning(ofName name: String, for keybag: String) -> String {
+    isSame(name, as: keybag)
+      ? "the two differ in the case of their letters alone, as no device writes them"
+      : "the backup was put together from parts of two"
+  }
+
+  private static func isSame(_ name: String, as keybag: String) -> Bool { name.lowercased() == keybag.lowercased() }
 }

@@ -112,11 +112,16 @@ extension BackupArchiveError {
         case .forbidden: .hostile
         default: .unsupported
         }
-      case .damaged: .damaged
+      // A keybag says how long it is; what ends early in other formats is as likely changed as cut.
+      case .damaged: (error as? FormatError)?.isKeybagCut == true ? .truncated : .damaged
       default: .unreadable
       }
     self.init(code, "\(part): \(error.reason)")
   }
+}
+
+extension FormatError {
+  fileprivate var isKeybagCut: Bool { format == .keybag && code == .truncated }
 }
 
 /// Runs `body` and gives the error of a lower layer as this module's, met in `part` of a backup.

@@ -16,6 +16,8 @@ public enum BackupFolder {
     public let state: State?
     /// Whether it is a copy that was put aside; the folder's name then ends in a date and a time.
     public let isArchivedCopy: Bool
+    /// Whether it is a link to a backup that stands elsewhere.
+    public let isLink: Bool
 
     /// How far it was written, as its own papers say.
     public enum State: String, Sendable, CaseIterable {
@@ -30,7 +32,7 @@ public enum BackupFolder {
   /// Folders that are looked into, at most.
   public static let maximumFolderCount = 10_000
 
-  /// The backups right inside of a folder, by name. Links are not followed; what has no manifest is no backup.
+  /// The backups right inside of a folder, by name. A link to a backup is one too; what has no manifest is none.
   ///
   /// - Throws: `.notFound` and `.unreadable`; `.overLimit` for more folders than `maximumFolderCount`.
   public static func backups(
@@ -43,14 +45,23 @@ public enum BackupFolder {
       let folder = try system.openDirectory(path)
       var count = 0
       for name in try system.names(in: folder) {
-        guard let text = name.validText, try system.status(of: name, in: folder)?.kind == .directory else { continue }
+        guard let text = name.validText, let kind = try system.status(of: name, in: folder)?.kind, kind != .file else {
+          continue
+        }
         count += 1
         guard count <= maximumFolderCount else {
           throw SystemFailure(number: SystemFailure.tooMany)
         }
-        if let entry = source.entry(named: text, in: try system.openDirectory(name, in: folder)) {
-          entries.append(entry)
+        let isLink = kind == .other
+        // What is no folder, or leads nowhere, is passed over.
+        let inner: Descriptor?
+        if isLink {
+          inner = try? system.openLinkedDirectory(name, in: folder)
+        } else {
+          inner = try system.openDirectory(name, in: folder)
         }
+        guard let inner else { continue }
+        if let entry = source.entry(named: text, isLink: isLink, in: inner) { entries.append(entry) }
       }
     } catch {
       if error.number == SystemFailure.tooMany {
@@ -64,13 +75,16 @@ public enum BackupFolder {
   /// The one backup of a device or a folder's name, compared as a whole.
   ///
   /// - Parameter choice: A folder's name, or a device's identifier in any case.
+  /// A link to a backup that is beside it is no second one.
+  ///
   /// - Returns: `nil` where none has it.
   /// - Throws: `.unsupported` where several backups are of that device: then only a folder's name chooses.
   public static func backup(
     _ choice: String, among entries: [Entry]
   ) throws(BackupArchiveError) -> Entry? {
     if let exact = entries.first(where: { $0.name == choice }) { return exact }
-    let own = entries.filter { $0.identifier?.lowercased() == choice.lowercased() }
+    let named = entries.filter { $0.identifier?.lowercased() == choice.lowercased() }
+    let own = named.contains { !$0.isLink } ? named.filter { !$0.isLink } : named
     guard own.count < 2 else {
       throw BackupArchiveError(
         .unsupported, "\(own.count) backups are of \(quoted(choice)); the first is \(quoted(own[0].name))")
@@ -111,7 +125,9 @@ extension SystemFailure {
 
 extension FolderSource {
   /// What a folder's own papers say; `nil` where it has no manifest.
-  fileprivate func entry(named name: String, in folder: borrowing Descriptor) -> BackupFolder.Entry? {
+  fileprivate func entry(
+    named name: String, isLink: Bool, in folder: borrowing Descriptor
+  ) -> BackupFolder.Entry? {
     guard let papers = try? readPapers(folder), let manifest = papers[.manifest] else { return nil }
     let parsed = try? BackupManifest(parsing: manifest)
     let info = papers[.info].flatMap(BackupDevice.init(infoPropertyList:))
@@ -120,7 +136,8 @@ extension FolderSource {
     return BackupFolder.Entry(
       name: name, identifier: device.identifier ?? parts.identifier, deviceName: device.name, date: parsed?.date,
       isEncrypted: parsed.map { $0.isEncrypted ?? ($0.manifestKey != nil) },
-      state: state(of: papers, hasManifest: parsed != nil, in: folder), isArchivedCopy: parts.isArchivedCopy)
+      state: state(of: papers, hasManifest: parsed != nil, in: folder), isArchivedCopy: parts.isArchivedCopy,
+      isLink: isLink)
   }
 
   private func state(

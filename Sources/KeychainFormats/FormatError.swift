@@ -41,7 +41,7 @@ public struct FormatError: ExplainedError, Equatable {
   public init(_ format: Format, _ code: Code, _ reason: String, offset: Int? = nil) {
     self.format = format
     self.code = code
-    self.reason = offset.map { "\(reason), at byte \($0)" } ?? reason
+    self.reason = offset.map { "\(reason), at byte \(Amounts.grouped($0))" } ?? reason
     self.offset = offset
   }
 

@@ -133,7 +133,8 @@ struct DifferenceTests {
   func sealedAndOpen() throws {
     let onDevice = ComparedItem(index: 0, item: .password("token"), persistentReference: try reference(1))
     let difference = try KeychainDifference(from: [sealed(0, reference(1))], to: [onDevice])
-    #expect(difference.added.isEmpty && difference.sealed == .init(inBoth: 1))
+    #expect(difference.added.isEmpty && difference.sealed == .init(inBoth: 1, openInSecond: 1))
+    #expect(difference.isEmpty && !difference.isComplete)
   }
 
   @Test("do not pair sealed items by the numbers of their rows, which two devices share")
@@ -176,7 +177,7 @@ struct DifferenceTests {
     ]
     let difference = try KeychainDifference(from: before, to: after)
     #expect(difference.added.map(\.index) == [1] && difference.doubtfulInSecond.isEmpty)
-    #expect(difference.sealed == .init(inBoth: 1, onlyInFirst: 1))
+    #expect(difference.sealed == .init(inBoth: 1, openInSecond: 1, onlyInFirst: 1))
   }
 
   @Test("differ where more items are in doubt than there are sealed ones to be them")

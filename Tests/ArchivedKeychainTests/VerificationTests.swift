@@ -251,6 +251,7 @@ struct VerificationTests {
     let shelf = try Shelf(items: Self.items, namingKeybag: "00000000-0000-0000-0000-000000000000")
     let verification = try verify(shelf)
     #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .keybagMismatch)
+    #expect(verification.isKeychainRefused && !verification.isKeychainLost)
   }
 
   @Test("with a changed list of files cannot say what belongs to it", arguments: BackupLayout.allCases)

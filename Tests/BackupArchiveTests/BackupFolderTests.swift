@@ -36,6 +36,34 @@ struct BackupFolderTests {
     for entry in entries.prefix(3) { _ = try BackupArchive.open(.path(folder.path(entry.name))) }
   }
 
+  @Test("lists a link to a backup as one; links that lead elsewhere are none")
+  func links() throws {
+    let folder = try folder()
+    func link(_ name: String, to target: String) throws {
+      try FileManager.default.createSymbolicLink(
+        atPath: folder.path(name), withDestinationPath: target.hasPrefix("/") ? target : folder.path(target))
+    }
+    try FileManager.default.createDirectory(atPath: folder.path("shelf"), withIntermediateDirectories: false)
+    try link("shelf/latest", to: SampleBackup.udid)
+    for (name, target) in [
+      ("gone", "nowhere"), ("loop", "shelf/loop"), ("file", "readme.txt"), ("notes", "Notes"), ("null", "/dev/null"),
+    ] {
+      try link("shelf/\(name)", to: target)
+    }
+    let entries = try BackupFolder.backups(in: folder.path("shelf"))
+    #expect(entries.map(\.name) == ["latest"] && entries.map(\.isLink) == [true])
+    #expect(entries.map(\.identifier) == [SampleBackup.udid] && entries.map(\.state) == [.finished])
+    #expect(try BackupFolder.backup(SampleBackup.udid.lowercased(), among: entries)?.name == "latest")
+    // Beside what it leads to it is no second backup of the device.
+    try FileManager.default.moveItem(atPath: folder.path(SampleBackup.udid), toPath: folder.path("shelf/attic"))
+    try FileManager.default.removeItem(atPath: folder.path("shelf/latest"))
+    try link("shelf/latest", to: "shelf/attic")
+    let both = try BackupFolder.backups(in: folder.path("shelf"))
+    #expect(both.map(\.name) == ["attic", "latest"] && both.map(\.isLink) == [false, true])
+    #expect(try BackupFolder.backup(SampleBackup.udid, among: both)?.name == "attic")
+    #expect(try BackupFolder.backup("latest", among: both)?.name == "latest")
+  }
+
   @Test("tells those that were never finished, that nothing is said of, and that lack their list")
   func states() throws {
     let folder = try folder()

@@ -25,6 +25,27 @@ struct ReencryptionTests {
     return folder.path(form)
   }
 
+  @Test("is refused for a backup of iOS 9 and earlier, before anything is asked or read", arguments: [true, false])
+  func oldLayout(hasPassword: Bool) throws {
+    let folder = try TemporaryFolder()
+    try OldBackup(try SampleBackup(hasPassword: hasPassword)).write(to: folder, "backup")
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupRewriter.checkReencryption(of: try BackupArchive.open(.path(folder.path("backup"))))
+    }
+    #expect(error?.code == .unsupported)
+    #expect(error?.reason == "it is of iOS 9 or earlier; this works with backups of iOS 10 and later")
+  }
+
+  @Test("leaves what was written to its owner alone, however open the file was that it replaces")
+  func permissions() throws {
+    let folder = try TemporaryFolder()
+    let desk = try DeskBackup()
+    let path = try place(desk, folder, as: "b.tar")
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+    _ = try rewrite(path, with: try desk.protected("correct horse"), from: "")
+    #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+  }
+
   static let forms = ["backup", "b.tar", "b.tar.zst", "b.zip"]
 
   @Test("leaves nothing in clear, and every file opens with the new password", arguments: forms)

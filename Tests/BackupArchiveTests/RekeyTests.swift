@@ -39,6 +39,22 @@ struct RekeyTests {
     }
   }
 
+  @Test("leaves the file that it writes as open to others as it was", arguments: ["b/", "b.tar"])
+  func permissions(place: String) throws {
+    let folder = try TemporaryFolder()
+    try SampleBackup().write(to: ArchiveDestination(path: folder.path(place)))
+    let file = folder.path(place == "b/" ? "b/Manifest.plist" : place)
+    for mode in [0o644, 0o440] {
+      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+      let archive = try BackupArchive.open(.path(folder.path(place)))
+      let again = try BackupKeybag.rewrap(
+        archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: SampleBackup.password))
+      try BackupRewriter().replaceKeybag(of: archive, at: folder.path(place), with: again)
+      #expect(try BackupArchive.open(.path(folder.path(place))).keybag == again)
+      #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == mode)
+    }
+  }
+
   @Test("opens with the new one alone, to the same keychain")
   func passwords() throws {
     let folder = try TemporaryFolder()

@@ -289,6 +289,25 @@ struct ArchiveCheckTests {
     #expect((sealed["damaged"] ?? 0) > 0 && (document["changed"] as? [Any])?.isEmpty == true)
   }
 
+  @Test("what cannot be compared is not the same: an encrypted backup and one without a password")
+  func incomparable() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "a.tar")
+    try world.succeed("backup old-phone -o plain.tar --no-password -q")
+    let line = "diff a.tar plain.tar --password-file .bp --home elsewhere"
+    let document = try json(world, "\(line) --exit-code", status: 3)
+    let sealed = try #require(document["sealed"] as? [String: Int])
+    #expect(sealed["in_both"] == 18 && sealed["open_in_first"] == 14 && sealed["open_in_second"] == 0)
+    let text = try world.devices.run("COLUMNS=200 keyhaul \(line)")
+    #expect(text.status == 0)
+    #expect(text.output.contains("18 sealed items could not be compared (18 in both, 14 of them open in a.tar): "))
+    #expect(text.output.contains("where they are sealed, 18 open only on the device that made them."))
+    try world.succeed("\(line) --format html -o page.html -q")
+    let page = String(decoding: try world.read("page.html"), as: UTF8.self)
+    #expect(page.contains("18 in both and 14 of them open in a.tar."))
+    #expect(page.contains("The key of the device that made them opens them: "))
+  }
+
   @Test("hostile names are shown as text in a difference, at any width")
   func hostileNames() throws {
     let world = try MoveWorld()

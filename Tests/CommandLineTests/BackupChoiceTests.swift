@@ -41,6 +41,19 @@ struct BackupChoiceTests {
     }
   }
 
+  @Test("proposes one that was finished, and a name only where it can be copied")
+  func proposed() throws {
+    let (world, old, _) = try world()
+    try world.write([1], to: "Backup/\(old)/Status.plist")
+    #expect(try world.succeed("inspect Backup").hasSuffix("\nName one of them: keyhaul inspect Backup/attic\n"))
+    #expect(
+      try world.keyhaul("verify Backup").errors.hasSuffix("  try: Backup/attic; keyhaul inspect Backup lists them\n"))
+    try world.devices.run("mv Backup/attic \"$(printf 'Backup/\\033[31mred')\"")
+    #expect(try world.succeed("inspect Backup").hasSuffix("\nName one of them: keyhaul inspect ARCHIVE\n"))
+    #expect(
+      try world.keyhaul("verify Backup").errors.hasSuffix("  try: ARCHIVE; keyhaul inspect Backup lists them\n"))
+  }
+
   @Test("one of them is chosen by its folder's name or its device's identifier, in capitals or not, never by a part")
   func chosen() throws {
     let (world, old, new) = try world()

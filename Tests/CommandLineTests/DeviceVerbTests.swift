@@ -159,7 +159,7 @@ struct DeviceVerbTests {
   @Test("say in help which passcodes unlock the bundled devices")
   func bundledPasscodes() throws {
     for name in ["old-phone", "new-phone", "hostile-names", "every-rule", "every-rule-target"] {
-      let fixture = try FixtureSource.load(name)
+      let fixture = try FixtureSource.load(name).description
       guard let passcode = fixture.passcode else {
         #expect(FixtureSource.passcodes.contains("\(name) has none"))
         continue

@@ -51,6 +51,56 @@ struct MoveDamageTests {
     #expect(PlannedItems(try world.plan("b/")) == intact)
   }
 
+  @Test("that was never finished is refused in one message, and what is in it can be read with a warning")
+  func unfinished() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    var status = try world.read("b/Status.plist")
+    status.replaceSubrange(
+      try #require(status.firstRange(of: Array("finished".utf8))), with: Array("uploaded".utf8))
+    try world.write(status, to: "b/Status.plist")
+    for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
+      let outcome = try world.keyhaul("\(verb) --password-file .bp")
+      #expect(outcome.status == 13 && outcome.errors.hasPrefix("error: b/ was never finished\n"), "\(outcome)")
+      #expect(outcome.errors.ranges(of: "the device never finished the backup").count == 1)
+    }
+    #expect(try world.keyhaul("inspect b/").errors.hasPrefix("warning: b/ was never finished\n"))
+  }
+
+  @Test("whose keybag is cut says where it ends")
+  func cutKeybag() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    var manifest = try world.read("b/Manifest.plist")
+    // The last class key's last record, longer by one than the bytes that are left.
+    let last = try #require(KeybagFields.inside(manifest).last)
+    manifest[last.range.lowerBound - 1] += 1
+    try world.write(manifest, to: "b/Manifest.plist")
+    let outcome = try world.keyhaul("inspect b/")
+    #expect(
+      outcome.status == 13 && outcome.errors.hasPrefix("error: b/ is cut short\n  why: the keybag: it ends at byte 1,"))
+  }
+
+  @Test("whose keychain names its keybag in other letters is refused for that, and verify says so")
+  func otherLetters() throws {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o b/ --no-password -q")
+    let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
+    var bytes = try world.read("b/\(payload)")
+    let text = String(decoding: bytes.map { $0 < 0x80 ? $0 : 0x20 }, as: UTF8.self)
+    let uuid = try #require(text.firstMatch(of: /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/)).output.0
+    let range = try #require(bytes.firstRange(of: Array(uuid.utf8)))
+    bytes.replaceSubrange(range, with: Array(uuid.uppercased().utf8))
+    try world.write(bytes, to: "b/\(payload)")
+    let plan = try world.devices.run("COLUMNS=120 keyhaul plan b/ --to old-phone")
+    #expect(plan.status == 13 && plan.errors.contains("the two differ in the case of their letters alone"))
+    let verified = try world.devices.run("COLUMNS=200 keyhaul verify b/")
+    #expect(verified.status == 13)
+    #expect(
+      verified.output.contains("its keychain does not name its keybag and no restore takes it")
+        && !verified.output.contains("export saves"))
+  }
+
   @Test("with a changed bit in a field of the keybag ends as that field deserves, and moves nothing more")
   func keybagFields() throws {
     let world = try MoveWorld()

@@ -90,10 +90,47 @@ struct OpeningTests {
       #expect(named.contains("push token") && named.contains("Stays behind (4)"), "\(device): \(named)")
       #expect(try !world.succeed("\(device) --password-file .bp").contains("push token"))
     }
-    for line in ["inspect b --list", "plan b --to new-phone", "diff b b"] {
+    for line in OpeningLines.all where !line.hasPrefix("rekey") {
       let other = try world.keyhaul("\(line) --password-file .bp --device-key-file .other")
+      let told = other.errors.components(separatedBy: Self.foreignKey).count - 1
+      #expect(other.status == 0 && told == (line.hasPrefix("diff") ? 2 : 1), "\(line): \(other)")
+    }
+  }
+
+  private static let foreignKey = "warning: the device key that was given is not of the device that made b\n"
+
+  @Test("a device's key that does not fit is told, and takes no place: the home folder's device opens its items")
+  func foreignKeyBesideHomeDevice() throws {
+    let world = try world()
+    try world.write([UInt8](repeating: 7, count: 16), to: ".other")
+    for line in OpeningLines.all.map({ $0 == "inspect b" ? "inspect b --list" : $0 }) + ["rekey b --no-password -n"] {
+      // The key of the device is no part of another password.
+      if line.contains("--new-password-file") { continue }
+      let own = try world.keyhaul("\(line) --password-file .bp")
+      let other = try world.keyhaul("\(line) --password-file .bp --device-key-file .other")
+      #expect(own.status == 0 && other.status == 0 && other.output == own.output, "\(line): \(other)")
+      #expect(other.errors.contains(Self.foreignKey) && !own.errors.contains(Self.foreignKey), "\(line): \(other)")
+    }
+    // Of a stream, too, which passes by once.
+    try world.succeed("convert b -o b.tar -q")
+    let stream = try world.keyhaul("inspect - --list --password-file .bp --device-key-file .other < b.tar")
+    #expect(stream.status == 0 && !stream.output.contains("(sealed)"), "\(stream)")
+  }
+
+  @Test("a backup of iOS 9 is not given a password, and that is said before its device's key is asked for")
+  func oldPassword() throws {
+    let world = try MoveWorld()
+    _ = try OldBackup(in: world, named: "old")
+    for key in ["", "--device-key-file .none"] {
+      let outcome = try world.keyhaul("rekey old --new-password-file .bp --home elsewhere \(key)")
+      #expect(outcome.status == 14)
       #expect(
-        other.errors.contains("warning: the device key that was given is not of the device that made b\n"), "\(line)")
+        outcome.errors == """
+          error: old cannot be given a password
+            why: it is of iOS 9 or earlier; this works with backups of iOS 10 and later
+            try: a new backup of its device, made with a password
+
+          """)
     }
   }
 

@@ -94,8 +94,36 @@ struct PlanViewTests {
     #expect(items.count == 18 && items.allSatisfy { ($0["outcomes"] as? [Any])?.count == 4 })
     let advice = try #require(compared["advice"] as? [String: Any])
     #expect(advice["gained_by_password"] as? Int == 14 && advice["never_here"] as? Int == 4)
+    #expect(advice["brought_by_password"] as? Int == 0)
+    try world.backUp(to: "b.tar")
+    let given = try world.object(world.succeed("plan b.tar --to new-phone --compare --json --password-file .bp"))
+    let words = try #require(given["advice"] as? [String: Any])
+    #expect(words["gained_by_password"] as? Int == 0 && words["brought_by_password"] as? Int == 14)
     let current = try #require(compared["current"] as? [String: Bool])
     #expect(current == ["password": false, "same_device": false])
+  }
+
+  @Test("compares a damaged backup within 80 columns, and numbers the damaged item by app")
+  func damagedComparison() throws {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o plain/ --no-password -q")
+    let payload = try #require(try world.files(in: "plain").first { $0.contains("/") })
+    var bytes = try world.read("plain/\(payload)")
+    // The version of the first item's blob, which no system writes so.
+    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
+    bytes[blob.lowerBound] = 9
+    try world.write(bytes, to: "plain/\(payload)")
+    let compared = try world.devices.run("COLUMNS=80 keyhaul plan plain/ --to new-phone --compare").output
+    #expect(
+      compared.contains(
+        """
+          to the same device
+            backup with a password    17 arrive, 0 stay, 1 damaged
+        """), "\(compared)")
+    for line in compared.split(separator: "\n") {
+      #expect(DisplayWidth.columns(of: String(line)) <= 80, "\(line)")
+    }
+    #expect(try world.keyhaul("plan plain/ --to new-phone --by-app").output.contains("(sealed, item "))
   }
 
   @Test("sorts by app and audits in JSON")

@@ -80,7 +80,7 @@ struct WhyTests {
       try words("--item 3 --home elsewhere").contains("it does not open with the keys at hand: its key also needs"))
     #expect(
       try words("--account 'push token' --home elsewhere").contains(
-        "Nothing in b.tar matches. 4 items of it are sealed and may be meant: inspect --list shows the places, "
+        "Nothing in b.tar matches. 4 items of it are sealed and may be meant. inspect --list shows the places, "
           + "--item N tells one's story."))
   }
 
@@ -102,6 +102,40 @@ struct WhyTests {
     try world.devices.run("printf x | keyhaul item add old-phone --service later --account me --secret-file -")
     let later = try story(world, "b.tar --account me --password-file .bp")
     #expect(here(later, "state") == "not-in-archive" && here(later, "reason") == nil)
+  }
+
+  @Test("a place that the backup does not have is a wrong argument, never a sealed item")
+  func noSuchPlace() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    for (source, count) in [
+      ("b.tar --password-file .bp --home elsewhere", "b.tar has 18"), ("old-phone", "old-phone has 22"),
+    ] {
+      for place in ["22", "-1"] {
+        let outcome = try world.keyhaul("why \(source) --item \(place)")
+        #expect(outcome.status == 64 && outcome.output.isEmpty)
+        #expect(
+          outcome.errors == """
+            error: there is no item \(place)
+              why: \(count) items, counted from 0
+              try: plan --json gives the places
+
+            """)
+      }
+    }
+  }
+
+  @Test("a deleted item's mark: the rule that keeps it from a backup, asked of the device and of its backup")
+  func deleted() throws {
+    let world = try MoveWorld()
+    try world.succeed("device create every-rule --from every-rule -q")
+    let mark = try story(world, "every-rule --account deleted")
+    #expect(here(mark, "state") == "stays-behind" && here(mark, "reason") == "deleted" && mark["index"] is NSNull)
+    #expect(try world.succeed("why every-rule --account deleted").contains("a backup of every-rule leaves it out: "))
+    try world.backUp("every-rule", to: "r.tar")
+    let missing = try story(world, "r.tar --account deleted --password-file .bp")
+    #expect(here(missing, "state") == "not-in-archive" && here(missing, "reason") == "deleted")
+    #expect(here(missing, "device") == "every-rule")
   }
 
   @Test("an item of the target alone: whether a restore removes it")

@@ -119,6 +119,26 @@ struct ComparisonTests {
     #expect(audit.leaving.count + audit.staying.count + 1 == audit.items.count)
   }
 
+  @Test("advises in words that fit every count")
+  func adviceWords() {
+    func sentence(
+      _ hasPassword: Bool, arrives: Int = 0, gained: Int = 0, never: Int, sameDeviceOnly: Int, damaged: Int = 0
+    ) -> String {
+      MigrationComparison.Advice(
+        arrivesNow: arrives, gainedByPassword: gained, broughtByPassword: arrives, sameDeviceOnly: sameDeviceOnly,
+        neverHere: never, damaged: damaged
+      ).sentence(for: RestoreSetting(hasPassword: hasPassword, onSameDevice: false))
+    }
+    #expect(
+      sentence(true, arrives: 6667, never: 3333, sameDeviceOnly: 1250, damaged: 1001)
+        == "the password brings 6,667 items, all that can move; 3,333 stay whatever you do; 1,250 of them come back "
+        + "only on the device that made the backup; 1,001 cannot be read in this copy")
+    #expect(
+      sentence(false, gained: 1, never: 2, sameDeviceOnly: 1)
+        == "a password would bring 1 more item; 2 stay whatever you do; 1 of them comes back only on the device that "
+        + "made the backup")
+  }
+
   @Test("an audit sorts the same items by what a developer asks")
   func audit() throws {
     let desk = try Desk(seed: "audit")

@@ -242,7 +242,7 @@ struct SameDevice {
     #expect(bound.detail == "its key also needs the hardware of the device that made the backup")
     let damaged = plan([failed(0, .keyUnwrapFailed), proving(1)]).decisions[0]
     #expect(damaged.outcome == .unreadable(.tagMismatch))
-    #expect(damaged.detail == "the item's bytes were changed; 312 bytes at 7994")
+    #expect(damaged.detail == "the item's bytes were changed; 312 bytes at 7,994")
   }
 
   @Test("is proven by all items where only some are asked for")

@@ -23,6 +23,8 @@ struct ComparableItems {
     for (reference, item) in inFirst {
       guard let partner = inSecond[reference], item.item == nil || partner.item == nil else { continue }
       counts.inBoth += 1
+      if item.item != nil { counts.openInFirst += 1 }
+      if partner.item != nil { counts.openInSecond += 1 }
       if item.isDamaged || partner.isDamaged { counts.damaged += 1 }
       partners.first.insert(item.index)
       partners.second.insert(partner.index)

@@ -43,6 +43,10 @@ public struct KeychainDifference: Sendable {
   public struct SealedCounts: Sendable, Equatable {
     /// Both lists name it by the same reference; at least one of the two does not open.
     public var inBoth = 0
+    /// Of those in both, the ones that open in the first list. What opens in the second is counted beside them; no item
+    /// is in both counts.
+    public var openInFirst = 0
+    public var openInSecond = 0
     /// Sealed items of the first list to which nothing in the second is known to belong.
     public var onlyInFirst = 0
     public var onlyInSecond = 0
@@ -58,6 +62,9 @@ public struct KeychainDifference: Sendable {
     added.isEmpty && changed.isEmpty && removed.isEmpty && doubtfulInFirst.count <= sealed.onlyInSecond
       && doubtfulInSecond.count <= sealed.onlyInFirst
   }
+
+  /// Whether it is known of every item what it differs in: nothing is sealed.
+  public var isComplete: Bool { sealed.total == 0 }
 
   /// Compares two keychains item by item. Equal items are those with the same primary key: kind, names, access group,
   /// whether it syncs (the attributes flagged P in Apple's schema).

@@ -93,8 +93,11 @@ public struct BackupVerification: Sendable, Equatable {
   /// Whether no item can be had from the keychain's file. A digest that does not fit loses none: each item has a tag of its
   /// own, and what opens is what was written.
   public var isKeychainLost: Bool {
-    faults.contains { $0.check == .keychain && $0.kind != .digestMismatch }
+    faults.contains { $0.check == .keychain && $0.kind != .digestMismatch && $0.kind != .keybagMismatch }
   }
+
+  /// Whether its keychain names another keybag than its own: whatever of it opens here, nothing takes it.
+  public var isKeychainRefused: Bool { faults.contains { $0.kind == .keybagMismatch } }
 
   /// How many payloads are listed and not stored, the keychain's apart.
   public internal(set) var missingCount = 0

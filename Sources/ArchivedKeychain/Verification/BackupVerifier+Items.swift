@@ -46,7 +46,8 @@ extension BackupVerifier {
     findings.add(
       .init(
         .keychain, .keybagMismatch, file: Self.keychainName,
-        "it names keybag \(named), the manifest holds \(own): it was put together from parts of two backups"))
+        "it names keybag \(named), the manifest holds \(own): "
+          + ArchivedKeychainError.meaning(ofName: named, for: own)))
   }
 
   /// Tries every item.

@@ -97,7 +97,9 @@ struct ContainerSource {
       if wanted.part == .database { try collector.append(portion) } else { bytes.append(contentsOf: portion) }
     }
     guard byteCount == entry.byteCount else {
-      throw BackupArchiveError(.truncated, "\(wanted.part.path) ends at byte \(byteCount) of \(entry.byteCount)")
+      throw BackupArchiveError(
+        .truncated,
+        "\(wanted.part.path) ends at byte \(Amounts.grouped(byteCount)) of \(Amounts.grouped(entry.byteCount))")
     }
     if wanted.part == .database {
       ledger.keep(try collector.finish(), for: wanted)

@@ -5,7 +5,7 @@ extension BackupRewriter {
   /// a folder `Manifest.plist` is the only file that is written.
   ///
   /// The manifest, or the one file that holds it, is written beside the old one and renamed: at any moment the old or the
-  /// new stands.
+  /// new stands. Who may read and write the file stays as it was.
   ///
   /// - Parameters:
   ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
@@ -33,7 +33,7 @@ extension BackupRewriter {
     let path = folder.hasSuffix("/") ? folder + StoredPart.manifest.path : "\(folder)/\(StoredPart.manifest.path)"
     let placement = BackupPlacement(system: system)
     let placed = try placement.placeFile(
-      at: path, byteCount: Int64(new.count), replace: true,
+      at: path, byteCount: Int64(new.count), replace: true, keepsAccess: true,
       check: { (_) throws(BackupArchiveError) in
         guard try reopen(folder, like: archive).parts[.manifest] == old else {
           throw BackupArchiveError(.unreadable, "\(StoredPart.manifest.path) changed meanwhile")
@@ -72,7 +72,8 @@ extension BackupRewriter {
         try copy.storedFiles() == stored
       else { throw BackupArchiveError(.unreadable, "the backup changed while it was copied") }
     }
-    return try BackupPlacement(system: system).placeFile(outgoing, at: path, format: try walk.format(), replace: true)
-      .isDurable
+    let placed = try BackupPlacement(system: system)
+      .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keepsAccess: true)
+    return placed.isDurable
   }
 }

@@ -2,6 +2,16 @@ public import DataProtection
 public import KeychainFormats
 
 extension BackupRewriter {
+  /// Whether the files of a backup can be encrypted or decrypted at all.
+  ///
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, whose `Manifest.mbdb` is read and never written.
+  public static func checkReencryption(of archive: BackupArchive) throws(BackupArchiveError) {
+    guard archive.layout == .manifestDB else {
+      throw BackupArchiveError(
+        .unsupported, "it is of iOS 9 or earlier; this works with backups of iOS 10 and later")
+    }
+  }
+
   /// Encrypts a backup that has no password, or decrypts one that has. All of it is written anew, beside the old one,
   /// which goes only when the new one stands; class keys and the keychain's items stay what they are.
   ///
@@ -19,10 +29,7 @@ extension BackupRewriter {
     random: some RandomSource = SystemRandomSource(),
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> Outcome {
-    guard archive.layout == .manifestDB else {
-      throw BackupArchiveError(
-        .unsupported, "its password cannot be set or taken off: the backup is of iOS 9 or earlier")
-    }
+    try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
     let pass = try ReencryptionPass(
       archive, keybag: keybag, keys: keys, random: random,

@@ -24,6 +24,12 @@ extension FileSystem {
       raw: try perform(.open) { _ in openat(raw, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) })
   }
 
+  /// Opens the folder that a link in a folder of the user's leads to.
+  func openLinkedDirectory(_ name: Name, in parent: borrowing Descriptor) throws(SystemFailure) -> Descriptor {
+    let raw = parent.raw
+    return Descriptor(raw: try perform(.open) { _ in openat(raw, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+  }
+
   /// Opens what the user named for reading. Never waits for the other end of a pipe.
   func openForReading(_ path: String) throws(SystemFailure) -> Descriptor {
     Descriptor(raw: try perform(.open) { _ in open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) })
@@ -77,10 +83,15 @@ extension FileSystem {
     try perform(.makeDirectory) { _ in mkdirat(raw, name, 0o700) }
   }
 
-  /// Gives a folder that was just made other permissions than its owner's alone.
-  func setPermissions(_ permissions: UInt32, of folder: borrowing Descriptor) throws(SystemFailure) {
-    let raw = folder.raw
+  /// Gives a file or a folder that was just made other permissions than its owner's alone.
+  func setPermissions(_ permissions: UInt32, of made: borrowing Descriptor) throws(SystemFailure) {
+    let raw = made.raw
     try perform(.makeDirectory) { _ in fchmod(raw, mode_t(truncatingIfNeeded: permissions)) }
+  }
+
+  /// Gives a file that was just made to another owner and group, where the system lets this user.
+  func giveAway(_ file: borrowing Descriptor, to status: FileStatus) {
+    _ = fchown(file.raw, status.owner, status.group)
   }
 
   func status(of file: Int32) throws(SystemFailure) -> FileStatus {

@@ -96,8 +96,11 @@ struct FileStatus {
   let byteCount: Int64
   /// Who may do what, without the bits of its kind.
   let permissions: UInt32
+  let owner: UInt32
+  let group: UInt32
+
   /// Whether whoever runs this program owns it.
-  let isOwn: Bool
+  var isOwn: Bool { owner == geteuid() }
 
   init(_ status: stat) {
     kind =
@@ -108,7 +111,8 @@ struct FileStatus {
       }
     byteCount = Int64(status.st_size)
     permissions = UInt32(status.st_mode) & 0o7777
-    isOwn = status.st_uid == geteuid()
+    owner = status.st_uid
+    group = status.st_gid
   }
 }
 

@@ -9,25 +9,28 @@
 extension BackupPlacement {
   /// Writes one file beside its target, checks and syncs it, and renames it there.
   func placeFile(
-    _ backup: OutgoingBackup, at path: String, format: ContainerFormat, replace: Bool
+    _ backup: OutgoingBackup, at path: String, format: ContainerFormat, replace: Bool, keepsAccess: Bool = false
   ) throws(BackupArchiveError) -> Placed {
-    try placeFile(at: path, byteCount: backup.byteCount, replace: replace, check: backup.check) {
-      (descriptor) throws(WriteFailure) in try pack(backup, as: format, into: descriptor)
-    }
+    try placeFile(
+      at: path, byteCount: backup.byteCount, replace: replace, keepsAccess: keepsAccess, check: backup.check
+    ) { (descriptor) throws(WriteFailure) in try pack(backup, as: format, into: descriptor) }
   }
 
   /// - Parameters:
+  ///   - keepsAccess: Whether it stays as open to others as the file that it replaces, and not its owner's alone: for
+  ///     what says no more in clear than that one did.
   ///   - check: Looks at the finished file, by its path, before it gets its name.
   ///   - fill: Writes the bytes; returns how many.
   func placeFile(
-    at path: String, byteCount: Int64, replace: Bool, check: (String) throws(BackupArchiveError) -> Void = { _ in },
+    at path: String, byteCount: Int64, replace: Bool, keepsAccess: Bool = false,
+    check: (String) throws(BackupArchiveError) -> Void = { _ in },
     fill: (Int32) throws(WriteFailure) -> Int64
   ) throws(BackupArchiveError) -> Placed {
     guard let place = PlacePath(path) else {
       throw BackupArchiveError(.occupied, "\(quoted(path)) cannot be the name of a file")
     }
     do throws(WriteFailure) {
-      let written = try write(to: place, replace: replace, check: check, fill: fill)
+      let written = try write(to: place, replace: replace, keepsAccess: keepsAccess, check: check, fill: fill)
       return Placed(path: path, byteCount: written.byteCount, isDurable: written.isDurable, leftover: nil)
     } catch {
       throw explain(error, path: path, needs: byteCount)
@@ -64,15 +67,16 @@ extension BackupPlacement {
   }
 
   private func write(
-    to place: PlacePath, replace: Bool, check: (String) throws(BackupArchiveError) -> Void = { _ in },
+    to place: PlacePath, replace: Bool, keepsAccess: Bool = false,
+    check: (String) throws(BackupArchiveError) -> Void = { _ in },
     fill: (Int32) throws(WriteFailure) -> Int64
   ) throws(WriteFailure) -> (byteCount: Int64, isDurable: Bool) {
     let parent = try opening(place.parent)
-    try refuseOccupied(place, in: parent, replace: replace)
+    let replaced = try status(of: place, in: parent, replace: replace)
     sweepLeftovers(of: place, .file, in: parent)
     let temporary = place.sibling("tmp")
     do throws(WriteFailure) {
-      let count = try create(temporary, in: parent, fill: fill)
+      let count = try create(temporary, in: parent, like: keepsAccess ? replaced : nil, fill: fill)
       try obtaining { () throws(BackupArchiveError) in try check("\(place.parent)/\(temporary)") }
       try systemCall { () throws(SystemFailure) in try system.rename(temporary, to: place.name, in: parent) }
       return (count, keepsNames(of: parent))
@@ -82,15 +86,16 @@ extension BackupPlacement {
     }
   }
 
-  private func refuseOccupied(
-    _ place: PlacePath, in parent: borrowing Descriptor, replace: Bool
-  ) throws(WriteFailure) {
+  /// Of the file that is replaced; `nil` where nothing stands there.
+  private func status(
+    of place: PlacePath, in parent: borrowing Descriptor, replace: Bool
+  ) throws(WriteFailure) -> FileStatus? {
     let status = try systemCall { () throws(SystemFailure) in
       try system.status(of: place.name.systemName, in: parent)
     }
     switch status?.kind {
-    case nil: return
-    case .file where replace: return
+    case nil: return nil
+    case .file where replace: return status
     case .file: throw .occupied("\(quoted(place.name)) is there already")
     case .directory: throw .occupied("\(quoted(place.name)) is a folder")
     case .other: throw .occupied("\(quoted(place.name)) is a link or a device, not a file")
@@ -98,17 +103,27 @@ extension BackupPlacement {
   }
 
   private func create(
-    _ name: String, in parent: borrowing Descriptor, fill: (Int32) throws(WriteFailure) -> Int64
+    _ name: String, in parent: borrowing Descriptor, like replaced: FileStatus?,
+    fill: (Int32) throws(WriteFailure) -> Int64
   ) throws(WriteFailure) -> Int64 {
     let file = try systemCall { () throws(SystemFailure) in try system.createFile(name, in: parent) }
     _ = system.claim(file)
     let count = try fill(file.raw)
     do throws(SystemFailure) {
+      try keepAccess(of: replaced, for: file)
       try system.seal(file, byteCount: count)
     } catch {
       throw .system(error)
     }
     return count
+  }
+
+  private func keepAccess(of replaced: FileStatus?, for file: borrowing Descriptor) throws(SystemFailure) {
+    guard let replaced else { return }
+    let made = try system.status(of: file.raw)
+    if (made.owner, made.group) != (replaced.owner, replaced.group) { system.giveAway(file, to: replaced) }
+    // A file system without permissions has the same for every file, and refuses others.
+    if made.permissions != replaced.permissions { try system.setPermissions(replaced.permissions, of: file) }
   }
 
   func opening(_ parent: String) throws(WriteFailure) -> Descriptor {

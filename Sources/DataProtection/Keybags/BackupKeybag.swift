@@ -17,6 +17,8 @@ public enum BackupKeybag {
   public static let standardRounds = 10_000_000
   /// PBKDF2-HMAC-SHA1 rounds (`ITER`) of every real backup.
   public static let lastRounds: UInt32 = 10_000
+  /// The most rounds that a keybag is made with: what readers accept at their standard limit, less `lastRounds`.
+  public static let mostRounds = RoundLimit.standard - Int(lastRounds)
   static let saltSize = 20
 
   /// Makes a keybag with new class keys.
@@ -26,7 +28,7 @@ public enum BackupKeybag {
   ///
   /// - Parameters:
   ///   - password: `nil` for a backup without one.
-  ///   - rounds: Of the first, slow round; 1 up to the standard limit less `lastRounds`.
+  ///   - rounds: Of the first, slow round; 1 up to `mostRounds`.
   /// - Throws: `.unsupported` for an empty password or a count of rounds that readers refuse.
   public static func make(
     password: borrowing Secret?, deviceKey: borrowing DeviceKey, rounds: Int = standardRounds,
@@ -124,10 +126,9 @@ public enum BackupKeybag {
   }
 
   static func checked(_ rounds: Int) throws(DataProtectionError) -> UInt32 {
-    let most = RoundLimit.standard - Int(lastRounds)
-    guard (1...most).contains(rounds), let count = UInt32(exactly: rounds) else {
+    guard (1...mostRounds).contains(rounds), let count = UInt32(exactly: rounds) else {
       throw DataProtectionError(
-        .unsupported, "\(Amounts.grouped(rounds)) rounds; 1 to \(Amounts.grouped(most)) are readable")
+        .unsupported, "\(Amounts.grouped(rounds)) rounds; 1 to \(Amounts.grouped(mostRounds)) are readable")
     }
     return count
   }

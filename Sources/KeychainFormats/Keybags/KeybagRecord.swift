@@ -68,8 +68,12 @@ extension Keybag {
       while !cursor.isAtEnd {
         let tag = Tag(rawValue: try cursor.takeBigEndianWord("a record's tag"))
         let length = try cursor.takeBigEndianWord("the length of \(tag)")
-        guard let count = Int(exactly: length) else {
-          throw FormatError(.keybag, .truncated, "\(tag) of \(length) bytes does not fit", offset: cursor.offset)
+        guard let count = Int(exactly: length), count <= cursor.remaining else {
+          let end = Int64(cursor.offset) + Int64(length)
+          throw FormatError(
+            .keybag, .truncated,
+            "it ends at byte \(Amounts.grouped(bytes.count)) of at least \(Amounts.grouped(end)), in \(tag) of "
+              + Amounts.bytes(length), offset: cursor.offset)
         }
         records.append(Record(tag, try cursor.takeBytes(count, "\(tag)")))
       }

@@ -24,8 +24,12 @@ public struct ExportReport: Sendable {
   public internal(set) var exported: [Item] = []
   public internal(set) var leftOut: [LeftOut] = []
 
+  /// Items that stay on the device; a deleted item's mark is none to miss.
+  public var missing: [LeftOut] { leftOut.filter { $0.reason != .deleted } }
+  /// Marks of deleted items that stay on the device, counted apart everywhere.
+  public var tombstones: [LeftOut] { leftOut.filter { $0.reason == .deleted } }
   /// Items of the device, tombstones that stay at home apart.
-  public var total: Int { exported.count + leftOut.count { $0.reason != .deleted } }
+  public var total: Int { exported.count + missing.count }
 }
 
 /// A keychain sealed for a new keybag, ready to be written.

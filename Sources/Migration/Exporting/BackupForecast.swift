@@ -11,6 +11,8 @@ public import VirtualDevice
 public struct BackupForecast: ~Copyable, Sendable {
   /// What stays on the device, and why; deleted items' marks apart.
   public let leftOut: [ExportReport.LeftOut]
+  /// The marks of deleted items that stay on the device. They are no items, and no plan counts them.
+  public let tombstones: [ExportReport.LeftOut]
   /// What the backup would hold, by position.
   public let exported: [ExportReport.Item]
   public let hasPassword: Bool
@@ -39,7 +41,8 @@ public struct BackupForecast: ~Copyable, Sendable {
     }
     let keybag = bag.keybag
     let export = try BackupExporter.export(session, sealing: bag.takeClassKeys(), random: random)
-    leftOut = export.report.leftOut.filter { $0.reason != .deleted }
+    leftOut = export.report.missing
+    tombstones = export.report.tombstones
     exported = export.report.exported
     file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: export.entries)
     self.hasPassword = hasPassword

@@ -1,10 +1,14 @@
+import KeychainFormats
+
 extension MigrationComparison {
   /// What to do with the comparison, in numbers. The sentence is `sentence`.
   public struct Advice: Sendable, Hashable {
     /// Items that arrive in the restore at hand.
     public let arrivesNow: Int
-    /// Items that a password would bring besides, to the same target.
+    /// Items that a password would bring besides, to the same target; none where the backup at hand has one.
     public let gainedByPassword: Int
+    /// Items that arrive because the backup at hand has a password, and would not without; none where it has none.
+    public let broughtByPassword: Int
     /// Items that arrive on the device that made the backup and on no other.
     public let sameDeviceOnly: Int
     /// Items that no backup brings to the target at hand.
@@ -21,6 +25,7 @@ extension MigrationComparison {
     return Advice(
       arrivesNow: items.count { $0[current] == .arrives },
       gainedByPassword: items.count { $0[withPassword] == .arrives && $0[current] != .arrives },
+      broughtByPassword: items.count { $0[current] == .arrives && $0[without] != .arrives },
       sameDeviceOnly: items.count { item in
         !item.canLeaveItsDevice && RestoreSetting.allCases.contains { $0.onSameDevice && item[$0] == .arrives }
       },
@@ -41,19 +46,20 @@ extension MigrationComparison.Advice {
     }
     switch neverHere {
     case 0: parts.append("nothing stays behind")
-    case 1: parts.append("1 stays whatever you do")
-    default: parts.append("\(neverHere) stay whatever you do")
+    default: parts.append("\(Amounts.grouped(neverHere)) \(neverHere == 1 ? "stays" : "stay") whatever you do")
     }
     if !setting.onSameDevice, sameDeviceOnly > 0 {
+      let come = sameDeviceOnly == 1 ? "comes" : "come"
       let they =
-        sameDeviceOnly == neverHere ? (neverHere == 1 ? "it comes" : "they come") : "\(sameDeviceOnly) of them come"
-      parts.append("\(they) back only on the device that made the backup")
+        sameDeviceOnly == neverHere
+        ? (neverHere == 1 ? "it" : "they") : "\(Amounts.grouped(sameDeviceOnly)) of them"
+      parts.append("\(they) \(come) back only on the device that made the backup")
     }
-    if damaged > 0 { parts.append("\(damaged) cannot be read in this copy") }
+    if damaged > 0 { parts.append("\(Amounts.grouped(damaged)) cannot be read in this copy") }
     return parts.joined(separator: "; ")
   }
 
   private static func items(_ count: Int, more: Bool) -> String {
-    "\(count) \(more ? "more " : "")\(count == 1 ? "item" : "items")"
+    Amounts.count(count, more ? "more item" : "item")
   }
 }

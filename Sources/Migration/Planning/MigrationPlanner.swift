@@ -129,7 +129,7 @@ public enum MigrationPlanner {
   }
 
   private static func place(of archived: ArchivedItem) -> String? {
-    archived.blob.map { "\($0.byteCount) bytes at \($0.offset)" }
+    archived.blob.map { "\(Amounts.bytes($0.byteCount)) at \(Amounts.grouped($0.offset))" }
   }
 
   private static func joined(_ first: String?, _ second: String?) -> String? {

@@ -141,7 +141,10 @@ public struct DifferencePage: HTMLPage {
         page.element("p", ["class": "count"]) { $0.element("b", Amounts.count(sealed.total, "item")) }
         page.element("h3", "They are sealed on one side or on both")
         let places = [
-          (sealed.inBoth, "in both"), (sealed.onlyInFirst, "only in \(Markup.shortened(first.name))"),
+          (sealed.inBoth, "in both"),
+          (sealed.openInFirst, Self.opening(sealed.openInFirst, in: first)),
+          (sealed.openInSecond, Self.opening(sealed.openInSecond, in: second)),
+          (sealed.onlyInFirst, "only in \(Markup.shortened(first.name))"),
           (sealed.onlyInSecond, "only in \(Markup.shortened(second.name))"),
         ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
         let damage =
@@ -153,12 +156,17 @@ public struct DifferencePage: HTMLPage {
         guard sealed.total > sealed.damaged else { return }
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
-          page.words("The key of the device that made them opens those of this device only: ")
+          page.words("The key of the device that made them opens \(sealed.damaged > 0 ? "the others" : "them"): ")
           page.element("code", "--device-key-file")
           page.words(".")
         }
       }
     }
+  }
+
+  /// "of them open in family.backup", after their count.
+  private static func opening(_ count: Int, in side: Side) -> String {
+    "of them \(count == 1 ? "opens" : "open") in \(Markup.shortened(side.name))"
   }
 
   private func leftOutSection(_ page: inout Markup) {

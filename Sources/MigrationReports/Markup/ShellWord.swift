@@ -14,7 +14,7 @@ package enum ShellWord {
 
   /// What was typed for an archive or a device, for another command, or a word in capitals that stands for it: where it
   /// came from a stream, and where it has characters that are shown by their numbers and so cannot be copied.
-  static func typed(_ argument: String?, else placeholder: String) -> String {
+  package static func typed(_ argument: String?, else placeholder: String) -> String {
     guard let argument, !argument.isEmpty, HostileText.shown(argument) == argument else { return placeholder }
     // The same file, and no flag.
     return quoted(argument.hasPrefix("-") ? "./" + argument : argument)

@@ -98,14 +98,24 @@ struct RoundCount: Equatable, Sendable {
     self.value = Int(value)
   }
 
-  /// What a keybag's field has room for.
   struct OutOfRange: Error, CustomStringConvertible {
-    var description: String { "it is a number from 1 to \(Amounts.grouped(Int(UInt32.max)))" }
+    let most: Int
+    var description: String { "it is a number from 1 to \(Amounts.grouped(most))" }
+  }
+
+  /// A limit of what is read: as many as a keybag's field has room for.
+  @Sendable static func parse(_ argument: String) throws -> RoundCount {
+    try parse(argument, atMost: Int(UInt32.max))
+  }
+
+  /// What a keybag is made with: as many as every reader accepts.
+  @Sendable static func parseWritten(_ argument: String) throws -> RoundCount {
+    try parse(argument, atMost: BackupKeybag.mostRounds)
   }
 
   /// - Throws: What a number of rounds can be.
-  @Sendable static func parse(_ argument: String) throws -> RoundCount {
-    guard let count = RoundCount(argument: argument) else { throw OutOfRange() }
+  private static func parse(_ argument: String, atMost most: Int) throws -> RoundCount {
+    guard let count = RoundCount(argument: argument), count.value <= most else { throw OutOfRange(most: most) }
     return count
   }
 }

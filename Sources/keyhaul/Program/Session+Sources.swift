@@ -12,12 +12,13 @@ extension Session {
     case device(folder: String)
   }
 
+  /// - Parameter isRestored: As `openArchive` takes it.
   func source(
-    _ argument: String, storage: ManifestStorage = .temporaryFile
+    _ argument: String, storage: ManifestStorage = .temporaryFile, isRestored: Bool = false
   ) throws(CommandFailure) -> SourceArgument {
     switch try resolver().deviceOrArchive(argument) {
     case .device(_, let folder): .device(folder: folder.contains("/") ? folder : "./\(folder)")
-    case .archive, .standardInput: .archive(try openArchive(argument, storage: storage))
+    case .archive, .standardInput: .archive(try openArchive(argument, storage: storage, isRestored: isRestored))
     }
   }
 }

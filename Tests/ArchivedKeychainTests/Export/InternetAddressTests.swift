@@ -47,6 +47,27 @@ struct InternetAddressTests {
   func numeric() {
     #expect(address("2001:db8::1", "htps", port: 8443) == "https://[2001:db8::1]:8443")
     #expect(address("[::1]", "http") == "http://[::1]")
+    #expect(address("::", "http") == "http://[::]")
+    #expect(address("fe80::1%en0", "ssh ") == "ssh://[fe80::1%en0]")
+    #expect(address("1:2:3:4:5:6:7:8") == "[1:2:3:4:5:6:7:8]")
+    #expect(address("::ffff:192.0.2.1") == "[::ffff:192.0.2.1]")
+  }
+
+  @Test("puts nothing else with a colon into brackets, and names a port once")
+  func colons() {
+    #expect(address("h:8443", "htps") == "https://h:8443")
+    #expect(address("h:8443", "htps", port: 8443) == "https://h:8443")
+    for text in ["1:2", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "a::b::c", "1:::2", "12345::", "::g", "::1.2.3", ":1"] {
+      #expect(address(text, "htps") == "https://\(text)")
+    }
+  }
+
+  @Test("is the server as it is, where that is an address itself")
+  func whole() {
+    #expect(address("https://e.example/login", "htps") == "https://e.example/login")
+    #expect(address("HTTP://e.example:8080/a b", "htps", port: 443, path: "/x") == "HTTP://e.example:8080/a b")
+    #expect(address("app+web.2://e", "http") == "app+web.2://e")
+    #expect(address("://e", "http") == "http://://e")
   }
 
   @Test("of a generic password is its service, where that is one")

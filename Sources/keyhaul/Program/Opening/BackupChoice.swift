@@ -27,7 +27,15 @@ enum BackupChoice {
     guard parts.count > 1 else { return nil }
     throw CommandFailure(
       .notFound, "\(argument) does not exist", why: contents(of: entries),
-      try: "keyhaul inspect \(ShellWord.quoted(parent)) lists them")
+      try: "keyhaul inspect \(ShellWord.typed(parent, else: "FOLDER")) lists them")
+  }
+
+  /// One of the backups as a command takes it: a finished one rather than one of which nothing is said, and that rather
+  /// than an unfinished or damaged one. `ARCHIVE` where its name cannot be copied; `nil` where there is none.
+  static func proposal(among backups: [BackupFolder.Entry], in folder: String) -> String? {
+    let order: [BackupFolder.Entry.State?] = [.finished, nil, .unfinished, .damaged]
+    let best = order.lazy.compactMap { state in backups.first { $0.state == state } }.first
+    return best.map { ShellWord.typed("\(trimmed(folder))/\($0.name)", else: "ARCHIVE") }
   }
 
   fileprivate static func contents(of backups: [BackupFolder.Entry]) -> String {
@@ -46,12 +54,13 @@ extension Session {
 
   /// What is said where one backup is needed and a folder of several was named.
   func several(_ backups: [BackupFolder.Entry], in argument: String) -> CommandFailure {
-    let first = backups.first.map { ShellWord.quoted("\(BackupChoice.trimmed(argument))/\($0.name)") + "; " } ?? ""
+    let proposal = BackupChoice.proposal(among: backups, in: argument).map { "\($0); " } ?? ""
     let count = backups.count
     return .usage(
       "\(argument) holds "
         + (count == 1 ? "a backup and is none itself" : "\(count) backups; one of them is to be named"),
-      why: BackupChoice.contents(of: backups), try: "\(first)keyhaul inspect \(ShellWord.quoted(argument)) lists them")
+      why: BackupChoice.contents(of: backups),
+      try: "\(proposal)keyhaul inspect \(ShellWord.typed(argument, else: "FOLDER")) lists them")
   }
 
   static func backups(inParent path: String) -> [BackupFolder.Entry]? {

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
@@ -15,10 +16,13 @@ final class HardwareKey: Sendable {
   }
 
   let source: Source
+  /// The key that would be used had the user given none.
+  let otherwise: HardwareKey?
   private let held: DeviceKey
 
-  init(_ source: Source, _ key: consuming DeviceKey) {
+  init(_ source: Source, _ key: consuming DeviceKey, otherwise: HardwareKey? = nil) {
     self.source = source
+    self.otherwise = otherwise
     held = key
   }
 
@@ -42,8 +46,28 @@ extension Session {
     of named: NamedArchive, _ opening: OpeningOptions, comparedWith compared: HardwareKey? = nil,
     besides target: DeviceSession? = nil
   ) throws(CommandFailure) -> HardwareKey? {
-    if let key = try deviceKey(opening, of: named.name) { return HardwareKey(.given, key) }
-    return compared ?? maker(of: named.archive, besides: target)
+    let own = compared ?? maker(of: named.archive, besides: target)
+    guard let key = try deviceKey(opening, of: named.name) else { return own }
+    return HardwareKey(.given, key, otherwise: own)
+  }
+
+  /// The hardware key to go on with, once the password's key is there to try it: where one that the user gave opens none
+  /// of the items that need it, that is said, and the key that would be used without it takes its place.
+  func fitting(
+    _ hardware: HardwareKey?, _ named: NamedArchive, with key: borrowing ArchiveKey
+  ) -> HardwareKey? {
+    guard let hardware, !hardware.isGuess else { return hardware }
+    // What keeps the archive from being opened at all is told by whoever opens it.
+    let tried = try? OpenedArchive(named.archive, key: key, deviceKey: hardware.key(), requiresKeychain: false)
+    guard tried?.isSameDevice == false else { return hardware }
+    warnOfForeignKey(archive: named.name)
+    return hardware.otherwise ?? hardware
+  }
+
+  func warnOfForeignKey(archive name: String) {
+    warn(
+      "the device key that was given is not of the device that made \(name)",
+      why: "none of the items that need it opens with it", try: "the key 0x835 of that device")
   }
 
   /// Looks for the device in the home folder without waiting for whoever uses one; what cannot be read is passed over.
@@ -73,18 +97,9 @@ extension Session {
     return try? device.openSession(.reading, verb: verb)
   }
 
-  /// Says whose key opened items, where the user did not name it, and that a key which the user gave opened none.
-  ///
-  /// - Parameter isProven: Whether items opened with it; `nil` where none of them could tell.
-  func tell(of hardware: HardwareKey?, isProven: Bool?, archive name: String) {
-    switch (hardware?.source, isProven) {
-    case (.homeFolder(let device, _)?, true?):
-      note("\(HostileText.shown(name)): items of this device only were opened with the key of \(device)")
-    case (.given?, false?):
-      warn(
-        "the device key that was given is not of the device that made \(name)",
-        why: "none of the items that need it opens with it", try: "the key 0x835 of that device")
-    default: return
-    }
+  /// Says whose key opened items, where the user did not name it.
+  func tell(ofProven hardware: HardwareKey?, archive name: String) {
+    guard let device = hardware?.homeDevice?.name else { return }
+    note("\(HostileText.shown(name)): items of this device only were opened with the key of \(device)")
   }
 }

@@ -14,14 +14,17 @@ extension Session {
 
   /// Opens what can be opened without a password.
   ///
-  /// - Parameter storage: Where a large list of files is kept meanwhile.
+  /// - Parameters:
+  ///   - storage: Where a large list of files is kept meanwhile.
+  ///   - isRestored: Refuses what no device restores, of which there is a warning otherwise.
   func openArchive(
-    _ argument: String, storage: ManifestStorage = .temporaryFile
+    _ argument: String, storage: ManifestStorage = .temporaryFile, isRestored: Bool = false
   ) throws(CommandFailure) -> NamedArchive {
     let (location, name) = try locate(argument)
     let archive: BackupArchive
     do throws(BackupArchiveError) {
       archive = try readArchive(at: location, storage: storage)
+      if isRestored { try archive.requireFinished() }
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
@@ -32,15 +35,6 @@ extension Session {
         try: "export what is in it; no device restores such a backup")
     }
     return NamedArchive(name: name, archive: archive)
-  }
-
-  /// Refuses what no device restores, before anybody types a password.
-  func requireFinished(_ named: NamedArchive) throws(CommandFailure) {
-    do throws(BackupArchiveError) {
-      try named.archive.requireFinished()
-    } catch {
-      throw CommandFailure(archive: error, name: named.name)
-    }
   }
 
   /// Where an archive is to be read, and what messages call it.

@@ -73,11 +73,12 @@ extension Session {
     _ named: NamedArchive, with key: borrowing ArchiveKey, _ hardware: HardwareKey?,
     requiresKeychain: Bool = false
   ) throws(CommandFailure) -> OpenedArchive {
+    let hardware = fitting(hardware, named, with: key)
     let opened = try tried(named) { () throws(ArchivedKeychainError) in
       try OpenedArchive(
         named.archive, key: key, deviceKey: hardware?.key(), requiresKeychain: requiresKeychain)
     }
-    tell(of: hardware, isProven: opened.isSameDevice, archive: named.name)
+    if opened.isSameDevice == true { tell(ofProven: hardware, archive: named.name) }
     return opened
   }
 
@@ -96,18 +97,16 @@ extension Session {
   ) throws -> OpenedForDevice {
     let hardware = try hardwareKey(of: named, options.opening, besides: device)
     let key = try key(of: named, options.password, options.opening.limit)
-    let maker = hardware?.homeDevice?.name
     guard let device else {
       return OpenedForDevice(
-        archive: try unlock(named, with: key, hardware, requiresKeychain: true), maker: maker)
+        archive: try unlock(named, with: key, hardware, requiresKeychain: true), maker: nil)
     }
     let deviceKey: DeviceKey? = try device.deviceKey()
+    let maker = fitting(hardware, named, with: key)
     let opened = try tried(named) { () throws(ArchivedKeychainError) in
-      try OpenedArchive(named.archive, key: key, deviceKey: deviceKey, makerKey: hardware?.key())
+      try OpenedArchive(named.archive, key: key, deviceKey: deviceKey, makerKey: maker?.key())
     }
-    let staysSealed = opened.sealedNames.isEmpty && opened.items.contains { $0.provesHardware == false }
-    if hardware?.isGuess == false, staysSealed { tell(of: hardware, isProven: false, archive: named.name) }
-    return OpenedForDevice(archive: opened, maker: maker)
+    return OpenedForDevice(archive: opened, maker: maker?.homeDevice?.name)
   }
 
   /// The class keys of an archive, for its files.

@@ -1,6 +1,5 @@
 import BackupArchive
 import KeychainFormats
-import MigrationReports
 
 /// The backups in a folder of several, and how to choose one (`backup-list/1`).
 struct BackupListing: Report {
@@ -9,11 +8,10 @@ struct BackupListing: Report {
 
   /// A table, or where it would be too wide a few lines for each: a name is there to be typed, and never cut.
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    guard let first = backups.first else { return [] }
-    let parent = folder.hasSuffix("/") ? String(folder.dropLast()) : folder
+    guard let proposal = BackupChoice.proposal(among: backups, in: folder) else { return [] }
     let table = self.table
     let list = table.fits(style) ? table.lines(style: style) : backups.flatMap { Self.block(of: $0, style: style) }
-    return list + ["Name one of them: keyhaul inspect \(ShellWord.quoted("\(parent)/\(first.name)"))"]
+    return list + ["Name one of them: keyhaul inspect \(proposal)"]
   }
 
   private var table: Table {

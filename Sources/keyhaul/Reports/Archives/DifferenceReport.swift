@@ -158,16 +158,25 @@ struct DifferenceReport: Report {
     let sealed = difference.sealed
     guard sealed.total > 0 else { return nil }
     var parts: [String] = []
-    if sealed.inBoth > 0 { parts.append("\(Amounts.grouped(sealed.inBoth)) in both") }
+    if sealed.inBoth > 0 {
+      parts.append("\(Amounts.grouped(sealed.inBoth)) in both")
+      for (count, side) in [(sealed.openInFirst, first), (sealed.openInSecond, second)] where count > 0 {
+        parts.append("\(Amounts.grouped(count)) of them \(count == 1 ? "opens" : "open") in \(side.name)")
+      }
+    }
     if sealed.onlyInFirst > 0 { parts.append("\(Amounts.grouped(sealed.onlyInFirst)) in \(first.name)") }
     if sealed.onlyInSecond > 0 { parts.append("\(Amounts.grouped(sealed.onlyInSecond)) in \(second.name)") }
     let bound = sealed.total - sealed.damaged
     var reasons: [String] = []
     if bound > 0 {
+      // Where none of them opens on either side, this needs no saying.
+      let isOpenOnOneSide = sealed.openInFirst + sealed.openInSecond > 0
+      let place = isOpenOnOneSide ? "where \(bound == 1 ? "it is" : "they are") sealed, " : ""
       reasons.append(
-        bound == 1
-          ? "1 opens only on the device that made it"
-          : "\(Amounts.grouped(bound)) open only on the device that made them")
+        place
+          + (bound == 1
+            ? "1 opens only on the device that made it"
+            : "\(Amounts.grouped(bound)) open only on the device that made them"))
     }
     if sealed.damaged > 0 { reasons.append("\(Amounts.grouped(sealed.damaged)) cannot be read in this copy") }
     return "\(Amounts.count(sealed.total, "sealed item")) could not be compared (\(parts.joined(separator: ", "))): "
@@ -196,7 +205,8 @@ struct DifferenceReport: Report {
       "added": .array(difference.added.map(Self.json)), "changed": .array(difference.changed.map(Self.json)),
       "removed": .array(difference.removed.map(Self.json)), "same": .count(difference.sameCount),
       "sealed": [
-        "in_both": .count(sealed.inBoth), "only_in_first": .count(sealed.onlyInFirst),
+        "in_both": .count(sealed.inBoth), "open_in_first": .count(sealed.openInFirst),
+        "open_in_second": .count(sealed.openInSecond), "only_in_first": .count(sealed.onlyInFirst),
         "only_in_second": .count(sealed.onlyInSecond), "damaged": .count(sealed.damaged),
       ],
       "doubtful": [

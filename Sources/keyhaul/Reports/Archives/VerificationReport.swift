@@ -120,6 +120,8 @@ struct VerificationReport {
     if count[.database] != nil { parts.append("its list of files is not what was written") }
     if verification.isKeychainLost {
       parts.append("its keychain is lost in this copy")
+    } else if verification.isKeychainRefused {
+      parts.append("its keychain does not name its keybag and no restore takes it")
     } else if count[.keychain] != nil {
       parts.append("its keychain file is not what was written")
     }
@@ -136,6 +138,7 @@ struct VerificationReport {
   /// What of a damaged keychain is safe all the same.
   private var rescue: String {
     guard let items = verification.items, items.readable > 0, !verification.isKeychainLost,
+      !verification.isKeychainRefused,
       items.damaged > 0 || verification.faultCount[.keychain] != nil
     else { return "" }
     let (subject, verb) =

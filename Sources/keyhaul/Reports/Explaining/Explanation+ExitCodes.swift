@@ -21,7 +21,8 @@ extension Explanation {
       of(
         status, "done, but something is damaged or missing",
         "The work was carried through; some items or files could "
-          + "not be read. Items that stay behind by a rule do not count.", "The rest is safe.", "Read the report.")
+          + "not be read. Items that stay behind by a rule do not count. With --exit-code, diff also found no "
+          + "difference and could not compare everything.", "The rest is safe.", "Read the report.")
     case .noMatch:
       of(
         status, "nothing matched", "No item has the attributes that were asked for.", "Nothing was changed.",

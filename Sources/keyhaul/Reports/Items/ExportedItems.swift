@@ -74,6 +74,19 @@ struct ExportedItems {
   var count: Int { made?.count ?? entries.count }
   /// Secrets in plain text; a document has as many as it is let have.
   var secretCount: Int { made?.secretCount ?? 0 }
+  /// Secrets that `--reveal` shows: in a document those of its items that can be read and ask for nobody.
+  var revealedCount: Int {
+    made?.secretCount ?? Self.readable(entries).count { !$0.asksForOwner && $0.secret != nil }
+  }
+
+  /// Of how many of a document's items the secret is in it.
+  var revealedNote: String {
+    switch revealedCount {
+    case 0: " (no secret could be read)"
+    case count: " (with secrets in plain text)"
+    case let some: " (with the \(some == 1 ? "secret" : "secrets") of \(Amounts.grouped(some)) in plain text)"
+    }
+  }
 
   // MARK: What cannot be exported
 
@@ -97,6 +110,16 @@ struct ExportedItems {
           + reason.explanation.headline,
         try: "keyhaul explain \(reason.rawValue)")
     }
+    if let first = made?.leftOut.first {
+      throw CommandFailure(
+        .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)",
+        why: leftOutText(first), try: "--format json holds every item")
+    }
+    if guarded.contains(where: { form.kinds.contains($0.kind) }) {
+      throw CommandFailure(
+        .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)", why: Self.guardedText,
+        try: "--format json for names only")
+    }
     throw CommandFailure(
       .noMatch, "\(name) has no \(form.noun) to export", why: selection.isRestricted ? "nothing matches" : nil,
       try: selection.isRestricted ? "fewer attributes" : "--format json for all items")
@@ -105,19 +128,13 @@ struct ExportedItems {
   func warn(in session: Session) {
     warnOfUnreadable(isLost: false, in: session)
     warnOfUnreadable(isLost: true, in: session)
-    let asking = guarded.filter { form.kinds.contains($0.kind) }
-    if !asking.isEmpty {
-      session.warn(
-        "\(Amounts.count(asking.count, "item")) left out",
-        why: "an access control guards the secret, and a virtual device has neither face nor finger")
-    }
+    let asking = guarded.count { form.kinds.contains($0.kind) }
+    if asking > 0 { session.warn("\(Amounts.count(asking, "item")) left out", why: Self.guardedText) }
     guard let made else { return }
     if let first = made.leftOut.first {
-      let others = made.leftOut.count == 1 ? "" : "the first: "
       session.warn(
         "\(Amounts.count(made.leftOut.count, "item")) left out, with no form as \(form.format.rawValue)",
-        why: "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)",
-        try: "--format json holds every item")
+        why: leftOutText(first), try: "--format json holds every item")
     }
     if made.namelessCount > 0 {
       session.warn(
@@ -136,6 +153,14 @@ struct ExportedItems {
         "\(Amounts.count(made.inertNameCount, "name")) got an apostrophe",
         why: "a spreadsheet would compute a name that begins with =, +, - or @")
     }
+  }
+
+  private static let guardedText =
+    "an access control guards the secret, and a virtual device has neither face nor finger"
+
+  private func leftOutText(_ first: ItemExport.LeftOut) -> String {
+    let others = made?.leftOut.count == 1 ? "" : "the first: "
+    return "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)"
   }
 
   private func warnOfUnreadable(isLost: Bool, in session: Session) {

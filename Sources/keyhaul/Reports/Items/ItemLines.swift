@@ -5,7 +5,7 @@ struct ItemLines {
   struct Row {
     let symbol: String
     let kind: ItemKind
-    let name: String
+    var name: String
     var protection: String
     var remark = ""
   }

@@ -27,6 +27,7 @@ struct AppReport: Report {
       let items = ItemLines(decisions, showsAll: showsAll) { decision in
         var row = text.row(decision)
         if let reason = decision.outcome.reason { row.protection = reason.rawValue }
+        if decision.identity.isSealed { row.name = PlanText.sealedName(decision) }
         row.remark = ""
         return row
       }

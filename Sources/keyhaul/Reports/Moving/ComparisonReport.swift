@@ -16,16 +16,7 @@ struct ComparisonReport: Report {
     var lines = WordWrap.lines(
       of: style.adapted(HostileText.shown("What if: \(report.source.name) → \(report.target.name)")),
       columns: style.width)
-    lines += ["", style.painted(Self.heading, .bold)]
-    for hasPassword in Self.passwords {
-      let cells = Self.devices.map { onSameDevice in
-        let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
-        return (comparison.current == setting ? "* " : "  ") + Self.text(comparison[setting])
-      }
-      let label = hasPassword ? "  backup with a password" : "  backup without one"
-      lines.append(Self.line(label, cells))
-    }
-    lines += ["", "  * what is planned here", ""]
+    lines += [""] + countLines(style) + ["", "  * what is planned here", ""]
     if showsAll {
       lines += itemLines(style)
       lines.append("")
@@ -45,13 +36,33 @@ struct ComparisonReport: Report {
     return lines
   }
 
-  private static let heading = line("", ["  to the same device", "  to another device"])
-
-  private static func line(_ label: String, _ cells: [String]) -> String {
-    let text =
-      DisplayWidth.padded(label, columns: 26) + DisplayWidth.padded(cells[0], columns: 27) + cells[1]
-    return String(text.reversed().drop { $0 == " " }.reversed())
+  /// The four counts in a table; where that is too wide, one device below the other.
+  private func countLines(_ style: TextStyle) -> [String] {
+    let rows = Self.passwords.map { hasPassword in
+      [hasPassword ? "  backup with a password" : "  backup without one"]
+        + Self.devices.map { onSameDevice in
+          let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
+          return (comparison.current == setting ? "* " : "  ") + Self.text(comparison[setting])
+        }
+    }
+    let titles = Self.devices.map { $0 ? "to the same device" : "to another device" }
+    let cellWidth = max(Self.narrowestCell, (rows.map { DisplayWidth.columns(of: $0[1]) }.max() ?? 0) + 2)
+    func line(_ cells: [String]) -> String {
+      DisplayWidth.padded(cells[0], columns: Self.labelWidth) + DisplayWidth.padded(cells[1], columns: cellWidth)
+        + cells[2]
+    }
+    let table = rows.map(line)
+    if table.allSatisfy({ DisplayWidth.columns(of: $0) <= style.width }) {
+      return [style.painted(line([""] + titles.map { "  \($0)" }), .bold)] + table
+    }
+    return titles.enumerated().flatMap { device, title in
+      [style.painted("  \(title)", .bold)]
+        + rows.map { "  " + DisplayWidth.padded($0[0], columns: Self.labelWidth) + $0[device + 1] }
+    }
   }
+
+  private static let labelWidth = 26
+  private static let narrowestCell = 27
 
   private static func text(_ counts: MigrationComparison.Counts) -> String {
     var text = "\(Amounts.grouped(counts.arrives)) arrive, \(Amounts.grouped(counts.staysBehind)) stay"
@@ -118,7 +129,8 @@ struct ComparisonReport: Report {
         }),
       "advice": [
         "sentence": .string(advice.sentence(for: comparison.current)),
-        "gained_by_password": .count(advice.gainedByPassword), "never_here": .count(advice.neverHere),
+        "gained_by_password": .count(advice.gainedByPassword),
+        "brought_by_password": .count(advice.broughtByPassword), "never_here": .count(advice.neverHere),
         "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
       ],
     ]

@@ -57,6 +57,9 @@ struct PlanText {
     if case .staysBehind = decision.outcome { decision.identity.isSealed } else { false }
   }
 
+  /// What an item is called of which only its place is known.
+  static func sealedName(_ decision: MigrationPlan.Decision) -> String { "(sealed, item \(decision.index))" }
+
   /// "12 will migrate (10 new, 1 replaces, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
   var summaryLine: String {
     let summary = plan.summary
@@ -152,7 +155,7 @@ struct PlanText {
       name = ItemText.name(decision.identity)
       remark = decision.detail ?? ""
     case .staysBehind:
-      name = Self.isSealed(decision) ? "(sealed, item \(decision.index))" : ItemText.name(decision.identity)
+      name = Self.isSealed(decision) ? Self.sealedName(decision) : ItemText.name(decision.identity)
     case .unreadable:
       name = decision.identity.isSealed ? "(sealed)" : ItemText.name(decision.identity)
       remark = decision.detail.map { "item \(decision.index), \($0)" } ?? ""

@@ -69,6 +69,7 @@ struct StoryText {
       switch story.place {
       case .archive(let index): [("Here", "item \(index) of \(source.name); it \(endInArchive)")]
       case .device: factsOfDevice
+      case .deleted: leftOut(because: .deleted)
       case .missing(let device, let rule): facts(ofItemOn: device, leftOutBy: rule)
       case .targetOnly(let isRemoved): factsOfTarget(isRemoved ? .removed : .preserved)
       }
@@ -96,9 +97,7 @@ struct StoryText {
     guard let decision = story.decision, let reason = decision.outcome.reason else {
       return [("Here", "a backup of \(source.name) takes it along")]
     }
-    let rule = reason.explanation
-    return [("Here", "a backup of \(source.name) leaves it out: \(rule.headline)"), ("Rule", rule.rule)]
-      + (decision.detail.map { [("Found", $0)] } ?? [])
+    return leftOut(because: reason) + (decision.detail.map { [("Found", $0)] } ?? [])
   }
 
   /// - Parameter rule: `nil` where none keeps the item out of a backup.
@@ -117,6 +116,13 @@ struct StoryText {
     ]
   }
 
+  private func leftOut(because reason: Reason) -> [(String, String)] {
+    [
+      ("Here", "a backup of \(source.name) leaves it out: \(reason.explanation.headline)"),
+      ("Rule", reason.explanation.rule),
+    ]
+  }
+
   private static func text(_ decision: MigrationPlan.Decision) -> String {
     let detail = decision.detail.map { "; \($0)" } ?? ""
     switch decision.outcome {
@@ -132,7 +138,7 @@ struct StoryText {
     switch story.place {
     case .targetOnly(let isRemoved): return isRemoved ? "removed" : "preserved"
     case .missing: return "not in the archive"
-    case .archive, .device: return story.onTarget?.outcome.change?.rawValue ?? "migrates"
+    case .archive, .device, .deleted: return story.onTarget?.outcome.change?.rawValue ?? "migrates"
     }
   }
 

@@ -33,7 +33,7 @@ struct ComparisonPasswords {
     try session.checkRounds(of: named, accepting: opening.limit)
     let hardware: HardwareKey?
     if let given {
-      hardware = given
+      hardware = HardwareKey(.given, given.key(), otherwise: device ?? session.maker(of: named.archive))
     } else {
       hardware = try session.hardwareKey(of: named, opening, comparedWith: device)
       if hardware?.isGuess == false { given = hardware }

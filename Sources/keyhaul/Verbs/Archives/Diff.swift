@@ -14,7 +14,7 @@ struct Diff: RunnableVerb {
     usage: "keyhaul diff A B [--exit-code] [-o FILE]",
     examples: ["keyhaul diff monday.backup family.backup", "keyhaul diff family.backup old-phone --exit-code"],
     flags: [
-      ("--exit-code", "end with 2 if anything differs"),
+      ("--exit-code", "end with 2 if anything differs, 3 if not all can be compared"),
       ("--password-file PATH", "the password of A, and of B where it fits; also -fd, -command"),
       ("--other-password-file PATH", "the password of B, where it has another one"),
       ("--device-key-file PATH", "also compare the items that only their device opens"),
@@ -27,7 +27,8 @@ struct Diff: RunnableVerb {
   @Argument(help: "A backup or a device.", completion: .devicesAndFiles) var first: String
   @Argument(help: "Another one: what it has more is new, what it lacks is gone.", completion: .devicesAndFiles)
   var second: String
-  @Flag(help: "End with exit code 2 if anything differs.") var exitCode = false
+  @Flag(help: "End with exit code 2 if anything differs, 3 if nothing does and not all can be compared.")
+  var exitCode = false
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The archives' password") var password: PasswordFlags
   @OptionGroup(title: "The second archive's password, where it is another one") var otherPassword: OtherPasswordFlags
@@ -66,8 +67,10 @@ struct Diff: RunnableVerb {
     for side in compared {
       if let damage = side.keybagDamage { throw CommandFailure.damagedKeybag(of: side.name, report: damage) }
     }
-    if exitCode, !difference.difference.isEmpty { return .differs }
-    return difference.difference.sealed.damaged > 0 ? .partial : .ok
+    let found = difference.difference
+    if exitCode, !found.isEmpty { return .differs }
+    // What could not be compared is not the same.
+    return found.sealed.damaged > 0 || exitCode && !found.isComplete ? .partial : .ok
   }
 
   // MARK: Archives

@@ -51,7 +51,7 @@ struct Export: RunnableVerb {
     if let path = chosen.attributes.path, path.contains("/"), !path.hasPrefix("/") {
       session.note("--path is the path of internet passwords; a file of a backup takes --domain as well.")
     }
-    let form = try ExportForm(common, output: output)
+    let form = try ExportForm(common, output: output, reveals: reveal)
     let items = try readItems(selection, form, in: session)
     try items.requireSomething(selection)
     guard reveal || items.secretCount == 0 else {
@@ -143,7 +143,7 @@ struct Export: RunnableVerb {
     let did = dryRun.isOn ? "Would export" : "Exported"
     let note =
       switch form.format {
-      case .json: reveal ? " (with secrets in plain text)" : " (names only)"
+      case .json: reveal ? items.revealedNote : " (names only)"
       default: items.secretCount > 0 ? " (in plain text)" : ""
       }
     let sentence =
@@ -158,7 +158,8 @@ struct Export: RunnableVerb {
     let reasons = Dictionary(grouping: items.reasons) { $0 }.mapValues(\.count)
     return [
       "format": "export-result/1", "source": .string(items.name), "output": .string(output),
-      "items": .count(items.count), "revealed": .boolean(reveal),
+      "items": .count(items.count), "revealed": .boolean(reveal && items.revealedCount > 0),
+      "secrets": .count(reveal ? items.revealedCount : 0),
       "unreadable": .object(
         Reason.allCases.compactMap { reason in reasons[reason].map { (reason.rawValue, JSONValue.count($0)) } }),
       "dry_run": .boolean(dryRun.isOn),

@@ -4,14 +4,22 @@ import KeychainFormats
 struct ExportForm {
   let format: OutputFormat
 
-  /// - Throws: `.usage` for JSON into a file whose name promises another kind.
-  init(_ common: CommonOptions, output: String) throws(CommandFailure) {
+  /// - Throws: `.usage` for JSON into a file whose name promises another kind, and for secrets into one whose name
+  ///   promises none.
+  init(_ common: CommonOptions, output: String, reveals: Bool) throws(CommandFailure) {
     let promised = Self.format(ofFile: output)
     guard common.isJSON else {
-      format = common.format ?? promised
+      guard let format = common.format ?? promised ?? (reveals ? nil : .json) else {
+        let endings = Export.formats.map { ".\($0.rawValue)" }
+        throw .usage(
+          "the name \(output) does not say what the secrets are to be written as",
+          why: "it ends in none of \(Amounts.list(endings))",
+          try: "--format \(Amounts.list(Export.formats.map(\.rawValue), conjunction: "or"))")
+      }
+      self.format = format
       return
     }
-    guard promised == .json else {
+    guard promised ?? .json == .json else {
       throw .usage(
         "--json and -o \(output) cannot go together", why: "the file would hold JSON: --json is --format json",
         try: "leave --json out, or a name in .json")
@@ -19,10 +27,11 @@ struct ExportForm {
     format = .json
   }
 
-  private static func format(ofFile name: String) -> OutputFormat {
+  /// By its ending; a stream is JSON unless something else is said. `nil` where the ending says nothing.
+  private static func format(ofFile name: String) -> OutputFormat? {
+    if name == "-" { return .json }
     let name = name.lowercased()
-    if name.hasSuffix(".csv") { return .csv }
-    return name.hasSuffix(".pem") ? .pem : .json
+    return Export.formats.first { name.hasSuffix(".\($0.rawValue)") }
   }
 
   /// The kinds whose secrets go into it.

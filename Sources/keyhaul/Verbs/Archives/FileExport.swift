@@ -43,7 +43,7 @@ struct FileExport {
     let named = try session.openArchive(verb.source, storage: verb.unlocking.storage)
     let hardware = try session.hardwareKey(of: named, verb.unlocking.opening)
     let key = try session.key(of: named, verb.unlocking.password, verb.unlocking.opening.limit)
-    let keys = try session.classKeys(of: named, with: key, hardware)
+    let keys = try session.classKeys(of: named, with: key, session.fitting(hardware, named, with: key))
     let file = try find(in: named, keys: keys)
     try requireFile(file)
     let reading = try read(file, of: named, keys: keys, in: session)

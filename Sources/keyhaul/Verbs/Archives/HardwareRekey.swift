@@ -18,10 +18,10 @@ struct HardwareRekey {
 
   func protect(in session: Session) throws {
     try requireReplaceable()
-    let hardware = try hardwareKey(to: "set a password on", in: session)
+    let candidate = try hardwareKey(to: "set a password on", in: session)
     let old = try session.key(
       of: named, verb.password, verb.opening.limit, needless: "--new-password-file for the one that it gets")
-    try prove(hardware, old, in: session)
+    let hardware = try proven(candidate, old, in: session)
     let new = try session.password(verb.newPassword, of: named.name)
     let rounds = verb.rounds?.value ?? BackupKeybag.standardRounds
     let keybag = try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds), of: named.name) {
@@ -38,9 +38,9 @@ struct HardwareRekey {
 
   func unprotect(in session: Session) throws {
     try requireReplaceable()
-    let hardware = try hardwareKey(to: "take the password off", in: session)
+    let candidate = try hardwareKey(to: "take the password off", in: session)
     let old = try session.key(of: named, verb.password, verb.opening.limit)
-    try prove(hardware, old, in: session)
+    let hardware = try proven(candidate, old, in: session)
     let keybag: Keybag
     do throws(DataProtectionError) {
       keybag = try BackupKeybag.unprotect(
@@ -76,7 +76,9 @@ struct HardwareRekey {
   }
 
   /// Goes on only with a key that opened an item; what a wrong one would write, no device could ever open.
-  private func prove(_ hardware: HardwareKey, _ key: borrowing ArchiveKey, in session: Session) throws {
+  private func proven(
+    _ hardware: HardwareKey, _ key: borrowing ArchiveKey, in session: Session
+  ) throws -> HardwareKey {
     let opened: OpenedArchive
     do throws(ArchivedKeychainError) {
       opened = try OpenedArchive(named.archive, key: key, deviceKey: hardware.key(), requiresKeychain: false)
@@ -86,10 +88,15 @@ struct HardwareRekey {
     if let damage = opened.keybagDamage { throw CommandFailure.damagedKeybag(of: named.name, report: damage) }
     let proofs = opened.items.compactMap(\.provesHardware)
     if proofs.contains(true) {
-      return session.tell(of: hardware, isProven: true, archive: named.name)
+      session.tell(ofProven: hardware, archive: named.name)
+      return hardware
     }
-    if opened.items.isEmpty { return }
+    if opened.items.isEmpty { return hardware }
     guard proofs.isEmpty else {
+      if let other = hardware.otherwise {
+        session.warnOfForeignKey(archive: named.name)
+        return try proven(other, key, in: session)
+      }
       throw CommandFailure(
         .refused, "this is not the key of the device that made \(named.name)",
         why: "none of \(Amounts.count(proofs.count, "item")) that need it opens with it",
@@ -98,6 +105,7 @@ struct HardwareRekey {
     try session.confirm(
       "No item of \(named.name) shows that the key is its device's. Use it all the same?",
       refusal: "using a key that no item proves")
+    return hardware
   }
 
   // MARK: Writing

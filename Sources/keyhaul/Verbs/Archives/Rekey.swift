@@ -27,7 +27,8 @@ struct Rekey: RunnableVerb {
   @Flag(help: "Take the password off: the keychain then opens only on the device that made the backup.")
   var noPassword = false
   @Option(
-    help: ArgumentHelp("Rounds of key derivation (default as before).", valueName: "n"), transform: RoundCount.parse)
+    help: ArgumentHelp("Rounds of key derivation (default as before).", valueName: "n"),
+    transform: RoundCount.parseWritten)
   var rounds: RoundCount?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Its new password") var newPassword: NewPasswordFlags
@@ -62,10 +63,14 @@ struct Rekey: RunnableVerb {
         try: "one of them")
     }
     switch (named.archive.isEncrypted, noPassword) {
-    case (true, true): return .none
+    case (true, true):
+      try requireReencryptable(named, "the password of \(named.name) cannot be taken off")
+      return .none
     case (false, true):
       throw .usage("\(named.name) has no password to take off", why: "it is not encrypted")
-    case (false, false): return .first
+    case (false, false):
+      try requireReencryptable(named, "\(named.name) cannot be given a password")
+      return .first
     case (true, false):
       guard rounds == nil || named.archive.keybag.secondRound != nil else {
         throw .usage(
@@ -73,6 +78,19 @@ struct Rekey: RunnableVerb {
           why: "its keybag has one round, as those of iOS 10.1 and earlier", try: "leave --rounds out")
       }
       return .another
+    }
+  }
+
+  /// Refuses a backup whose files cannot be encrypted or decrypted, before anybody is asked for the key of its device.
+  private func requireReencryptable(_ named: Session.NamedArchive, _ message: String) throws(CommandFailure) {
+    do throws(BackupArchiveError) {
+      try BackupRewriter.checkReencryption(of: named.archive)
+    } catch {
+      throw CommandFailure(
+        CommandStatus(error.category), message, why: error.reason,
+        try: named.archive.isEncrypted
+          ? "keyhaul rekey \(ShellWord.quoted(named.name)) gives it another one"
+          : "a new backup of its device, made with a password")
     }
   }
 

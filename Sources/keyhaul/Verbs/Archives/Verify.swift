@@ -75,10 +75,11 @@ struct Verify: RunnableVerb {
       return try verification(of: named, with: nil, nil, in: session)
     }
     // An item that the key of a virtual device does not open stays unchecked.
-    let hardware = try session.hardwareKey(of: named, unlocking.opening)
+    var hardware = try session.hardwareKey(of: named, unlocking.opening)
     let keys: ClassKeys?
     do throws(CommandFailure) {
       let key = try session.key(of: named, unlocking.password, unlocking.opening.limit)
+      hardware = session.fitting(hardware, named, with: key)
       keys = try session.classKeys(of: named, with: key, hardware)
     } catch {
       // A keybag that cannot be used at all is a finding; a wrong password is not.
@@ -86,7 +87,7 @@ struct Verify: RunnableVerb {
       return try verification(of: named, with: nil, error.why, in: session)
     }
     let verification = try verification(of: named, with: keys, nil, in: session)
-    session.tell(of: hardware, isProven: verification.provesDevice ? true : nil, archive: named.name)
+    if verification.provesDevice { session.tell(ofProven: hardware, archive: named.name) }
     return verification
   }
 

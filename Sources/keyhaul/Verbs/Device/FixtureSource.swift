@@ -13,11 +13,17 @@ enum FixtureSource {
     "The passcode is 135790 on old-phone, 2468 on new-phone, 1357 on every-rule and 2468 on every-rule-target; "
     + "hostile-names has none."
 
+  /// A description, and what was typed for it.
+  struct Loaded {
+    let argument: String
+    let description: DeviceFixture
+  }
+
   /// A bundled description by its name, or else a file by its path.
   ///
   /// - Throws: `.notFound` with the near name; `.usage` for a file that describes no device; `.refused` for a version
   ///   that is not read.
-  static func load(_ argument: String) throws(CommandFailure) -> DeviceFixture {
+  static func load(_ argument: String) throws(CommandFailure) -> Loaded {
     let bytes: [UInt8]
     if let bundled = BundledFixtures.bytes(named: argument) {
       bytes = bundled
@@ -25,12 +31,17 @@ enum FixtureSource {
       bytes = try readFile(argument)
     }
     do throws(VirtualDeviceError) {
-      return try DeviceFixture(decoding: bytes, from: argument)
+      return Loaded(argument: argument, description: try DeviceFixture(decoding: bytes, from: argument))
     } catch {
-      throw CommandFailure(
-        CommandStatus(error.category), "cannot make a device from \(argument): \(error.summary)", why: error.reason,
-        try: error.advice)
+      throw failure(error, argument: argument)
     }
+  }
+
+  /// What is wrong with a description, also where only the device that is made of it refuses it.
+  static func failure(_ error: VirtualDeviceError, argument: String) -> CommandFailure {
+    CommandFailure(
+      CommandStatus(error.category), "cannot make a device from \(argument): \(error.summary)", why: error.reason,
+      try: error.advice)
   }
 
   private static func readFile(_ path: String) throws(CommandFailure) -> [UInt8] {

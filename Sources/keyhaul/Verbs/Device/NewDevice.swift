@@ -5,20 +5,21 @@ import VirtualDevice
 /// A device as it was asked for: plain, or from a description, with what the command line says over it.
 struct NewDevice {
   let name: DeviceName
-  let fixture: DeviceFixture?
+  let fixture: FixtureSource.Loaded?
   let identity: DeviceIdentity
   let eraseAfterFailures: Int?
 
   /// - Throws: `.usage` where model or version cannot be one.
   init(
-    name: DeviceName, fixture: DeviceFixture?, productType: String?, productVersion: String?, eraseAfterFailures: Int?
+    name: DeviceName, fixture: FixtureSource.Loaded?, productType: String?, productVersion: String?,
+    eraseAfterFailures: Int?
   ) throws(CommandFailure) {
     if let productType, productType.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) == nil {
       throw .usage(
         "\"\(productType)\" is no model",
         why: "a model is a word and two numbers, as Apple writes its product types", try: "--model iPhone15,2")
     }
-    let standard = fixture?.identity ?? DeviceIdentity()
+    let standard = fixture?.description.identity ?? DeviceIdentity()
     var version = standard.productVersion
     if let productVersion {
       do throws(VirtualDeviceError) {
@@ -43,7 +44,8 @@ struct NewDevice {
         (session) throws(VirtualDeviceError) in try DeviceReport(session)
       }
     } catch {
-      throw CommandFailure(error, device: error.code == .badFixture ? error.device : name.text)
+      if error.code == .badFixture, let fixture { throw FixtureSource.failure(error, argument: fixture.argument) }
+      throw CommandFailure(error, device: name.text)
     }
   }
 
@@ -61,7 +63,7 @@ struct NewDevice {
   }
 
   private func make(in home: DeviceHome, passcode: borrowing Secret?) throws(VirtualDeviceError) -> VirtualDevice {
-    if var fixture {
+    if var fixture = fixture?.description {
       fixture.identity = identity
       return try home.create(from: fixture, named: name, passcode: passcode, eraseAfterFailures: eraseAfterFailures)
     }

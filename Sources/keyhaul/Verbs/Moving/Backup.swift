@@ -31,7 +31,8 @@ struct Backup: RunnableVerb {
   @Flag(help: "Protect nothing with a password: the backup opens only on this device.")
   var noPassword = false
   @Option(
-    help: ArgumentHelp("Rounds of key derivation (default 10,000,000).", valueName: "n"), transform: RoundCount.parse)
+    help: ArgumentHelp("Rounds of key derivation (default 10,000,000).", valueName: "n"),
+    transform: RoundCount.parseWritten)
   var rounds: RoundCount?
   @OptionGroup(title: "The new archive's password") var password: PasswordFlags
   @OptionGroup var dryRun: DryRunOptions
@@ -131,6 +132,7 @@ struct Backup: RunnableVerb {
     ]
     if session.common.verbose > 0 { lines += exportedLines(report, style: session.resultStyle) }
     lines += leftOutLines(report, style: session.resultStyle)
+    if session.common.verbose > 0 { lines += tombstoneLines(report, style: session.resultStyle) }
     // The archive itself is on standard output then.
     for line in lines { if output == "-" { session.note(line) } else { try session.say(line) } }
   }
@@ -150,11 +152,10 @@ struct Backup: RunnableVerb {
   private func leftOutLines(_ report: ExportReport, style: TextStyle) -> [String] {
     var lines: [String] = []
     var shown: [Reason] = []
-    let countWidth = Amounts.grouped(report.leftOut.count).count
+    let missing = report.missing
+    let countWidth = Amounts.grouped(missing.count).count
     for reason in Reason.allCases {
-      // A tombstone is no item to miss.
-      if reason == .deleted, common.verbose == 0 { continue }
-      let items = report.leftOut.filter { $0.reason == reason }
+      let items = missing.filter { $0.reason == reason }
       guard let first = items.first else { continue }
       let names = common.verbose > 0 ? items[...] : items.prefix(1)
       let label = shown.isEmpty ? "  left out  " : "            "
@@ -175,19 +176,30 @@ struct Backup: RunnableVerb {
     return lines
   }
 
+  private func tombstoneLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    let tombstones = report.tombstones
+    guard !tombstones.isEmpty else { return [] }
+    let names = tombstones.map { "\"\(HostileText.shown(ItemText.name($0.item.identity), columns: 32))\"" }
+    return WordWrap.labelled(
+      "  not counted  ",
+      Amounts.count(tombstones.count, "mark of a deleted item", plural: "marks of deleted items")
+        + ": " + names.joined(separator: ", "), columns: style.width)
+  }
+
   private func json(_ report: ExportReport, _ device: DeviceSession, _ outcome: BackupWriter.Outcome?) -> JSONValue {
     [
       "format": "backup-result/1", "device": .string(device.name), "archive": .text(outcome?.path ?? output),
       "encrypted": .boolean(!noPassword), "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
       "items": .count(report.exported.count), "total": .count(report.total),
-      "left_out": .array(
-        report.leftOut.map { item in
-          .object(
-            JSONValue.identity(item.item.identity) + [
-              ("protection", .text(item.item.protection?.rawValue)), ("reason", .string(item.reason.rawValue)),
-            ] + (item.detail.map { [("detail", .string($0))] } ?? []))
-        }),
+      "left_out": .array(report.missing.map(Self.leftOut)), "deleted": .array(report.tombstones.map(Self.leftOut)),
     ]
+  }
+
+  private static func leftOut(_ left: ExportReport.LeftOut) -> JSONValue {
+    .object(
+      JSONValue.identity(left.item.identity) + [
+        ("protection", .text(left.item.protection?.rawValue)), ("reason", .string(left.reason.rawValue)),
+      ] + (left.detail.map { [("detail", .string($0))] } ?? []))
   }
 }
 

@@ -76,9 +76,8 @@ struct Plan: RunnableVerb {
       let inputs = [try resolver.deviceOrArchive(source), try resolver.device(move.to)].flatMap(session.files)
       try session.prepareOutput(output, inputs: inputs + unlocking.files + [expect])
     }
-    switch try session.source(source, storage: unlocking.storage) {
+    switch try session.source(source, storage: unlocking.storage, isRestored: true) {
     case .archive(let named):
-      try session.requireFinished(named)
       if noPassword {
         throw CommandFailure.usage(
           "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",

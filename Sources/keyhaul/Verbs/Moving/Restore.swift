@@ -41,8 +41,7 @@ struct Restore: RunnableVerb {
     let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
     let selection = try only.map { path throws(CommandFailure) in try ItemList(path, in: session) }
-    let named = try session.openArchive(archive, storage: unlocking.storage)
-    try session.requireFinished(named)
+    let named = try session.openArchive(archive, storage: unlocking.storage, isRestored: true)
     return try session.withDevice(move.to, .writing, wait: wait.time) { device in
       do throws(MigrationError) {
         try Restorer.checkReadable(device)

@@ -13,6 +13,14 @@ struct StoryFinder {
     /// The item at this place in the backup.
     let index: Int?
 
+    /// Refuses a place that a backup with so many items does not have.
+    func check(count: Int, of name: String) throws(CommandFailure) {
+      guard let index, !(0..<count).contains(index) else { return }
+      throw .usage(
+        "there is no item \(Amounts.grouped(index))",
+        why: "\(name) has \(Amounts.count(count, "item")), counted from 0", try: "plan --json gives the places")
+    }
+
     /// An item of which only the names are known is judged by these.
     func means(_ identity: ItemIdentity, _ protection: ProtectionClass?, index: Int) -> Bool {
       if let wanted = self.index, wanted != index { return false }
@@ -31,8 +39,12 @@ struct StoryFinder {
 
   // MARK: An archive
 
-  /// - Parameter maker: The device that says it made the archive, where it is at hand: asked for items that are not in it.
-  func stories(in archive: OpenedArchive, maker: DeviceSession?) throws -> [ItemStory] {
+  /// - Parameters:
+  ///   - name: What messages call the archive.
+  ///   - maker: The device that says it made the archive, where it is at hand: asked for items that are not in it.
+  /// - Throws: `.usage` for a place that it does not have.
+  func stories(in archive: OpenedArchive, named name: String, maker: DeviceSession?) throws -> [ItemStory] {
+    try wanted.check(count: archive.items.count, of: name)
     let plan = try target.map { try planned(archive, onto: $0) }
     let opened = MigrationPlanner.plan(
       archive.items, onto: [], policy: .merge,
@@ -71,10 +83,11 @@ struct StoryFinder {
 
   /// Items of the device that made the archive which are not in it.
   private func missing(from maker: DeviceSession) throws -> [ItemStory] {
-    let rows = try rows(on: maker)
+    let rows = try rows(on: maker, tombstones: .included)
     guard !rows.isEmpty else { return [] }
     var rules: [RowReference: Reason] = [:]
-    for left in try forecast(of: maker).leftOut { rules[left.item.row] = left.reason }
+    let forecast = try forecast(of: maker)
+    for left in forecast.leftOut + forecast.tombstones { rules[left.item.row] = left.reason }
     return rows.map { row in
       let rule = rules[row.summary.reference]
       let protection = row.protection
@@ -101,9 +114,10 @@ struct StoryFinder {
   // MARK: A device
 
   func stories(on source: DeviceSession) throws -> [ItemStory] {
-    let rows = try rows(on: source)
-    guard !rows.isEmpty else { return [] }
+    let rows = try rows(on: source, tombstones: .included)
+    if rows.isEmpty, wanted.index == nil { return [] }
     let forecast = try forecast(of: source)
+    try wanted.check(count: forecast.exported.count + forecast.leftOut.count, of: source.name)
     let comparison: MigrationComparison
     var plan: MigrationPlan?
     do throws(MigrationError) {
@@ -116,7 +130,9 @@ struct StoryFinder {
     for (position, item) in (forecast.exported + forecast.leftOut.map(\.item)).enumerated() {
       positions[item.row] = position
     }
+    let marks = Set(forecast.tombstones.map(\.item.row))
     return rows.compactMap { row in
+      if wanted.index == nil, marks.contains(row.summary.reference) { return Self.story(ofDeleted: row) }
       guard let position = positions[row.summary.reference],
         wanted.index == nil || wanted.index == position
       else { return nil }
@@ -135,6 +151,13 @@ struct StoryFinder {
     }
   }
 
+  private static func story(ofDeleted row: ItemRow) -> ItemStory {
+    ItemStory(
+      place: .deleted, identity: row.identity, protection: row.protection,
+      prospects: Dictionary(uniqueKeysWithValues: RestoreSetting.allCases.map { ($0, .staysBehind(.deleted)) }),
+      decision: nil, onTarget: nil)
+  }
+
   private func forecast(of device: DeviceSession) throws(CommandFailure) -> BackupForecast {
     do throws(MigrationError) {
       return try BackupForecast(of: device, hasPassword: true)
@@ -143,9 +166,13 @@ struct StoryFinder {
     }
   }
 
-  private func rows(on device: DeviceSession) throws(CommandFailure) -> [ItemRow] {
+  private func rows(
+    on device: DeviceSession, tombstones: ItemQuery.Tombstones = .excluded
+  ) throws(CommandFailure) -> [ItemRow] {
+    var query = wanted.selection.query
+    query.tombstones = tombstones
     do throws(VirtualDeviceError) {
-      return try device.rows(matching: wanted.selection.query).map(ItemRow.init)
+      return try device.rows(matching: query).map(ItemRow.init)
     } catch {
       throw CommandFailure(error, device: device.name)
     }

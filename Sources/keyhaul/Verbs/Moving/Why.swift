@@ -26,7 +26,9 @@ struct Why: RunnableVerb {
     completion: .devicesAndFiles)
   var source: String
   @OptionGroup var chosen: ChosenItems
-  @Option(help: ArgumentHelp("The item at this place in the backup, as plans number it.", valueName: "n"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The item at this place in the backup, as plans number it.", valueName: "n"))
   var item: Int?
   @Option(help: ArgumentHelp("The device that the item should go to.", valueName: "device"), completion: .deviceNames)
   var to: String?
@@ -63,7 +65,7 @@ struct Why: RunnableVerb {
       let opened = try session.unlock(named, with: unlocking, onto: target)
       let maker = try session.makerDevice(of: named.archive, besides: target)
       defer { maker?.end() }
-      let stories = try finder.stories(in: opened.archive, maker: maker)
+      let stories = try finder.stories(in: opened.archive, named: named.name, maker: maker)
       let sealed = opened.archive.items.count { $0.item == nil && opened.archive.sealedNames[$0.index] == nil }
       return try say(
         StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed, in: session)
@@ -85,9 +87,8 @@ struct Why: RunnableVerb {
       if session.isJSON { try session.say(report) }
       session.note("Nothing in \(HostileText.shown(report.source.name)) matches.")
       if sealed > 0 {
-        session.note(
-          "\(Amounts.count(sealed, "item")) of it \(sealed == 1 ? "is" : "are") sealed and may be meant: "
-            + "inspect --list shows the places, --item N tells one's story.")
+        session.note("\(Amounts.count(sealed, "item")) of it \(sealed == 1 ? "is" : "are") sealed and may be meant.")
+        session.note("inspect --list shows the places, --item N tells one's story.")
       }
       return .noMatch
     }
