@@ -28,7 +28,8 @@ public struct ArchivedKeychainError: ExplainedError {
     code = .keybagMismatch
     explanation = ErrorExplanation(
       .damaged,
-      Self.isSame(file, as: keybag) ? "its keychain spells its keybag otherwise" : "its keychain belongs to another keybag",
+      Self.isSame(file, as: keybag)
+        ? "its keychain spells its keybag otherwise" : "its keychain belongs to another keybag",
       advice: "another copy; \(Self.meaning(ofName: file, for: keybag))")
     reason = "the keychain file names keybag \(file), the manifest holds \(keybag)"
     underlying = nil

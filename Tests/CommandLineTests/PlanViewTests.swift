@@ -137,7 +137,8 @@ struct PlanViewTests {
     let audit = try world.object(world.succeed("plan old-phone --to new-phone --audit --json"))
     #expect(audit["format"] as? String == "keychain-audit/1")
     #expect(
-      (audit["summary"] as? [String: Int]) == ["total": 22, "leaves_device": 14, "never_leaves": 8, "deprecated": 5])
+      (audit["summary"] as? [String: Int])
+        == ["total": 22, "leaves_device": 14, "never_leaves": 8, "unreadable": 0, "deprecated": 5])
   }
 
   @Test("an archive knows its apps by what Info.plist lists")

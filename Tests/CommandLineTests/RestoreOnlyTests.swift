@@ -112,12 +112,24 @@ struct ExpectVerbTests {
     #expect(result["expectations"] as? Int == 5 && result["met"] as? Int == 1)
     #expect((result["misses"] as? [Any])?.count == 5)
     #expect(try world.names().contains("saved"))
-    // In a backup, what stays sealed has no name to match; that is said.
+    // In a backup, what stays sealed has no name to match; that is said. The fourth sealed item, a key, has no account.
     let stranger = try world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect good.json")
     #expect(stranger.status == 2)
+    try world.write(
+      Array(#"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"absent"}]}"#.utf8),
+      to: "absent.json")
+    let unknown = try world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json")
+    #expect(unknown.status == 2)
+    #expect(
+      unknown.output
+        == "missed: account push token: expected absent, which cannot be known: 3 sealed items in the plan have no "
+        + "name\n0 of 1 expectation met.\n")
+    let object = try world.object(
+      world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json --json").output)
+    #expect((object["misses"] as? [[String: Any]])?.first?["sealed"] as? Int == 3)
     #expect(
       stranger.output
-        == "missed: account push token: expected stays-behind, but no item matches (4 sealed items in the plan have no "
+        == "missed: account push token: expected stays-behind, but no item matches (3 sealed items in the plan have no "
         + "name)\n0 of 1 expectation met.\n")
   }
 
