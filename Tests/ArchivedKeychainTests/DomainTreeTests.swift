@@ -46,6 +46,20 @@ struct DomainTreeTests {
     #expect(depth == min(asked, DomainTree.mostDepth))
   }
 
+  @Test("has each file in its own folder, whichever stood before it in the list")
+  func neighbours() throws {
+    let root = try tree([
+      .init("Library/a", bytes(1)), .init("Library/b", bytes(2)), .init("Library2/c", bytes(4)), .init("d", bytes(8)),
+      .init("Library/e", bytes(16)), .init("Library/e", bytes(32), domain: "MediaDomain"),
+      .init("Library/x/f", bytes(64)),
+    ]).root
+    let sizes = root.children.map { domain in
+      Dictionary(uniqueKeysWithValues: domain.children.map { ($0.name, $0.storedByteCount) })
+    }
+    #expect(root.children.map(\.name) == ["HomeDomain", "MediaDomain"] && root.children[0].storedByteCount == 95)
+    #expect(sizes == [["Library": 83, "Library2": 4], ["Library": 32]])
+  }
+
   @Test("count what is missing, but not what is empty")
   func missing() throws {
     var gone = Shelf.File("Library/gone.txt", bytes(3))

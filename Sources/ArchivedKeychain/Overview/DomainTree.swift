@@ -46,9 +46,12 @@ public struct DomainTree: Sendable, Equatable {
 
   /// Sums up files as they come, in whatever order.
   public final class Builder {
+    private static let slash = UInt8(ascii: "/")
     private let stored: StoredPayloads
     private let depth: Int
     private let root = Branch("")
+    /// The branches that the last file was counted in: most files stand beside the one before them.
+    private var last: (domain: String, folder: String, branches: [Branch])?
 
     /// - Parameter depth: How many folders of a path are told apart below its domain, at most `mostDepth`.
     public init(stored: StoredPayloads, depth: Int = 1) {
@@ -58,8 +61,26 @@ public struct DomainTree: Sendable, Equatable {
 
     public func add(_ file: ListedFile) {
       guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
-      let byteCount = stored.byteCount(of: file.fileIdentifier) ?? 0
-      root.add(places(domain: domain, path: path)[...], byteCount, isMissing: stored.lacks(file))
+      let byteCount = stored.byteCount(of: file.fileIdentifier)
+      let isMissing = byteCount == nil && stored.lacks(file)
+      for branch in branches(domain: domain, path: path) { branch.add(byteCount ?? 0, isMissing: isMissing) }
+    }
+
+    /// From the root down to the folder, as deep as folders are told apart.
+    private func branches(domain: String, path: String) -> [Branch] {
+      // Up to and with the last slash: what a path that ends in one has in front of its file is not that.
+      let end = path.utf8.lastIndex(of: Self.slash).map { path.utf8.index(after: $0) } ?? path.startIndex
+      let folder = path[..<end]
+      let namesFile = end < path.endIndex
+      if namesFile, let last, last.domain.utf8.elementsEqual(domain.utf8),
+        last.folder.utf8.elementsEqual(folder.utf8)
+      {
+        return last.branches
+      }
+      var branches = [root]
+      for place in places(domain: domain, path: path) { branches.append(branches[branches.count - 1].below(place)) }
+      if namesFile { last = (domain, String(folder), branches) }
+      return branches
     }
 
     public var tree: DomainTree { DomainTree(root: root.node) }
@@ -68,7 +89,7 @@ public struct DomainTree: Sendable, Equatable {
     private func places(domain: String, path: String) -> [Substring] {
       let group = domain.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 1, omittingEmptySubsequences: false)
       // The last part is the file itself.
-      let folders = path.utf8.split(separator: UInt8(ascii: "/"), maxSplits: depth + 1).dropLast().prefix(depth)
+      let folders = path.utf8.split(separator: Self.slash, maxSplits: depth + 1).dropLast().prefix(depth)
       return (group + folders).map(Substring.init)
     }
   }
@@ -76,23 +97,26 @@ public struct DomainTree: Sendable, Equatable {
   /// Nodes while they grow.
   private final class Branch {
     private var sum: Node
-    private var below: [Substring: Branch] = [:]
+    private var branches: [Substring: Branch] = [:]
 
     init(_ name: String) { sum = Node(name) }
 
-    func add(_ places: ArraySlice<Substring>, _ byteCount: Int64, isMissing: Bool) {
+    func add(_ byteCount: Int64, isMissing: Bool) {
       sum.fileCount += 1
       sum.add(byteCount)
       if isMissing { sum.missingCount += 1 }
-      guard let first = places.first else { return }
-      let child = below[first] ?? Branch(String(first))
-      below[first] = child
-      child.add(places.dropFirst(), byteCount, isMissing: isMissing)
+    }
+
+    func below(_ place: Substring) -> Branch {
+      if let branch = branches[place] { return branch }
+      let branch = Branch(String(place))
+      branches[place] = branch
+      return branch
     }
 
     var node: Node {
       var node = sum
-      node.children = below.values.map(\.node).sorted {
+      node.children = branches.values.map(\.node).sorted {
         ($0.storedByteCount, $0.fileCount, $1.name) > ($1.storedByteCount, $1.fileCount, $0.name)
       }
       return node
