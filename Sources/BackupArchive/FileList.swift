@@ -77,19 +77,21 @@ public final class FileList: Sendable {
   }
 
   /// Counts every row, and lends each file in the same pass, as `forEachFile` does, with its place in the list.
+  ///
+  /// - Parameter kind: What is lent; `nil` for all. Folders are most of a list.
   public func listing(
-    against stored: StoredPayloads? = nil,
+    against stored: StoredPayloads? = nil, lending kind: ListedFile.Kind? = nil,
     forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Listing {
     switch form {
-    case .database(let database): return try database.listing(against: stored, forEachFile: body)
+    case .database(let database): return try database.listing(against: stored, lending: kind, forEachFile: body)
     case .old(let manifest):
       var listing = Listing()
       try reading(manifest) { (entry, offset) throws(BackupArchiveError) in
         let file = try ListedFile(entry)
         try listing.count(file)
         if stored?.lacks(file) == true { listing.missingCount += 1 }
-        try body(file, FilePlace(number: Int64(offset)))
+        if kind == nil || file.kind == kind { try body(file, FilePlace(number: Int64(offset))) }
       }
       return listing
     }

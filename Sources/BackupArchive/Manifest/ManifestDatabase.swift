@@ -77,10 +77,11 @@ final class ManifestDatabase: Sendable {
   }
 
   func listing(
-    against stored: StoredPayloads?,
+    against stored: StoredPayloads?, lending kind: ListedFile.Kind?,
     forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> FileList.Listing {
     try listing(against: stored, "SELECT \(Self.columns), rowid FROM Files") { (row) throws(BackupArchiveError) in
+      guard kind == nil || ListedFile.Kind(row) == kind else { return }
       if let file = ListedFile(row), let place = row.number(5) { try body(file, FilePlace(number: place)) }
     }
   }

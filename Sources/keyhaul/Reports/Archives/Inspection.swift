@@ -39,7 +39,7 @@ struct Inspection: Report {
         let builder = DomainTree.Builder(stored: files, depth: showsAll ? .max : 1)
         let namesFiles = part == .tree && showsAll
         var index = FilesByFolder()
-        listing = try list.listing(against: files) { (file, place) throws(BackupArchiveError) in
+        listing = try list.listing(against: files, lending: .file) { (file, place) throws(BackupArchiveError) in
           builder.add(file)
           if namesFiles { index.add(file, at: place) }
         }
