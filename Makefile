@@ -38,7 +38,7 @@ test: deps
 	@.ci/test
 
 lint: check-fixtures
-	swift format lint --recursive --strict Package.swift Sources Tests Fixtures
+	swift format lint --recursive --strict Package.swift Sources Tests Fixtures docs/Examples
 	$(PYTHON) Tests/Support/check_sources.py
 
 # The published readers come from the package index; that they can't be had is a failure, never a skip.

@@ -30,18 +30,24 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
 /// Apple's systems have the keychain calls themselves: there the module is nothing but `Security`.
 #if os(Linux)
   let keychainServices = part(
-    "KeychainServices", ["VirtualDevice", "KeychainStore", "DataProtection", "KeychainFormats"],
+    "KeychainServices", ["VirtualDevice", "KeychainStore", "Certificates", "DataProtection", "KeychainFormats"],
     excluding: ["Apple"])
+  /// The classes of the tutorials, to be copied into an app: no product, built and tested like one.
+  let keychainExamples = [
+    Target.target(
+      name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", swiftSettings: strict)
+  ]
   let keychainServicesTests = [
     tests(
       of: "KeychainServices",
       [
-        "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore", "DataProtection",
-        "KeychainFormats",
+        "KeychainExamples", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore",
+        "DataProtection", "KeychainFormats",
       ])
   ]
 #else
   let keychainServices = part("KeychainServices", [], sources: ["Apple"])
+  let keychainExamples: [Target] = []
   let keychainServicesTests: [Target] = []
 #endif
 
@@ -52,14 +58,15 @@ let package = Package(
     .library(
       name: "KeyhaulKit",
       targets: [
-        "KeychainFormats", "DataProtection", "KeychainStore", "VirtualDevice", "BackupArchive", "ArchivedKeychain",
-        "Migration", "MigrationReports",
+        "KeychainFormats", "DataProtection", "Certificates", "KeychainStore", "VirtualDevice", "BackupArchive",
+        "ArchivedKeychain", "Migration", "MigrationReports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    // Its words are read where its errors are told anew, so a new minor version is looked at first.
+    .package(url: "https://github.com/apple/swift-argument-parser", .upToNextMinor(from: "1.8.2")),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
@@ -70,10 +77,11 @@ let package = Package(
     .target(name: "CKeyDerivation"),
     part("KeychainFormats", []),
     part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
-    part("KeychainStore", ["DataProtection", "KeychainFormats", grdb, sqlite]),
+    part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
+    part("KeychainStore", ["Certificates", "DataProtection", "KeychainFormats", grdb, sqlite]),
     part("VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
     part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", "CSQLite", grdb]),
-    part("ArchivedKeychain", ["BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+    part("ArchivedKeychain", ["BackupArchive", "KeychainStore", "Certificates", "DataProtection", "KeychainFormats"]),
     part(
       "Migration",
       ["VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
@@ -90,7 +98,7 @@ let package = Package(
       name: "keyhaul",
       dependencies: [
         "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore",
-        "DataProtection", "KeychainFormats", "BundledFixtures",
+        "Certificates", "DataProtection", "KeychainFormats", "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -99,6 +107,7 @@ let package = Package(
       resources: [.embedInCode("test-vectors.json"), .embedInCode("certificate-vectors.json")], swiftSettings: strict),
     tests(of: "KeychainFormats"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
+    tests(of: "Certificates", ["DataProtection", "KeychainFormats"]),
     tests(of: "KeychainStore", ["DataProtection", "KeychainFormats", grdb]),
     tests(of: "VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
     tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "CSQLite"]),
@@ -119,6 +128,6 @@ let package = Package(
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],
       swiftSettings: strict),
-  ] + keychainServicesTests,
+  ] + keychainExamples + keychainServicesTests,
   swiftLanguageModes: [.v6]
 )

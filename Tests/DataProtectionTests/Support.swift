@@ -11,23 +11,11 @@ extension Secret {
   var revealed: [UInt8] { withBytes { Array($0) } }
 }
 
-extension SensitiveBytes {
-  var revealed: [UInt8] { withBytes { Array($0) } }
-}
-
 extension ClassKeys {
   /// A class key in clear, to compare it.
   func revealed(_ number: UInt32) -> [UInt8]? { entries[KeyClass(rawValue: number)]?.key?.secret.revealed }
 
   subscript(number: UInt32) -> ClassKeyAvailability { availability(of: KeyClass(rawValue: number)) }
-}
-
-extension [UInt8] {
-  func flipping(bit: Int) -> [UInt8] {
-    var copy = self
-    copy[bit / 8] ^= 1 << (bit % 8)
-    return copy
-  }
 }
 
 /// The backup of the vectors that was made by other code.

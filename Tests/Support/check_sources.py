@@ -34,14 +34,14 @@ def import_of(modules):
     return rf"^\s*{attributes}{access}import (?:\w+ )?(?:{modules})\b"
 
 
-SWIFT_SOURCES = r"^(?:Sources|Fixtures)/.*\.swift$"
+SWIFT_SOURCES = r"^(?:Sources|Fixtures|docs/Examples)/.*\.swift$"
 RULES = [
     Rule("an error is thrown on, never forced away", r"\btry!", SWIFT_SOURCES),
     Rule("a cast is tested, never forced", r"\bas!", SWIFT_SOURCES),
     Rule("these parts do without Foundation", import_of("Foundation|FoundationNetworking|FoundationXML"),
-         r"^Sources/(?:KeychainFormats|DataProtection|BackupArchive|ArchivedKeychain|Migration|MigrationReports)/"),
-    Rule("OpenSSL lives in DataProtection alone", import_of("COpenSSL|CKeyDerivation"), r"^Sources/.*\.swift$",
-         r"^Sources/DataProtection/"),
+         r"^Sources/(?:KeychainFormats|DataProtection|Certificates|BackupArchive|ArchivedKeychain|Migration|MigrationReports)/"),
+    Rule("OpenSSL lives in DataProtection and Certificates", import_of("COpenSSL|CKeyDerivation"), r"^Sources/.*\.swift$",
+         r"^Sources/(?:DataProtection|Certificates)/"),
     Rule("libarchive lives in BackupArchive alone", import_of("CArchive"), r"^Sources/.*\.swift$",
          r"^Sources/BackupArchive/"),
     Rule("SQLite lives in KeychainStore and BackupArchive", import_of("GRDB|GRDBSQLite|CSQLite|SQLite3"), r"^Sources/.*\.swift$",

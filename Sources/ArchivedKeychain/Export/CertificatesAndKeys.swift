@@ -1,3 +1,4 @@
+import Certificates
 import DataProtection
 public import KeychainFormats
 

@@ -56,3 +56,7 @@ extension NSError {
       userInfo: [NSLocalizedDescriptionKey: error.status.sentence, NSLocalizedFailureReasonErrorKey: error.reason])
   }
 }
+
+extension SecAccessControl: SecurityObject {
+  static var coreFoundationType: CoreFoundationType { .accessControl }
+}

@@ -70,7 +70,7 @@ public final class KeychainClient: Sendable {
   }
 
   /// The one object of this type that goes with the client, made where there is none yet.
-  func companion<Companion: AnyObject & Sendable>(
+  public func companion<Companion: AnyObject & Sendable>(
     _ type: Companion.Type, _ make: () -> Companion
   ) -> Companion {
     companions.withLock { companions in
@@ -81,7 +81,8 @@ public final class KeychainClient: Sendable {
     }
   }
 
-  func dropCompanion<Companion: AnyObject & Sendable>(_ type: Companion.Type) {
+  /// Lets go of that object; the next call of `companion` makes another one.
+  public func dropCompanion<Companion: AnyObject & Sendable>(_ type: Companion.Type) {
     companions.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(type)) }
   }
 }

@@ -20,6 +20,11 @@ enum CoreFoundationType: CFTypeID {
   case identity
 }
 
+/// An object of the Security framework that Core Foundation's functions tell apart by its kind.
+protocol SecurityObject: AnyObject {
+  static var coreFoundationType: CoreFoundationType { get }
+}
+
 /// Which kind of object a reference is to. The numbers are only good for comparing.
 public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID {
   let type: CoreFoundationType =
@@ -32,10 +37,7 @@ public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID {
     case is NSDictionary: .dictionary
     case is NSError: .error
     case is NSNull: .null
-    case is SecAccessControl: .accessControl
-    case is SecCertificate: .certificate
-    case is SecKey: .key
-    case is SecIdentity: .identity
+    case let object as any SecurityObject: type(of: object).coreFoundationType
     default: .other
     }
   return type.rawValue

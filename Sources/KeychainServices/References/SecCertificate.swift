@@ -1,5 +1,6 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
+import Certificates
 import DataProtection
 public import Foundation
 import KeychainFormats
@@ -54,3 +55,7 @@ public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
 }
 
 public func SecCertificateGetTypeID() -> CFTypeID { CoreFoundationType.certificate.rawValue }
+
+extension SecCertificate: SecurityObject {
+  static var coreFoundationType: CoreFoundationType { .certificate }
+}

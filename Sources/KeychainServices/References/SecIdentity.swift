@@ -41,3 +41,7 @@ public func SecIdentityCopyPrivateKey(
 }
 
 public func SecIdentityGetTypeID() -> CFTypeID { CoreFoundationType.identity.rawValue }
+
+extension SecIdentity: SecurityObject {
+  static var coreFoundationType: CoreFoundationType { .identity }
+}

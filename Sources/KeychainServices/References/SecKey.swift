@@ -1,5 +1,6 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
+import Certificates
 import DataProtection
 public import Foundation
 import KeychainFormats
@@ -135,4 +136,8 @@ extension SecItemValue {
     case .null, .unsignedInteger, .uid, .array, .dictionary, .set: return nil
     }
   }
+}
+
+extension SecKey: SecurityObject {
+  static var coreFoundationType: CoreFoundationType { .key }
 }

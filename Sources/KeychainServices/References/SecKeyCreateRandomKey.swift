@@ -1,5 +1,6 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
+import Certificates
 import DataProtection
 public import Foundation
 import KeychainFormats

@@ -1,3 +1,4 @@
+import Certificates
 import DataProtection
 import KeychainFormats
 

@@ -1,3 +1,4 @@
+import Certificates
 public import DataProtection
 import KeychainFormats
 

@@ -1,4 +1,5 @@
 import Foundation
+import KeychainExamples
 import KeychainServices
 
 /// An app that logs in to an FTP server, with the keychain in front of its dialog.

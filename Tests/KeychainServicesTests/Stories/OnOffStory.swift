@@ -1,6 +1,7 @@
 import BackupArchive
 import DataProtection
 import Foundation
+import KeychainExamples
 import KeychainServices
 import Migration
 import Testing

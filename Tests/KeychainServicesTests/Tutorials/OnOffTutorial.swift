@@ -1,4 +1,5 @@
 import Foundation
+import KeychainExamples
 import KeychainServices
 import Testing
 

@@ -1,3 +1,4 @@
+import KeychainExamples
 import KeychainServices
 import Testing
 

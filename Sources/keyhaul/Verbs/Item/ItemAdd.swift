@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import ArgumentParser
+import Certificates
 import DataProtection
 import KeychainFormats
 import KeychainStore

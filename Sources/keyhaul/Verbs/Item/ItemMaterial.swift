@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import Certificates
 import DataProtection
 import KeychainFormats
 import Migration

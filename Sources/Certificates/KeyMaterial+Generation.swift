@@ -1,4 +1,5 @@
 internal import COpenSSL
+public import DataProtection
 internal import KeychainFormats
 
 extension KeyMaterial {

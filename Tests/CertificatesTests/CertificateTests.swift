@@ -2,6 +2,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import Certificates
 @testable import DataProtection
 
 /// A certificate of the vectors: made by Python's `cryptography` and the `openssl` command.

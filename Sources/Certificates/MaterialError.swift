@@ -1,3 +1,4 @@
+import DataProtection
 public import KeychainFormats
 
 /// Why bytes are no certificate or key that a keychain takes. No case carries a byte of a key.

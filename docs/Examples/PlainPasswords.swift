@@ -1,4 +1,5 @@
 import Foundation
+import KeychainServices
 
 /// Passwords by service and account, without a query dictionary.
 public enum PlainPasswords {

@@ -1,4 +1,5 @@
 public import Foundation
+public import KeychainServices
 import Synchronization
 
 /// One app's keys, each under an identifier: two switches choose how they are protected, and the last one found is kept

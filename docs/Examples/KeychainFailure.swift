@@ -1,4 +1,5 @@
 public import Foundation
+public import KeychainServices
 
 /// Why one of the wrappers did not do what it was asked: a status of the keychain, or one of two numbers of their own.
 public struct KeychainFailure: Error, Hashable, CustomNSError, LocalizedError {

@@ -1,3 +1,4 @@
+import DataProtection
 public import KeychainFormats
 
 /// What a keychain keeps of an X.509 certificate beside its bytes.

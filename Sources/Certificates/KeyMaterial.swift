@@ -1,3 +1,4 @@
+import DataProtection
 public import KeychainFormats
 
 /// A public or private key in the form in which a keychain stores it.

@@ -1,4 +1,5 @@
 import Foundation
+import KeychainServices
 import Synchronization
 
 /// What someone listens to, until the last reference goes.

@@ -1,4 +1,5 @@
 public import Foundation
+public import KeychainServices
 
 /// A dictionary in front of one generic password, which is found by a generic attribute that never changes.
 ///

@@ -1,4 +1,5 @@
 public import Foundation
+public import KeychainServices
 
 /// Keys of one service under one class of protection, with the keychain's own statuses: to try out what a class does.
 public struct ProtectedKeys {

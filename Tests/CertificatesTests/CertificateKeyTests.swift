@@ -2,6 +2,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import Certificates
 @testable import DataProtection
 
 /// A key of the vectors: made by the `openssl` command, described by Python's `cryptography` and `hashlib`.

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Walks forward through DER, never past the end it was given: one-byte tags, definite lengths in their shortest form.
 ///
 /// Lends the places of values, so that a private key need not pass through an array. The pointer must outlive the
