@@ -75,6 +75,7 @@ let package = Package(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .target(name: "CKeyDerivation"),
+    .target(name: "CProgramArguments"),
     part("KeychainFormats", []),
     part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
@@ -98,7 +99,7 @@ let package = Package(
       name: "keyhaul",
       dependencies: [
         "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore",
-        "Certificates", "DataProtection", "KeychainFormats", "BundledFixtures",
+        "Certificates", "DataProtection", "KeychainFormats", "BundledFixtures", "CProgramArguments",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

@@ -16,7 +16,7 @@ struct Program {
   let environment: [String: String]
 
   static func main() {
-    let arguments = Array(CommandLine.arguments.dropFirst())
+    let arguments = Array(ProgramArguments.all.dropFirst())
     if arguments.first == "--version" {
       try? ByteStream.writeAll(Array("keyhaul \(Keyhaul.version)\n".utf8), to: 1)
       exit(0)

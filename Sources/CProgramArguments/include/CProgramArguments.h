@@ -1,0 +1,9 @@
+#ifndef KEYHAUL_CPROGRAMARGUMENTS_H
+#define KEYHAUL_CPROGRAMARGUMENTS_H
+
+/// The arguments that this process was started with, the program's name first, up to a NULL.
+///
+/// NULL where the C library does not hand them over before `main`.
+char *const *keyhaul_program_arguments(void);
+
+#endif
