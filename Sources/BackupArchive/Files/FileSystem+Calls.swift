@@ -211,10 +211,7 @@ extension FileSystem {
         if errno != 0 { throw SystemFailure(number: errno) }
         return names
       }
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { field in
-        let start = UnsafeRawPointer(field).assumingMemoryBound(to: CChar.self)
-        return Name(UnsafeBufferPointer(start: start, count: strlen(start) + 1))
-      }
+      let name = DirectoryEntry.name(of: entry).map { CChar(bitPattern: $0) } + [0]
       if name != [46, 0] && name != [46, 46, 0] { names.append(name) }
     }
   }

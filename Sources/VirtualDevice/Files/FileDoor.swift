@@ -1,3 +1,5 @@
+import KeychainFormats
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -177,13 +179,15 @@ package struct FileDoor: Sendable {
     }
     defer { closedir(folder) }
     var names: [String] = []
-    while let entry = readdir(folder) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    while true {
+      errno = 0
+      guard let entry = readdir(folder) else {
+        if errno != 0 { throw Self.failure("list", path, errno) }
+        return names.sorted()
       }
+      let name = String(decoding: DirectoryEntry.name(of: entry), as: UTF8.self)
       if name != ".", name != ".." { names.append(name) }
     }
-    return names.sorted()
   }
 
   /// Removes a folder of plain files, as a device is; folders inside it are removed as well, links are not followed.
