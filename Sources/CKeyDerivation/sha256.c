@@ -1,20 +1,16 @@
-#include "CKeyDerivation.h"
+#include "hash.h"
 
-#include <string.h>
-
-// PBKDF2 (RFC 8018 §5.2) over HMAC (RFC 2104) over SHA-256 (FIPS 180-4), for processors with the SHA extensions.
-// A round is two compressions, and both messages are a digest with fixed padding; so the hash states after the padded
-// key are computed once, and everything a round needs stays in registers.
+// SHA-256 (FIPS 180-4) by the processor's SHA extensions, and rounds of PBKDF2 with it. A round is two compressions, and
+// both messages are a digest with fixed padding; so everything that a round needs stays in registers.
 
 #if defined(__x86_64__)
 
-#include <cpuid.h>
 #include <immintrin.h>
 
 #define WITH_SHA __attribute__((target("sha,sse4.1,ssse3")))
 #define INLINE_WITH_SHA static inline __attribute__((always_inline, target("sha,sse4.1,ssse3")))
 
-enum { block_size = 64, digest_size = 32, length_size = 8 };
+enum { digest_size = 32 };
 
 /// The constants K of FIPS 180-4 §4.2.2.
 static const uint32_t round_constants[64] __attribute__((aligned(16))) = {
@@ -26,11 +22,6 @@ static const uint32_t round_constants[64] __attribute__((aligned(16))) = {
     0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-};
-
-/// The initial hash value of FIPS 180-4 §5.3.3.
-static const uint32_t initial_state[8] = {
-    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 };
 
 /// The eight working variables in the order in which SHA256RNDS2 takes them, highest lane first.
@@ -123,16 +114,11 @@ INLINE_WITH_SHA lanes compress(lanes start, words first, words second) {
 INLINE_WITH_SHA words digest_padding(void) {
   return (words){
       .low = _mm_set_epi32(0, 0, 0, (int)0x80000000),
-      .high = _mm_set_epi32((block_size + digest_size) * 8, 0, 0, 0),
+      .high = _mm_set_epi32((keyhaul_block_size + digest_size) * 8, 0, 0, 0),
   };
 }
 
-static void wipe(void *memory, size_t length) {
-  volatile uint8_t *bytes = memory;
-  for (size_t i = 0; i < length; i++) bytes[i] = 0;
-}
-
-WITH_SHA static void absorb(uint32_t state[8], const uint8_t block[block_size]) {
+WITH_SHA static void absorb(uint32_t state[8], const uint8_t block[keyhaul_block_size]) {
   const __m128i big_endian = _mm_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
   __m128i part[4];
   for (int i = 0; i < 4; i++) {
@@ -143,86 +129,7 @@ WITH_SHA static void absorb(uint32_t state[8], const uint8_t block[block_size]) 
   store(state, words_of(compress(lanes_of(load(state)), first, second)));
 }
 
-/// Hashes `bytes` and then `tail` (shorter than a block) after `absorbed` bytes, a multiple of a block, that `state` has
-/// seen, and completes the hash with its padding.
-static void hash_to_end(
-    uint32_t state[8], uint64_t absorbed, const uint8_t *bytes, size_t length, const uint8_t *tail,
-    size_t tail_length) {
-  uint64_t total = absorbed + length + tail_length;
-  while (length >= block_size) {
-    absorb(state, bytes);
-    bytes += block_size;
-    length -= block_size;
-  }
-  // What is left fills at most three blocks: under 64 bytes, under 64 of tail, the end bit and the length.
-  uint8_t last[3 * block_size] = {0};
-  size_t used = length + tail_length;
-  if (length > 0) memcpy(last, bytes, length);
-  if (tail_length > 0) memcpy(last + length, tail, tail_length);
-  last[used] = 0x80;
-  size_t padded = (used + 1 + length_size + block_size - 1) / block_size * block_size;
-  for (size_t i = 0; i < length_size; i++) last[padded - 1 - i] = (uint8_t)((total * 8) >> (8 * i));
-  for (size_t at = 0; at < padded; at += block_size) absorb(state, last + at);
-  wipe(last, sizeof last);
-}
-
-static void write_big_endian(uint8_t *target, const uint32_t source[8]) {
-  for (int i = 0; i < 8; i++) {
-    target[4 * i] = (uint8_t)(source[i] >> 24);
-    target[4 * i + 1] = (uint8_t)(source[i] >> 16);
-    target[4 * i + 2] = (uint8_t)(source[i] >> 8);
-    target[4 * i + 3] = (uint8_t)source[i];
-  }
-}
-
-static void absorb_key(uint32_t state[8], const uint8_t key[block_size], uint8_t pad) {
-  uint8_t block[block_size];
-  for (int i = 0; i < block_size; i++) block[i] = key[i] ^ pad;
-  memcpy(state, initial_state, sizeof initial_state);
-  absorb(state, block);
-  wipe(block, sizeof block);
-}
-
-WITH_SHA static void finish_outer(keyhaul_pbkdf2_sha256 *state, const uint32_t inner_digest[8]) {
-  lanes outer = compress(lanes_of(load(state->outer)), load(inner_digest), digest_padding());
-  store(state->last, words_of(outer));
-}
-
-bool keyhaul_pbkdf2_sha256_is_available(void) {
-  unsigned eax, ebx, ecx, edx;
-  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return false;
-  bool has_ssse3 = (ecx >> 9) & 1, has_sse41 = (ecx >> 19) & 1;
-  if (!has_ssse3 || !has_sse41) return false;
-  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
-  return (ebx >> 29) & 1;
-}
-
-void keyhaul_pbkdf2_sha256_begin(
-    keyhaul_pbkdf2_sha256 *state, const uint8_t *password, size_t password_length, const uint8_t *salt,
-    size_t salt_length, uint32_t block_index) {
-  uint8_t key[block_size] = {0};
-  uint32_t digest[8];
-  if (password_length > block_size) {
-    memcpy(digest, initial_state, sizeof initial_state);
-    hash_to_end(digest, 0, password, password_length, NULL, 0);
-    write_big_endian(key, digest);
-  } else if (password_length > 0) {
-    memcpy(key, password, password_length);
-  }
-  absorb_key(state->inner, key, 0x36);
-  absorb_key(state->outer, key, 0x5c);
-
-  const uint8_t index[4] = {
-      (uint8_t)(block_index >> 24), (uint8_t)(block_index >> 16), (uint8_t)(block_index >> 8), (uint8_t)block_index};
-  memcpy(digest, state->inner, sizeof digest);
-  hash_to_end(digest, block_size, salt, salt_length, index, sizeof index);
-  finish_outer(state, digest);
-  memcpy(state->sum, state->last, sizeof state->sum);
-  wipe(key, sizeof key);
-  wipe(digest, sizeof digest);
-}
-
-WITH_SHA void keyhaul_pbkdf2_sha256_run(keyhaul_pbkdf2_sha256 *state, uint64_t rounds) {
+WITH_SHA static void run(keyhaul_pbkdf2 *state, uint64_t rounds) {
   const lanes inner = lanes_of(load(state->inner)), outer = lanes_of(load(state->outer));
   const words padding = digest_padding();
   words last = load(state->last), sum = load(state->sum);
@@ -236,27 +143,12 @@ WITH_SHA void keyhaul_pbkdf2_sha256_run(keyhaul_pbkdf2_sha256 *state, uint64_t r
   store(state->sum, sum);
 }
 
-void keyhaul_pbkdf2_sha256_finish(keyhaul_pbkdf2_sha256 *state, uint8_t *output) {
-  if (output) write_big_endian(output, state->sum);
-  wipe(state, sizeof *state);
-}
-
-#else
-
-bool keyhaul_pbkdf2_sha256_is_available(void) { return false; }
-
-void keyhaul_pbkdf2_sha256_begin(
-    keyhaul_pbkdf2_sha256 *state, const uint8_t *password, size_t password_length, const uint8_t *salt,
-    size_t salt_length, uint32_t block_index) {
-  (void)password, (void)password_length, (void)salt, (void)salt_length, (void)block_index;
-  memset(state, 0, sizeof *state);
-}
-
-void keyhaul_pbkdf2_sha256_run(keyhaul_pbkdf2_sha256 *state, uint64_t rounds) { (void)state, (void)rounds; }
-
-void keyhaul_pbkdf2_sha256_finish(keyhaul_pbkdf2_sha256 *state, uint8_t *output) {
-  (void)output;
-  memset(state, 0, sizeof *state);
-}
+const keyhaul_hash_functions keyhaul_sha256_functions = {
+    .word_count = 8,
+    // The initial hash value of FIPS 180-4 §5.3.3.
+    .initial_state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19},
+    .absorb = absorb,
+    .run = run,
+};
 
 #endif

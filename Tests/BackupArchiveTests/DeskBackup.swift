@@ -85,7 +85,8 @@ final class DeskBackup {
 
   func protected(_ password: String) throws -> Keybag {
     try BackupKeybag.protect(
-      keybag, with: Secret(utf8: password), deviceKey: deviceKey, rounds: 10, random: SeededRandomSource(seed: "new"))
+      keybag, passcodeKey: keybag.passcodeKey(password: .empty), with: Secret(utf8: password), deviceKey: deviceKey,
+      rounds: 10, random: SeededRandomSource(seed: "new"))
   }
 }
 

@@ -10,51 +10,49 @@ import Testing
 struct StretchingTests {
   static let engines: [PBKDF2.Engine] = PBKDF2.isAccelerated ? [.openSSL, .shaExtensions] : [.openSSL]
 
+  /// Both hashes by both engines, compared with OpenSSL's own PBKDF2.
+  private func compare(
+    _ password: [UInt8], _ salt: [UInt8], _ rounds: Int, _ count: Int, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let place: Comment = "password \(password.count), salt \(salt.count), \(rounds) rounds, \(count) bytes"
+    let sha1 = OpenSSLOracle.pbkdf2(EVP_sha1(), password, salt, rounds, count)
+    let sha256 = OpenSSLOracle.pbkdf2(EVP_sha256(), password, salt, rounds, count)
+    for engine in Self.engines {
+      let first = try PBKDF2.sha1(
+        password: Secret(copying: password), salt: salt, rounds: rounds, count: count, engine: engine)
+      #expect(first.revealed == sha1, "SHA-1, \(engine), \(place)", sourceLocation: sourceLocation)
+      let second = try PBKDF2.sha256(
+        password: Secret(copying: password), salt: salt, rounds: rounds, count: count, engine: engine)
+      #expect(second.revealed == sha256, "SHA-256, \(engine), \(place)", sourceLocation: sourceLocation)
+    }
+  }
+
   @Test(
     "both engines agree with OpenSSL for every length of password and salt and every small count",
-    arguments: [0, 1, 31, 32, 55, 56, 63, 64, 65, 128, 1000])
+    arguments: [0, 1, 19, 20, 21, 31, 32, 55, 56, 63, 64, 65, 128, 1000])
   func grid(passwordCount: Int) throws {
     var random = SeededRandom(seed: UInt64(passwordCount))
     for saltCount in [0, 1, 20, 64, 1000] {
       for rounds in [1, 2, 3, 7, 1000] {
-        let password = random.bytes(passwordCount)
-        let salt = random.bytes(saltCount)
-        let expected = OpenSSLOracle.pbkdf2(EVP_sha256(), password, salt, rounds, 32)
-        for engine in Self.engines {
-          let key = try PBKDF2.sha256(
-            password: Secret(copying: password), salt: salt, rounds: rounds, count: 32, engine: engine
-          ).revealed
-          #expect(key == expected, "\(engine), salt \(saltCount), \(rounds) rounds")
-        }
+        try compare(random.bytes(passwordCount), random.bytes(saltCount), rounds, 32)
       }
     }
   }
 
   @Test("every length of salt around the ends of a block agrees")
   func saltLengths() throws {
-    for saltCount in 0...200 {
-      let salt = (0..<saltCount).map { UInt8($0) }
-      let expected = OpenSSLOracle.pbkdf2(EVP_sha256(), [1, 2, 3], salt, 2, 32)
-      for engine in Self.engines {
-        let key = try PBKDF2.sha256(
-          password: Secret(copying: [1, 2, 3]), salt: salt, rounds: 2, count: 32, engine: engine
-        ).revealed
-        #expect(key == expected, "\(engine), salt \(saltCount)")
-      }
-    }
+    for saltCount in 0...200 { try compare([1, 2, 3], (0..<saltCount).map { UInt8($0) }, 2, 32) }
   }
 
-  @Test("keys of any length agree", arguments: [1, 20, 31, 32, 33, 40, 64, 65, 100, 1000])
+  @Test("keys of any length agree", arguments: [1, 19, 20, 21, 31, 32, 33, 40, 60, 64, 65, 100, 1000])
   func outputLengths(count: Int) throws {
-    let password = Array("passwordPASSWORDpassword".utf8)
-    let salt = Array("saltSALTsaltSALTsaltSALTsaltSALTsalt".utf8)
-    let expected = OpenSSLOracle.pbkdf2(EVP_sha256(), password, salt, 50, count)
-    for engine in Self.engines {
-      let key = try PBKDF2.sha256(
-        password: Secret(copying: password), salt: salt, rounds: 50, count: count, engine: engine
-      ).revealed
-      #expect(key == expected)
-    }
+    try compare(
+      Array("passwordPASSWORDpassword".utf8), Array("saltSALTsaltSALTsaltSALTsaltSALTsalt".utf8), 50, count)
+  }
+
+  @Test("a count of rounds around the ends of a portion agrees", arguments: [-1, 0, 1, 2])
+  func portions(difference: Int) throws {
+    try compare([7], [8, 9], PBKDF2.portion + difference, 32)
   }
 
   @Test("the examples of RFC 6070 come out with SHA-1")
@@ -71,11 +69,13 @@ struct StretchingTests {
     ]
     for example in examples {
       let expected = try [UInt8](hex: example.key)
-      let key = try PBKDF2.sha1(
-        password: Secret(utf8: example.password), salt: Array(example.salt.utf8), rounds: example.rounds,
-        count: expected.count
-      ).revealed
-      #expect(key == expected)
+      for engine in Self.engines {
+        let key = try PBKDF2.sha1(
+          password: Secret(utf8: example.password), salt: Array(example.salt.utf8), rounds: example.rounds,
+          count: expected.count, engine: engine
+        ).revealed
+        #expect(key == expected)
+      }
     }
   }
 
@@ -105,27 +105,67 @@ struct StretchingTests {
     }
   }
 
-  @Test("progress rises to the end, and an answer of no stops the work")
+  @Test("progress rises to the end with either engine, and an answer of no stops the work")
   func progress() throws {
-    guard PBKDF2.isAccelerated else { return }
     let rounds = PBKDF2.portion * 2 + 10
     let password = Secret(utf8: "long")
-    var seen: [Int] = []
-    _ = try PBKDF2.sha256(password: password, salt: [1], rounds: rounds, count: 32) { done in
-      seen.append(done)
-      return true
-    }
-    #expect(seen == [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds])
+    for engine in Self.engines {
+      var seen: [Int] = []
+      _ = try PBKDF2.sha256(password: password, salt: [1], rounds: rounds, count: 32, engine: engine) { done in
+        seen.append(done)
+        return true
+      }
+      #expect(seen == [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds])
 
+      // 32 bytes are two blocks of SHA-1, so each round is half of the work.
+      seen = []
+      _ = try PBKDF2.sha1(password: password, salt: [1], rounds: rounds, count: 32, engine: engine) { done in
+        seen.append(done)
+        return true
+      }
+      let first = [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds]
+      #expect(seen == first.map { $0 / 2 } + first.map { (rounds + $0) / 2 })
+    }
+  }
+
+  @Test("an answer of no stops either hash with either engine within a portion", arguments: engines)
+  func stopped(engine: PBKDF2.Engine) throws {
+    let most = Int(Int32.max)
     var calls = 0
-    let error = #expect(throws: DataProtectionError.self) {
-      _ = try PBKDF2.sha256(password: password, salt: [1], rounds: rounds, count: 32) { _ in
-        calls += 1
-        return false
+    func stop(_ done: Int) -> Bool {
+      calls += 1
+      return false
+    }
+    for run in 1...2 {
+      let error = #expect(throws: DataProtectionError.self) {
+        if run == 1 {
+          _ = try PBKDF2.sha1(
+            password: Secret(utf8: "x"), salt: [1], rounds: most, count: 32, engine: engine, progress: stop)
+        } else {
+          _ = try PBKDF2.sha256(
+            password: Secret(utf8: "x"), salt: [1], rounds: most, count: 32, engine: engine, progress: stop)
+        }
+      }
+      #expect(error?.code == .cancelled)
+      #expect(calls == run)
+    }
+  }
+
+  @Test("a derivation of one round is reported too, and one of none is refused")
+  func fewest() throws {
+    for engine in Self.engines {
+      var seen: [Int] = []
+      _ = try PBKDF2.sha256(password: .empty, salt: [1], rounds: 1, count: 32, engine: engine) { done in
+        seen.append(done)
+        return true
+      }
+      #expect(seen == [1])
+      for rounds in [0, -1] {
+        #expect(throws: DataProtectionError.self) {
+          _ = try PBKDF2.sha1(password: .empty, salt: [1], rounds: rounds, count: 32, engine: engine)
+        }
       }
     }
-    #expect(error?.code == .cancelled)
-    #expect(calls == 1)
   }
 }
 
@@ -197,6 +237,56 @@ struct BackupPasswordTests {
   }
 }
 
+@Suite("A derivation that is told to stop")
+struct StoppedDerivationTests {
+  /// The reports until the answer is no, which it is as soon as more rounds than these are done.
+  private func reports(_ iterations: UInt32, _ first: UInt32?, stopsAfter most: Int) -> [Int] {
+    let parameters = PasswordDerivation.Parameters(
+      salt: [1], iterations: iterations, first: first.map { .init(salt: [2], iterations: $0) })
+    var reports: [Int] = []
+    let error = #expect(throws: DataProtectionError.self) {
+      _ = try PasswordDerivation.passcodeKey(
+        password: Secret(utf8: "x"), parameters: parameters, acceptingAtMost: .max
+      ) { done, total in
+        #expect(total == Int(iterations) + Int(first ?? 0))
+        reports.append(done)
+        return done <= most
+      }
+    }
+    #expect(error?.code == .cancelled)
+    return reports
+  }
+
+  @Test("ends in the one round of an old keybag, and in either of two")
+  func forms() {
+    // With SHA-1, a report counts half of the rounds: 32 bytes are two blocks.
+    #expect(reports(.max, nil, stopsAfter: 0) == [(PBKDF2.portion + 1) / 2])
+    #expect(reports(10_000, .max, stopsAfter: 0) == [PBKDF2.portion + 1])
+    #expect(reports(.max, 1, stopsAfter: 1) == [1, 1 + (PBKDF2.portion + 1) / 2])
+  }
+
+  @Test("ends in the tangling of a passcode, within a portion")
+  func tangle() throws {
+    let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
+    var reports: [Int] = []
+    let error = #expect(throws: DataProtectionError.self) {
+      _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: .max, acceptingAtMost: .max) { done, total in
+        #expect(total == Int(UInt32.max))
+        reports.append(done)
+        return false
+      }
+    }
+    #expect(error?.code == .cancelled)
+    #expect(reports == [Int(PasscodeTangle.portion)])
+    reports = []
+    _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: 100) { done, _ in
+      reports.append(done)
+      return true
+    }
+    #expect(reports == [100])
+  }
+}
+
 @Suite("Slow derivations")
 struct SlowDerivationTests {
   @Test("backups with ten million rounds open with their passwords")
@@ -206,84 +296,6 @@ struct SlowDerivationTests {
     }
     #expect(slow.count == 4)
     for entry in slow { try BackupPasswordTests.check(entry) }
-  }
-}
-
-@Suite("How much work a file may ask for")
-struct RoundLimitTests {
-  /// Runs a derivation that stops at its first progress call, and tells whether that call came.
-  private func run(_ iterations: UInt32, _ first: UInt32?, limit: Int) -> (
-    code: DataProtectionError.Code?, reason: String?, worked: Bool
-  ) {
-    var worked = false
-    let parameters = PasswordDerivation.Parameters(
-      salt: [1], iterations: iterations, first: first.map { .init(salt: [2], iterations: $0) })
-    do throws(DataProtectionError) {
-      _ = try PasswordDerivation.passcodeKey(
-        password: Secret(utf8: "x"), parameters: parameters, acceptingAtMost: limit
-      ) { _, _ in
-        worked = true
-        return true
-      }
-      return (nil, nil, worked)
-    } catch {
-      return (error.code, error.reason, worked)
-    }
-  }
-
-  @Test("at the limit it works, one over it is refused before any work")
-  func bothSides() {
-    #expect(run(400, 600, limit: 1000) == (nil, nil, true))
-    let over = run(401, 600, limit: 1000)
-    #expect(over.code == .roundsOverLimit)
-    #expect(!over.worked)
-    #expect(run(1000, nil, limit: 1000).code == nil)
-    #expect(run(1001, nil, limit: 1000) == (.roundsOverLimit, run(1001, nil, limit: 1000).reason, false))
-  }
-
-  @Test("the standard limit is twenty million, both counts together")
-  func standard() throws {
-    #expect(RoundLimit.standard == 20_000_000)
-    try RoundLimit.check([10_000, 19_990_000], acceptingAtMost: RoundLimit.standard)
-    #expect(throws: DataProtectionError.self) {
-      _ = try RoundLimit.check([10_000, 19_990_001], acceptingAtMost: RoundLimit.standard)
-    }
-  }
-
-  @Test("counts of 2^32 - 1 are refused at once, without wrapping around")
-  func largest() {
-    let answer = run(.max, .max, limit: RoundLimit.standard)
-    #expect(answer.code == .roundsOverLimit)
-    #expect(
-      answer.reason
-        == "it asks for 8,589,934,590 rounds, over the limit of 20,000,000; a real one asks for 10,010,000")
-    #expect(!answer.worked)
-    #expect(
-      run(.max, nil, limit: RoundLimit.standard).reason
-        == "it asks for 4,294,967,295 rounds, over the limit of 20,000,000; a real one asks for 10,010,000")
-  }
-
-  @Test("a derivation of no rounds is no derivation")
-  func none() {
-    #expect(run(0, nil, limit: 1000).code == .damagedKeybag)
-    #expect(run(10, 0, limit: 1000).code == .damagedKeybag)
-    #expect(!run(0, 10, limit: 1000).worked)
-  }
-
-  @Test("a limit below zero accepts nothing")
-  func negative() {
-    #expect(run(1, nil, limit: -1).code == .roundsOverLimit)
-  }
-
-  @Test("the tangled derivation of a device has the same limit")
-  func tangle() throws {
-    let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
-    _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: 100, acceptingAtMost: 100)
-    for rounds: UInt32 in [0, 101, .max] {
-      #expect(throws: DataProtectionError.self) {
-        _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: rounds, acceptingAtMost: 100)
-      }
-    }
   }
 }
 

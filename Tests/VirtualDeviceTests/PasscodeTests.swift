@@ -203,3 +203,46 @@ struct GuessingTests {
     #expect(DeviceEnvironment.standardPasscodeRounds == 50_000)
   }
 }
+
+@Suite("A passcode whose key nobody waits for any longer")
+struct StoppedPasscodeTests {
+  /// A device of more rounds than one portion, and the same one through an environment that wants to stop.
+  private func stopping(_ phones: Phones) throws -> VirtualDevice {
+    _ = try phones.create()
+    var environment = phones.home.environment
+    environment.clock = DeviceClock(now: { Phones.now }, sleep: { _ in }, goesOn: { false })
+    return try DeviceHome(path: phones.home.path, environment: environment).device(DeviceName("phone"))
+  }
+
+  @Test("is neither right nor wrong: the device is as before, and no attempt is counted")
+  func unlock() throws {
+    let phones = try Phones(rounds: 30_000)
+    let device = try stopping(phones)
+    let session = try device.held()
+    try session.restart()
+    let files = try [DeviceFile.record, .keybag].map { try device.read($0) }
+    for passcode in ["1234", "4321"] {
+      let error = #expect(throws: VirtualDeviceError.self) { try session.unlock(passcode: Secret(utf8: passcode)) }
+      #expect((error?.underlying as? DataProtectionError)?.code == .cancelled)
+    }
+    #expect(session.state != .unlocked && session.record.failedAttempts == 0)
+    #expect(try [DeviceFile.record, .keybag].map { try device.read($0) } == files)
+  }
+
+  @Test("is not changed, nor is the device erased", arguments: 0..<3)
+  func changes(action: Int) throws {
+    let phones = try Phones(rounds: 30_000)
+    let device = try stopping(phones)
+    let session = try device.held()
+    let files = try [DeviceFile.record, .keybag].map { try device.read($0) }
+    let error = #expect(throws: VirtualDeviceError.self) {
+      switch action {
+      case 0: try session.changePasscode(from: Secret(utf8: "1234"), to: Secret(utf8: "5678"))
+      case 1: try session.removePasscode(Secret(utf8: "1234"))
+      default: try session.erase()
+      }
+    }
+    #expect((error?.underlying as? DataProtectionError)?.code == .cancelled)
+    #expect(try [DeviceFile.record, .keybag].map { try device.read($0) } == files)
+  }
+}

@@ -43,10 +43,13 @@ public struct HardwareUID: ~Copyable, Sendable {
   /// (counting from 1), run through AES-256-CBC under the UID with a zero IV as one stream, and the 32-byte blocks that
   /// come out are xored together. Source: iphone-dataprotection, `AppleKeyStore_kdf.c`, the form for bags of version 2 and up.
   ///
-  /// - Parameter rounds: 50,000 on a virtual device; a chip is calibrated to take some 80 ms.
+  /// - Parameters:
+  ///   - rounds: 50,000 on a virtual device; a chip is calibrated to take some 80 ms.
+  ///   - progress: Where it answers `false` the derivation ends with `.cancelled`.
   /// - Throws: `.roundsOverLimit` and `.damagedKeybag` (0 rounds) before any work is done.
   public borrowing func passcodeKey(
-    passcode: borrowing Secret, salt: [UInt8], rounds: UInt32, acceptingAtMost limit: Int = RoundLimit.standard
+    passcode: borrowing Secret, salt: [UInt8], rounds: UInt32, acceptingAtMost limit: Int = RoundLimit.standard,
+    progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Secret {
     try RoundLimit.check([rounds], acceptingAtMost: limit)
     let start = try PBKDF2.sha1(password: passcode, salt: salt, rounds: 1, count: PasscodeTangle.blockSize)
@@ -54,6 +57,6 @@ public struct HardwareUID: ~Copyable, Sendable {
     try key.withBytes { (bytes) throws(DataProtectionError) in
       try context.begin(key: bytes, iv: [UInt8](repeating: 0, count: 16))
     }
-    return try PasscodeTangle.run(start, rounds: rounds, through: context)
+    return try PasscodeTangle.run(start, rounds: rounds, through: context) { progress($0, Int(rounds)) }
   }
 }

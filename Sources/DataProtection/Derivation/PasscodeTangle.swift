@@ -4,9 +4,14 @@ enum PasscodeTangle {
   /// What the chip is handed at once, in bytes; the CBC chain runs on from buffer to buffer.
   private static let bufferSize = 4096
   private static let wordsPerBlock = blockSize / 4
+  /// Rounds between two calls of the progress closure, a multiple of what fits into the buffer: a millisecond or two.
+  static let portion: UInt32 = 12_800
 
+  /// - Parameter progress: Told the rounds that are done; answers whether to go on.
+  /// - Throws: `.cancelled` after an answer of no.
   static func run(
-    _ start: borrowing Secret, rounds: UInt32, through context: borrowing CipherContext
+    _ start: borrowing Secret, rounds: UInt32, through context: borrowing CipherContext,
+    progress: (_ done: Int) -> Bool
   ) throws(DataProtectionError) -> Secret {
     try start.withBytes { (block) throws(DataProtectionError) in
       try Secret(count: blockSize) { (sum) throws(DataProtectionError) in
@@ -21,6 +26,10 @@ enum PasscodeTangle {
             fold(buffer, Int(copies), into: sum)
             counter &+= copies
             remaining -= copies
+            let done = rounds - remaining
+            if remaining == 0 || done.isMultiple(of: portion) {
+              guard progress(Int(done)) else { throw .stopped }
+            }
           }
         }
       }

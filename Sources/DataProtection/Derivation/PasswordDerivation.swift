@@ -38,7 +38,7 @@ public enum PasswordDerivation {
     }
   }
 
-  /// Is told how many rounds of how many are done, every 20 ms or so, and answers whether to go on.
+  /// Is told how many rounds of how many are done, every few milliseconds, and answers whether to go on.
   public typealias Progress = (_ done: Int, _ total: Int) -> Bool
 
   /// The size of a passcode key, in bytes.
@@ -60,22 +60,16 @@ public enum PasswordDerivation {
     let total = Int(clamping: parameters.totalRounds)
     let lastRounds = Int(parameters.iterations)
     guard let first = parameters.first else {
-      let key = try PBKDF2.sha1(password: password, salt: parameters.salt, rounds: lastRounds, count: keySize)
-      return try finished(key, total, progress)
+      return try PBKDF2.sha1(password: password, salt: parameters.salt, rounds: lastRounds, count: keySize) {
+        progress($0, total)
+      }
     }
-    let inner = try PBKDF2.sha256(
-      password: password, salt: first.salt, rounds: Int(first.iterations), count: keySize
-    ) { progress($0, total) }
-    let key = try PBKDF2.sha1(password: inner, salt: parameters.salt, rounds: lastRounds, count: keySize)
-    return try finished(key, total, progress)
-  }
-
-  private static func finished(
-    _ key: consuming Secret, _ total: Int, _ progress: Progress
-  ) throws(DataProtectionError) -> Secret {
-    guard progress(total, total) else {
-      throw DataProtectionError(.cancelled, "it was told to stop before its last round")
+    let firstRounds = Int(first.iterations)
+    let inner = try PBKDF2.sha256(password: password, salt: first.salt, rounds: firstRounds, count: keySize) {
+      progress($0, total)
     }
-    return key
+    return try PBKDF2.sha1(password: inner, salt: parameters.salt, rounds: lastRounds, count: keySize) {
+      progress(firstRounds + $0, total)
+    }
   }
 }

@@ -10,12 +10,16 @@ extension BackupKeybag {
   ///
   /// Nothing in the bag tells whether `deviceKey` is the right one, unless a class has a public key: an item has to have
   /// been opened with it before.
-  /// - Parameter rounds: Of the slow round; `nil` makes a bag with one round, as iOS 10.1 and earlier have it.
-  /// - Throws: `.damagedKeybag` where a class key does not unwrap with the empty password; `.keyUnavailable` where a
+  /// - Parameters:
+  ///   - oldKey: The key of the empty password, as `Keybag.passcodeKey` derives it.
+  ///   - rounds: Of the slow round; `nil` makes a bag with one round, as iOS 10.1 and earlier have it.
+  ///   - progress: Told how far the new password's derivation is; where it answers `false` it ends with `.cancelled`.
+  /// - Throws: `.damagedKeybag` where a class key does not unwrap with that key; `.keyUnavailable` where a
   ///   public key shows that the hardware is another; `.unsupported` for an empty password or a count of rounds that
   ///   readers refuse.
   public static func protect(
-    _ keybag: Keybag, with password: borrowing Secret, deviceKey: borrowing DeviceKey, rounds: Int?,
+    _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, with password: borrowing Secret,
+    deviceKey: borrowing DeviceKey, rounds: Int?,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Keybag {
     try check(password)
@@ -26,7 +30,6 @@ extension BackupKeybag {
     if let rounds {
       result.secondRound = Keybag.SecondRound(rounds: try checked(rounds), salt: try random.bytes(saltSize))
     }
-    let oldKey = try keybag.passcodeKey(password: .empty)
     let newKey = try result.passcodeKey(password: password, progress: progress)
     try result.replacePasswordLayer(oldKey, with: newKey, wrong: .damagedKeybag) {
       (record, inner) throws(DataProtectionError) in

@@ -36,15 +36,16 @@ public struct SystemKeybag: Sendable, Equatable {
   /// - Parameters:
   ///   - passcode: Empty for none.
   ///   - rounds: Of the passcode's derivation.
+  ///   - progress: Told how far each derivation is; where it answers `false` it ends with `.cancelled`.
   public static func make(
     passcode: borrowing Secret, hardware: borrowing HardwareUID, rounds: UInt32 = standardRounds,
-    random: some RandomSource = SystemRandomSource()
+    random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> UnlockedSystemKeybag {
     try refuseZeros(passcode)
     let deviceKey = try hardware.deviceKey()
     let uuid = try random.bytes(16)
     let salt = try random.bytes(20)
-    let passcodeKey = try hardware.passcodeKey(passcode: passcode, salt: salt, rounds: rounds)
+    let passcodeKey = try hardware.passcodeKey(passcode: passcode, salt: salt, rounds: rounds, progress: progress)
     let hmacKey = try KeybagSignature.makeWrappedKey(deviceKey: deviceKey, random: random)
     var records: [Keybag.ClassKey] = []
     for recipe in recipes(hasPasscode: !passcode.isEmpty) {
@@ -56,18 +57,23 @@ public struct SystemKeybag: Sendable, Equatable {
         classKeys: records)
     }
     let bag = try SystemKeybag(keybag, deviceKey: deviceKey)
-    return UnlockedSystemKeybag(keybag: bag, classKeys: try bag.unlock(passcode: passcode, hardware: hardware))
+    return UnlockedSystemKeybag(
+      keybag: bag, classKeys: try bag.unlock(passcode: passcode, hardware: hardware, progress: progress))
   }
 
   /// Opens all class keys.
   ///
-  /// - Parameter passcode: Empty where none is set.
+  /// - Parameters:
+  ///   - passcode: Empty where none is set.
+  ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
   /// - Throws: `.wrongPasscode`; `.damagedKeybag` where the signature is not this hardware's.
   public func unlock(
-    passcode: borrowing Secret, hardware: borrowing HardwareUID, acceptingAtMost limit: Int = RoundLimit.standard
+    passcode: borrowing Secret, hardware: borrowing HardwareUID, acceptingAtMost limit: Int = RoundLimit.standard,
+    progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> ClassKeys {
     let deviceKey = try hardware.deviceKey()
-    let passcodeKey = try verifiedPasscodeKey(passcode, hardware, deviceKey, acceptingAtMost: limit)
+    let passcodeKey = try verifiedPasscodeKey(
+      passcode, hardware, deviceKey, acceptingAtMost: limit, progress: progress)
     return try keybag.openClassKeys(
       passcodeKey: consume passcodeKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
   }
@@ -82,18 +88,21 @@ public struct SystemKeybag: Sendable, Equatable {
 
   /// The bag under another passcode, with a new salt. The class keys stay, with one exception: setting the first
   /// passcode makes class 12, removing it (an empty `new`) destroys class 12 and with it what it protects.
+  ///
+  /// - Parameter progress: Told how far each of two derivations is; where it answers `false` it ends with `.cancelled`.
   public func changingPasscode(
     from old: borrowing Secret, to new: borrowing Secret, hardware: borrowing HardwareUID,
-    random: some RandomSource = SystemRandomSource()
+    random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> UnlockedSystemKeybag {
     try Self.refuseZeros(new)
     let deviceKey = try hardware.deviceKey()
-    let oldKey = try verifiedPasscodeKey(old, hardware, deviceKey, acceptingAtMost: RoundLimit.standard)
+    let oldKey = try verifiedPasscodeKey(
+      old, hardware, deviceKey, acceptingAtMost: RoundLimit.standard, progress: progress)
     var changed = keybag
     let salt = try random.bytes(20)
     changed.salt = salt
     let rounds = changed.iterations ?? Self.standardRounds
-    let newKey = try hardware.passcodeKey(passcode: new, salt: salt, rounds: rounds)
+    let newKey = try hardware.passcodeKey(passcode: new, salt: salt, rounds: rounds, progress: progress)
     try changed.replacePasswordLayer(oldKey, with: newKey, wrong: .wrongPasscode)
     let passcodeClass = KeyClass.whenPasscodeSetThisDeviceOnly
     if new.isEmpty {
@@ -118,12 +127,13 @@ public struct SystemKeybag: Sendable, Equatable {
 
   private func verifiedPasscodeKey(
     _ passcode: borrowing Secret, _ hardware: borrowing HardwareUID, _ deviceKey: borrowing DeviceKey,
-    acceptingAtMost limit: Int
+    acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Secret {
     try KeybagSignature.verify(signed, deviceKey: deviceKey)
     guard let salt = keybag.salt else { throw DataProtectionError(.missingField, "it has no SALT") }
     guard let rounds = keybag.iterations else { throw DataProtectionError(.missingField, "it has no ITER") }
-    return try hardware.passcodeKey(passcode: passcode, salt: salt, rounds: rounds, acceptingAtMost: limit)
+    return try hardware.passcodeKey(
+      passcode: passcode, salt: salt, rounds: rounds, acceptingAtMost: limit, progress: progress)
   }
 
   /// A passcode of NUL bytes alone derives the same key as none, so it would protect nothing.

@@ -47,6 +47,11 @@ struct DigestContext: ~Copyable {
     guard EVP_DigestInit_ex(handle, nil, nil) == 1 else { throw .crypto("EVP_DigestInit_ex") }
   }
 
+  /// Takes the place of another hash of the same algorithm, which stays as it is.
+  borrowing func become(_ other: borrowing DigestContext) throws(DataProtectionError) {
+    guard EVP_MD_CTX_copy_ex(handle, other.handle) == 1 else { throw .crypto("EVP_MD_CTX_copy_ex") }
+  }
+
   borrowing func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) {
     guard EVP_DigestUpdate(handle, bytes.baseAddress, bytes.count) == 1 else { throw .crypto("EVP_DigestUpdate") }
   }

@@ -24,5 +24,11 @@ public struct DeviceEnvironment: Sendable {
     files = FileDoor()
   }
 
+  /// Ends the derivation of a passcode's key where whoever waits for it no longer wants it.
+  var derivation: PasswordDerivation.Progress {
+    let goesOn = clock.goesOn
+    return { _, _ in goesOn() }
+  }
+
   public static var system: DeviceEnvironment { DeviceEnvironment() }
 }

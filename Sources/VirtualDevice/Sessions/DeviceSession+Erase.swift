@@ -12,7 +12,8 @@ extension DeviceSession {
     let rounds = keybag.keybag.iterations ?? environment.passcodeRounds
     let fresh = try reporting { () throws(DataProtectionError) in
       try SystemKeybag.make(
-        passcode: Secret(utf8: ""), hardware: hardware, rounds: rounds, random: environment.random)
+        passcode: Secret(utf8: ""), hardware: hardware, rounds: rounds, random: environment.random,
+        progress: environment.derivation)
     }
     try adopt(fresh, keychain: .empty) { record in record.lastBackup = nil }
   }

@@ -40,7 +40,7 @@ extension DeviceSession {
       throw VirtualDeviceError(.noPasscode, name, "a passcode was given, and none is set")
     }
     let keys = try attempt(passcode) { (keybag, hardware) throws(DataProtectionError) in
-      try keybag.unlock(passcode: passcode, hardware: hardware)
+      try keybag.unlock(passcode: passcode, hardware: hardware, progress: environment.derivation)
     }
     var change = DeviceChange()
     change.replace(.memory, with: try memory(of: keys))
@@ -68,7 +68,7 @@ extension DeviceSession {
       try files.syncFolder(folder)
     } else {
       let keys = try reporting { () throws(DataProtectionError) in
-        try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware)
+        try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware, progress: environment.derivation)
       }
       classKeys = keys
       try storeMemory()
@@ -77,18 +77,21 @@ extension DeviceSession {
 
   /// Counts the attempt, makes it, and erases the device where it was wrong once too often.
   ///
-  /// An attempt that was begun as the last one and never answered counts as failed.
+  /// An attempt that was begun as the last one and never answered counts as failed. One that is stopped before its last
+  /// round has told nothing about the passcode, and does not count.
   func attempt<Value: ~Copyable>(
     _ passcode: borrowing Secret,
     _ body: (SystemKeybag, borrowing HardwareUID) throws(DataProtectionError) -> Value
   ) throws(VirtualDeviceError) -> Value {
     try eraseIfExhausted()
+    let before = record
     var counted = record
     counted.failedAttempts = min(record.failedAttempts, Int(Int32.max)) + 1
     try store(counted)
     do throws(DataProtectionError) {
       return try body(keybag, hardware)
     } catch {
+      if error.code == .cancelled { try store(before) }
       guard error.code == .wrongPasscode else { throw VirtualDeviceError(name, error) }
       try eraseIfExhausted()
       throw VirtualDeviceError(.wrongPasscode, name, wrongPasscodeReason)

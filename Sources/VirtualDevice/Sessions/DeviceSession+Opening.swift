@@ -34,14 +34,15 @@ extension DeviceSession {
 
   /// What is in memory; after a restart, what the hardware alone opens; without a passcode, everything.
   static func keys(
-    memory: [UInt8]?, _ keybag: SystemKeybag, _ hardware: borrowing HardwareUID, device: String
+    memory: [UInt8]?, _ keybag: SystemKeybag, _ hardware: borrowing HardwareUID, device: String,
+    _ environment: DeviceEnvironment
   ) throws(VirtualDeviceError) -> ClassKeys {
     do throws(DataProtectionError) {
       // Opens without the passcode, to learn whether keybag and hardware belong together at all.
       let boot = try keybag.unlockBeforeFirstUnlock(hardware: hardware)
       if let memory, let keys = DeviceMemory.opened(memory, with: hardware, keybagUUID: boot.keybagUUID) { return keys }
       guard !keybag.isPasscodeSet else { return boot }
-      return try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware)
+      return try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware, progress: environment.derivation)
     } catch {
       switch error.code {
       case .damagedKeybag, .missingField, .wrongPasscode, .malformed:

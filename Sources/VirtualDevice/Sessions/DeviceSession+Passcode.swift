@@ -13,7 +13,8 @@ extension DeviceSession {
     try refuseEmpty(passcode)
     let changed = try reporting { () throws(DataProtectionError) in
       try keybag.changingPasscode(
-        from: Secret(utf8: ""), to: passcode, hardware: hardware, random: environment.random)
+        from: Secret(utf8: ""), to: passcode, hardware: hardware, random: environment.random,
+        progress: environment.derivation)
     }
     try adopt(changed, keychain: .keep)
   }
@@ -27,7 +28,9 @@ extension DeviceSession {
     try requireUnlockedWithPasscode()
     try refuseEmpty(new)
     let changed = try attempt(old) { (keybag, hardware) throws(DataProtectionError) in
-      try keybag.changingPasscode(from: old, to: new, hardware: hardware, random: environment.random)
+      try keybag.changingPasscode(
+        from: old, to: new, hardware: hardware, random: environment.random,
+        progress: environment.derivation)
     }
     try adopt(changed, keychain: .keep)
   }
@@ -41,7 +44,8 @@ extension DeviceSession {
     try requireUnlockedWithPasscode()
     let changed = try attempt(passcode) { (keybag, hardware) throws(DataProtectionError) in
       try keybag.changingPasscode(
-        from: passcode, to: Secret(utf8: ""), hardware: hardware, random: environment.random)
+        from: passcode, to: Secret(utf8: ""), hardware: hardware, random: environment.random,
+        progress: environment.derivation)
     }
     return try adopt(changed, keychain: .dropPasscodeItems)
   }

@@ -48,7 +48,7 @@ public final class DeviceSession {
     } catch {
       throw VirtualDeviceError(.damaged, name, "its keybag: \(error.reason)")
     }
-    let keys = try Self.keys(memory: memory, keybag, hardware, device: name)
+    let keys = try Self.keys(memory: memory, keybag, hardware, device: name, device.environment)
     self.device = device
     self.access = access
     self.record = record

@@ -14,7 +14,7 @@ public struct DeviceClock: Sendable {
   public let now: @Sendable () -> KeychainDate
   /// Waits for this long.
   public let sleep: @Sendable (Duration) -> Void
-  /// Whether whoever waits wants to go on with it. A program that was asked to stop says no.
+  /// Whether whoever waits, for a device in use or for the key of a passcode, wants to go on with it. A program that was asked to stop says no.
   public let goesOn: @Sendable () -> Bool
 
   public init(

@@ -52,18 +52,24 @@ extension Session {
       try session.finish()
       return value
     } catch let error as VirtualDeviceError {
+      if error.isStopped { try Interruption.check() }
       throw CommandFailure(error, device: device.name.text)
     }
   }
 }
 
 extension DeviceEnvironment {
-  /// The system's, but that Ctrl-C ends a wait for a device in use.
+  /// The system's, but that Ctrl-C ends a wait: for a device in use, and for the key of a passcode.
   static var interruptible: DeviceEnvironment {
     DeviceEnvironment(
       clock: DeviceClock(
         now: DeviceClock.system.now, sleep: DeviceClock.system.sleep, goesOn: { Interruption.pending == nil }))
   }
+}
+
+extension VirtualDeviceError {
+  /// Whether a derivation was told to stop, before anything was changed.
+  fileprivate var isStopped: Bool { (underlying as? DataProtectionError)?.code == .cancelled }
 }
 
 extension CommandFailure {

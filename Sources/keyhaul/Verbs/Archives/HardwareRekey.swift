@@ -27,7 +27,8 @@ struct HardwareRekey {
     let keybag = try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds), of: named.name) {
       (progress) throws(DataProtectionError) in
       try BackupKeybag.protect(
-        named.archive.keybag, with: new, deviceKey: hardware.key(), rounds: rounds, progress: progress)
+        named.archive.keybag, passcodeKey: old.passcodeKey, with: new, deviceKey: hardware.key(), rounds: rounds,
+        progress: progress)
     }
     try rewrite(with: keybag, old, in: session)
     let name = HostileText.shown(named.name)
