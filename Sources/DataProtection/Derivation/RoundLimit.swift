@@ -5,6 +5,8 @@ public enum RoundLimit {
   /// The most rounds accepted unless the caller says otherwise, ITER and DPIC together. Real backups ask for
   /// 10,010,000.
   public static let standard = 20_000_000
+  /// How many times the usual count of its form a count may be without being worth a question.
+  public static let usualMultiple = 5
 
   /// Refuses what is over the limit, and a count of no rounds, before any work is done.
   static func check(_ counts: [UInt32], acceptingAtMost limit: Int) throws(DataProtectionError) {
@@ -18,5 +20,35 @@ public enum RoundLimit {
         "it asks for \(Amounts.grouped(total)) rounds, over the limit of \(Amounts.grouped(limit)); a real one asks for 10,010,000"
       )
     }
+  }
+}
+
+/// A count of rounds that no real keybag of its form comes near, though it may be within the limit.
+public struct UnusualRounds: Sendable, Equatable {
+  /// What the keybag asks for, and what real ones do.
+  public let rounds: UInt32
+  public let usual: UInt32
+
+  /// "400 times": how many times the usual count it is, rounded down.
+  public var multiple: UInt32 { rounds / max(1, usual) }
+
+  /// - Returns: `nil` for a count up to `RoundLimit.usualMultiple` times the usual.
+  init?(_ rounds: UInt32, usual: UInt32) {
+    guard UInt64(rounds) > UInt64(usual) * UInt64(RoundLimit.usualMultiple) else { return nil }
+    self.rounds = rounds
+    self.usual = usual
+  }
+}
+
+extension PasswordDerivation.Parameters {
+  /// The count that is furthest from what a real keybag asks for: 10,000 in its last or only round, and 10,000,000 in
+  /// the first of two. `nil` where none is more than five times that.
+  ///
+  /// Source: as `BackupKeybag.standardRounds` and `BackupKeybag.lastRounds`.
+  public var unusualRounds: UnusualRounds? {
+    let last = UnusualRounds(iterations, usual: BackupKeybag.lastRounds)
+    let first = first.flatMap { UnusualRounds($0.iterations, usual: UInt32(BackupKeybag.standardRounds)) }
+    guard let last, let first else { return last ?? first }
+    return first.multiple > last.multiple ? first : last
   }
 }

@@ -74,6 +74,9 @@ struct RoundLimitOptions: ParsableArguments {
 
   var rounds: Int { maxRounds?.value ?? RoundLimit.standard }
 
+  /// Whether the user named the most rounds: nobody is asked about a count that is within them.
+  var isGiven: Bool { maxRounds != nil }
+
   @OptionGroup var room: StorageOptions
 
   /// Where a large list of files is kept while it is read.

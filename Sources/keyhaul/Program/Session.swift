@@ -19,6 +19,8 @@ final class Session {
   private let resultsAreOnTerminal: Bool
   /// What has claimed standard input: it can be read once.
   private var standardInputClaim: String?
+  /// The archives whose keybags may have more work done than is usual: the user said so.
+  var acceptedRounds: Set<String> = []
 
   /// - Parameters:
   ///   - output: The descriptor that results go to.

@@ -45,13 +45,15 @@ extension Session {
     return key
   }
 
-  /// Refuses a keybag that asks for too much work, before anybody is asked for a password.
+  /// Refuses a keybag that asks for too much work, and asks about one that asks for far more than is usual, before anybody
+  /// is asked for a password.
   func checkRounds(of named: NamedArchive, accepting options: RoundLimitOptions) throws(CommandFailure) {
     do throws(ArchivedKeychainError) {
       try ArchiveKey.checkRounds(of: named.archive, acceptingAtMost: options.rounds)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
+    try confirmRounds(of: named, accepting: options)
   }
 
   // MARK: What it opens

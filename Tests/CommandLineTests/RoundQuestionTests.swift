@@ -1,0 +1,109 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("A backup that asks for far more rounds than is usual")
+struct RoundQuestionTests {
+  /// A backup in `b/` whose keybag asks for one round and then for so many, in the place of 10,000.
+  static func world(asking rounds: UInt32) throws -> MoveWorld {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    var manifest = try world.read("b/Manifest.plist")
+    let field = try #require(KeybagFields.inside(manifest).first { $0.tag == "ITER" })
+    manifest.replaceSubrange(field.range, with: withUnsafeBytes(of: rounds.bigEndian) { Array($0) })
+    try world.write(manifest, to: "b/Manifest.plist")
+    return world
+  }
+
+  static let verbs = [
+    "inspect b/ --list", "verify b/", "diff b/ b/", "export b/ -o x.json", "rekey b/ --new-password-file .bp",
+    "plan b/ --to new-phone", "why b/ --item 0", "restore b/ --to new-phone --yes",
+  ]
+
+  @Test("is refused where nobody can be asked, before a password is, and says how many and how long")
+  func refused() throws {
+    let world = try Self.world(asking: 4_000_000)
+    for verb in Self.verbs {
+      let outcome = try world.keyhaul("\(verb) --password-command 'touch asked; cat .bp'")
+      #expect(outcome.status == 14 && outcome.output.isEmpty, "\(verb): \(outcome)")
+      let text = outcome.errors.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+        .joined(separator: " ")
+      let expected =
+        /error: refused to open b\/ why: it asks for 4,000,000 rounds of key derivation, 400 times the usual 10,000; about [0-9.]+ s on this machine; there is no terminal to ask on try: don't trust this file; --max-rounds 4000001 accepts so many/
+      #expect(text.wholeMatch(of: expected) != nil, "\(verb): \(text)")
+      #expect(try !world.names().contains("asked"), "\(verb)")
+    }
+    let forbidden = try world.keyhaul("plan b/ --to new-phone --password-file .bp --no-input", typed: ["y"])
+    #expect(forbidden.status == 14 && forbidden.terminal.isEmpty)
+    #expect(forbidden.errors.contains("--no-input forbids"))
+  }
+
+  @Test("is asked about on a terminal, once, and goes on after a yes alone")
+  func asked() throws {
+    let world = try Self.world(asking: 60_000)
+    let question = "b/ asks for 60,000 rounds of key derivation, 6 times the usual 10,000; "
+    for answer in ["", "n", "no", "yess"] {
+      let outcome = try world.keyhaul("plan b/ --to new-phone --password-file .bp", typed: [answer])
+      #expect(outcome.status == 1 && outcome.terminal.hasPrefix(question), "\(outcome)")
+      #expect(outcome.terminal.contains(" on this machine. Go on? [y/N] "))
+      #expect(outcome.errors == "error: stopped: the answer was not yes\n  why: nothing was changed\n")
+    }
+    for (verb, archives) in [("inspect b/ --list", 1), ("diff b/ b/", 1), ("rekey b/ --new-password-file .bp", 1)] {
+      // What was changed is not the count alone: the password's key is another one, too.
+      let outcome = try world.keyhaul("\(verb) --password-file .bp", typed: ["y", "y", "y"])
+      #expect(outcome.status == 12, "\(verb): \(outcome)")
+      #expect(outcome.terminal.ranges(of: "asks for 60,000 rounds").count == archives, "\(verb): \(outcome)")
+    }
+    // The flag that answers every question answers this one, and what it stands for is said.
+    let answered = try world.keyhaul("inspect b/ --list --password-file .bp --yes", typed: [])
+    #expect(answered.status == 12 && answered.terminal.isEmpty)
+    #expect(answered.errors.hasPrefix("warning: b/ asks for 60,000 rounds"))
+  }
+
+  @Test("is not asked about where the limit that the user named covers it")
+  func covered() throws {
+    let world = try Self.world(asking: 60_000)
+    let line = "inspect b/ --list --password-file .bp --max-rounds"
+    #expect(try world.keyhaul("\(line) 60001").status == 12)
+    let refused = try world.keyhaul("\(line) 60000")
+    #expect(refused.status == 14 && refused.errors.contains("over the limit of 60,000"))
+  }
+
+  @Test("asks for more than five times as many: 50,000 are tried, 50,001 are not")
+  func bothSides() throws {
+    let line = "inspect b/ --list --password-file .bp"
+    #expect(try Self.world(asking: 50_000).keyhaul(line).status == 12)
+    #expect(try Self.world(asking: 50_001).keyhaul(line).status == 14)
+  }
+
+  @Test("can be looked at without its password all the same")
+  func unopened() throws {
+    let world = try Self.world(asking: 4_000_000)
+    #expect(try world.succeed("inspect b/ --keybag").contains("1 + 4,000,000 rounds, about "))
+  }
+
+  @Test("Ctrl-C ends its derivation within a fifth of a second")
+  func stopped() throws {
+    let world = try Self.world(asking: 19_999_999)
+    let before = try world.files(in: ".").filter { $0 != "asked" && !$0.hasSuffix("/lock") }
+    var shortest = Double.infinity
+    // The shortest counts: other tests run beside this one.
+    for _ in 0..<5 where shortest > 0.2 {
+      let outcome = try world.devices.run(
+        """
+        rm -f asked sent
+        (while [ ! -e asked ]; do sleep 0.01; done; sleep 0.3; date +%s.%N > sent; kill -INT $$) &
+        exec keyhaul restore b/ --to new-phone --max-rounds 20000000 --password-command 'touch asked; cat .bp' --yes
+        """)
+      let ended = Date()
+      #expect(outcome.status == 130, "\(outcome)")
+      #expect(outcome.errors == "error: stopped by Ctrl-C\n  why: nothing was changed\n")
+      let sent = String(decoding: try world.read("sent"), as: UTF8.self).trimmingCharacters(in: .newlines)
+      shortest = min(shortest, ended.timeIntervalSince1970 - (try #require(Double(sent))))
+      try world.devices.run("rm -f asked sent")
+    }
+    #expect(shortest < 0.2)
+    #expect(try world.files(in: ".").filter { !$0.hasSuffix("/lock") } == before)
+  }
+}
