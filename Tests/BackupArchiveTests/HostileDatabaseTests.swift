@@ -40,6 +40,25 @@ struct HostileDatabaseTests {
       "an index of an expression", ForeignDatabase.schema + "CREATE INDEX i ON Files(lower(domain))", "\"i\""),
     HostileSchema(
       "a partial index", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain) WHERE flags = 1", "\"i\""),
+    HostileSchema("an index of a text", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain || 'x')", "\"i\""),
+    HostileSchema("an index of a sum", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain, flags + 1)", "\"i\""),
+    HostileSchema("an index of a sign", ForeignDatabase.schema + "CREATE INDEX i ON Files(-flags)", "\"i\""),
+    HostileSchema("an index of a number", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain, 1.5)", "\"i\""),
+    HostileSchema("an index of a pattern", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain LIKE 'x')", "\"i\""),
+    HostileSchema("an index of a question", ForeignDatabase.schema + "CREATE INDEX i ON Files(flags IS NULL)", "\"i\""),
+    HostileSchema(
+      "an index of a case", ForeignDatabase.schema + "CREATE INDEX i ON Files(CASE flags WHEN 1 THEN 2 END)", "\"i\""),
+    HostileSchema(
+      "a unique index of an expression", ForeignDatabase.schema + "CREATE UNIQUE INDEX i ON Files(fileID || domain)",
+      "\"i\""),
+    HostileSchema(
+      "an index of an expression over the other table",
+      ForeignDatabase.schema + "CREATE INDEX i ON Properties(key || value)", "\"i\""),
+    HostileSchema(
+      "an index with a foreign collation", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain COLLATE NOCASE)",
+      "\"i\""),
+    HostileSchema(
+      "a comment in an index", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain /* x */)", "\"i\""),
     HostileSchema(
       "a table without row numbers", files + "flags INTEGER, file BLOB) WITHOUT ROWID", "\"Files\""),
     HostileSchema("a foreign collation", files + "flags INTEGER, file BLOB COLLATE NOCASE)", "\"Files\""),
@@ -74,6 +93,17 @@ struct HostileDatabaseTests {
     let error = try #require(try failure(try ForeignDatabase.bytes(hostile.sql)))
     #expect(error.code == hostile.code, "\(error)")
     #expect(error.reason.contains(hostile.reason), "\(error)")
+  }
+
+  @Test(
+    "may have any index of its columns, in either order",
+    arguments: [
+      "CREATE INDEX i ON Files(domain DESC)", "CREATE INDEX i ON Files(domain, flags ASC,\n relativePath)",
+      "CREATE UNIQUE INDEX i ON Files(fileID)", "CREATE INDEX \"i\" ON \"Files\" (\"domain\", [flags] desc, `file`)",
+      "CREATE INDEX i ON Properties(value, key)",
+    ])
+  func plainIndexes(sql: String) throws {
+    #expect(try failure(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)) == nil)
   }
 
   @Test("is damaged where its bytes are not a whole database")

@@ -74,7 +74,7 @@ struct ReaderTrapTests {
   func emptyParts() throws {
     let sample = try SampleBackup()
     let folder = try TemporaryFolder()
-    for name in ["Manifest.db", "Manifest.plist", "Status.plist", "51/\(KeychainPayload.fileIdentifier)"] {
+    for name in ["Manifest.db", "Manifest.plist", "51/\(KeychainPayload.fileIdentifier)"] {
       var files = try sample.storedFiles()
       files[name] = []
       for file in files { try folder.write(file.bytes, to: "backup/\(file.path)") }

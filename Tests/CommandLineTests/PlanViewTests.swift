@@ -1,3 +1,4 @@
+import BackupArchive
 import Foundation
 import Testing
 
@@ -156,10 +157,11 @@ struct PlanViewTests {
         Data("<plist version=\"1.0\"><dict><key>itemName</key><string>Bee</string></dict></plist>".utf8)
           .base64EncodedString())</data></dict></dict></dict></plist>
       """
-    let read = try #require(ComputerProperties(Array(properties.utf8)))
-    #expect(read.installed == ["org.example.a"] && read.storeNames == ["org.example.b": "Bee"])
-    #expect(ComputerProperties(Array("no property list".utf8)) == nil)
-    #expect(ComputerProperties([]) == nil)
+    try world.backUp(to: "b/")
+    try world.write(Array(properties.utf8), to: "b/Info.plist")
+    let archive = try BackupArchive.open(.path(world.home.appending(path: "b").path))
+    let names = InstalledApps.names(in: archive)
+    #expect(names["org.example.a"] == "org.example.a" && names["org.example.b"] == "Bee")
   }
 
   @Test("without names it can be shown to others, and not be carried out")

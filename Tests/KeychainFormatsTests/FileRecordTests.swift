@@ -129,14 +129,25 @@ struct FileRecordTests {
     Fault("seventeen", try record(17), .malformed, at: nil).check(.fileRecord, FileRecord.init(archive:))
   }
 
-  @Test("an archive of thirty-two levels is read, one of thirty-three is not")
-  func depth() throws {
-    func record(_ levels: Int) throws -> [UInt8] {
-      let nested = (0..<(levels - 2)).reduce(PropertyValue.integer(1)) { value, _ in .array([value]) }
-      return try archive(["RelativePath": .string("a")], [nested])
+  @Test("keys may be UTF-16, the first of two alike counts, and a wrapper without a value is none")
+  func oddKeys() throws {
+    func record(_ first: [UInt8], _ second: [UInt8]) throws -> FileRecord {
+      let texts = ["$top", "$objects", "root", "NS.string"].map { [0x50 | UInt8($0.utf8.count)] + Array($0.utf8) }
+      let objects: [[UInt8]] = [
+        [0xD2, 1, 2, 3, 4], texts[0], texts[1], [0xD1, 5, 6], [0xA2, 7, 8], texts[2], [0x80, 1], [0x00],
+        [0xD2, 9, 10, 11, 12], first, second, [0x51, 0x61], [0x51, 0x62],
+      ]
+      return try FileRecord(archive: PlistRecipe([]).with { $0.objects = objects }.bytes)
     }
-    #expect(try FileRecord(archive: record(32)).relativePath == "a")
-    #expect { try FileRecord(archive: record(33)) } throws: { ($0 as? FormatError)?.code == .overLimit }
+    let name = Array("RelativePath".utf8)
+    func wide(_ high: UInt8) -> [UInt8] { [0x6C] + name.flatMap { [high, $0] } }
+    #expect(try record(wide(0), [0x51, 0x7A]).relativePath == "a")
+    #expect(try record([0x51, 0x7A], wide(0)).relativePath == "b")
+    #expect(try record([0x5C] + name, wide(0)).relativePath == "a")
+    #expect(throws: FormatError.self) { try record([0x51, 0x7A], wide(1)) }
+    Fault(
+      "a wrapper of null", try archive(["RelativePath": .dictionary(["NS.string": .uid(0)])]), .malformed, at: nil
+    ).check(.fileRecord, FileRecord.init(archive:))
   }
 
   @Test("the type bits of a mode say what the file is")

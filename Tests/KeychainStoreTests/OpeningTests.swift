@@ -182,6 +182,18 @@ struct Opening {
       "DELETE FROM tversion",
       "INSERT INTO tversion(version, minor) VALUES (13, 0)",
       "UPDATE tversion SET version = 'twelve'",
+      "CREATE INDEX extra ON genp(abs(crtr))",
+      "CREATE INDEX extra ON genp(acct || svce)",
+      "CREATE INDEX extra ON genp(acct) WHERE tomb = 0",
+      "CREATE INDEX extra ON genp(acct COLLATE NOCASE)",
+      // A name of SQLite's own, which only a schema that was written by hand gives to anything else.
+      "CREATE INDEX extra ON genp(abs(crtr)); PRAGMA writable_schema = ON; UPDATE sqlite_master SET "
+        + "name = 'sqlite_extra', sql = 'CREATE INDEX sqlite_extra ON genp(abs(crtr))' WHERE name = 'extra'",
+      "CREATE INDEX extra ON genp(acct); PRAGMA writable_schema = ON; UPDATE sqlite_master SET "
+        + "name = 'sqlite_autoindex_genp_9', sql = 'CREATE INDEX sqlite_autoindex_genp_9 ON genp(acct || 1)' "
+        + "WHERE name = 'extra'",
+      "CREATE TABLE more(n); PRAGMA writable_schema = ON; UPDATE sqlite_master SET "
+        + "name = 'sqlite_more', tbl_name = 'sqlite_more', sql = 'CREATE TABLE sqlite_more(n)' WHERE name = 'more'",
     ])
   func foreignContent(change: String) throws {
     let keychain = try Keychain()

@@ -34,7 +34,7 @@ extension BackupVerifier {
     case .digestDiffers:
       findings.add(.init(.keychain, .digestMismatch, file: Self.keychainName, note.description))
     // A fault that the structure has already.
-    case .unfinished: return
+    case .unfinished, .paperUnreadable: return
     default: if !findings.notes.contains(note.description) { findings.notes.append(note.description) }
     }
   }

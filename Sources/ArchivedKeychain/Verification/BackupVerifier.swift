@@ -7,16 +7,22 @@ struct BackupVerifier {
   let archive: BackupArchive
   var findings: BackupVerification
 
-  /// The property lists were read when the backup was opened; a backup with a fault in them has not come so far.
+  /// The property lists were read when the backup was opened; one with a fault in its manifest has not come so far.
   mutating func checkStructure() {
     var names = ["Manifest.plist"]
     if archive.status != nil { names.append("Status.plist") }
     for note in archive.notes {
-      if case .unfinished = note {
-        findings.add(.init(.structure, .unfinished, file: "Status.plist", note.description))
-      } else {
+      switch note {
+      case .unfinished: findings.add(.init(.structure, .unfinished, file: "Status.plist", note.description))
+      // Faults, below.
+      case .paperUnreadable: continue
+      case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers,
+        .digestDiffers:
         findings.notes.append(note.description)
       }
+    }
+    for paper in archive.unreadablePapers {
+      findings.add(.init(.structure, .structureDamaged, file: paper.name, paper.reason), because: paper.error)
     }
     findings.conclude(.structure, "\(names.joined(separator: " and ")) readable, \(archive.layout.listName) there")
   }

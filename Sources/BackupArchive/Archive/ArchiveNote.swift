@@ -4,6 +4,8 @@ import KeychainFormats
 public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   /// `Status.plist` is absent, so that nothing says whether the device finished the backup.
   case statusMissing
+  /// `Status.plist` or `Info.plist` is there and is not read. Nothing that is stored depends on either.
+  case paperUnreadable(name: String, reason: String)
   /// The manifest says neither that there is a password nor that there is none.
   case encryptionNotStated
   /// The manifest database was encrypted without padding, as some tools write it.
@@ -20,6 +22,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .statusMissing: "there is no Status.plist that says the backup was finished"
+    case .paperUnreadable(let name, let reason): "\(name) could not be read: \(reason)"
     case .encryptionNotStated: "the manifest does not say whether there is a password; what is in it decides"
     case .databaseUnpadded: "the manifest database was encrypted without padding"
     case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"

@@ -7,12 +7,14 @@ public import KeychainFormats
 /// payloads are answered from there, so that a backup which is swapped meanwhile cannot answer one of them differently.
 public struct BackupArchive: Sendable {
   public let manifest: BackupManifest
-  /// `nil` where there is no `Status.plist`.
+  /// `nil` where there is no `Status.plist`, or none that can be read.
   public let status: BackupStatus?
   /// What the list of files is, and where payloads lie.
   public let layout: BackupLayout
   /// What was unusual, and tolerated.
   public let notes: [ArchiveNote]
+  /// What is there beside the list of files and cannot be read; also among the notes.
+  public let unreadablePapers: [UnreadablePaper]
   /// The same for the same backup as a folder, a tar or a zip: `sha256:` and 64 hexadecimal digits.
   public let digest: String
 
@@ -29,8 +31,9 @@ public struct BackupArchive: Sendable {
   public var wasPasscodeSet: Bool? { manifest.wasPasscodeSet }
   /// Whether the keychain's file is stored. Known without a password, because its stored name is the same everywhere.
   public var hasKeychain: Bool { parts.contains(layout.keychainPart) }
-  /// `Info.plist` as it is stored; the computer writes it, and nothing depends on it.
-  public var infoPropertyList: [UInt8]? { parts[.info] }
+  /// What `Info.plist` says; the computer writes it, and nothing depends on it. `nil` where it is not there, or cannot be
+  /// read.
+  public let computerProperties: ComputerProperties?
 
   /// Opens a backup and checks everything that needs no password.
   ///
@@ -87,21 +90,34 @@ public struct BackupArchive: Sendable {
     // Where nothing says, the key that only an encrypted list has decides.
     isEncrypted = manifest.isEncrypted ?? (manifest.manifestKey != nil)
     if isEncrypted, layout == .manifestDB, manifest.manifestKey == nil { throw try Self.keyless(parts) }
-    if let statusBytes = parts[.status] {
-      let status = try BackupStatus(parsing: statusBytes)
-      if !status.isFinished { notes.append(.unfinished(state: status.snapshotState)) }
-      self.status = status
-    } else {
-      status = nil
-      notes.append(.statusMissing)
-    }
+    var unreadable = parts.unreadable
+    status = Self.paper(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
+    computerProperties = Self.paper(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
+    if let status, !status.isFinished { notes.append(.unfinished(state: status.snapshotState)) }
+    if status == nil, !unreadable.contains(where: { $0.name == StoredPart.status.path }) { notes.append(.statusMissing) }
+    notes += unreadable.map(\.note)
+    unreadablePapers = unreadable
     digest = try ArchiveDigest.digest(of: parts, layout: layout)
-    device = manifest.device.completed(by: parts[.info].flatMap(BackupDevice.init(infoPropertyList:)))
+    device = manifest.device.completed(by: computerProperties?.device)
     self.manifest = manifest
     self.layout = layout
     self.notes = notes
     self.parts = parts.only(layout)
     self.source = source
+  }
+
+  /// What a paper says that nothing depends on; `nil` where it is not there or cannot be read, which is entered.
+  private static func paper<Paper>(
+    _ part: StoredPart, of parts: StoredParts, _ unreadable: inout [UnreadablePaper],
+    _ parse: ([UInt8]) throws(BackupArchiveError) -> Paper
+  ) -> Paper? {
+    guard let bytes = parts[part] else { return nil }
+    do throws(BackupArchiveError) {
+      return try parse(bytes)
+    } catch {
+      unreadable.append(UnreadablePaper(part, error))
+      return nil
+    }
   }
 
   /// Why an encrypted backup without a key for its list cannot be read.
@@ -121,10 +137,12 @@ public struct BackupArchive: Sendable {
     }
   }
 
-  /// Refuses a backup that its device never finished, as a restore on a device does.
+  /// Refuses a backup that its device never finished, as a restore on a device does, and one whose `Status.plist` cannot
+  /// be read.
   ///
-  /// - Throws: `.unfinished`, with how far it had come.
+  /// - Throws: `.unfinished`, with how far it had come; what reading `Status.plist` gave.
   public func requireFinished() throws(BackupArchiveError) {
+    if let status = unreadablePapers.first(where: { $0.name == StoredPart.status.path }) { throw status.error }
     guard let status, !status.isFinished else { return }
     throw BackupArchiveError(.unfinished, ArchiveNote.unfinished(state: status.snapshotState).description)
   }

@@ -130,7 +130,7 @@ extension FolderSource {
   ) -> BackupFolder.Entry? {
     guard let papers = try? readPapers(folder), let manifest = papers[.manifest] else { return nil }
     let parsed = try? BackupManifest(parsing: manifest)
-    let info = papers[.info].flatMap(BackupDevice.init(infoPropertyList:))
+    let info = papers[.info].flatMap { try? ComputerProperties(parsing: $0) }?.device
     let device = (parsed?.device ?? BackupDevice()).completed(by: info)
     let parts = BackupFolder.parts(of: name)
     return BackupFolder.Entry(
@@ -144,6 +144,7 @@ extension FolderSource {
     of papers: StoredParts, hasManifest: Bool, in folder: borrowing Descriptor
   ) -> BackupFolder.Entry.State? {
     guard hasManifest, hasList(folder) else { return .damaged }
+    guard !papers.unreadable.contains(where: { $0.name == StoredPart.status.path }) else { return .damaged }
     guard let bytes = papers[.status] else { return nil }
     guard let status = try? BackupStatus(parsing: bytes) else { return .damaged }
     return status.isFinished ? .finished : .unfinished

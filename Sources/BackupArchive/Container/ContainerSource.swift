@@ -58,9 +58,7 @@ struct ContainerSource {
     guard count > 0 else { return try ledger.finish() }
     _ = try feed.seek(0, .start)
     let reader = try LibArchiveReader(feed, reading: .zip)
-    var budget = limits.decompressionAllowance
-    let (justified, overflow) = fileByteCount.multipliedReportingOverflow(by: limits.expansionFactor)
-    budget = overflow ? .max : budget.addingReportingOverflow(justified).overflow ? .max : budget + justified
+    var budget = limits.decompressedByteCount(of: fileByteCount)
     while try reader.nextHeader() {
       try readEntry(reader, into: &ledger, decompressed: &budget)
     }
@@ -89,10 +87,7 @@ struct ContainerSource {
       }
       if let budget {
         budget.pointee -= Int64(portion.count)
-        guard budget.pointee >= 0 else {
-          throw BackupArchiveError(
-            .overLimit, "its compressed bytes become more than \(limits.expansionFactor) times as many")
-        }
+        guard budget.pointee >= 0 else { throw limits.expansionError }
       }
       if wanted.part == .database { try collector.append(portion) } else { bytes.append(contentsOf: portion) }
     }

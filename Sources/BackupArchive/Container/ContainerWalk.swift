@@ -14,21 +14,29 @@ final class ContainerWalk {
   /// Whether a file broke off in such a way that what follows it can only be found by going through all anew.
   var isBroken: Bool { reader.isBroken }
   private let reader: LibArchiveReader
+  private let limits: ArchiveLimits
+  /// How many bytes a zip's files may still become; its entries can lie on top of each other. What packs a whole tar
+  /// watches that itself.
+  private var remainingBytes: Int64 = .max
   private var ledger: EntryLedger
 
   /// - Parameter feed: Stands at its start.
   init(_ feed: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits) throws(BackupArchiveError) {
     switch format {
     case .tar: reader = try LibArchiveReader(feed, reading: .tar)
-    case .zip: reader = try LibArchiveReader(feed, reading: .zip)
+    case .zip:
+      remainingBytes = limits.decompressedByteCount(of: feed.fileByteCount ?? 0)
+      reader = try LibArchiveReader(feed, reading: .zip)
     case .gzippedTar, .zstandardTar:
       reader = try LibArchiveReader(try DecompressedFeed(feed, limits: limits), reading: .tar)
     }
+    self.limits = limits
     ledger = EntryLedger(limits: limits)
   }
 
   /// The next regular file; `nil` at the end. What was not read of the last one is passed over.
   func next() throws(BackupArchiveError) -> File? {
+    guard remainingBytes >= 0 else { throw limits.expansionError }
     while try reader.nextHeader() {
       guard let entry = reader.entry else { continue }
       guard let name = entry.name else {
@@ -60,6 +68,8 @@ final class ContainerWalk {
         throw Failure(
           reading: BackupArchiveError(.damaged, "\(quoted(file.name)) has more bytes than its entry claims"))
       }
+      remainingBytes -= Int64(portion.count)
+      guard remainingBytes >= 0 else { throw Failure(reading: limits.expansionError) }
       try body(portion)
     }
     guard remaining == 0 else {

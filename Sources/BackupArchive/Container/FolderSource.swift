@@ -28,15 +28,26 @@ struct FolderSource {
   /// Reads what says about the backup as a whole, and no list of files.
   func readPapers(_ folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
     var parts = StoredParts()
-    for part in [StoredPart.manifest, .status, .info] { parts[part] = try read(part, in: folder) }
+    parts[.manifest] = try read(.manifest, in: folder)
+    for part in [StoredPart.status, .info] {
+      do throws(BackupArchiveError) {
+        parts[part] = try read(part, in: folder)
+      } catch {
+        guard error.code == .overLimit else { throw error }
+        parts.unreadable.append(UnreadablePaper(part, error))
+      }
+    }
     return parts
   }
 
   private func read(_ part: StoredPart, in folder: borrowing Descriptor) throws(BackupArchiveError) -> [UInt8]? {
     guard let file = try open(part.path, in: folder) else { return nil }
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(Int(file.byteCount))
-    try readWhole(file, limit: part.limit(limits)) { bytes.append(contentsOf: $0) }
+    try readWhole(file, limit: part.limit(limits)) { portion in
+      // The size that the system states is no memory before it was held against the limit.
+      if bytes.isEmpty { bytes.reserveCapacity(Int(clamping: file.byteCount)) }
+      bytes.append(contentsOf: portion)
+    }
     return bytes
   }
 

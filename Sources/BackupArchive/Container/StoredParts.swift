@@ -3,6 +3,8 @@ struct StoredParts: Sendable {
   private var small: [StoredPart: [UInt8]] = [:]
   /// `Manifest.db`, which may be larger than memory.
   var database: StoredBytes?
+  /// What is there and was not read.
+  var unreadable: [UnreadablePaper] = []
 
   subscript(part: StoredPart) -> [UInt8]? {
     get { small[part] }

@@ -9,6 +9,33 @@ public final class FileList: Sendable {
   /// What was unusual, and tolerated.
   public let notes: [ArchiveNote]
 
+  /// Rows of a list. A backup of a full 1 TB iPhone has a million.
+  static let maximumRowCount = 2_000_000
+  /// Domains of a list; each app has a few.
+  static let maximumDomainCount = 100_000
+
+  /// What a list is charged for its rows as it is gone through.
+  struct RowMeter {
+    private var count = 0
+    let limit: Int
+
+    init(limit: Int = maximumRowCount) { self.limit = limit }
+
+    mutating func add() throws(BackupArchiveError) {
+      count += 1
+      guard count <= limit else {
+        throw BackupArchiveError(.overLimit, "the list of files has more than \(Amounts.grouped(Int64(limit))) rows")
+      }
+    }
+  }
+
+  static func check(domainCount: Int) throws(BackupArchiveError) {
+    guard domainCount <= maximumDomainCount else {
+      throw BackupArchiveError(
+        .overLimit, "the list of files has more than \(Amounts.grouped(Int64(maximumDomainCount))) domains")
+    }
+  }
+
   private enum Form: Sendable {
     case database(ManifestDatabase)
     case old(OldManifest)
@@ -41,6 +68,7 @@ public final class FileList: Sendable {
         return
       }
       rowCountByDomain[domain, default: 0] += 1
+      try FileList.check(domainCount: rowCountByDomain.count)
       count(file.kind)
     }
 
@@ -167,10 +195,12 @@ public final class FileList: Sendable {
     _ manifest: OldManifest, _ body: (OldManifest.Entry, _ offset: Int) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
     var cursor = manifest.entries()
+    var meter = RowMeter()
     while true {
       let offset = cursor.offset
       let entry = try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try cursor.next() }
       guard let entry else { return }
+      try meter.add()
       try body(entry, offset)
     }
   }

@@ -66,7 +66,9 @@ final class ManifestDatabase: Sendable {
   private static let columns = "fileID, domain, relativePath, flags, file"
 
   func forEachFile(_ body: (ListedFile) throws(BackupArchiveError) -> Void) throws(BackupArchiveError) {
+    var meter = FileList.RowMeter()
     try checkedConnection().forEachRow("SELECT \(Self.columns) FROM Files") { (row) throws(BackupArchiveError) in
+      try meter.add()
       if let file = ListedFile(row) { try body(file) }
     }
   }
@@ -92,14 +94,17 @@ final class ManifestDatabase: Sendable {
   ) throws(BackupArchiveError) -> FileList.Listing {
     var listing = FileList.Listing()
     var domains = DomainCounter()
+    var meter = FileList.RowMeter()
     let hasher = try explained("the manifest database") { () throws(DataProtectionError) in try DigestStream(.sha1) }
     try checkedConnection().forEachRow(query) { (row) throws(BackupArchiveError) in
+      try meter.add()
       let kind = ListedFile.Kind(row)
       switch try Self.standing(of: row, hasher) {
       case .foreign: listing.unreadableRowCount += 1
       case .withoutDomain: listing.rowWithoutDomainCount += 1
       case .consistent:
         _ = row.withText(1) { domains.add($0) }
+        try FileList.check(domainCount: domains.count)
         listing.count(kind)
       }
       if kind == .file, let stored, Self.isMissing(row, in: stored) { listing.missingCount += 1 }
@@ -175,6 +180,9 @@ private struct DomainCounter {
     put()
     last = (Array(domain), 1)
   }
+
+  /// Of the domains, that of the last row apart.
+  var count: Int { numbers.count }
 
   private mutating func put() {
     if last.count > 0 { numbers[last.domain, default: 0] += last.count }

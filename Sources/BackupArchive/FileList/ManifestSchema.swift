@@ -25,8 +25,7 @@ enum ManifestSchema {
       case ("table", let sql?) where isKnownTable && name == table && isPlain(sql, beginningWith: "CREATE TABLE"):
         hasFiles = hasFiles || name == "Files"
       case ("index", nil) where isKnownTable: break
-      case ("index", let sql?) where isKnownTable && isPlain(sql, beginningWith: "CREATE INDEX"): break
-      case ("index", let sql?) where isKnownTable && isPlain(sql, beginningWith: "CREATE UNIQUE INDEX"): break
+      case ("index", let sql?) where isKnownTable && isIndexOfColumns(sql, of: table): break
       default: throw foreign("\(quoted(type)) \(quoted(name))")
       }
     }
@@ -45,6 +44,33 @@ enum ManifestSchema {
       && bytes.count(where: { $0 == UInt8(ascii: ")") }) == 1
       && !["CHECK", "GENERATED", "WHERE", "SELECT", "USING", "COLLATE", "WITHOUT"].contains { words.contains($0) }
   }
+
+  /// Whether an index is of columns alone. Between its one pair of parentheses, behind which nothing follows, each part is
+  /// a column's name and may be `ASC` or `DESC`: whatever else SQLite takes there is an expression, which it computes.
+  ///
+  /// Source: SQLite, "CREATE INDEX" and "Indexes On Expressions".
+  private static func isIndexOfColumns(_ sql: String, of table: String) -> Bool {
+    guard isPlain(sql, beginningWith: "CREATE INDEX") || isPlain(sql, beginningWith: "CREATE UNIQUE INDEX"),
+      let start = sql.utf8.firstIndex(of: UInt8(ascii: "(")), sql.utf8.last == UInt8(ascii: ")")
+    else { return false }
+    let names = columns(of: table).map { $0.uppercased() }
+    let parts = sql[sql.utf8.index(after: start)...].dropLast().split(separator: ",", omittingEmptySubsequences: false)
+    return parts.allSatisfy { part in
+      let words = part.uppercased().split { $0.isWhitespace }
+      guard let first = words.first, names.contains(unquoted(first)) else { return false }
+      return words.count == 1 || (words.count == 2 && ["ASC", "DESC"].contains(words[1]))
+    }
+  }
+
+  /// A name without the quotation marks of SQL around it. Single ones are of texts.
+  private static func unquoted(_ word: Substring) -> String {
+    for (first, last) in [("\"", "\""), ("`", "`"), ("[", "]")] where word.hasPrefix(first) && word.hasSuffix(last) {
+      return String(word.dropFirst().dropLast())
+    }
+    return String(word)
+  }
+
+  private static func columns(of table: String) -> [String] { table == "Files" ? columns : ["key", "value"] }
 
   private static func checkColumns(_ connection: DefensiveConnection) throws(BackupArchiveError) {
     var names: [String?] = []

@@ -27,6 +27,17 @@ public struct ArchiveLimits: Sendable {
   /// Decompressed bytes that need no justification by compressed ones.
   public var decompressionAllowance: Int64 = 64 << 20
 
+  /// To how many bytes a compressed file of this many may become, all its entries together.
+  func decompressedByteCount(of byteCount: Int64) -> Int64 {
+    let (justified, overflow) = byteCount.multipliedReportingOverflow(by: expansionFactor)
+    let (sum, sumOverflow) = decompressionAllowance.addingReportingOverflow(justified)
+    return overflow || sumOverflow ? .max : sum
+  }
+
+  var expansionError: BackupArchiveError {
+    BackupArchiveError(.overLimit, "its compressed bytes become more than \(expansionFactor) times as many")
+  }
+
   /// Bytes that are kept of one container, all wanted files together.
   var keptByteCount: Int64 {
     Int64(databaseByteCount) + Int64(oldDatabaseByteCount) + 2 * Int64(keychainByteCount)

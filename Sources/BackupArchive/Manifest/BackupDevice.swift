@@ -21,4 +21,11 @@ public struct BackupDevice: Sendable, Hashable {
     self.buildVersion = buildVersion
     self.serialNumber = serialNumber
   }
+
+  func completed(by other: BackupDevice?) -> BackupDevice {
+    BackupDevice(
+      identifier: identifier ?? other?.identifier, name: name ?? other?.name,
+      productType: productType ?? other?.productType, productVersion: productVersion ?? other?.productVersion,
+      buildVersion: buildVersion ?? other?.buildVersion, serialNumber: serialNumber ?? other?.serialNumber)
+  }
 }

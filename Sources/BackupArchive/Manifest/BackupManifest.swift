@@ -103,25 +103,6 @@ extension BackupDevice {
   }
 }
 
-extension BackupDevice {
-  /// What the computer wrote about the device; `nil` where its file is no property list.
-  init?(infoPropertyList bytes: [UInt8]) {
-    guard let info = try? rootDictionary(of: bytes, in: StoredPart.info.path) else { return nil }
-    self.init(
-      identifier: info["Target Identifier"]?.stringValue ?? info["Unique Identifier"]?.stringValue,
-      name: info["Device Name"]?.stringValue ?? info["Display Name"]?.stringValue,
-      productType: info["Product Type"]?.stringValue, productVersion: info["Product Version"]?.stringValue,
-      buildVersion: info["Build Version"]?.stringValue, serialNumber: info["Serial Number"]?.stringValue)
-  }
-
-  func completed(by other: BackupDevice?) -> BackupDevice {
-    BackupDevice(
-      identifier: identifier ?? other?.identifier, name: name ?? other?.name,
-      productType: productType ?? other?.productType, productVersion: productVersion ?? other?.productVersion,
-      buildVersion: buildVersion ?? other?.buildVersion, serialNumber: serialNumber ?? other?.serialNumber)
-  }
-}
-
 /// The dictionary of a property list, binary or XML, that is a backup's root file.
 func rootDictionary(of bytes: [UInt8], in part: String) throws(BackupArchiveError) -> PropertyDictionary {
   let value = try explained(part) { () throws(FormatError) in

@@ -2,6 +2,9 @@
 ///
 /// Source: iphone_backup_decrypt and dissect.target, which read it; backups of iOS 10 and later, which hold it.
 public struct FileRecord: Sendable, Hashable {
+  /// Keys of its archive's dictionaries, each for itself; a device writes sixteen.
+  public static let maximumKeyCount = 64
+
   public var relativePath: String
   /// Where a symbolic link points. It comes from the archive and may name any place.
   public var target: String?

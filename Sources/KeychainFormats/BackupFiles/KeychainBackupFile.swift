@@ -20,6 +20,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
   }
 
   public static let maximumEntryCount = 200_000
+  /// By how many bytes all blobs and references together may be longer than the file. No device stores two items in the
+  /// same bytes; every item is decrypted on its own, wherever its bytes lie.
+  public static let sharedByteAllowance = 1 << 20
 
   /// The lower-case UUID of the bag the items are sealed for. Old backups have none.
   public var keybagUUID: String?
@@ -45,7 +48,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// What makes a device refuse the whole file is refused here too: a key that is no string, a key `idnt`, an element
   /// that is no dictionary.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
-  public init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .standard) throws(FormatError) {
+  public init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
       var reader = KeychainFileReader(
         builder: BinaryPlistBuilder(try BinaryPlistDocument(buffer, limits: limits), limits: limits))
@@ -78,10 +81,15 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// Reads the file object by object, so that each blob's place is known.
   private struct KeychainFileReader {
     var builder: BinaryPlistBuilder
+    /// What entries may still hold, each counted for itself.
+    private var remainingBytes: Int
 
     private var document: BinaryPlistDocument { builder.document }
 
-    init(builder: BinaryPlistBuilder) { self.builder = builder }
+    init(builder: BinaryPlistBuilder) {
+      self.builder = builder
+      remainingBytes = builder.document.bytes.count + sharedByteAllowance
+    }
 
     mutating func file() throws(FormatError) -> KeychainBackupFile {
       guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
@@ -149,13 +157,24 @@ public struct KeychainBackupFile: Sendable, Hashable {
         guard case .data(let range) = try document.object(at: valueIndex) else { continue }
         let data = try builder.value(at: valueIndex).dataValue
         if key == Key.blob, entry.blob == nil {
+          try charge(range.count, at: valueIndex)
           entry.blob = data
           entry.blobOffset = range.lowerBound
         } else if key == Key.persistentReference, entry.persistentReference == nil {
+          try charge(range.count, at: valueIndex)
           entry.persistentReference = data
         }
       }
       return entry
+    }
+
+    private mutating func charge(_ byteCount: Int, at index: Int) throws(FormatError) {
+      guard byteCount <= remainingBytes else {
+        throw FormatError(
+          .keychainFile, .overLimit, "items that share their bytes stand for more than are accepted",
+          offset: try document.offset(ofObject: index))
+      }
+      remainingBytes -= byteCount
     }
 
     private func malformed(_ reason: String, at index: Int) throws(FormatError) -> FormatError {

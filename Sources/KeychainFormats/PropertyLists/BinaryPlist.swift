@@ -10,16 +10,27 @@ public enum BinaryPlist {
     /// How many values may be read for each byte of the file. Every reference takes at least one byte, so a list
     /// whose containers are not shared stays below one; a few shared ones can otherwise stand for any number.
     public var valuesPerByte: Int
+    /// Objects that the file may have, and values that may be made of them. A value takes sixteen bytes of memory and a
+    /// container some eighty, where the file needs a single byte for either.
+    public var maximumValueCount: Int
 
-    public init(maximumByteCount: Int, maximumDepth: Int, valuesPerByte: Int) {
+    public init(maximumByteCount: Int, maximumDepth: Int, valuesPerByte: Int, maximumValueCount: Int = .max) {
       self.maximumByteCount = maximumByteCount
       self.maximumDepth = maximumDepth
       self.valuesPerByte = valuesPerByte
+      self.maximumValueCount = maximumValueCount
     }
 
-    public static let standard = Limits(maximumByteCount: 256 << 20, maximumDepth: 128, valuesPerByte: 2)
-    /// For the small lists of an archive: one file's record, one manifest, one item.
-    public static let small = Limits(maximumByteCount: 16 << 20, maximumDepth: 32, valuesPerByte: 2)
+    /// For a backup's manifest, its status and what the computer wrote: some ten values for each of its apps.
+    public static let standard = Limits(
+      maximumByteCount: 256 << 20, maximumDepth: 128, valuesPerByte: 2, maximumValueCount: 1_000_000)
+    /// For a keychain's file: three objects and four values for each of `KeychainBackupFile.maximumEntryCount` items,
+    /// and room for keys that are not known here.
+    public static let keychainFile = Limits(
+      maximumByteCount: 256 << 20, maximumDepth: 128, valuesPerByte: 2, maximumValueCount: 4_000_000)
+    /// For one file's record and one item, both of which have some dozens of values.
+    public static let small = Limits(
+      maximumByteCount: 16 << 20, maximumDepth: 32, valuesPerByte: 2, maximumValueCount: 10_000)
   }
 
   /// Reads a whole list.

@@ -15,7 +15,7 @@ struct BinaryPlistBuilder {
     self.document = document
     maximumDepth = limits.maximumDepth
     let (product, overflows) = document.bytes.count.multipliedReportingOverflow(by: limits.valuesPerByte)
-    remainingValues = overflows ? .max : product
+    remainingValues = min(overflows ? .max : product, limits.maximumValueCount)
     remainingBytes = document.bytes.count
     leaves = Array(repeating: nil, count: document.objectCount)
   }
@@ -62,7 +62,7 @@ struct BinaryPlistBuilder {
   ) throws(FormatError) {
     guard values <= remainingValues, bytes <= remainingBytes else {
       throw FormatError(
-        .binaryPlist, .overLimit, "shared objects stand for more than the file has room for",
+        .binaryPlist, .overLimit, "it stands for more values, or more of shared ones, than are accepted",
         offset: try document.offset(ofObject: index))
     }
     remainingValues -= values

@@ -68,6 +68,11 @@ struct BinaryPlistDocument {
     guard let count = Int(exactly: countValue), count > 0, count <= (trailer - tableOffset) / widths.offset else {
       throw FormatError(.binaryPlist, .malformed, "its offset table does not hold its objects", offset: trailer + 8)
     }
+    guard count <= limits.maximumValueCount else {
+      throw FormatError(
+        .binaryPlist, .overLimit, "\(count) objects; at most \(limits.maximumValueCount) are accepted",
+        offset: trailer + 8)
+    }
     objectCount = count
     let rootValue = Self.number(in: bytes, at: trailer + 16, width: 8)
     guard let root = Int(exactly: rootValue), root < count else {

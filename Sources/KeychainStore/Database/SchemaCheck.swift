@@ -10,7 +10,7 @@ enum SchemaCheck {
     for row in try database.columnValues(sql: "SELECT type, name, sql FROM main.sqlite_master") {
       let type = row[0].textValue ?? ""
       let name = row[1].textValue ?? ""
-      if name.hasPrefix("sqlite_"), type != "trigger", type != "view" { continue }
+      if isOfSQLite(type, name, row[2]) { continue }
       guard let expected = missing.removeValue(forKey: name), expected.category.rawValue == type else {
         throw KeychainStoreError(.damaged, "it holds a \(type) that a keychain database does not have")
       }
@@ -22,6 +22,18 @@ enum SchemaCheck {
       throw KeychainStoreError(.damaged, "the \(object.category.rawValue) \(object.name) is missing")
     }
     try verifyVersion(database)
+  }
+
+  /// What SQLite makes for itself: the table behind AUTOINCREMENT, and the indexes of UNIQUE, which have no statement. A
+  /// name alone proves nothing: where a schema is written by hand, any object can have it.
+  ///
+  /// Source: SQLite, "Database File Format", section 2.6.
+  private static func isOfSQLite(_ type: String, _ name: String, _ statement: ColumnValue) -> Bool {
+    switch type {
+    case "table": name == "sqlite_sequence" && statement == .text("CREATE TABLE sqlite_sequence(name,seq)")
+    case "index": name.hasPrefix("sqlite_autoindex_") && statement == .null
+    default: false
+    }
   }
 
   /// While an upgrade is unfinished the upper halves hold the old version, so only the low bytes count.

@@ -34,7 +34,14 @@ extension Session {
         "\(name) was never finished", why: note.description,
         try: "export what is in it; no device restores such a backup")
     }
+    for paper in archive.unreadablePapers { warn(of: paper, in: name) }
     return NamedArchive(name: name, archive: archive)
+  }
+
+  private func warn(of paper: UnreadablePaper, in name: String) {
+    warn(
+      "\(name)'s \(paper.name) could not be read", why: paper.reason,
+      try: "verify says whether more of it is damaged; items and files do not depend on it")
   }
 
   /// Where an archive is to be read, and what messages call it.

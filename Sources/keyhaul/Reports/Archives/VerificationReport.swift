@@ -115,7 +115,11 @@ struct VerificationReport {
     var parts: [String] = []
     let count = verification.faultCount
     if verification.isUnopened { return "it cannot be opened" }
-    if count[.structure] != nil { parts.append("its device never finished it") }
+    if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("its device never finished it") }
+    let papers = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
+    if !papers.isEmpty {
+      parts.append("its \(Amounts.list(papers.compactMap(\.file))) cannot be read")
+    }
     if count[.keybag] != nil { parts.append("its keybag is not what was written") }
     if count[.database] != nil { parts.append("its list of files is not what was written") }
     if verification.isKeychainLost {

@@ -1,0 +1,52 @@
+import KeychainFormats
+
+/// A backup's `Info.plist`: what the computer wrote of the device and of its apps, as XML or binary.
+///
+/// Source: libimobiledevice, `idevicebackup2.c`; backups of Finder, whose `iTunesMetadata` it is.
+public struct ComputerProperties: Sendable {
+  /// Names it, proves nothing.
+  public let device: BackupDevice
+  /// Identifiers of the apps that were installed.
+  public let installed: [String]
+  /// The property lists of the store, by the identifiers of their apps.
+  private let metadata: [(identifier: String, bytes: [UInt8])]
+  /// Of the whole file.
+  private let byteCount: Int
+
+  /// - Throws: `.damaged` for what is no property list, or cut short; `.overLimit` for one that stands for more than a
+  ///   named limit accepts.
+  public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+    let root = try rootDictionary(of: bytes, in: StoredPart.info.path)
+    device = BackupDevice(
+      identifier: root["Target Identifier"]?.stringValue ?? root["Unique Identifier"]?.stringValue,
+      name: root["Device Name"]?.stringValue ?? root["Display Name"]?.stringValue,
+      productType: root["Product Type"]?.stringValue, productVersion: root["Product Version"]?.stringValue,
+      buildVersion: root["Build Version"]?.stringValue, serialNumber: root["Serial Number"]?.stringValue)
+    installed = (root["Installed Applications"]?.arrayValue ?? []).compactMap(\.stringValue)
+    metadata = (root["Applications"]?.dictionaryValue?.entries ?? []).compactMap { entry in
+      guard let identifier = entry.key.stringValue,
+        let bytes = entry.value.dictionaryValue?["iTunesMetadata"]?.dataValue
+      else { return nil }
+      return (identifier, bytes)
+    }
+    byteCount = bytes.count
+  }
+
+  /// Names from the store, by identifier.
+  ///
+  /// All that is read for it is no longer than the file itself: apps that share one list may go without a name.
+  public var storeNames: [String: String] {
+    var names: [String: String] = [:]
+    var remaining = byteCount
+    for (identifier, bytes) in metadata where bytes.count <= remaining {
+      remaining -= bytes.count
+      guard let list = try? Self.metadata(bytes), let name = list["itemName"]?.stringValue, !name.isEmpty else { continue }
+      names[identifier] = name
+    }
+    return names
+  }
+
+  private static func metadata(_ bytes: [UInt8]) throws(FormatError) -> PropertyDictionary? {
+    (XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes, limits: .small)).dictionaryValue
+  }
+}

@@ -1,0 +1,19 @@
+/// A property list beside the list of files that is there and cannot be read: `Status.plist` or `Info.plist`, without
+/// which a backup opens all the same.
+public struct UnreadablePaper: Sendable, Equatable {
+  /// Of the file.
+  public let name: String
+  public let error: BackupArchiveError
+
+  init(_ part: StoredPart, _ error: BackupArchiveError) {
+    name = part.path
+    self.error = error
+  }
+
+  /// What is wrong with it, without its name in front.
+  public var reason: String {
+    error.reason.hasPrefix("\(name): ") ? String(error.reason.dropFirst(name.count + 2)) : error.reason
+  }
+
+  var note: ArchiveNote { .paperUnreadable(name: name, reason: reason) }
+}

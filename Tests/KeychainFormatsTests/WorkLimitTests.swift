@@ -1,0 +1,122 @@
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("Bytes that stand for more than they hold")
+struct WorkLimitTests {
+  private func code(_ body: () throws -> Void) -> FormatError.Code? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return (error as? FormatError)?.code
+    }
+  }
+
+  private func limits(values: Int) -> BinaryPlist.Limits {
+    .init(maximumByteCount: 1000, maximumDepth: 10, valuesPerByte: 2, maximumValueCount: values)
+  }
+
+  @Test("are read with as many values as the limit says, and not with one more")
+  func values() throws {
+    // An array of three references to one text: four values.
+    let bytes = PlistRecipe([0xA3, 1, 1, 1], [0x51, 0x61]).bytes
+    #expect(try BinaryPlist.decode(bytes, limits: limits(values: 4)).arrayValue?.count == 3)
+    #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 3)) } == .overLimit)
+  }
+
+  @Test("are read with as many objects as the limit says, whether anything refers to them or not")
+  func objects() throws {
+    let bytes = PlistRecipe([9], [9], [9], [9], [9]).bytes
+    #expect(try BinaryPlist.decode(bytes, limits: limits(values: 5)) == .boolean(true))
+    #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 4)) } == .overLimit)
+  }
+
+  @Test("are refused by the limits of every reader: 343 bytes of nested arrays")
+  func nestedArrays() {
+    let bytes = CostlyPlists.nestedArrays
+    #expect(bytes.count == 343)
+    for limits in [BinaryPlist.Limits.standard, .keychainFile, .small] {
+      #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits) } == .overLimit)
+    }
+    #expect(code { _ = try FileRecord(archive: bytes) } == .malformed)
+    #expect(code { _ = try KeychainBackupFile(parsing: bytes) } == .malformed)
+    #expect(
+      code { try bytes.withUnsafeBytes { _ = try KeychainItem(plistDictionary: $0, kind: .key) } } == .malformed)
+  }
+
+  @Test("are refused before memory is taken for them: a million elements, of a byte each")
+  func manyElements() throws {
+    // The dictionary, its key, its value and the elements.
+    let most = BinaryPlist.Limits.standard.maximumValueCount - 3
+    #expect(try BinaryPlist.decode(CostlyPlists.manyElements(most)).dictionaryValue?["a"]?.arrayValue?.count == most)
+    #expect(code { _ = try BinaryPlist.decode(CostlyPlists.manyElements(most + 1)) } == .overLimit)
+  }
+
+  @Test("as a manifest with five thousand apps are none: it is read")
+  func realManifest() throws {
+    var apps = PropertyDictionary()
+    apps.entries = (0..<5_000).map { number in
+      let app: PropertyDictionary = [
+        "CFBundleIdentifier": .string("org.example.app\(number)"), "CFBundleVersion": .string("\(number)"),
+        "ContainerContentClass": .string("Data/Application"), "Path": .string("/var/containers/\(number)"),
+        "GroupContainers": .array([.string("group.\(number)"), .string("group.shared")]),
+      ]
+      return .init(key: .string("org.example.app\(number)"), value: .dictionary(app))
+    }
+    let value = PropertyValue.dictionary(["Applications": .dictionary(apps)])
+    #expect(try BinaryPlist.decode(try BinaryPlist.encode(value)) == value)
+  }
+
+  // MARK: The keychain's file
+
+  @Test("as a keychain with as many items as there may be are none, when each has its own bytes")
+  func realKeychain() throws {
+    let entries = (0..<KeychainBackupFile.maximumEntryCount).map { number in
+      let bytes = (0..<20).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) }
+      return KeychainBackupFile.Entry(kind: .genericPassword, blob: bytes, persistentReference: [1] + bytes)
+    }
+    let file = try KeychainBackupFile(parsing: KeychainBackupFile(keybagUUID: nil, entries: entries).serialized())
+    #expect(file.entries.count == entries.count && file.entries.last?.blob == entries.last?.blob)
+  }
+
+  @Test("as 190,000 items that share one blob are refused before any of them is opened")
+  func sharedBlob() {
+    let bytes = CostlyPlists.sharedBlob(entries: 190_000, blob: [UInt8](repeating: 7, count: 64 << 10))
+    #expect(bytes.count < 260_000)
+    #expect(code { _ = try KeychainBackupFile(parsing: bytes) } == .overLimit)
+  }
+
+  @Test("may share as many bytes as the allowance says above the file's own, and not one more")
+  func sharedByteAllowance() throws {
+    let blob = [UInt8](repeating: 7, count: 500_000)
+    let least = CostlyPlists.sharedBlob(entries: 4, blob: blob).count
+    // Four times the blob is the file's length and the allowance together.
+    let padding = 4 * blob.count - KeychainBackupFile.sharedByteAllowance - least
+    #expect(padding > 0)
+    let exact = CostlyPlists.sharedBlob(entries: 4, blob: blob, padding: padding)
+    #expect(try KeychainBackupFile(parsing: exact).entries.map { $0.blob == blob } == [true, true, true, true])
+    let short = CostlyPlists.sharedBlob(entries: 4, blob: blob, padding: padding - 1)
+    #expect(code { _ = try KeychainBackupFile(parsing: short) } == .overLimit)
+  }
+
+  // MARK: Records
+
+  @Test("as a record cost no more than its fields: what none of them leads to is not looked at")
+  func idleReferences() throws {
+    let dense = CostlyPlists.record(idleReferences: 1_000_000)
+    let clock = ContinuousClock()
+    let start = clock.now
+    for _ in 0..<2_000 { #expect(try FileRecord(archive: dense).relativePath == "a") }
+    let seconds = clock.now - start
+    // One reading of all of it takes longer than all of these.
+    #expect(seconds < .seconds(10))
+  }
+
+  @Test("as a record have as many keys as the limit says, and not one more")
+  func recordKeys() throws {
+    let most = FileRecord.maximumKeyCount
+    #expect(try FileRecord(archive: CostlyPlists.record(keys: most - 1)).relativePath == "a")
+    #expect(code { _ = try FileRecord(archive: CostlyPlists.record(keys: most)) } == .overLimit)
+  }
+}

@@ -1,0 +1,84 @@
+/// Binary property lists that are small, or pack small, and stand for far more than they hold. Put together by hand.
+public enum CostlyPlists {
+  /// Arrays of ten references to the next one, twenty-three levels deep: 343 bytes for 10 to the power of 23 values.
+  public static var nestedArrays: [UInt8] {
+    let levels = (1...23).map { [0xAA] + [UInt8](repeating: UInt8($0), count: 10) }
+    return list(levels + [[0x51, 0x61]], offsetWidth: 2)
+  }
+
+  /// A dictionary whose one value is an array of so many references to the same empty array. A byte of the file for each.
+  public static func manyElements(_ count: Int) -> [UInt8] {
+    list(
+      [[0xD1, 1, 2], [0x51, 0x61], [0xAF] + integer(count) + [UInt8](repeating: 3, count: count), [0xA0]],
+      offsetWidth: 4)
+  }
+
+  /// A keychain's file with so many items that all are the same one.
+  ///
+  /// - Parameter padding: Bytes that nothing refers to.
+  public static func sharedBlob(entries: Int, blob: [UInt8], padding: Int = 0) -> [UInt8] {
+    list(
+      [
+        [0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xAF] + integer(entries) + [UInt8](repeating: 3, count: entries),
+        [0xD1, 4, 5], [0x56] + Array("v_Data".utf8), [0x4F] + integer(blob.count) + blob,
+      ], offsetWidth: 4, padding: padding)
+  }
+
+  /// An `Info.plist` with so many apps that all have the same object as their metadata.
+  public static func sharedMetadata(apps count: Int, metadata: [UInt8]) -> [UInt8] {
+    let first = UInt8(6)
+    let names = (0..<count).map { text("app\($0)") }
+    let apps =
+      [0xDF, 0x10, UInt8(count)] + (0..<UInt8(count)).map { first + $0 } + [UInt8](repeating: 3, count: count)
+    return list(
+      [
+        [0xD1, 1, 2], text("Applications"), apps, [0xD1, 4, 5], text("iTunesMetadata"),
+        [0x4F] + integer(metadata.count) + metadata,
+      ] + names, offsetWidth: 4)
+  }
+
+  /// The archive of a file's record of which no field has anything to do with almost all of its objects.
+  ///
+  /// - Parameter count: References in its list of objects.
+  public static func record(idleReferences count: Int) -> [UInt8] {
+    let fields: [[UInt8]] = [[0xD1, 7, 8], text("RelativePath"), [0x51, 0x61]]
+    return list(
+      [
+        [0xD2, 1, 2, 3, 4], text("$top"), text("$objects"), [0xD1, 5, 9],
+        [0xAF] + integer(count + 2) + [10, 6] + [UInt8](repeating: 10, count: count), text("root"),
+      ] + fields + [[0x80, 1], [0xA0]], offsetWidth: 4)
+  }
+
+  /// The archive of a file's record with so many keys besides its path.
+  public static func record(keys count: Int) -> [UInt8] {
+    let all = UInt8(count + 1)
+    let record = [0xDF, 0x10, all] + [7] + [UInt8](repeating: 5, count: count) + [UInt8](repeating: 8, count: count + 1)
+    return list(
+      [
+        [0xD2, 1, 2, 3, 4], text("$top"), text("$objects"), [0xD1, 5, 9], [0xA2, 10, 6], text("root"), record,
+        text("RelativePath"), [0x51, 0x61], [0x80, 1], [0xA0],
+      ], offsetWidth: 4)
+  }
+
+  /// Objects in order, the first one the root, with references of one byte.
+  private static func list(_ objects: [[UInt8]], offsetWidth: Int, padding: Int = 0) -> [UInt8] {
+    var bytes = Array("bplist00".utf8)
+    var table: [UInt8] = []
+    for object in objects {
+      table += bigEndian(bytes.count, offsetWidth)
+      bytes += object
+    }
+    bytes += [UInt8](repeating: 0, count: padding)
+    let start = bytes.count
+    return bytes + table + [0, 0, 0, 0, 0, 0, UInt8(offsetWidth), 1] + bigEndian(objects.count, 8) + bigEndian(0, 8)
+      + bigEndian(start, 8)
+  }
+
+  private static func text(_ text: String) -> [UInt8] { [0x50 | UInt8(text.utf8.count)] + Array(text.utf8) }
+
+  private static func integer(_ value: Int) -> [UInt8] { [0x12] + bigEndian(value, 4) }
+
+  private static func bigEndian(_ value: Int, _ count: Int) -> [UInt8] {
+    (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+  }
+}
