@@ -41,6 +41,9 @@ struct HostileArchiveTests {
     HostileEntry("\(SampleBackup.udid)/../../x", "a part"),
     HostileEntry("a/../../b", "a part"),
     HostileEntry("a/./b", "a part"),
+    // A letter of these has an accent behind it, and is a slash all the same.
+    HostileEntry("../\u{338}x", "a part"),
+    HostileEntry("/\u{301}etc/cron.d/x", "absolute"),
     HostileEntry("./../x", "a part"),
     HostileEntry("/etc/cron.d/x", "absolute"),
     HostileEntry("//server/share", "absolute"),
@@ -134,11 +137,26 @@ struct HostileArchiveTests {
     try expectRefusal(tar.finished(), .hostile, "Unicode form")
   }
 
-  @Test("with a name that is no text", arguments: [[0xFF, 0xFE, 0x41], [0xC3], [0xED, 0xA0, 0x80]] as [[UInt8]])
-  func namesThatAreNotText(name: [UInt8]) throws {
+  @Test(
+    "with a name that is no text, which is shown escaped",
+    arguments: [
+      ([0xFF, 0xFE, 0x41], "\\xFF\\xFEA"), ([0xC3], "\\xC3"), ([0xED, 0xA0, 0x80], "\\xED\\xA0\\x80"),
+      ([0xC3, 0xA9, 0xE9], "\u{E9}\\xE9"),
+    ] as [([UInt8], String)])
+  func namesThatAreNotText(name: [UInt8], shown: String) throws {
     var tar = TinyTar()
-    tar.add(nameBytes: name, [1])
-    try expectRefusal(tar.finished(), .hostile, "not UTF-8")
+    tar.add(nameBytes: name + Array("/../x".utf8), [1])
+    try expectRefusal(tar.finished(), .hostile, "entry 1 is named \"\(shown)/../x\"; its name has a part \"..\"")
+  }
+
+  @Test("with a hard link, or a symbolic one, to a name beyond ASCII", arguments: ["1", "2"])
+  func linksBeyondASCII(type: String) throws {
+    let sample = try SampleBackup()
+    var tar = TinyTar()
+    for file in try sample.storedFiles() { tar.add(file.path, file.bytes) }
+    tar.addExtended([("linkpath", Array("Gr\u{F6}\u{DF}e".utf8))])
+    tar.add("Status2.plist", type: Character(type), link: "x")
+    try expectRefusal(tar.finished(), .hostile, type == "1" ? "a hard link" : "a symbolic link")
   }
 
   @Test("with a NUL in a name, behind which a zip hides the rest")

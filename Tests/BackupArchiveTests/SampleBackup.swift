@@ -95,6 +95,11 @@ func packed(_ files: [(path: String, bytes: [UInt8])]) -> [UInt8] {
   return tar.finished()
 }
 
+/// A binary property list among a backup's files.
+func propertyList(_ name: String, in files: [(path: String, bytes: [UInt8])]) throws -> PropertyDictionary {
+  try BinaryPlist.decode(files[name] ?? []).dictionaryValue ?? [:]
+}
+
 extension [(path: String, bytes: [UInt8])] {
   /// The bytes at a path; setting `nil` leaves the file out.
   subscript(path: String) -> [UInt8]? {

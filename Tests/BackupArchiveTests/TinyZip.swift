@@ -11,17 +11,21 @@ struct TinyZip {
     add(nameBytes: Array(name.utf8), content, mode: mode, claimed: claimed)
   }
 
+  /// - Parameter hasLargePlace: Whether the directory says in the extra field of large zips where the entry stands.
   mutating func add(
-    nameBytes: [UInt8], _ content: [UInt8] = [], mode: Int = 0o100600, claimed: Int? = nil, flags: Int = 0
+    nameBytes: [UInt8], _ content: [UInt8] = [], mode: Int = 0o100600, claimed: Int? = nil, flags: Int = 0,
+    hasLargePlace: Bool = false
   ) {
     let size = claimed ?? content.count
     let fields =
       word(20, 2) + word(flags, 2) + word(0, 2) + word(0, 2) + word(0x21, 2) + word(Int(crc32(content)), 4)
-      + word(content.count, 4) + word(size, 4) + word(nameBytes.count, 2) + word(0, 2)
+      + word(content.count, 4) + word(size, 4) + word(nameBytes.count, 2)
     let offset = locals.count
-    locals += [0x50, 0x4B, 3, 4] + fields + nameBytes + content
-    directory += [0x50, 0x4B, 1, 2] + word(0x0314, 2) + fields
-    directory += word(0, 2) + word(0, 2) + word(0, 2) + word(mode << 16, 4) + word(offset, 4) + nameBytes
+    locals += [0x50, 0x4B, 3, 4] + fields + word(0, 2) + nameBytes + content
+    let extra = hasLargePlace ? word(1, 2) + word(8, 2) + word(offset, 8) : []
+    directory += [0x50, 0x4B, 1, 2] + word(0x0314, 2) + fields + word(extra.count, 2)
+    directory += word(0, 2) + word(0, 2) + word(0, 2) + word(mode << 16, 4)
+    directory += word(hasLargePlace ? -1 : offset, 4) + nameBytes + extra
     count += 1
   }
 

@@ -47,7 +47,7 @@ extension BackupArchive {
       }
     case .container(let container):
       try container.forEachFile { (file, walk) throws(BackupArchiveError) in
-        guard let path = BackupPath.inside(container.folder, file.path.components),
+        guard let path = BackupPath.inside(container.folder, file.path),
           let identifier = path.split(separator: "/").last.map(String.init), layout.storedPath(of: identifier) == path,
           isFileIdentifier(identifier)
         else { return }

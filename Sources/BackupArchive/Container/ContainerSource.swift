@@ -52,12 +52,12 @@ struct ContainerSource {
     guard let fileByteCount = feed.fileByteCount else {
       throw BackupArchiveError(.notStreamable, "a zip has its directory at its end and cannot be read from a stream")
     }
-    let count = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
+    let directory = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
     var ledger = EntryLedger(limits: limits)
     // A zip without entries is one that libarchive does not recognise.
-    guard count > 0 else { return try ledger.finish() }
+    guard directory.entryCount > 0 else { return try ledger.finish() }
     _ = try feed.seek(0, .start)
-    let reader = try LibArchiveReader(feed, reading: .zip)
+    let reader = try LibArchiveReader(ZipNameFeed(feed, markedHeaders: directory.markedHeaders), reading: .zip)
     var budget = limits.decompressedByteCount(of: fileByteCount)
     while try reader.nextHeader() {
       try readEntry(reader, into: &ledger, decompressed: &budget)
@@ -71,7 +71,7 @@ struct ContainerSource {
   ) throws(BackupArchiveError) {
     guard let entry = reader.entry else { return }
     guard let name = entry.name else {
-      throw BackupArchiveError(.hostile, "entry \(ledger.entryCount + 1) has a name that is not UTF-8")
+      throw BackupArchiveError(.hostile, "entry \(ledger.entryCount + 1) has a name that cannot be read")
     }
     guard let wanted = try ledger.admit(name: name, kind: entry.kind, byteCount: entry.byteCount) else {
       return try reader.skipData()

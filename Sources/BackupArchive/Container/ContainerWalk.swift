@@ -4,7 +4,7 @@ import KeychainFormats
 final class ContainerWalk {
   struct File {
     /// The entry's whole name.
-    let name: String
+    let name: EntryName
     let path: EntryPath
     let byteCount: Int64
     /// In seconds since 1970.
@@ -26,7 +26,7 @@ final class ContainerWalk {
     case .tar: reader = try LibArchiveReader(feed, reading: .tar)
     case .zip:
       remainingBytes = limits.decompressedByteCount(of: feed.fileByteCount ?? 0)
-      reader = try LibArchiveReader(feed, reading: .zip)
+      reader = try LibArchiveReader(try ZipNameFeed(feed, limits: limits), reading: .zip)
     case .gzippedTar, .zstandardTar:
       reader = try LibArchiveReader(try DecompressedFeed(feed, limits: limits), reading: .tar)
     }
@@ -40,7 +40,7 @@ final class ContainerWalk {
     while try reader.nextHeader() {
       guard let entry = reader.entry else { continue }
       guard let name = entry.name else {
-        throw BackupArchiveError(.hostile, "entry \(ledger.entryCount + 1) has a name that is not UTF-8")
+        throw BackupArchiveError(.hostile, "entry \(ledger.entryCount + 1) has a name that cannot be read")
       }
       _ = try ledger.admit(name: name, kind: entry.kind, byteCount: entry.byteCount)
       guard entry.kind == .file else { continue }

@@ -23,9 +23,9 @@ struct EntryLedger {
     }
   }
 
-  /// A file that is wanted in memory: which, and of which leading folder (`""` for none).
+  /// A file that is wanted in memory: which, and of which leading folder (empty for none).
   struct Wanted {
-    let folder: String
+    let folder: EntryName
     let part: StoredPart
   }
 
@@ -34,21 +34,21 @@ struct EntryLedger {
   private(set) var entryCount = 0
   private var claimedByteCount: Int64 = 0
   private var wantedByteCount: Int64 = 0
-  private var parts: [String: StoredParts] = [:]
-  private var payloads: [BackupLayout: [String: StoredPayloads]] = [:]
+  private var parts: [EntryName: StoredParts] = [:]
+  private var payloads: [BackupLayout: [EntryName: StoredPayloads]] = [:]
 
   init(limits: ArchiveLimits) { self.limits = limits }
 
   /// Enters one entry.
   ///
   /// - Returns: What to keep of it, or `nil` where its bytes can be passed over.
-  mutating func admit(name: String, kind: Kind, byteCount: Int64) throws(BackupArchiveError) -> Wanted? {
+  mutating func admit(name: EntryName, kind: Kind, byteCount: Int64) throws(BackupArchiveError) -> Wanted? {
     entryCount += 1
     guard entryCount <= limits.entryCount else {
       throw BackupArchiveError(.overLimit, "it has more than \(Amounts.grouped(Int64(limits.entryCount))) entries")
     }
     if case .odd(let what) = kind { throw hostile(name, "is \(what)") }
-    if name == "./" || name == "." { return nil }
+    if name == EntryName("./") || name == EntryName(".") { return nil }
     let path: EntryPath
     do {
       path = try EntryPath(name, limit: limits.pathByteCount)
@@ -56,7 +56,9 @@ struct EntryLedger {
       // The name itself says why in the most frequent case.
       throw hostile(name, error.text)
     }
-    guard kind == .directory || !name.hasSuffix("/") else { throw hostile(name, "is a file with a folder's name") }
+    guard kind == .directory || name.bytes.last != UInt8(ascii: "/") else {
+      throw hostile(name, "is a file with a folder's name")
+    }
     guard seen.insert(path.collisionKey).inserted else {
       if kind == .directory { return nil }
       throw hostile(name, "its name was used before, or differs from one only in case or in Unicode form")
@@ -79,10 +81,10 @@ struct EntryLedger {
   }
 
   private mutating func place(
-    _ path: EntryPath, name: String, byteCount: Int64
+    _ path: EntryPath, name: EntryName, byteCount: Int64
   ) throws(BackupArchiveError) -> Wanted? {
     for layout in BackupLayout.allCases {
-      guard let folder = path.folderOfPayload(in: layout), let identifier = path.components.last else { continue }
+      guard let (folder, identifier) = path.payload(in: layout) else { continue }
       payloads[layout, default: [:]][folder, default: StoredPayloads()].add(identifier, byteCount: byteCount)
     }
     guard let wanted = path.wanted else { return nil }
@@ -109,13 +111,14 @@ struct EntryLedger {
     parts[wanted.folder, default: StoredParts()].database = database
   }
 
-  func hostile(_ name: String, _ what: String) -> BackupArchiveError {
+  func hostile(_ name: EntryName, _ what: String) -> BackupArchiveError {
     BackupArchiveError(.hostile, "entry \(entryCount) is named \(quoted(name)); \(what)")
   }
 
   /// The one backup among the entries.
   func finish() throws(BackupArchiveError) -> Found {
-    let folders = parts.filter { $0.value.contains(.manifest) && !$0.key.isSnapshotFolder }.keys.sorted()
+    let folders = parts.filter { $0.value.contains(.manifest) && $0.key != Self.snapshotFolder }.keys
+      .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
     guard folders.count < 2 else {
       throw BackupArchiveError(.unsupported, "it holds \(folders.count) backups, the first in \(quoted(folders[0]))")
     }
@@ -126,17 +129,15 @@ struct EntryLedger {
     return Found(folder: folder, parts: found, payloads: stored)
   }
 
+  /// A backup's folder has this one while the device writes to it, with a manifest of its own in it.
+  private static let snapshotFolder = EntryName("Snapshot")
+
   struct Found {
-    /// The leading folder, `""` for none.
-    let folder: String
+    /// The leading folder, empty for none.
+    let folder: EntryName
     let parts: StoredParts
     let payloads: StoredPayloads
   }
-}
-
-extension String {
-  /// A backup's folder has this one while the device writes to it, with a manifest of its own in it.
-  fileprivate var isSnapshotFolder: Bool { self == "Snapshot" || hasSuffix("/Snapshot") }
 }
 
 extension EntryPath {
@@ -144,25 +145,29 @@ extension EntryPath {
   fileprivate var wanted: EntryLedger.Wanted? {
     guard let last = components.last, components.count <= 3 else { return nil }
     for (part, own) in wantedPaths where own.last == last {
-      if components == own { return .init(folder: "", part: part) }
-      if components.count == own.count + 1, Array(components.dropFirst()) == own {
-        return .init(folder: String(components[0]), part: part)
+      if components == own { return .init(folder: .none, part: part) }
+      if components.count == own.count + 1, components.dropFirst().elementsEqual(own) {
+        return .init(folder: EntryName(bytes: components[0]), part: part)
       }
     }
     return nil
   }
 
-  /// The leading folder, if this names a payload: forty hexadecimal digits, of a current backup in a folder named after
-  /// the first two of them.
-  fileprivate func folderOfPayload(in layout: BackupLayout) -> String? {
-    guard let name = components.last, isFileIdentifier(name) else { return nil }
-    let own = layout.storedPath(of: String(name)).split(separator: "/")
+  /// The leading folder and the identifier, if this names a payload: forty hexadecimal digits, of a current backup in a
+  /// folder named after the first two of them.
+  fileprivate func payload(in layout: BackupLayout) -> (folder: EntryName, identifier: String)? {
+    guard let name = components.last, name.count == 40 else { return nil }
+    let identifier = String(decoding: name, as: UTF8.self)
+    guard isFileIdentifier(identifier) else { return nil }
+    let own = parts(of: layout.storedPath(of: identifier))
     guard components.count - own.count <= 1, components.suffix(own.count).elementsEqual(own) else { return nil }
-    return components.count > own.count ? String(components[0]) : ""
+    return (components.count > own.count ? EntryName(bytes: components[0]) : .none, identifier)
   }
 }
 
-private let wantedPaths = StoredPart.allCases.map { ($0, $0.path.split(separator: "/")) }
+private let wantedPaths = StoredPart.allCases.map { ($0, parts(of: $0.path)) }
+
+private func parts(of path: String) -> [ArraySlice<UInt8>] { Array(path.utf8).split(separator: UInt8(ascii: "/")) }
 
 /// Whether this is the name of a stored payload: forty lower-case hexadecimal digits.
 func isFileIdentifier(_ text: some StringProtocol) -> Bool {

@@ -20,8 +20,8 @@ final class LibArchiveReader {
 
   /// One entry's header.
   struct Entry {
-    /// `nil` where the name is not UTF-8.
-    let name: String?
+    /// `nil` where libarchive cannot give it.
+    let name: EntryName?
     let kind: EntryLedger.Kind
     let byteCount: Int64
   }
@@ -29,6 +29,7 @@ final class LibArchiveReader {
   private let handle: OpaquePointer
   private var header: OpaquePointer?
   private let state: FeedState
+  private let names: NameEncoding
   /// Whether libarchive has given up: nothing more comes then.
   private(set) var isBroken = false
 
@@ -36,6 +37,8 @@ final class LibArchiveReader {
     guard let handle = archive_read_new() else { throw BackupArchiveError(.unreadable, "out of memory") }
     self.handle = handle
     state = FeedState(feed)
+    // In a zip a name may stand in an extra field too, always in UTF-8.
+    names = format == .zip ? .utf8 : .bytes
     let supported =
       switch format {
       case .tar: archive_read_support_format_tar(handle)
@@ -67,7 +70,7 @@ final class LibArchiveReader {
   /// Moves to the next entry; `false` at the container's end.
   func nextHeader() throws(BackupArchiveError) -> Bool {
     var entry: OpaquePointer?
-    switch archive_read_next_header(handle, &entry) {
+    switch names.run({ archive_read_next_header(handle, &entry) }) {
     // A warning is about owner names or other fields that aren't used here, or leaves the entry without a name.
     case ARCHIVE_OK, ARCHIVE_WARN:
       header = entry
@@ -81,10 +84,14 @@ final class LibArchiveReader {
 
   var entry: Entry? {
     guard let header else { return nil }
-    let text = archive_entry_pathname_utf8(header) ?? archive_entry_pathname(header)
-    return Entry(
-      name: text.flatMap { String(validatingCString: $0) }, kind: kind(of: header),
-      byteCount: archive_entry_size_is_set(header) == 0 ? 0 : archive_entry_size(header))
+    return names.run {
+      Entry(
+        name: archive_entry_pathname(header).map { name in
+          EntryName(bytes: Array(UnsafeRawBufferPointer(start: name, count: strlen(name))))
+        },
+        kind: kind(of: header),
+        byteCount: archive_entry_size_is_set(header) == 0 ? 0 : archive_entry_size(header))
+    }
   }
 
   /// Of the current entry, in seconds since 1970.

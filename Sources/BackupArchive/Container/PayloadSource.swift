@@ -20,8 +20,8 @@ final class ContainerHandle: Sendable {
   let format: ContainerFormat
   let payloads: StoredPayloads
   private let source: ContainerSource
-  /// The folder around the backup's files, `""` for none.
-  let folder: String
+  /// The folder around the backup's files, empty for none.
+  let folder: EntryName
   var storage: ManifestStorage { source.storage }
   private let descriptor: Mutex<Descriptor>
 

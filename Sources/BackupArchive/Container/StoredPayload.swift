@@ -29,7 +29,7 @@ public struct StoredPayload {
     case .sought(let path, let container):
       return try container.walk { (walk) throws(BackupArchiveError) in
         while let file = try walk.next() {
-          guard BackupPath.inside(container.folder, file.path.components) == path else { continue }
+          guard BackupPath.inside(container.folder, file.path) == path else { continue }
           try walk.forEachPortion(of: file, body)
           return true
         }

@@ -1,9 +1,11 @@
 import KeychainFormats
 
 /// Reads a zip's own directory for what libarchive hides: names with a NUL, which it cuts there, or a backslash, which it
-/// replaces; pipes and devices, which it shows as files; and a directory that isn't whole.
+/// replaces; pipes and devices, which it shows as files; and a directory that isn't whole. And for which names are marked
+/// as UTF-8, which it would convert.
 ///
-/// Source: PKWARE APPNOTE 4.3.12 (central directory), 4.3.14-4.3.16 (its end records).
+/// Source: PKWARE APPNOTE 4.3.12 (central directory), 4.3.14-4.3.16 (its end records), 4.4.4 (bit 11), 4.5.3 (extra
+/// field of large zips).
 struct ZipDirectory {
   private static let endRecordByteCount = 22
   private static let locatorByteCount = 20
@@ -17,19 +19,23 @@ struct ZipDirectory {
   private let byteCount: Int64
   private let start: Int64
 
-  /// Checks every entry's header, in one pass and a constant amount of memory.
-  ///
-  /// - Returns: The number of entries.
+  /// What was found in one that is whole.
+  struct Findings {
+    let entryCount: Int64
+    /// Where the local headers stand whose names are marked as UTF-8, in order.
+    let markedHeaders: [Int64]
+  }
+
+  /// Checks every entry's header, in one pass; keeps eight bytes of an entry whose name is marked.
   static func check(
     _ feed: DescriptorFeed, fileByteCount: Int64, entryLimit: Int
-  ) throws(BackupArchiveError) -> Int64 {
+  ) throws(BackupArchiveError) -> Findings {
     let directory = try ZipDirectory(feed, fileByteCount: fileByteCount)
     // libarchive keeps a record of every entry before it shows the first.
     guard directory.entryCount <= entryLimit else {
       throw BackupArchiveError(.overLimit, "it has more than \(Amounts.grouped(Int64(entryLimit))) entries")
     }
-    try directory.checkEntries()
-    return directory.entryCount
+    return Findings(entryCount: directory.entryCount, markedHeaders: try directory.checkEntries().sorted())
   }
 
   private init(_ feed: DescriptorFeed, fileByteCount: Int64) throws(BackupArchiveError) {
@@ -59,7 +65,9 @@ struct ZipDirectory {
     BackupArchiveError(.damaged, "the zip's directory lies outside of the file")
   }
 
-  private func checkEntries() throws(BackupArchiveError) {
+  /// - Returns: Where the marked local headers stand.
+  private func checkEntries() throws(BackupArchiveError) -> [Int64] {
+    var marked: [Int64] = []
     var cursor = try Cursor(feed, at: start)
     var remaining = byteCount
     for number in 0..<entryCount {
@@ -71,14 +79,40 @@ struct ZipDirectory {
       remaining -= Int64(Self.headerByteCount + lengths.reduce(0, +))
       guard remaining >= 0 else { throw cut }
       let name = try cursor.take(lengths[0])
-      _ = try cursor.take(lengths[1] + lengths[2])
+      let extra = try cursor.take(lengths[1])
+      _ = try cursor.take(lengths[2])
+      if header[9] & Self.nameMark != 0, let offset = Self.localHeader(of: header, extra: extra) {
+        marked.append(offset)
+      }
       if let fault = Self.fault(
         name: name, system: header[5], mode: UInt32(header.littleEndian(at: 40, bytes: 2)))
       {
-        let shown = quoted(String(decoding: name, as: UTF8.self))
+        let shown = quoted(EntryName(bytes: name))
         throw BackupArchiveError(.hostile, "entry \(number + 1) is named \(shown); \(fault)")
       }
     }
+    return marked
+  }
+
+  /// Bit 11 of the flags, in their upper byte: the name is UTF-8.
+  static let nameMark: UInt8 = 0x08
+
+  /// Where an entry's local header stands; `nil` where its number of 64 bits is missing.
+  private static func localHeader(of header: [UInt8], extra: [UInt8]) -> Int64? {
+    let offset = header.littleEndian(at: 42, bytes: 4)
+    guard offset == 0xFFFF_FFFF else { return Int64(offset) }
+    // Only those numbers stand in the extra field that the header has no room for, the two sizes first.
+    let before = [24, 20].count { header.littleEndian(at: $0, bytes: 4) == 0xFFFF_FFFF }
+    var position = 0
+    while position + 4 <= extra.count {
+      let (kind, length) = (extra.littleEndian(at: position, bytes: 2), extra.littleEndian(at: position + 2, bytes: 2))
+      position += 4
+      if kind == 1, length >= UInt64(8 * before + 8), position + 8 * before + 8 <= extra.count {
+        return Int64(exactly: extra.littleEndian(at: position + 8 * before, bytes: 8))
+      }
+      position += Int(length)
+    }
+    return nil
   }
 
   /// - Parameter system: Which system's attributes the entry has; 3 is Unix and 19 macOS, whose upper half is `st_mode`.

@@ -20,10 +20,12 @@ enum BackupPath {
 
   /// The path in the backup's folder, `nil` for what is no file of the backup's.
   ///
-  /// - Parameter folder: The one around the backup's files, `""` for none.
-  static func inside(_ folder: String, _ components: [Substring]) -> String? {
-    guard folder.isEmpty || components.first == Substring(folder) else { return nil }
-    let own = components.dropFirst(folder.isEmpty ? 0 : 1)
-    return isOwn(own) ? own.joined(separator: "/") : nil
+  /// - Parameter folder: The one around the backup's files, empty for none.
+  static func inside(_ folder: EntryName, _ path: EntryPath) -> String? {
+    guard folder.isEmpty || path.components.first == folder.bytes else { return nil }
+    let own = path.components.dropFirst(folder.isEmpty ? 0 : 1)
+    guard own.count <= 2, own.allSatisfy({ $0.allSatisfy { $0 < 0x80 } }) else { return nil }
+    let texts = own.map { Substring(decoding: $0, as: UTF8.self) }
+    return isOwn(texts) ? texts.joined(separator: "/") : nil
   }
 }

@@ -4,6 +4,8 @@ extension BackupRewriter {
   /// Copies a backup between a folder and one file, whole or not at all, in a constant amount of memory. Every stored
   /// byte stays what it is, so that also a backup whose password nobody knows can be converted.
   ///
+  /// Entries get the backup's date, or the nearest that their form can hold. A date that is no number of 64 bits is left
+  /// out: they then say 1970, as those of a backup without a date do.
   /// - Parameters:
   ///   - archive: What was opened at `path`, and what the copy is held against.
   ///   - path: Where it stands: a folder, or one file.
@@ -23,10 +25,10 @@ extension BackupRewriter {
       (sink) throws(WriteFailure) in
       let others = try walk.forEachFile { (file) throws(WriteFailure) in
         guard file.isOwn else {
-          tally.foreignFiles.append(file.name)
+          tally.foreignFiles.append(file.name.shown)
           return
         }
-        try file.copy(to: sink, as: file.path, modificationTime: time, meter)
+        try file.copy(to: sink, as: EntryName(file.path), modificationTime: time, meter)
         tally.fileCount += 1
       }
       tally.foreignFiles += others

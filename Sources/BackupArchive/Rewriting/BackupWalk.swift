@@ -7,10 +7,10 @@ struct BackupWalk {
 
   /// A file that is being gone through.
   struct File {
-    /// Relative to the backup's folder; of what is no part of the backup its whole name.
+    /// Relative to the backup's folder; of what is no part of the backup its whole name, as it is shown.
     let path: String
-    /// The whole name of an entry.
-    let name: String
+    /// The whole name of an entry, as it is.
+    let name: EntryName
     /// Whether it is a part of the backup.
     let isOwn: Bool
     let byteCount: Int64
@@ -39,7 +39,7 @@ struct BackupWalk {
     ///
     /// - Parameter name: What it is called there.
     func copy(
-      to sink: any StoredFileSink, as name: String, modificationTime: Int64, _ meter: CopyMeter
+      to sink: any StoredFileSink, as name: EntryName, modificationTime: Int64, _ meter: CopyMeter
     ) throws(WriteFailure) {
       try sink.begin(name, byteCount: byteCount, modificationTime: modificationTime)
       try forEachPortion { (portion) throws(WriteFailure) in
@@ -95,7 +95,7 @@ struct BackupWalk {
       return try walk.forEachFile { (file) throws(WriteFailure) in
         try body(
           File(
-            path: file.path, name: file.path, isOwn: true, byteCount: file.byteCount, modificationTime: 0,
+            path: file.path, name: EntryName(file.path), isOwn: true, byteCount: file.byteCount, modificationTime: 0,
             source: .folder(walk, file)))
       }
     case .container(let container):
@@ -104,10 +104,10 @@ struct BackupWalk {
           try ContainerWalk(feed, as: format, limits: limits)
         }
         while let file = try obtaining({ () throws(BackupArchiveError) in try walk.next() }) {
-          let own = BackupPath.inside(container.folder, file.path.components)
+          let own = BackupPath.inside(container.folder, file.path)
           try body(
             File(
-              path: own ?? file.name, name: file.name, isOwn: own != nil, byteCount: file.byteCount,
+              path: own ?? file.name.shown, name: file.name, isOwn: own != nil, byteCount: file.byteCount,
               modificationTime: file.modificationTime, source: .container(walk, file)))
         }
       }
@@ -120,6 +120,8 @@ struct BackupWalk {
   func strangers() throws(WriteFailure) -> [String] {
     guard isFolder else { return [] }
     let ordinary: Set = [".DS_Store", "Thumbs.db", "desktop.ini"]
-    return try forEachFile { _ in }.filter { !ordinary.contains($0) && !$0.hasPrefix("._") }
+    return try forEachFile { _ in }.filter {
+      !ordinary.contains($0) && !$0.hasPrefix("._") && !PlacePath.isTemporaryManifest($0)
+    }
   }
 }

@@ -80,7 +80,7 @@ final class ReencryptionPass<Random: RandomSource> {
 
   func send(_ walk: BackupWalk, to sink: any StoredFileSink) throws(WriteFailure) {
     var time: Int64 = 0
-    var prefix = ""
+    var prefix = EntryName.none
     try walk.forEachFile { (file) throws(WriteFailure) in
       if let identifier = file.payload {
         guard let row = try obtaining({ () throws(BackupArchiveError) in try list.archive(of: identifier) }) else {
@@ -96,7 +96,7 @@ final class ReencryptionPass<Random: RandomSource> {
         }
       } else if file.path == StoredPart.manifest.path || file.path == StoredPart.database.path {
         time = file.modificationTime
-        prefix = String(file.name.dropLast(file.path.count))
+        prefix = file.name.dropLast(file.path.utf8.count)
         return
       } else {
         try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)

@@ -113,10 +113,20 @@ struct PlacePath {
   }
 
   /// Whether a name is one that `sibling` makes for what is being written. A replaced backup's name never is.
-  func isTemporarySibling(_ candidate: String) -> Bool {
+  func isTemporarySibling(_ candidate: String) -> Bool { isSibling(candidate, "tmp") }
+
+  /// Whether a name is one that `sibling` makes, of either kind.
+  func isSibling(_ candidate: String) -> Bool { isTemporarySibling(candidate) || isSibling(candidate, "old") }
+
+  private func isSibling(_ candidate: String, _ suffix: String) -> Bool {
     let prefix = ".\(stem)."
-    guard candidate.hasPrefix(prefix), candidate.hasSuffix(".tmp") else { return false }
-    let digits = candidate.dropFirst(prefix.count).dropLast(4)
+    guard candidate.hasPrefix(prefix), candidate.hasSuffix("." + suffix) else { return false }
+    let digits = candidate.dropFirst(prefix.count).dropLast(suffix.count + 1)
     return (1...8).contains(digits.count) && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
+  }
+
+  /// Whether a file in a backup's folder is what writing its manifest was ended at.
+  static func isTemporaryManifest(_ name: String) -> Bool {
+    PlacePath(StoredPart.manifest.path)?.isTemporarySibling(name) == true
   }
 }

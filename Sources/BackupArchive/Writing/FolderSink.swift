@@ -18,9 +18,9 @@ final class FolderSink: StoredFileSink {
     try system.setPermissions(permissions, of: folder)
   }
 
-  func begin(_ path: String, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
     do throws(SystemFailure) {
-      file = try create(path)
+      file = try create(path.shown)
     } catch {
       throw .system(error)
     }

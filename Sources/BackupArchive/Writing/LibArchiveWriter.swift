@@ -4,6 +4,7 @@ import CArchive
 final class LibArchiveWriter {
   private let handle: OpaquePointer
   private let sink: Sink
+  private let times: ClosedRange<Int64>
   /// Of the entry that is being written.
   private var missingByteCount: Int64 = 0
 
@@ -37,6 +38,7 @@ final class LibArchiveWriter {
     guard let handle = archive_write_new() else { throw .library("out of memory") }
     self.handle = handle
     self.sink = sink
+    times = Self.times(of: format)
     switch format {
     case .tar: try check(archive_write_set_format_pax_restricted(handle))
     case .gzippedTar:
@@ -63,18 +65,38 @@ final class LibArchiveWriter {
 
   deinit { archive_write_free(handle) }
 
-  /// - Parameter name: The entry's whole name.
-  func begin(_ name: String, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+  /// - Parameters:
+  ///   - name: The entry's whole name, which is written byte for byte. In a zip, UTF-8 is marked as such.
+  ///   - modificationTime: In seconds since 1970. One that the format cannot hold becomes the nearest that it can.
+  func begin(_ name: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
     guard let entry = archive_entry_new() else { throw .library("out of memory") }
     defer { archive_entry_free(entry) }
-    archive_entry_set_pathname_utf8(entry, name)
+    let isText = name.text != nil
+    (Array(name.bytes) + [0]).withUnsafeBufferPointer { bytes in
+      bytes.withMemoryRebound(to: CChar.self) { archive_entry_copy_pathname(entry, $0.baseAddress) }
+    }
     archive_entry_set_mode(entry, 0o100600)
     archive_entry_set_uid(entry, 0)
     archive_entry_set_gid(entry, 0)
     archive_entry_set_size(entry, byteCount)
-    archive_entry_set_mtime(entry, time_t(modificationTime), 0)
-    try check(archive_write_header(handle, entry))
+    let time = min(max(modificationTime, times.lowerBound), times.upperBound)
+    archive_entry_set_mtime(entry, time_t(time), 0)
+    let result = (isText ? NameEncoding.utf8 : .bytes).run { archive_write_header(handle, entry) }
+    // A tar's warning about a name that is no text: it is written all the same, marked as bytes (`hdrcharset`).
+    if result != ARCHIVE_WARN || name.bytes.allSatisfy({ $0 < 0x80 }) { try check(result) }
     missingByteCount = byteCount
+  }
+
+  /// The modification times that a format holds, in seconds since 1970.
+  ///
+  /// A tar's field has eleven octal digits (POSIX pax, `ustar` interchange format). A zip has years up to 2107 (PKWARE
+  /// APPNOTE 4.4.6) and beside them 32 bits; libarchive 3.6 writes the lower bits of what is more, and reads from `NULL`
+  /// where a year has more than 32 bits.
+  private static func times(of format: ContainerFormat) -> ClosedRange<Int64> {
+    switch format {
+    case .tar, .gzippedTar, .zstandardTar: 0...0o77_777_777_777
+    case .zip: 0...Int64(UInt32.max)
+    }
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
@@ -116,8 +138,8 @@ final class ContainerSink: StoredFileSink {
     self.folderName = folderName
   }
 
-  func begin(_ path: String, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
-    let name = folderName.map { "\($0)/\(path)" } ?? path
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+    let name = folderName.map { EntryName($0) / path } ?? path
     try writer.begin(name, byteCount: byteCount, modificationTime: modificationTime)
   }
 

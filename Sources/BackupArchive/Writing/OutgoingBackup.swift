@@ -5,13 +5,13 @@ protocol StoredFileSink: AnyObject {
   /// Begins a file of exactly so many bytes.
   ///
   /// - Parameter path: Relative to the backup's folder.
-  func begin(_ path: String, byteCount: Int64, modificationTime: Int64) throws(WriteFailure)
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure)
   func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure)
   func end() throws(WriteFailure)
 }
 
 extension StoredFileSink {
-  func add(_ path: String, _ bytes: [UInt8], modificationTime: Int64) throws(WriteFailure) {
+  func add(_ path: EntryName, _ bytes: [UInt8], modificationTime: Int64) throws(WriteFailure) {
     try begin(path, byteCount: Int64(bytes.count), modificationTime: modificationTime)
     try write(bytes)
     try end()
@@ -38,7 +38,7 @@ struct OutgoingBackup {
 extension StoredBackup {
   var outgoing: OutgoingBackup {
     OutgoingBackup(folderName: folderName, byteCount: byteCount) { (sink) throws(WriteFailure) in
-      for file in files { try sink.add(file.path, file.bytes, modificationTime: modificationTime) }
+      for file in files { try sink.add(EntryName(file.path), file.bytes, modificationTime: modificationTime) }
     }
   }
 }
