@@ -32,6 +32,7 @@ extension BackupRewriter {
   ) throws(BackupArchiveError) -> Bool {
     let path = folder.hasSuffix("/") ? folder + StoredPart.manifest.path : "\(folder)/\(StoredPart.manifest.path)"
     let placement = BackupPlacement(system: system)
+    placement.sweepLeftovers(besideFolder: folder)
     let placed = try placement.placeFile(
       at: path, byteCount: Int64(new.count), replace: true, keepsAccess: true,
       check: { (_) throws(BackupArchiveError) in

@@ -34,16 +34,18 @@ extension FileSystem {
           let isFolder = try status(of: payload, in: payloads)?.kind == .directory
           if isFolder || !isOwn { foreign.append(path) }
         }
-      } else if isFolder || !BackupPath.isOwn([name[...]]) && !Self.isLitter(name) {
+      } else if isFolder || !(BackupPath.isOwn([name[...]]) || Self.isLitter(name)) {
         foreign.append(name)
       }
     }
     return Array(foreign.sorted().prefix(limit))
   }
 
-  /// What Finder and Explorer write into every folder that they show.
+  /// What Finder and Explorer write into every folder that they show, and what is left of a manifest of ours that was
+  /// being written.
   private static func isLitter(_ name: String) -> Bool {
     [".DS_Store", "Thumbs.db", "desktop.ini"].contains(name) || name.hasPrefix("._")
+      || PlacePath.isTemporaryManifest(name)
   }
 }
 

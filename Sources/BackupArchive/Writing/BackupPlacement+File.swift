@@ -156,9 +156,24 @@ extension BackupPlacement {
       let name = String(decoding: bytes.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
       guard place.isTemporarySibling(name), let leftover = try? system.openForReading(name, in: parent),
         let status = try? system.status(of: leftover.raw), status.kind == kind, status.isOwn,
-        system.claim(leftover)
+        system.claim(leftover), kind != .directory || holdsNothingElse(bytes, in: parent)
       else { continue }
       try? system.removeTree(bytes, in: parent)
+    }
+  }
+
+  /// Sweeps what stands beside a backup's folder, of which only a file is written.
+  func sweepLeftovers(besideFolder path: String) {
+    guard let place = PlacePath(path), let parent = try? system.openDirectory(place.parent) else { return }
+    sweepLeftovers(of: place, .directory, in: parent)
+  }
+
+  /// Whether a leftover folder has only files of a backup: somebody may have put another one into it.
+  private func holdsNothingElse(_ name: FileSystem.Name, in parent: borrowing Descriptor) -> Bool {
+    do throws(SystemFailure) {
+      return try system.foreignFiles(in: try system.openDirectory(name, in: parent), atMost: 1).isEmpty
+    } catch {
+      return false
     }
   }
 

@@ -155,6 +155,23 @@ extension BackupPlacement {
     let foreign = try? system.foreignFiles(
       in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
     // It was looked through before. Where that fails now, the backup that was to go still goes.
-    return foreign?.isEmpty != false && discardTree(name, in: parent)
+    guard foreign?.isEmpty != false else { return false }
+    do throws(SystemFailure) {
+      try removePayloadsFirst(of: name, in: parent)
+    } catch {
+      // What is left goes now, or is told by its name.
+    }
+    return discardTree(name, in: parent)
+  }
+
+  /// Removes what a replaced backup holds, its manifest last: for as long as anything else of it is there, what that is
+  /// can be told, should this run be killed.
+  private func removePayloadsFirst(of name: String, in parent: borrowing Descriptor) throws(SystemFailure) {
+    let folder = try system.openDirectory(name.systemName, in: parent)
+    // Others see that a run is still at work on it.
+    _ = system.claim(folder)
+    for child in try system.names(in: folder) where child != StoredPart.manifest.path.systemName {
+      try system.removeTree(child, in: folder)
+    }
   }
 }

@@ -1,0 +1,72 @@
+import KeychainFormats
+
+/// What a run that was killed left beside a backup: the part of a new one that it had written, or the old one that it
+/// had replaced and not removed yet.
+public struct BackupLeftover: Sendable, Hashable {
+  /// As far as that can be told without reading it whole.
+  public enum Content: Sendable {
+    /// The files of the backup, for everybody to read.
+    case plain
+    case encrypted
+    /// Its manifest is not there, or it is one large file.
+    case unknown
+  }
+
+  /// Where it stands.
+  public let path: String
+  public let content: Content
+  /// Whether the next write of the backup removes it. A backup that was put aside by its name is not removed.
+  public let isSwept: Bool
+
+  /// A leftover in one file is opened up to this size.
+  static let mostOpenedByteCount: Int64 = 16 << 20
+
+  /// All beside a backup, by name: of this user, and of no run that is still at work. What cannot be read is passed over.
+  ///
+  /// - Parameter path: The backup's, without links: they stand beside it.
+  public static func all(beside path: String) -> [BackupLeftover] { all(beside: path, system: .real) }
+
+  static func all(beside path: String, system: FileSystem) -> [BackupLeftover] {
+    guard let place = PlacePath(path) else { return [] }
+    do throws(SystemFailure) {
+      let parent = try system.openDirectory(place.parent)
+      var found: [BackupLeftover] = []
+      for bytes in try system.names(in: parent) {
+        guard let name = bytes.validText, place.isSibling(name) else { continue }
+        // A file that goes away meanwhile is no leftover.
+        guard let file = try? system.openForReading(name, in: parent) else { continue }
+        let status = try system.status(of: file.raw)
+        guard status.kind != .other, status.isOwn, system.claim(file) else { continue }
+        let path = place.parent == "/" ? "/\(name)" : "\(place.parent)/\(name)"
+        found.append(
+          BackupLeftover(
+            path: path,
+            content: status.kind == .directory
+              ? content(ofFolder: path, system) : content(ofFile: path, status, system),
+            isSwept: place.isTemporarySibling(name)))
+      }
+      return found.sorted { $0.path < $1.path }
+    } catch {
+      return []
+    }
+  }
+
+  private static func content(ofFolder path: String, _ system: FileSystem) -> Content {
+    do {
+      let source = FolderSource(system: system, limits: .standard, storage: .memory)
+      let papers = try source.readPapers(try system.openDirectory(path))
+      guard let bytes = papers[.manifest] else { return .unknown }
+      let manifest = try BackupManifest(parsing: bytes)
+      return manifest.isEncrypted ?? (manifest.manifestKey != nil) ? .encrypted : .plain
+    } catch {
+      return .unknown
+    }
+  }
+
+  private static func content(ofFile path: String, _ status: FileStatus, _ system: FileSystem) -> Content {
+    guard status.byteCount <= mostOpenedByteCount,
+      let archive = try? BackupArchive.open(.path(path), limits: .standard, storage: .memory, system: system)
+    else { return .unknown }
+    return archive.isEncrypted ? .encrypted : .plain
+  }
+}
