@@ -69,7 +69,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
     progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag.FittingKey {
     guard archive.isEncrypted else {
-      return try keyWithoutPassword(of: archive.keybag, acceptingAtMost: limit, progress: progress)
+      return try keyWithoutPassword(of: archive, acceptingAtMost: limit, progress: progress)
     }
     switch password {
     case .some(let password):
@@ -81,14 +81,16 @@ public struct ArchiveKey: ~Copyable, Sendable {
 
   /// - Throws: `.damagedKeybag` where the keybag has a password after all: nobody was asked for one that could be wrong.
   private static func keyWithoutPassword(
-    of keybag: Keybag, acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
+    of archive: BackupArchive, acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag.FittingKey {
     do throws(DataProtectionError) {
-      return try keybag.fittingKey(password: .empty, acceptingAtMost: limit, progress: progress)
+      return try archive.keybag.fittingKey(password: .empty, acceptingAtMost: limit, progress: progress)
     } catch {
       guard error.code == .wrongPassword else { throw error }
-      throw DataProtectionError(
-        .damagedKeybag, "the manifest says that the backup has no password, and no class key unwraps without one")
+      let claim =
+        archive.notes.contains(.encryptionClaimed)
+        ? "the files of the backup are in clear" : "the manifest says that the backup has no password"
+      throw DataProtectionError(.damagedKeybag, "\(claim), and no class key unwraps without one")
     }
   }
 }

@@ -25,7 +25,7 @@ struct ErrorTextTests {
       (.payloadMissing, .damaged), (.noKeychain, .refused), (.notStreamable, .refused),
       (.keyUnavailable, .wrongPassword),
       (.unreadable, .failed), (.unwritable, .failed), (.noSpace, .failed), (.noTemporarySpace, .failed),
-      (.interrupted, .failed), (.occupied, .usage),
+      (.interrupted, .failed), (.occupied, .usage), (.falseClaim, .refused),
     ]
     #expect(expected.count == BackupArchiveError.Code.allCases.count)
     for (code, category) in expected { #expect(BackupArchiveError(code, "").category == category) }
@@ -37,6 +37,10 @@ struct ErrorTextTests {
       (ArchiveNote.statusMissing, "there is no Status.plist that says the backup was finished"),
       (
         .encryptionNotStated, "the manifest does not say whether there is a password; what is in it decides"
+      ),
+      (
+        .encryptionClaimed,
+        "Manifest.plist says that it is encrypted; its list of files is in clear, and no file has a key"
       ),
       (.databaseUnpadded, "the manifest database was encrypted without padding"),
       (.databaseInWriteAheadMode, "the manifest database was left in write-ahead mode"),

@@ -97,18 +97,6 @@ struct ManifestTests {
     #expect(try failure(files)?.code == .payloadMissing)
   }
 
-  @Test("of iOS 10.0 and 10.1 with a password is refused by name: its list is in clear and its rows are sealed")
-  func earlyTen() throws {
-    var files = try files("Manifest.plist") { $0["ManifestKey"] = nil }
-    #expect(try failure(files)?.code == .damaged)
-    files["Manifest.db"] = try ForeignDatabase.bytes(ForeignDatabase.schema)
-    let error = try #require(try failure(files))
-    #expect(error.code == .sealedList)
-    #expect(error.category == .refused)
-    #expect(error.summary == "iOS 10.0 or 10.1 made it, with a password")
-    #expect(error.advice.hasPrefix("update the device to iOS 10.2 or later and back it up again"))
-  }
-
   @Test("reads the same as XML, and what the computer wrote completes it")
   func xml() throws {
     var files = try SampleBackup().storedFiles()

@@ -80,8 +80,8 @@ struct PretendingWithoutPassword {
     let phones = try TwoPhones(password: nil)
     let path = try phones.desk.backUp(phones.old, password: nil, as: .folder)
     try editPropertyList(path + "/Manifest.plist") { $0["IsEncrypted"] = .boolean(true) }
-    // A list in clear beside a password is how iOS 10.0 wrote it, which is not read.
-    let error = try thrown(BackupArchiveError.self) { _ = try phones.restore(path, password: .some(password)) }
+    // Neither the list nor a file in it is encrypted: it can be read, and is not restored.
+    let error = try thrown(MigrationError.self) { _ = try phones.restore(path, password: .some(password)) }
     #expect(error?.category == .refused)
     #expect(try HeldKeychain(phones.new.held()).rows.isEmpty)
   }

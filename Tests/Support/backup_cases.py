@@ -11,13 +11,14 @@ version number in Manifest.db.
 
 import argparse
 import base64
+import hashlib
 import json
 import pathlib
 import sys
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, Optional
 
-from keychain_backup import items, packing, typed_json
+from keychain_backup import crypto, items, packing, typed_json
 from keychain_backup.forge import Forge
 from keychain_backup.keybag import KEYCHAIN_CLASSES
 from keychain_backup.recipe import CHAT, RECORDS, File, Recipe, ordinary_files
@@ -132,9 +133,21 @@ def _unknown_tables(root):
     root.update(xtra=[{"v_Data": b"?", "v_PersistentRef": b"?"}], note="a value that is no array")
 
 
+SALT = bytes(range(8))
+
+
+def _ios_10_0_rows(rows):
+    """Each record sealed: AES-128-CBC, the key from password and salt, the IV 00 01 … 0F."""
+    key = hashlib.sha1(Recipe().password + SALT).digest()[:16]
+    for row in rows:
+        if row[4] is not None:
+            row[4] = crypto.cbc_encrypt(key, crypto.pad(row[4]), iv=bytes(range(16)))
+
+
 def _ios_10_0_properties(connection):
-    connection.execute("INSERT INTO Properties VALUES ('salt', ?)", (bytes(range(8)),))
-    connection.execute("INSERT INTO Properties VALUES ('passwordHash', ?)", (bytes(range(32)),))
+    digest = hashlib.sha256(Recipe().password + SALT).digest()
+    connection.execute("INSERT INTO Properties VALUES ('salt', ?)", (SALT,))
+    connection.execute("INSERT INTO Properties VALUES ('passwordHash', ?)", (digest,))
 
 
 def _size_said(said):
@@ -162,9 +175,13 @@ def _layouts():
         Case("mbdb-ios-4", replace(
             OLD, product_version="4.3.5", keybag_version=2, has_key_types=False, names_keybag=False,
             blob_versions=(0,)), "iOS 4: keybag 2, no key types, no keybag named in the keychain, items of version 0"),
-        Case("ios-10.0", replace(MODERN, product_version="10.0.2", encrypts_database=False),
-             "iOS 10.0 with a password: Manifest.db in clear, no ManifestKey", code=REFUSED,
-             edits={"sql": _ios_10_0_properties}),
+        Case("ios-10.0", replace(MODERN, product_version="10.0.2", encrypts_database=False, double_rounds=0),
+             "iOS 10.0 with a password: Manifest.db in clear, its rows sealed, no ManifestKey", code=REFUSED,
+             edits={"rows": _ios_10_0_rows, "sql": _ios_10_0_properties}),
+        Case("ios-10.1", replace(MODERN, product_version="10.1.1", encrypts_database=False, double_rounds=0),
+             "iOS 10.1 with a password: Manifest.db and its rows in clear, no ManifestKey, one round of derivation"),
+        Case("ios-10.1-zip", replace(MODERN, product_version="10.1.1", encrypts_database=False, double_rounds=0),
+             "the same in a zip", suffix="zip"),
         Case("db-plain-without-is-encrypted", replace(PLAIN, says_encrypted=False), "IsEncrypted is absent"),
         Case("mbdb-plain-without-is-encrypted", replace(OLD_PLAIN, says_encrypted=False), "IsEncrypted is absent"),
         Case("no-keychain", replace(MODERN, has_keychain=False), "no keychain file is listed and none is stored"),

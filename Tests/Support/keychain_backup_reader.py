@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens an iOS backup (all but 10.0 and 10.1; folder, tar or zip) and reads the keychain in it.
+"""Opens an iOS backup (all but 10.0; folder, tar or zip) and reads the keychain in it.
 
     keychain_backup_reader.py BACKUP [--password-file F] [--device-key-file K] --json
 
@@ -70,8 +70,6 @@ class Backup:
                 content = crypto.unpad(content)
             else:
                 self.warnings.append("Manifest.db is encrypted without padding")
-        elif self.is_encrypted and content.startswith(SQLITE_MAGIC):
-            raise NotABackup("backups of iOS 10.0 and 10.1 are not read here")
         if not content.startswith(SQLITE_MAGIC):
             raise FormatError("Manifest.db is no SQLite database")
         return content
@@ -88,6 +86,9 @@ class Backup:
                 connection.close()
         finally:
             pathlib.Path(path).unlink()
+        # iOS 10.1 wrote its list in clear, with the files' keys in it; iOS 10.0 sealed each row of it.
+        if self.is_encrypted and any(row[4] is not None and not bytes(row[4]).startswith(b"bplist00") for row in rows):
+            raise NotABackup("backups of iOS 10.0 are not read here")
         return {
             (domain, path): (identifier, flags, FileRecord.parse(bytes(blob)) if blob is not None else None)
             for identifier, domain, path, flags, blob in rows

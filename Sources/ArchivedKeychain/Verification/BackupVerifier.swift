@@ -108,7 +108,7 @@ struct BackupVerifier {
   }
 
   /// The list of old backups is never encrypted, and has a digest of what is stored of every file.
-  private var isListInClear: Bool { !archive.isEncrypted || archive.layout == .mbdb }
+  private var isListInClear: Bool { !archive.isListEncrypted }
 
   private mutating func plainList() -> FileList? {
     do throws(BackupArchiveError) {

@@ -8,6 +8,9 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   case paperUnreadable(name: String, reason: String)
   /// The manifest says neither that there is a password nor that there is none.
   case encryptionNotStated
+  /// The manifest says that there is a password, and nothing is encrypted: neither the list of files nor a file in it.
+  /// It can be read like one without a password; it is neither restored nor changed.
+  case encryptionClaimed
   /// The manifest database was encrypted without padding, as some tools write it.
   case databaseUnpadded
   case databaseInWriteAheadMode
@@ -24,6 +27,8 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
     case .statusMissing: "there is no Status.plist that says the backup was finished"
     case .paperUnreadable(let name, let reason): "\(name) could not be read: \(reason)"
     case .encryptionNotStated: "the manifest does not say whether there is a password; what is in it decides"
+    case .encryptionClaimed:
+      "\(StoredPart.manifest.path) says that it is encrypted; its list of files is in clear, and no file has a key"
     case .databaseUnpadded: "the manifest database was encrypted without padding"
     case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"
     case .sizeDiffers(let recorded, let found):

@@ -8,7 +8,7 @@ extension BackupArchive {
   /// - Throws: `.keyUnavailable` where the list's class key is not at hand, `.damaged` and `.truncated` for a list whose
   ///   bytes are not what was written, `.hostile` for one that no device makes.
   public func fileList(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> FileList {
-    guard isEncrypted, layout == .manifestDB, manifest.manifestKey != nil else { return try plainList() }
+    guard isListEncrypted else { return try plainList() }
     return FileList(try ManifestDatabase(try databaseBytes(with: keys)))
   }
 
@@ -19,12 +19,12 @@ extension BackupArchive {
     return try DatabaseBytes(try storedDatabase(), key: key)
   }
 
-  /// The list of files of a backup whose list is in clear: of every one without a password, and of iOS 4 to 9 also of
-  /// one with a password.
+  /// The list of files of a backup whose list is in clear: of every one without a password, and of iOS 4 to 9 and
+  /// 10.1 also of one with a password.
   ///
   /// - Throws: `.keyUnavailable` for a list that is encrypted, otherwise as `fileList(with:)`.
   public func fileList() throws(BackupArchiveError) -> FileList {
-    guard !isEncrypted || layout == .mbdb else {
+    guard !isListEncrypted else {
       throw BackupArchiveError(.keyUnavailable, "the backup has a password")
     }
     return try plainList()

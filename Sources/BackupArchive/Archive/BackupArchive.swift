@@ -1,6 +1,6 @@
 public import KeychainFormats
 
-/// A backup as Finder, iTunes, idevicebackup2 or this program wrote it, of iOS 4 to 9 and of 10.2 and later: a folder, or
+/// A backup as Finder, iTunes, idevicebackup2 or this program wrote it, of iOS 4 and later: a folder, or
 /// one file made from such a folder.
 ///
 /// Opening reads the parts that matter, once and under limits, and keeps copies of its own. All later questions but for
@@ -27,7 +27,12 @@ public struct BackupArchive: Sendable {
   /// When the backup was made.
   public var date: KeychainDate? { manifest.date ?? status?.date }
   /// Whether it has a password. Without that password nothing of the keychain can be seen.
+  ///
+  /// What its manifest says, but for one that claims a password while everything in it is in clear: see
+  /// `ArchiveNote.encryptionClaimed`.
   public let isEncrypted: Bool
+  /// Whether the list of files is encrypted: since iOS 10.2, where there is a password.
+  public var isListEncrypted: Bool { isEncrypted && layout == .manifestDB && manifest.manifestKey != nil }
   public var wasPasscodeSet: Bool? { manifest.wasPasscodeSet }
   /// Whether the keychain's file is stored. Known without a password, because its stored name is the same everywhere.
   public var hasKeychain: Bool { parts.contains(layout.keychainPart) }
@@ -39,8 +44,7 @@ public struct BackupArchive: Sendable {
   ///
   /// - Parameter storage: Where a large list of files is kept meanwhile.
   /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was written;
-  ///   `.hostile` and `.overLimit` for one that no device makes; `.sealedList` for one of iOS 10.0 or 10.1 with a
-  ///   password.
+  ///   `.hostile` and `.overLimit` for one that no device makes; `.sealedList` for one of iOS 10.0 with a password.
   public static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
   ) throws(BackupArchiveError) -> BackupArchive {
@@ -88,8 +92,13 @@ public struct BackupArchive: Sendable {
     var notes: [ArchiveNote] = []
     if manifest.isEncrypted == nil { notes.append(.encryptionNotStated) }
     // Where nothing says, the key that only an encrypted list has decides.
-    isEncrypted = manifest.isEncrypted ?? (manifest.manifestKey != nil)
-    if isEncrypted, layout == .manifestDB, manifest.manifestKey == nil { throw try Self.keyless(parts) }
+    let claim = manifest.isEncrypted ?? (manifest.manifestKey != nil)
+    if claim, layout == .manifestDB, manifest.manifestKey == nil {
+      isEncrypted = try Self.hasEncryptedFiles(parts)
+      if !isEncrypted { notes.append(.encryptionClaimed) }
+    } else {
+      isEncrypted = claim
+    }
     var unreadable = parts.unreadable
     status = Self.paper(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.paper(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
@@ -120,13 +129,19 @@ public struct BackupArchive: Sendable {
     }
   }
 
-  /// Why an encrypted backup without a key for its list cannot be read.
-  private static func keyless(_ parts: StoredParts) throws(BackupArchiveError) -> BackupArchiveError {
-    if let database = parts.database, database.byteCount > 100, (try? DatabaseBytes(database)) != nil {
-      return BackupArchiveError(
-        .sealedList, "its list of files is in clear and each row of it is sealed, as only those two systems did it")
+  /// Whether the files are encrypted of a backup that says so and has no key for its list: as iOS 10.1 wrote it.
+  ///
+  /// - Throws: `.sealedList` for one of iOS 10.0; `.damaged` where the list is encrypted and its key is missing.
+  private static func hasEncryptedFiles(_ parts: StoredParts) throws(BackupArchiveError) -> Bool {
+    switch try parts.database.flatMap({ (stored) throws(BackupArchiveError) in try ClearList(stored) }) {
+    case .filesHaveKeys: return true
+    case .nothingIsEncrypted: return false
+    case .rowsAreSealed:
+      throw BackupArchiveError(
+        .sealedList, "its list of files is in clear and each row of it is sealed, as only that system did it")
+    case nil:
+      throw BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
     }
-    return BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
   }
 
   /// The size of the list of files as it is stored, in bytes.
@@ -145,6 +160,14 @@ public struct BackupArchive: Sendable {
     if let status = unreadablePapers.first(where: { $0.name == StoredPart.status.path }) { throw status.error }
     guard let status, !status.isFinished else { return }
     throw BackupArchiveError(.unfinished, ArchiveNote.unfinished(state: status.snapshotState).description)
+  }
+
+  /// Refuses a backup whose manifest says that it has a password, and which has none: nobody can tell what it was.
+  ///
+  /// - Throws: `.falseClaim`, with what was found.
+  public func requireTrueClaim() throws(BackupArchiveError) {
+    guard notes.contains(.encryptionClaimed) else { return }
+    throw BackupArchiveError(.falseClaim, ArchiveNote.encryptionClaimed.description)
   }
 
   /// Whether payloads can still be read: of a stream only what was kept of it is there.

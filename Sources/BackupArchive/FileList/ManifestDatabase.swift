@@ -8,7 +8,7 @@ import Synchronization
 /// must hold neither triggers nor views nor virtual tables nor computed columns. Every question opens a connection of
 /// its own, so that one may be asked while another is being answered.
 final class ManifestDatabase: Sendable {
-  private let bytes: DatabaseBytes
+  let bytes: DatabaseBytes
   /// Whether the database's own check was passed. Its bytes are a copy that nobody changes.
   private let isChecked = Mutex(false)
 

@@ -9,8 +9,10 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case notABackup = "not-a-backup"
     /// A backup, or a container, of a kind that this version doesn't read.
     case unsupported
-    /// Of iOS 10.0 or 10.1 with a password: those sealed each row of the list of files, which is not read here.
+    /// Of iOS 10.0 with a password: that one sealed each row of the list of files, which is not read here.
     case sealedList = "sealed-list"
+    /// Says that it has a password, and everything in it is in clear.
+    case falseClaim = "false-claim"
     /// Needs a file to be read from, and came as a stream.
     case notStreamable = "not-streamable"
     /// An entry, a link or a table that no real backup has.
@@ -61,8 +63,12 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         advice: "make a new backup with a current Finder, iTunes or idevicebackup2")
     case .sealedList:
       .init(
-        .refused, "iOS 10.0 or 10.1 made it, with a password",
-        advice: "update the device to iOS 10.2 or later and back it up again; this copy cannot be read here")
+        .refused, "iOS 10.0 made it, with a password",
+        advice: "update the device to iOS 10.1 or later and back it up again; this copy cannot be read here")
+    case .falseClaim:
+      .init(
+        .refused, "the backup says that it is encrypted, and it is not",
+        advice: "don't trust this copy; back up the device again")
     case .notStreamable:
       .init(
         .refused, "this kind of backup cannot be read from a stream",

@@ -1,7 +1,6 @@
 /// How a backup's folder is laid out: what its list of files is, and where the payloads lie.
 public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
-  /// `Manifest.db`, payloads in 256 folders named after their first two digits. iOS 10.2 and later; a backup without a
-  /// password of iOS 10.0 and 10.1 is laid out the same.
+  /// `Manifest.db`, payloads in 256 folders named after their first two digits. iOS 10 and later.
   case manifestDB = "manifest-db"
   /// `Manifest.mbdb`, payloads beside it. iOS 4 to 9.
   case mbdb

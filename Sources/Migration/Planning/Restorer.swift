@@ -14,7 +14,10 @@ public enum Restorer {
   public static func plan(
     _ archive: OpenedArchive, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil
   ) throws(MigrationError) -> MigrationPlan {
-    try reporting { () throws(BackupArchiveError) in try archive.archive.requireFinished() }
+    try reporting { () throws(BackupArchiveError) in
+      try archive.archive.requireFinished()
+      try archive.archive.requireTrueClaim()
+    }
     return MigrationPlanner.plan(
       archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
       surroundings: RestoreSurroundings(

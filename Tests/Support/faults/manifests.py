@@ -100,6 +100,10 @@ def values():
                 lambda found: found.update(IsEncrypted=False))
     yield value("says-not-encrypted-mbdb", "IsEncrypted is false though everything is encrypted", DAMAGED,
                 lambda found: found.update(IsEncrypted=False), base="mbdb")
+    # What is in it can be read; no device wrote it so, and what it was nobody can tell.
+    yield Fault("manifest-says-encrypted", "IsEncrypted is true though everything is in clear",
+                {"inspect": 0, "verify": 0, "plan": REFUSED}, ("says that it is encrypted",), base="plain",
+                edits={"manifest": lambda found: found.update(IsEncrypted=True)})
 
 
 def unfinished(state):

@@ -40,8 +40,8 @@ def _run(key, mode, data, decrypt=False):
     return context.update(data) + context.finalize()
 
 
-def cbc_encrypt(key, data):
-    return _run(key, modes.CBC(ZERO_BLOCK), data)
+def cbc_encrypt(key, data, iv=ZERO_BLOCK):
+    return _run(key, modes.CBC(iv), data)
 
 
 def cbc_decrypt(key, data):

@@ -39,6 +39,7 @@ extension CommandFailure {
       case .notFound: "\(name) does not exist"
       case .notABackup: "\(name) is not a backup"
       case .unsupported, .sealedList, .notStreamable: "\(name) cannot be read: \(error.summary)"
+      case .falseClaim: "\(name) says that it is encrypted, and it is not"
       case .hostile, .overLimit: "refused to read \(name)"
       case .truncated: "\(name) is cut short"
       case .damaged: "\(name) is damaged"

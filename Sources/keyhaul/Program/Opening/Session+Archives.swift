@@ -1,4 +1,5 @@
 import BackupArchive
+import Foundation
 import KeychainFormats
 import MigrationReports
 
@@ -24,7 +25,10 @@ extension Session {
     let archive: BackupArchive
     do throws(BackupArchiveError) {
       archive = try readArchive(at: location, storage: storage)
-      if isRestored { try archive.requireFinished() }
+      if isRestored {
+        try archive.requireFinished()
+        try archive.requireTrueClaim()
+      }
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
@@ -34,14 +38,37 @@ extension Session {
         "\(name) was never finished", why: note.description,
         try: "export what is in it; no device restores such a backup")
     }
-    for paper in archive.unreadablePapers { warn(of: paper, in: name) }
+    tellSurprises(of: archive, at: location, name: name)
     return NamedArchive(name: name, archive: archive)
   }
 
-  private func warn(of paper: UnreadablePaper, in name: String) {
-    warn(
-      "\(name)'s \(paper.name) could not be read", why: paper.reason,
-      try: "verify says whether more of it is damaged; items and files do not depend on it")
+  /// Says what nobody expects of an archive, or beside it: a part that cannot be read, that it is not encrypted though it
+  /// says so, and what runs that were killed left, which may be the backup as it was before it had a password.
+  func tellSurprises(of archive: BackupArchive, at location: ArchiveLocation, name: String) {
+    for paper in archive.unreadablePapers {
+      warn(
+        "\(name)'s \(paper.name) could not be read", why: paper.reason,
+        try: "verify says whether more of it is damaged; items and files do not depend on it")
+    }
+    if archive.notes.contains(.encryptionClaimed) {
+      warn(
+        "\(name) says that it is encrypted, and it is not", why: ArchiveNote.encryptionClaimed.description,
+        try: "don't trust this copy; what is in it anybody can read")
+    }
+    guard case .path(let path) = location else { return }
+    // Beside a link stands another file than beside what it points to.
+    for leftover in BackupLeftover.all(beside: URL(filePath: path).resolvingSymlinksInPath().path) {
+      let content =
+        switch leftover.content {
+        case .plain: "it is a backup whose files are in clear"
+        case .encrypted: "it is a backup that is encrypted"
+        case .unknown: "it is a backup or a part of one, and may hold files in clear"
+        }
+      warn(
+        "a run that was ended left something beside \(name)", why: "\(leftover.path): \(content)",
+        try: leftover.isSwept
+          ? "delete it; the next rekey of \(name) does that too" : "delete it once \(name) is known to be whole")
+    }
   }
 
   /// Where an archive is to be read, and what messages call it.

@@ -170,7 +170,7 @@ extension Session {
         "\(name)'s keychain file is not what was written", why: note.description,
         try: "verify says what is damaged; every item that opens is as it was written")
     // Said when the archive was opened.
-    case .unfinished, .paperUnreadable: return
+    case .unfinished, .paperUnreadable, .encryptionClaimed: return
     default: detail("\(HostileText.shown(name)): \(note)")
     }
   }

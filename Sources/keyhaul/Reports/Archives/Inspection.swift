@@ -34,7 +34,7 @@ struct Inspection: Report {
       files = try archive.storedFiles()
       var list = opened?.fileList
       // Old backups have theirs in clear, also where they have a password.
-      if list == nil, !archive.isEncrypted || archive.layout == .mbdb { list = try archive.fileList() }
+      if list == nil, !archive.isListEncrypted { list = try archive.fileList() }
       if wantsTree, let list {
         let builder = DomainTree.Builder(stored: files, depth: showsAll ? .max : 1)
         let namesFiles = part == .tree && showsAll

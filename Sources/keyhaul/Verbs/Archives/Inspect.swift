@@ -91,7 +91,7 @@ struct Inspect: RunnableVerb {
     switch part {
     case .list?: true
     // Old backups have their list in clear.
-    case .tree?: named.archive.layout != .mbdb
+    case .tree?: named.archive.isListEncrypted
     case .keybag?, nil: false
     }
   }

@@ -45,6 +45,11 @@ struct Rekey: RunnableVerb {
     // Beside a link stands another file than beside what it points to.
     let path = URL(filePath: try session.pathOfArchive(archive, verb: "rekey")).resolvingSymlinksInPath().path
     let named = try session.openArchive(archive, storage: opening.limit.storage)
+    do throws(BackupArchiveError) {
+      try named.archive.requireTrueClaim()
+    } catch {
+      throw CommandFailure(archive: error, name: named.name)
+    }
     switch try change(named) {
     case .another: try change(named, at: path, in: session)
     case .first: try HardwareRekey(self, named, path).protect(in: session)

@@ -57,6 +57,7 @@ struct Verify: RunnableVerb {
       guard error.category == .damaged else { throw CommandFailure(archive: error, name: name) }
       return VerificationReport(BackupVerification(unopened: error, isQuick: quick), name: name, device: nil)
     }
+    session.tellSurprises(of: opened, at: location, name: name)
     let verification = try verification(of: .init(name: name, archive: opened), in: session)
     return VerificationReport(verification, name: name, device: opened.device.name)
   }

@@ -1,0 +1,66 @@
+import KeychainFormats
+
+/// What a list of files in clear shows of a backup that says it has a password.
+///
+/// The rows decide, never a version's text. iOS 10.0 sealed each row and kept `salt` and `passwordHash` in the table
+/// `Properties`; iOS 10.1 wrote rows in clear, each with its file's key. A row in clear is a binary property list.
+///
+/// Source: dinosec/iphone-dataprotection, `backup10.py`; the published readers that open backups of iOS 10.1.
+enum ClearList {
+  /// Files have keys, as every encrypted one has since.
+  case filesHaveKeys
+  /// No row can be read.
+  case rowsAreSealed
+  /// Rows can be read, and none that was looked at has a key: nothing is encrypted.
+  case nothingIsEncrypted
+
+  /// Rows of files that are looked at. In an encrypted backup each has a key.
+  static let mostRows = 100
+
+  /// - Returns: `nil` where the stored list is no database: then it is encrypted itself, or damaged.
+  init?(_ stored: StoredBytes) throws(BackupArchiveError) {
+    let magic = DatabaseBytes.magic
+    guard stored.byteCount >= magic.count else { return nil }
+    let start = try [UInt8](count: magic.count) { (buffer) throws(BackupArchiveError) in
+      try stored.read(at: 0, into: buffer)
+    }
+    guard start == magic else { return nil }
+    self = try ManifestDatabase(try DatabaseBytes(stored)).clearList()
+  }
+}
+
+extension ManifestDatabase {
+  fileprivate func clearList() throws(BackupArchiveError) -> ClearList {
+    let connection = try DefensiveConnection(bytes)
+    var (hasKey, hasSealedRow) = (false, false)
+    // The flags leave files, and what leaves its kind to the record.
+    try connection.forEachRow(
+      """
+      SELECT file FROM Files WHERE file IS NOT NULL AND ifnull(flags, 0) & 7 IN (0, 1) LIMIT \(ClearList.mostRows)
+      """
+    ) { row in
+      if row.data(0)?.starts(with: Self.plistMagic) != true {
+        hasSealedRow = true
+      } else if row.record(0)?.encryptionKey != nil {
+        hasKey = true
+      }
+    }
+    if hasKey { return .filesHaveKeys }
+    if hasSealedRow { return .rowsAreSealed }
+    return try hasPasswordProperties(connection) ? .rowsAreSealed : .nothingIsEncrypted
+  }
+
+  private static let plistMagic = Array("bplist00".utf8)
+
+  private func hasPasswordProperties(_ connection: DefensiveConnection) throws(BackupArchiveError) -> Bool {
+    var (hasTable, count) = (false, 0)
+    try connection.forEachRow("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Properties'") { _ in
+      hasTable = true
+    }
+    guard hasTable else { return false }
+    try connection.forEachRow("SELECT 1 FROM Properties WHERE key IN ('salt', 'passwordHash') LIMIT 2") { _ in
+      count += 1
+    }
+    return count == 2
+  }
+}

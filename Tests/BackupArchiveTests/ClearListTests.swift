@@ -1,0 +1,113 @@
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("A backup that says it has a password, and whose list of files is in clear")
+struct ClearListTests {
+  private let identifier = KeychainPayload.fileIdentifier
+
+  /// A backup with a password as iOS 10.1 wrote it: one derivation of the key, the list in clear, its files' keys in it.
+  ///
+  /// - Parameter sql: What else the list holds.
+  private func files(
+    _ sample: borrowing SampleBackup, more sql: String = ""
+  ) throws -> [(path: String, bytes: [UInt8])] {
+    var files = try sample.storedFiles()
+    var root = try propertyList("Manifest.plist", in: files)
+    let archive = try open(packed(files))
+    let list = try archive.fileList(with: sample.keys)
+    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    let found = try #require(try file?.record())
+    root["ManifestKey"] = nil
+    files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    files["Manifest.db"] = try ForeignDatabase.bytes(
+      ForeignDatabase.schema
+        + ForeignDatabase.row(
+          identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try found.archived()) + sql)
+    return files
+  }
+
+  @Test("is of iOS 10.1 where its files have keys, and opens like any other")
+  func openable() throws {
+    let sample = try SampleBackup()
+    let archive = try open(packed(try files(sample)))
+    #expect(archive.isEncrypted && !archive.isListEncrypted && archive.notes.isEmpty)
+    // The list needs no password, the keychain does.
+    #expect(try archive.fileList().listing(against: archive.storedFiles()).fileCount == 1)
+    #expect(throws: BackupArchiveError.self) { try archive.keychainFile() }
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    try archive.requireTrueClaim()
+  }
+
+  @Test("opens whatever version it names: rows decide, and what they hold beside them decides nothing")
+  func rowsDecide() throws {
+    let sample = try SampleBackup()
+    let properties = "INSERT INTO Properties VALUES ('salt', x'00'), ('passwordHash', x'00');"
+    #expect(try open(packed(try files(sample, more: properties))).isEncrypted)
+  }
+
+  @Test("takes another password, and none, as others do")
+  func rekeyed() throws {
+    let sample = try SampleBackup()
+    let folder = try TemporaryFolder()
+    let path = folder.path("b.tar")
+    try folder.write(packed(try files(sample)), to: "b.tar")
+    let archive = try BackupArchive.open(.path(path))
+    let keybag = try BackupKeybag.rewrap(
+      archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
+    try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag)
+    let other = try BackupArchive.open(.path(path))
+    #expect(try other.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    _ = try BackupRewriter(system: unsynced).reencrypt(
+      other, at: path, with: keybag, keys: try keybag.keys("battery staple"))
+    let plain = try BackupArchive.open(.path(path))
+    #expect(!plain.isEncrypted && plain.notes.isEmpty)
+    #expect(try plain.keychainFile().bytes == sample.contents.keychainFile)
+  }
+
+  @Test("is of iOS 10.0 where its rows are sealed, and is refused by that name")
+  func sealedRows() throws {
+    var files = try files(try SampleBackup())
+    files["Manifest.db"] = try ForeignDatabase.bytes(
+      ForeignDatabase.schema
+        + ForeignDatabase.row(
+          identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, [UInt8](repeating: 7, count: 48)))
+    let error = try #require(try failure(opening: packed(files)))
+    #expect(error.code == .sealedList && error.category == .refused)
+    #expect(error.summary == "iOS 10.0 made it, with a password")
+    #expect(error.advice.hasPrefix("update the device to iOS 10.1 or later and back it up again"))
+    // The properties of that system, and no row at all.
+    files["Manifest.db"] = try ForeignDatabase.bytes(
+      ForeignDatabase.schema + "INSERT INTO Properties VALUES ('salt', x'00'), ('passwordHash', x'00');")
+    #expect(try failure(opening: packed(files))?.code == .sealedList)
+  }
+
+  @Test("has none in truth where no file has a key: it is read as what it is, and neither restored nor changed")
+  func falseClaim() throws {
+    let sample = try SampleBackup(hasPassword: false)
+    var files = try sample.storedFiles()
+    var root = try propertyList("Manifest.plist", in: files)
+    root["IsEncrypted"] = .boolean(true)
+    files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    let archive = try open(packed(files))
+    #expect(!archive.isEncrypted && archive.notes == [.encryptionClaimed])
+    #expect(try archive.keychainFile().bytes == sample.contents.keychainFile)
+    let error = #expect(throws: BackupArchiveError.self) { try archive.requireTrueClaim() }
+    #expect(error?.code == .falseClaim && error?.category == .refused)
+  }
+
+  @Test("is damaged where its list is no database: then that is encrypted, and its key is missing")
+  func keyIsMissing() throws {
+    var files = try SampleBackup().storedFiles()
+    var root = try propertyList("Manifest.plist", in: files)
+    root["ManifestKey"] = nil
+    files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    let error = try #require(try failure(opening: packed(files)))
+    #expect(error.code == .damaged && error.reason.contains("no ManifestKey"))
+    files["Manifest.db"] = []
+    #expect(try failure(opening: packed(files))?.code == .damaged)
+  }
+}
