@@ -17,7 +17,7 @@ struct BackupVerifier {
       // Faults, below.
       case .paperUnreadable: continue
       case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers,
-        .digestDiffers:
+        .digestDiffers, .encryptionClaimed:
         findings.notes.append(note.description)
       }
     }

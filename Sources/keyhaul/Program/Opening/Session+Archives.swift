@@ -38,18 +38,18 @@ extension Session {
         "\(name) was never finished", why: note.description,
         try: "export what is in it; no device restores such a backup")
     }
-    tellSurprises(of: archive, at: location, name: name)
-    return NamedArchive(name: name, archive: archive)
-  }
-
-  /// Says what nobody expects of an archive, or beside it: a part that cannot be read, that it is not encrypted though it
-  /// says so, and what runs that were killed left, which may be the backup as it was before it had a password.
-  func tellSurprises(of archive: BackupArchive, at location: ArchiveLocation, name: String) {
     for paper in archive.unreadablePapers {
       warn(
         "\(name)'s \(paper.name) could not be read", why: paper.reason,
         try: "verify says whether more of it is damaged; items and files do not depend on it")
     }
+    tellSurprises(of: archive, at: location, name: name)
+    return NamedArchive(name: name, archive: archive)
+  }
+
+  /// Says what nobody expects of an archive, or beside it: that it is not encrypted though it says so, and what runs
+  /// that were killed left, which may be the backup as it was before it had a password.
+  func tellSurprises(of archive: BackupArchive, at location: ArchiveLocation, name: String) {
     if archive.notes.contains(.encryptionClaimed) {
       warn(
         "\(name) says that it is encrypted, and it is not", why: ArchiveNote.encryptionClaimed.description,
