@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 public import KeychainFormats
+import Synchronization
 
 /// A device's keychain: Apple's `keychain-2.db`, its items sealed under the device's class keys.
 ///
@@ -22,6 +23,10 @@ public final class KeychainStore: Sendable {
   private let durability: Durability
   /// Read and written on the queue alone.
   private nonisolated(unsafe) var isClosed = false
+  private let commits = Atomic<Int>(0)
+
+  /// How many transactions that may have changed something were committed through this value.
+  package var commitCount: Int { commits.load(ordering: .acquiring) }
 
   /// How long a call waits for another process that is writing.
   private static let busySeconds = 5.0
@@ -157,6 +162,7 @@ public final class KeychainStore: Sendable {
             return .rollback
           }
         }
+        if case .success? = outcome { commits.add(1, ordering: .acquiringAndReleasing) }
       }
     } catch {
       // Where the closure failed and the rollback too, the closure's reason is the one to tell.

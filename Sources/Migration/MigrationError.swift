@@ -19,6 +19,8 @@ public struct MigrationError: ExplainedError {
   /// The error of a part below that this one carries on.
   public let underlying: (any ExplainedError)?
 
+  public var stage: ChangeStage { underlying?.stage ?? .beforeCommit }
+
   init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: String) {
     self.code = code
     explanation = ErrorExplanation(category, summary, advice: advice)

@@ -53,20 +53,32 @@ public struct VirtualDeviceError: ExplainedError {
   public let underlying: (any ExplainedError)?
   /// The error number of the system call that failed (`.io`), or 0.
   public let systemError: CInt
+  public let stage: ChangeStage
 
   public init(
-    _ code: Code, _ device: String, _ reason: String, underlying: (any ExplainedError)? = nil, systemError: CInt = 0
+    _ code: Code, _ device: String, _ reason: String, underlying: (any ExplainedError)? = nil, systemError: CInt = 0,
+    stage: ChangeStage = .beforeCommit
   ) {
     self.code = code
     self.device = device
     self.reason = reason
     self.underlying = underlying
     self.systemError = systemError
+    self.stage = stage
   }
 
   /// Wraps what a lower layer reported.
   package init(_ device: String, _ underlying: any ExplainedError) {
-    self.init(.keychain, device, underlying.reason, underlying: underlying)
+    self.init(.keychain, device, underlying.reason, underlying: underlying, stage: underlying.stage)
+  }
+
+  /// The same error of another change: a step that fails after its own commit may stand before that of the whole.
+  ///
+  /// - Parameter remark: A clause that follows the reason.
+  package func at(_ stage: ChangeStage, _ remark: String? = nil) -> VirtualDeviceError {
+    VirtualDeviceError(
+      code, device, remark.map { "\(reason); \($0)" } ?? reason, underlying: underlying, systemError: systemError,
+      stage: stage)
   }
 
   public var explanation: ErrorExplanation {
@@ -117,6 +129,7 @@ public struct VirtualDeviceError: ExplainedError {
 extension VirtualDeviceError: Equatable {
   public static func == (left: Self, right: Self) -> Bool {
     left.code == right.code && left.device == right.device && left.reason == right.reason
-      && left.systemError == right.systemError && left.underlying?.description == right.underlying?.description
+      && left.systemError == right.systemError && left.stage == right.stage
+      && left.underlying?.description == right.underlying?.description
   }
 }

@@ -6,6 +6,18 @@ public protocol ExplainedError: Error, Sendable, CustomStringConvertible {
   var explanation: ErrorExplanation { get }
   /// The fact found, with its place: "none of 11 class keys unwraps with it".
   var reason: String { get }
+  /// On which side of the moment in which a change became final it happened.
+  var stage: ChangeStage { get }
+}
+
+/// Where an error stands to the moment from which on a change is made.
+///
+/// What fails after it takes nothing back: whoever reads such an error must not do the work again.
+public enum ChangeStage: String, Sendable, CaseIterable {
+  /// Nothing of the change was made, or nothing was to be changed.
+  case beforeCommit
+  /// The change was made and stands.
+  case afterCommit
 }
 
 extension ExplainedError {
@@ -15,6 +27,8 @@ extension ExplainedError {
   public var summary: String { explanation.summary }
   /// One thing to do next: "the password set when the backup was made".
   public var advice: String { explanation.advice }
+
+  public var stage: ChangeStage { .beforeCommit }
 
   public var description: String { "\(summary): \(reason)" }
 }

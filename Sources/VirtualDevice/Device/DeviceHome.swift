@@ -78,7 +78,8 @@ public struct DeviceHome: Sendable {
   /// - Parameters:
   ///   - passcode: Empty for a device without one.
   ///   - filledBy: Puts items on the device before it appears.
-  /// - Throws: `.exists`, `.occupied`, `.io`, and what `filledBy` throws.
+  /// - Throws: `.exists`, `.occupied`, `.io`, and what `filledBy` throws; of stage `afterCommit` where the device is there
+  ///   all the same.
   @discardableResult
   public func create(
     _ name: DeviceName, _ options: DeviceOptions = DeviceOptions(), passcode: borrowing Secret,
@@ -102,9 +103,9 @@ public struct DeviceHome: Sendable {
       try files.rename(temporary, to: folder)
     } catch {
       try? files.removeTree(temporary)
-      throw error
+      throw error.at(.beforeCommit)
     }
-    try files.syncFolder(path)
+    try files.committed { () throws(VirtualDeviceError) in try files.syncFolder(path) }
     return VirtualDevice(name: name, folder: folder, environment: environment)
   }
 
@@ -121,7 +122,7 @@ public struct DeviceHome: Sendable {
   /// Removes a device for good. From one moment on it is no longer there; a crash after it leaves rests that no one lists
   /// and the next creation or deletion of the name removes.
   ///
-  /// - Throws: `.notFound`, `.busy`, `.io`.
+  /// - Throws: `.notFound`, `.busy`, `.io`; of stage `afterCommit` where it is no longer there all the same.
   public func delete(_ name: DeviceName, wait: Duration = .zero) throws(VirtualDeviceError) {
     let device = try device(name)
     let lock = try DeviceLock.acquire(
@@ -132,9 +133,11 @@ public struct DeviceHome: Sendable {
     let temporary = temporaryFolder(of: name)
     if try files.presence(of: temporary) != .absent { try files.removeTree(temporary) }
     try files.rename(device.folder, to: temporary)
-    try files.syncFolder(path)
-    try files.removeTree(temporary)
-    try files.syncFolder(path)
+    try files.committed("what is left of it stands at \(temporary)") { () throws(VirtualDeviceError) in
+      try files.syncFolder(path)
+      try files.removeTree(temporary)
+    }
+    try files.committed { () throws(VirtualDeviceError) in try files.syncFolder(path) }
   }
 
   /// Makes the folder and those above it that are missing.

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// A change of several of a device's files that happens as a whole or not at all, wherever it is cut off.
 ///
 /// First every new file is written and synced beside its place (`keybag.next`). Then the file `change`, which lists what
@@ -24,6 +26,8 @@ struct DeviceChange {
   mutating func replace(_ file: DeviceFile, with bytes: [UInt8]) { replaced.append((file, bytes)) }
 
   /// Prepares the change and decides on it. When this returns, the change has happened; `finish` carries it out.
+  ///
+  /// - Throws: `.io`; of stage `afterCommit` where it has happened all the same.
   func commit(in folder: String, _ files: FileDoor) throws(VirtualDeviceError) {
     do throws(VirtualDeviceError) {
       for (file, bytes) in replaced { try files.create(file.stagedPath(in: folder), bytes) }
@@ -35,7 +39,7 @@ struct DeviceChange {
       try? Self.discardStaged(in: folder, files)
       throw error
     }
-    try files.syncFolder(folder)
+    try files.committed { () throws(VirtualDeviceError) in try files.syncFolder(folder) }
   }
 
   /// Carries out a change that was decided on; does nothing where there is none. Needs the device's lock.

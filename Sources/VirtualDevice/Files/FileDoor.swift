@@ -40,6 +40,22 @@ package struct FileDoor: Sendable {
     VirtualDeviceError(.io, path, "cannot \(verb) \(path): \(String(cString: strerror(code)))", systemError: code)
   }
 
+  /// What is left to do once a change is made: what fails here takes nothing back, and its error says so.
+  ///
+  /// - Parameter remark: What is true of the change then, as a clause.
+  func committed<Value>(
+    _ remark: String? = nil, _ body: () throws(VirtualDeviceError) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    do throws(VirtualDeviceError) { return try body() } catch { throw error.at(.afterCommit, remark) }
+  }
+
+  /// A step that commits something of its own on the way to a change that is not made yet.
+  func uncommitted<Value>(
+    _ body: () throws(VirtualDeviceError) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    do throws(VirtualDeviceError) { return try body() } catch { throw error.at(.beforeCommit) }
+  }
+
   /// The kind of thing at a path, links not followed.
   enum Presence { case absent, file, folder, other }
 
@@ -124,6 +140,8 @@ package struct FileDoor: Sendable {
   }
 
   /// Puts these bytes in the place of a file: the old or the new ones are there at any moment.
+  ///
+  /// - Throws: `.io`; of stage `afterCommit` where the new ones are there and only their name may not be durable.
   func replace(_ path: String, _ bytes: [UInt8], in folder: String) throws(VirtualDeviceError) {
     let beside = path + DeviceFile.stagedSuffix
     do throws(VirtualDeviceError) {
@@ -133,7 +151,7 @@ package struct FileDoor: Sendable {
       try? remove(beside)
       throw error
     }
-    try syncFolder(folder)
+    try committed { () throws(VirtualDeviceError) in try syncFolder(folder) }
   }
 
   func rename(_ path: String, to target: String) throws(VirtualDeviceError) {

@@ -65,7 +65,7 @@ extension DeviceSession {
       }
       try files.remove(DeviceFile.memory.path(in: folder))
       classKeys = keys
-      try files.syncFolder(folder)
+      try files.committed { () throws(VirtualDeviceError) in try files.syncFolder(folder) }
     } else {
       let keys = try reporting { () throws(DataProtectionError) in
         try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware, progress: environment.derivation)
@@ -87,7 +87,7 @@ extension DeviceSession {
     let before = record
     var counted = record
     counted.failedAttempts = min(record.failedAttempts, Int(Int32.max)) + 1
-    try store(counted)
+    try files.uncommitted { () throws(VirtualDeviceError) in try store(counted) }
     do throws(DataProtectionError) {
       return try body(keybag, hardware)
     } catch {
@@ -100,8 +100,15 @@ extension DeviceSession {
 
   private func eraseIfExhausted() throws(VirtualDeviceError) {
     guard let limit = record.eraseAfterFailures, record.failedAttempts >= limit else { return }
-    try erase()
-    throw VirtualDeviceError(.erased, name, "it is set to do so after \(limit) wrong passcodes in a row")
+    let reason = "it is set to do so after \(limit) wrong passcodes in a row"
+    do throws(VirtualDeviceError) {
+      try erase()
+    } catch {
+      // Whoever tried the passcode did not ask for it; that the device is erased is the news all the same.
+      guard error.stage == .afterCommit else { throw error }
+      throw VirtualDeviceError(.erased, name, "\(reason); \(error.reason)")
+    }
+    throw VirtualDeviceError(.erased, name, reason)
   }
 
   private var wrongPasscodeReason: String {

@@ -21,11 +21,15 @@ public final class DeviceSession {
   var keybag: SystemKeybag
   let hardware: HardwareUID
   private var store: KeychainStore?
+  /// Commits that belong to opening the keychain and change no item.
+  private var commitsOfOpening = 0
   private var hold: DeviceLock?
   /// Whether a revision of this session is on disk.
   private var hasRaisedRevision = false
   /// Whether the record in memory has a later revision than the one on disk.
   private var isRecordAhead = false
+  /// Whether items were changed through a keychain that is closed by now.
+  private var hasChangedItems = false
 
   init(
     _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
@@ -62,7 +66,8 @@ public final class DeviceSession {
 
   /// Ends the session when all that it changed is on the disk. One that has ended is left alone.
   ///
-  /// - Throws: `.io`, `.keychain` where it may not be. The session has ended all the same.
+  /// - Throws: `.io`, `.keychain` where it may not be; of stage `afterCommit` where something was changed, which stands.
+  ///   The session has ended all the same.
   public func finish() throws(VirtualDeviceError) {
     defer { end() }
     try synchronize()
@@ -71,12 +76,27 @@ public final class DeviceSession {
   /// Waits until all that the session has changed is on the disk. It goes on; a keychain that was taken from it before is
   /// closed.
   ///
-  /// - Throws: `.io`, `.keychain` where it may not be.
+  /// - Throws: `.io`, `.keychain` where it may not be; of stage `afterCommit` where something was changed, which stands.
   public func synchronize() throws(VirtualDeviceError) {
-    if isRecordAhead, hold != nil { try store(record) }
+    noteChangedItems()
+    do throws(VirtualDeviceError) {
+      if isRecordAhead, hold != nil { try store(record) }
+      try closeKeychain()
+    } catch {
+      guard hasChangedItems else { throw error.at(.beforeCommit) }
+      throw error.at(.afterCommit, "until it is on the disk, a power cut may undo what was changed")
+    }
+  }
+
+  private func closeKeychain() throws(VirtualDeviceError) {
     guard let store else { return }
+    noteChangedItems()
     self.store = nil
     try reporting { () throws(KeychainStoreError) in try store.close() }
+  }
+
+  private func noteChangedItems() {
+    if let store, store.commitCount > commitsOfOpening { hasChangedItems = true }
   }
 
   /// Closes the keychain, forgets the keys and lets go of the device. What cannot be written any more is not told:
@@ -126,6 +146,7 @@ public final class DeviceSession {
       let durability = access == .writing ? KeychainStore.Durability.onClose : .eachCall
       let opened = try DeviceKeychain(folder: folder, device: name, files: files).open(durability)
       store = opened
+      commitsOfOpening = opened.commitCount
       return opened
     }
   }
@@ -160,7 +181,8 @@ public final class DeviceSession {
       record = raised
       isRecordAhead = true
     } else {
-      try store(raised)
+      // A raised revision is no change of an item.
+      try files.uncommitted { () throws(VirtualDeviceError) in try store(raised) }
       hasRaisedRevision = true
     }
     return try keychain
@@ -187,7 +209,7 @@ public final class DeviceSession {
     VirtualDeviceError(.notWritable, name, "this session has ended")
   }
 
-  func requireWriting() throws(VirtualDeviceError) {
+  package func requireWriting() throws(VirtualDeviceError) {
     guard hold != nil else { throw ended }
     guard access == .writing else {
       throw VirtualDeviceError(.notWritable, name, "it was opened for reading")
@@ -203,7 +225,7 @@ public final class DeviceSession {
   }
 
   /// Carries out a change of several files. Where it fails the session is over: the device is as before or as after,
-  /// and whoever opens it next finds out.
+  /// as the error's stage says; what was left of the change, whoever opens the device next finishes.
   ///
   /// - Returns: How many items the change destroyed one by one.
   @discardableResult
@@ -212,12 +234,13 @@ public final class DeviceSession {
     if change.keychain != .keep {
       // A database that cannot be opened has to stop the change before it is decided on, not after.
       if change.keychain == .dropPasscodeItems { _ = try keychain }
-      try? store?.close()
-      store = nil
+      try? closeKeychain()
     }
     do throws(VirtualDeviceError) {
       try change.commit(in: folder, files)
-      return try DeviceChange.finish(in: folder, device: name, files)
+      return try files.committed("whoever opens the device next finishes what is left of it") {
+        () throws(VirtualDeviceError) in try DeviceChange.finish(in: folder, device: name, files)
+      }
     } catch {
       end()
       throw error

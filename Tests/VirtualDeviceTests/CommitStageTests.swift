@@ -1,0 +1,145 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import Testing
+
+@testable import VirtualDevice
+
+/// What fails before a change is final has changed nothing, and what fails after it says so: told by what the next
+/// process finds, whatever step failed.
+@Suite("An error in the middle of a change says on which side of the commit it stands")
+struct CommitStageTests {
+  private static let verbs = CrashTests.Verb.allCases.filter { $0 != .add && $0 != .wrongTwice }
+
+  private let phones: Phones
+
+  init() throws { phones = try Phones() }
+
+  private func prepare(_ verb: CrashTests.Verb) throws -> VirtualDevice {
+    let device = try phones.create("start", passcode: verb.startsWithPasscode ? "1234" : "")
+    try device.withSession(.writing, verb: "test") { (session) throws(VirtualDeviceError) in
+      _ = try session.add(KeychainItem(kind: .genericPassword))
+    }
+    if verb.startsLocked { try device.held().lock() }
+    return device
+  }
+
+  private func copy(_ device: VirtualDevice, _ name: String) throws -> VirtualDevice {
+    try FileManager.default.copyItem(atPath: device.folder, toPath: phones.path(name))
+    return try phones.home.device(DeviceName(name))
+  }
+
+  private func error(_ body: () throws -> Void) throws -> VirtualDeviceError? {
+    do {
+      try body()
+      return nil
+    } catch let error as VirtualDeviceError {
+      return error
+    }
+  }
+
+  @Test("at every step of every change of the device", arguments: verbs)
+  func everyStep(_ verb: CrashTests.Verb) throws {
+    let start = try prepare(verb)
+    let old = try CrashTests.Looks(start)
+    let finished = try copy(start, "finished")
+    try verb.run(try finished.through(FileDoor()).held())
+    let new = try CrashTests.Looks(finished)
+    var stages: Set<ChangeStage> = []
+    for limit in 0..<200 {
+      let device = try copy(start, "cut-\(limit)")
+      let faults = Faults(after: limit, code: ENOSPC)
+      let error = try error {
+        let session = try device.through(faults.door).held()
+        defer { session.end() }
+        try verb.run(session)
+      }
+      guard let error else { break }
+      let found = try CrashTests.Looks(device)
+      #expect(found == (error.stage == .afterCommit ? new : old), "step \(limit): \(error)")
+      stages.insert(error.stage)
+    }
+    #expect(stages == [.beforeCommit, .afterCommit])
+  }
+
+  @Test("while a device is made")
+  func creation() throws {
+    var stages: Set<ChangeStage> = []
+    for limit in 0..<100 {
+      let phones = try Phones()
+      var environment = phones.home.environment
+      environment.files = Faults(after: limit).door
+      let home = DeviceHome(path: phones.home.path, environment: environment)
+      let error = try error {
+        _ = try home.create(DeviceName("phone"), passcode: Secret(utf8: "1234")) {
+          (session) throws(VirtualDeviceError) in
+          for account in ["a", "b"] {
+            _ = try session.add(KeychainItem(kind: .genericPassword, attributes: [.account: .string(account)]))
+          }
+        }
+      }
+      guard let error else { break }
+      #expect(try phones.home.devices().isEmpty == (error.stage == .beforeCommit), "step \(limit): \(error)")
+      stages.insert(error.stage)
+    }
+    #expect(stages == [.beforeCommit, .afterCommit])
+  }
+
+  @Test("while a device is deleted, and says where what is left of it stands")
+  func deletion() throws {
+    var stages: Set<ChangeStage> = []
+    for limit in 0..<100 {
+      let phones = try Phones()
+      _ = try phones.create()
+      var environment = phones.home.environment
+      environment.files = Faults(after: limit).door
+      let error = try error {
+        try DeviceHome(path: phones.home.path, environment: environment).delete(DeviceName("phone"))
+      }
+      guard let error else { break }
+      #expect(try phones.home.devices().isEmpty == (error.stage == .afterCommit), "step \(limit): \(error)")
+      let rests = try FileManager.default.contentsOfDirectory(atPath: phones.home.path) == [".phone.tmp"]
+      #expect(error.reason.contains("/.phone.tmp") == (error.stage == .afterCommit && rests), "\(error)")
+      stages.insert(error.stage)
+    }
+    #expect(stages == [.beforeCommit, .afterCommit])
+  }
+
+  @Test("while items are added: a revision that was raised is no item, and an item that was added stays")
+  func items() throws {
+    let start = try prepare(.lock)
+    var stages: [ChangeStage] = []
+    for limit in 0..<100 {
+      let device = try copy(start, "cut-\(limit)")
+      let session = try device.through(Faults(after: limit).door).held()
+      let error = try error {
+        defer { session.end() }
+        for account in ["a", "b"] { try session.add(account, .always) }
+        try session.finish()
+      }
+      guard let error else { break }
+      #expect(try device.held().itemCount == (error.stage == .afterCommit ? 3 : 1), "step \(limit): \(error)")
+      stages.append(error.stage)
+    }
+    // Of the record's two writes the second comes after both items.
+    #expect(stages == Array(repeating: .beforeCommit, count: 5) + Array(repeating: .afterCommit, count: 5))
+  }
+
+  @Test("where the last wrong passcode erases the device, that is the news, finished or not")
+  func erased() throws {
+    let device = try phones.create("start", passcode: "1234")
+    try device.held().setEraseAfterFailures(1)
+    var codes: Set<VirtualDeviceError.Code> = []
+    for limit in 0..<100 {
+      let copy = try copy(device, "cut-\(limit)")
+      let faults = Faults(after: limit)
+      let found = try error { try copy.through(faults.door).held().unlock("x") }
+      let error = try #require(found)
+      #expect(error.stage == .beforeCommit)
+      #expect((error.code == .erased) == (try copy.held().isPasscodeSet == false), "step \(limit): \(error)")
+      codes.insert(error.code)
+      if !faults.didFail { break }
+    }
+    #expect(codes == [.io, .erased])
+  }
+}
