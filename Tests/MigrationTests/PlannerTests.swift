@@ -59,6 +59,23 @@ struct ConflictsOnPaper {
     #expect(try outcome(theirs.dated(999.999), row(ours)) == .migrates(.keepsExisting))
   }
 
+  @Test(
+    "what is lost by it is told: newer ones first, what is the same not at all",
+    arguments: ExistingItemPolicy.allCases)
+  func overwritten(_ policy: ExistingItemPolicy) throws {
+    let theirs = ["older", "newer", "same", "damaged", "undated", "deleted", "free"].map { KeychainItem.password($0) }
+    let rows = try [
+      row(theirs[0].holding("x").dated(999)), row(theirs[1].holding("x").dated(1001)), row(theirs[2]),
+      row(theirs[3], state: .corrupt), row(theirs[4].holding("x").without(.modificationDate)),
+      row(theirs[5], state: .tombstone(uuid: nil, persistentReference: nil)),
+    ]
+    let plan = MigrationPlanner.plan(opened(theirs), onto: rows, policy: policy)
+    let told = plan.overwriting.map { "\($0.identity.account ?? "-") \($0.overwrites.map { "\($0)" } ?? "-")" }
+    let newer = policy == .replace ? ["newer newer"] : []
+    #expect(told == newer + ["undated undated", "damaged damaged", "older olderOrEqual"])
+    #expect(plan.redacted.overwriting.map(\.overwrites) == plan.overwriting.map(\.overwrites))
+  }
+
   @Test("of equal dates the smaller digest wins, of equal digests the one that is there")
   func digests() throws {
     let theirs = ours.holding("theirs")

@@ -26,7 +26,7 @@ public struct ImportResolution: Sendable, Equatable {
   }
 
   public let outcome: Outcome
-  /// The modification date that the row holds afterwards.
+  /// The modification date that the row holds afterwards; that of a row that stays is left as it is.
   public let modificationDate: KeychainDate?
   /// What the row takes over from the tombstone that it replaces.
   public let inheritedUUID: String?
@@ -67,6 +67,36 @@ extension ImportResolution {
   }
 }
 
+extension ImportResolution {
+  /// The row that stays, with what it takes over from the item of the backup.
+  ///
+  /// - Returns: `nil` where it takes over nothing, or is not given.
+  func keptItem(incoming: IncomingItem, existing: KeychainItem?) -> KeychainItem? {
+    guard let existing, let kept = storedItem(incoming: incoming.item, existing: existing) else { return nil }
+    let isSame =
+      kept.modificationDate == existing.modificationDate
+      && kept[.persistentReference] == existing[.persistentReference]
+    return isSame ? nil : kept
+  }
+
+  /// Whether the row that was there stays as it is, to the last byte.
+  package func leaves(_ existing: KeychainItem?, meeting incoming: IncomingItem) -> Bool {
+    switch outcome {
+    case .keepsExisting, .identical: existing != nil && keptItem(incoming: incoming, existing: existing) == nil
+    case .insertsNew, .replaces, .blocked: false
+    }
+  }
+}
+
+extension ImportResolution.Outcome {
+  package var isReplacement: Bool {
+    switch self {
+    case .replaces: true
+    case .insertsNew, .keepsExisting, .identical, .blocked: false
+    }
+  }
+}
+
 /// The row that is there already, as far as the decision needs it.
 public struct ExistingRow: Sendable, Equatable {
   public enum State: Sendable, Equatable {
@@ -84,13 +114,14 @@ public struct ExistingRow: Sendable, Equatable {
 }
 
 public enum ImportConflict {
-  /// By how much the winner is dated after the row it replaces or outlives.
+  /// By how much a winner is dated after the row that it replaces, where its own date is not later.
   public static let makeYoungerSeconds = 0.001
 
   /// Decides between an item of a backup and the row with the same primary key.
   ///
   /// The later modification date wins; at equal dates the smaller digest; an item without a readable date loses
-  /// against one with it. The winner ends up younger than the row that was there.
+  /// against one with it. What replaces a row ends up younger than that was. A row that stays keeps its date, where
+  /// Apple's code adds a millisecond: the same backup merged again then changes nothing.
   ///
   /// - Parameters:
   ///   - modificationDate: The date of the incoming item, `nil` where it has none that can be read.
@@ -140,8 +171,9 @@ public enum ImportConflict {
   private static func date(
     after outcome: ImportResolution.Outcome, _ incoming: KeychainDate?, _ existing: KeychainDate?
   ) -> KeychainDate? {
+    guard case .replaces = outcome else { return existing }
     guard let existing else { return incoming }
-    if case .replaces = outcome, let incoming, incoming > existing { return incoming }
+    if let incoming, incoming > existing { return incoming }
     return existing.makingYounger()
   }
 }

@@ -55,7 +55,8 @@ public struct RestoreTransaction: ~Copyable {
     return count
   }
 
-  /// Stores one item of the backup, or decides between it and the row with its primary key, and says how.
+  /// Stores one item of the backup, or decides between it and the row with its primary key, and says how. A row that stays
+  /// is written only where it takes over the backup's persistent reference.
   ///
   /// Creation and modification date, UUID and persistent reference are the backup's where it has them.
   /// - Throws: `.interactionNotAllowed` where the item's class or the row in its way is locked; `.authFailed` and
@@ -77,9 +78,33 @@ public struct RestoreTransaction: ~Copyable {
     let existing = try RowSealing.open(raw, keys: keys)
     let resolution = try ImportConflict.resolve(incoming: incoming, existing: try ExistingRow(existing))
     if case .blocked(let fault) = resolution.outcome { throw KeychainStoreError(fault) }
-    guard let winner = resolution.storedItem(incoming: item, existing: existing.item) else { return resolution }
+    guard
+      let winner = resolution.outcome.isReplacement
+        ? resolution.storedItem(incoming: item, existing: existing.item)
+        : resolution.keptItem(incoming: incoming, existing: existing.item)
+    else { return resolution }
     try transaction.overwrite(
       raw.summary.reference.rowID, with: try WritableRow(sealing: winner, keys: keys, random: random))
     return resolution
+  }
+}
+
+extension KeychainStore {
+  /// How imports would end that each meet a row that stays as it is. One read, which sees one state.
+  ///
+  /// - Returns: `false` with the first that would store or change something.
+  public func wouldChangeNothing(
+    importing items: [IncomingItem], keys: borrowing ClassKeys
+  ) throws(KeychainStoreError) -> Bool {
+    try read { (transaction) throws(KeychainStoreError) in
+      for incoming in items {
+        let key = try ItemColumns.primaryKeyValues(of: incoming.item)
+        guard let raw = try transaction.row(incoming.item.kind, primaryKey: key) else { return false }
+        let existing = try RowSealing.open(raw, keys: keys)
+        let resolution = try ImportConflict.resolve(incoming: incoming, existing: try ExistingRow(existing))
+        guard resolution.leaves(existing.item, meeting: incoming) else { return false }
+      }
+      return true
+    }
   }
 }

@@ -88,7 +88,7 @@ extension MigrationPlan {
         guard decision.identity.isSealed, let name = names[decision.index] else { return decision }
         return Decision(
           index: decision.index, identity: name, protection: decision.protection, outcome: decision.outcome,
-          detail: decision.detail)
+          detail: decision.detail, overwrites: decision.overwrites)
       })
   }
 
@@ -104,7 +104,8 @@ extension MigrationPlan {
       decisions.map { decision in
         Decision(
           index: decision.index, identity: name("item-", decision.index, decision.identity),
-          protection: decision.protection, outcome: decision.outcome, detail: decision.detail)
+          protection: decision.protection, outcome: decision.outcome, detail: decision.detail,
+          overwrites: decision.overwrites)
       },
       removed: removed.enumerated().map { name("target-", $0.offset + 1, $0.element) })
   }

@@ -39,6 +39,22 @@ public struct MigrationPlan: Sendable {
     package let origin: Origin
     package let incoming: IncomingItem
     package let outcome: ImportResolution.Outcome
+    /// `false` where the row that is there stays as it is, to the last byte.
+    package let writes: Bool
+
+    package init(
+      origin: Origin, incoming: IncomingItem, outcome: ImportResolution.Outcome, writes: Bool = true
+    ) {
+      self.origin = origin
+      self.incoming = incoming
+      self.outcome = outcome
+      self.writes = writes
+    }
+  }
+
+  /// Whether the target's keychain is afterwards what it is now, to the last byte: a merge that brings nothing new.
+  public var changesNothing: Bool {
+    policy == .merge && clearedRowCount == 0 && imports.allSatisfy { !$0.writes }
   }
 
   /// What will happen to one item, and why.
@@ -50,14 +66,39 @@ public struct MigrationPlan: Sendable {
     public let outcome: Outcome
     /// A fact worth showing with it: where the damage is, both dates of a conflict. Never a value of the item.
     public let detail: String?
+    /// What the item of the target was whose place this one takes.
+    public let overwrites: OverwrittenItem?
 
-    public init(index: Int, identity: ItemIdentity, protection: ProtectionClass?, outcome: Outcome, detail: String?) {
+    public init(
+      index: Int, identity: ItemIdentity, protection: ProtectionClass?, outcome: Outcome, detail: String?,
+      overwrites: OverwrittenItem? = nil
+    ) {
       self.index = index
       self.identity = identity
       self.protection = protection
       self.outcome = outcome
       self.detail = detail
+      self.overwrites = overwrites
     }
+  }
+
+  /// An item of the target that another one of the archive takes the place of, the two not being the same.
+  public enum OverwrittenItem: Sendable, Hashable {
+    /// Changed later than the archive's.
+    case newer
+    /// Not changed later than the archive's.
+    case olderOrEqual
+    /// One of the two has no date, so that nothing says which is newer.
+    case undated
+    /// It does not open: what it was, nobody can tell.
+    case damaged
+  }
+
+  /// The decisions that take something away from the target which is not the same as what comes: first those about items
+  /// that are newer there, then those of which nobody can tell.
+  public var overwriting: [Decision] {
+    let order: [OverwrittenItem] = [.newer, .undated, .damaged, .olderOrEqual]
+    return order.flatMap { kind in decisions.filter { $0.overwrites == kind } }
   }
 
   /// Every case says why, so that a report never has to guess.

@@ -34,7 +34,7 @@ public enum MigrationPlanner {
         }
         imports.append(step.planned)
         verdicts[item.index] = Verdict(
-          outcome: .migrates(step.change), detail: joined(detail, step.detail))
+          outcome: .migrates(step.change), detail: joined(detail, step.detail), overwrites: step.overwrites)
         for loser in step.superseded {
           verdicts[loser] = Verdict(
             outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this archive has the same key and wins")
@@ -55,7 +55,7 @@ public enum MigrationPlanner {
       verdicts[item.index].map { verdict in
         MigrationPlan.Decision(
           index: item.index, identity: item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind),
-          protection: item.protection, outcome: verdict.outcome, detail: verdict.detail)
+          protection: item.protection, outcome: verdict.outcome, detail: verdict.detail, overwrites: verdict.overwrites)
       }
     }
     return MigrationPlan(
@@ -66,6 +66,7 @@ public enum MigrationPlanner {
   private struct Verdict {
     let outcome: MigrationPlan.Outcome
     let detail: String?
+    var overwrites: MigrationPlan.OverwrittenItem?
   }
 
   private static func malformed(_ archived: ArchivedItem, _ error: KeychainStoreError) -> Verdict {

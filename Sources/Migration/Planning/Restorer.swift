@@ -25,12 +25,14 @@ public enum Restorer {
     ).naming(archive.sealedNames)
   }
 
-  /// Carries out a plan in one transaction: exactly what it says, or nothing.
+  /// Carries out a plan in one transaction: exactly what it says, or nothing. One that changes nothing is only held
+  /// against the keychain: revision and files stay as they are.
   ///
   /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where the keychain would not come
   ///   out as the plan says. Whatever is thrown, the keychain is as before.
   public static func restore(_ plan: MigrationPlan, onto session: DeviceSession) throws(MigrationError) {
     try checkReadable(session)
+    guard !plan.changesNothing else { return try checkUnchanged(plan, on: session) }
     let random = session.environment.random
     let store = try reporting { () throws(VirtualDeviceError) in try session.willChangeItems() }
     try store.restore(translating: MigrationError.init) { (transaction) throws(MigrationError) in
@@ -47,6 +49,16 @@ public enum Restorer {
         guard resolution.outcome == planned.outcome else { throw .stalePlan(planned.origin.differenceText) }
       }
     }
+  }
+
+  private static func checkUnchanged(_ plan: MigrationPlan, on session: DeviceSession) throws(MigrationError) {
+    try reporting { () throws(VirtualDeviceError) in try session.requireWriting() }
+    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+    let items = plan.imports.map(\.incoming)
+    let isAsPlanned = try reporting { () throws(KeychainStoreError) in
+      try store.wouldChangeNothing(importing: items, keys: session.classKeys)
+    }
+    guard isAsPlanned else { throw .stalePlan("an item that was there already is another now") }
   }
 
   static func targetRows(of session: DeviceSession) throws(MigrationError) -> [TargetRow] {

@@ -12,6 +12,8 @@ struct TargetModel {
     /// Against what the target held before the restore.
     let change: MigrationPlan.Change
     let detail: String?
+    /// What is lost on the target by it.
+    let overwrites: MigrationPlan.OverwrittenItem?
     /// Indexes of earlier items of the archive that are not there any more.
     let superseded: [Int]
   }
@@ -82,9 +84,13 @@ struct TargetModel {
       slots[key] = Slot(item: stored, archiveIndexes: holders)
     }
     let rival = try before[key].map { (row) throws(KeychainStoreError) in try Rival(row, of: incoming) }
+    let change = Self.change(resolution.outcome, rival)
     return Step(
-      planned: MigrationPlan.PlannedImport(origin: origin, incoming: incoming, outcome: resolution.outcome),
-      change: Self.change(resolution.outcome, rival), detail: Self.detail(resolution.outcome, incoming, slot, rival),
+      planned: MigrationPlan.PlannedImport(
+        origin: origin, incoming: incoming, outcome: resolution.outcome,
+        writes: !resolution.leaves(slot?.item, meeting: incoming)),
+      change: change, detail: Self.detail(resolution.outcome, incoming, slot, rival),
+      overwrites: change == .replaces ? rival.flatMap { Self.overwritten($0, by: incoming) } : nil,
       superseded: resolution.outcome.isReplacement ? slot?.archiveIndexes ?? [] : [])
   }
 
@@ -124,6 +130,17 @@ struct TargetModel {
     case .insertsNew, .replaces:
       guard let rival, !rival.row.isTombstone else { return .new }
       return rival.isSame ? .identical : .replaces
+    }
+  }
+
+  /// - Returns: `nil` where no item was there.
+  private static func overwritten(_ rival: Rival, by incoming: IncomingItem) -> MigrationPlan.OverwrittenItem? {
+    switch rival.row.existing.state {
+    case .tombstone: return nil
+    case .corrupt, .unreadable: return .damaged
+    case .item(let theirs, _):
+      guard let theirs, let ours = incoming.item.modificationDate else { return .undated }
+      return theirs > ours ? .newer : .olderOrEqual
     }
   }
 
@@ -178,15 +195,6 @@ extension MigrationPlan.PlannedImport.Origin {
     switch self {
     case .archive(let index): [index]
     case .preserved: []
-    }
-  }
-}
-
-extension ImportResolution.Outcome {
-  fileprivate var isReplacement: Bool {
-    switch self {
-    case .replaces: true
-    case .insertsNew, .keepsExisting, .identical, .blocked: false
     }
   }
 }
