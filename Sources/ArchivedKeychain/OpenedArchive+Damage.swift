@@ -1,0 +1,49 @@
+import BackupArchive
+import KeychainFormats
+
+/// Something that shows that a backup's keychain is not what its device wrote, or may not be: a fact of the whole, by which
+/// items may be missing that nothing names. Damage of single items is a `Reason`.
+public enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
+  /// The list of files records another digest of the keychain file.
+  case keychainChanged
+  /// The list of files records another size of the keychain file, in bytes.
+  case keychainSize(recorded: Int64, found: Int64)
+  /// Nothing says whether the device finished the backup.
+  case statusMissing
+  /// Class keys that items need do not unwrap: "10 of 11 class keys unwrap, class 7 does not".
+  case classKeys(String)
+
+  /// A clause that names the fact found.
+  public var description: String {
+    switch self {
+    case .keychainChanged: ArchiveNote.digestDiffers.description
+    case .keychainSize(let recorded, let found):
+      ArchiveNote.sizeDiffers(recorded: recorded, found: found).description
+    case .statusMissing: ArchiveNote.statusMissing.description
+    case .classKeys(let report): report
+    }
+  }
+}
+
+extension OpenedArchive {
+  /// What shows that items may be lost which no report can name; empty for a backup as its device wrote it.
+  public var damage: [ArchiveDamage] {
+    var damage = notes.compactMap { (note) -> ArchiveDamage? in
+      switch note {
+      case .digestDiffers: .keychainChanged
+      case .sizeDiffers(let recorded, let found): .keychainSize(recorded: recorded, found: found)
+      case .statusMissing: .statusMissing
+      case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .unfinished: nil
+      }
+    }
+    if let keybagDamage, losesItemsToKeybag { damage.append(.classKeys(keybagDamage)) }
+    return damage
+  }
+
+  /// Whether an item is of a class whose key in the keybag does not unwrap.
+  public var losesItemsToKeybag: Bool {
+    items.contains { item in
+      if case .failed(.classKeyDamaged) = item.opening { true } else { false }
+    }
+  }
+}
