@@ -78,7 +78,7 @@ struct PlanViewTests {
       }
     }
     // The plan holds although the names are known no more.
-    let restored = try world.keyhaul("restore b.tar --to new-phone --plan named --password-file .bp")
+    let restored = try world.keyhaul("restore b.tar --to new-phone --plan named --password-file .bp --yes")
     #expect(restored.status == 0, "\(restored.errors)")
   }
 

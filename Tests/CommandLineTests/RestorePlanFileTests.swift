@@ -18,7 +18,7 @@ struct RestorePlanFileTests {
     #expect(try PlannedItems(world.object(piped)) == PlannedItems(world.object(printed)))
     // Looking changes nothing, and locking and unlocking neither.
     try world.succeed("restore b.zip --to new-phone --plan p --password-file .bp -n")
-    #expect(try world.keyhaul("restore b.zip --to new-phone --plan p --password-file .bp").status == 0)
+    #expect(try world.keyhaul("restore b.zip --to new-phone --plan p --password-file .bp --yes").status == 0)
     #expect(try world.object(world.succeed("item find new-phone --json"))["items"].map { ($0 as? [Any])?.count } == 14)
   }
 
@@ -28,7 +28,7 @@ struct RestorePlanFileTests {
     try world.backUp(to: "b/")
     try world.succeed("plan b/ --to new-phone --password-file .bp -o p")
     try world.devices.run("tar -cf c.tar b")
-    #expect(try world.keyhaul("restore c.tar --to new-phone --plan p --password-file .bp").status == 0)
+    #expect(try world.keyhaul("restore c.tar --to new-phone --plan p --password-file .bp --yes").status == 0)
   }
 
   @Test("is refused once an item was added, before a password is asked for")

@@ -28,8 +28,8 @@ from checks import Checks
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMAS = {path.name: path for path in sorted((ROOT / "docs" / "schemas").glob("*.schema.json"))}
 MESSAGE = "message.schema.json"
-ENDINGS = {0: None, 2: "differs", 3: "partial", 4: "no-match", 10: "not-found", 11: "busy", 12: "wrong-password",
-           13: "damaged", 14: "refused", 15: "locked", 16: "stale-plan", 64: "usage", 1: "failed"}
+ENDINGS = {0: None, 2: "differs", 3: "partial", 4: "no-match", 5: "done-but", 10: "not-found", 11: "busy",
+           12: "wrong-password", 13: "damaged", 14: "refused", 15: "locked", 16: "stale-plan", 64: "usage", 1: "failed"}
 
 formats = FormatChecker(formats=())
 

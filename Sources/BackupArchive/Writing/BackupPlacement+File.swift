@@ -41,14 +41,24 @@ extension BackupPlacement {
   ///
   /// - Parameters:
   ///   - explain: The error for what the system refused, by its number (`errno`).
+  ///   - beforeNaming: Called when the bytes are on the disk and the file has not got its name: what it throws leaves none.
   ///   - fill: Writes the bytes to a descriptor; returns how many.
   package func placeFile<Failure: Error>(
-    at path: String, explaining explain: (_ number: Int32) -> Failure, fill: (Int32) throws(Failure) -> Int64
+    at path: String, explaining explain: (_ number: Int32) -> Failure,
+    beforeNaming: () throws(Failure) -> Void = { () throws(Failure) in }, fill: (Int32) throws(Failure) -> Int64
   ) throws(Failure) {
     guard !path.hasSuffix("/"), let place = PlacePath(path) else { throw explain(EISDIR) }
     var failure: Failure?
     do throws(WriteFailure) {
-      _ = try write(to: place, replace: true) { (descriptor) throws(WriteFailure) in
+      func check(_ path: String) throws(BackupArchiveError) {
+        do throws(Failure) {
+          try beforeNaming()
+        } catch {
+          failure = error
+          throw BackupArchiveError(.interrupted, "it got no name")
+        }
+      }
+      _ = try write(to: place, replace: true, check: check) { (descriptor) throws(WriteFailure) in
         do throws(Failure) {
           return try fill(descriptor)
         } catch {

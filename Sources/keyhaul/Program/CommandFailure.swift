@@ -14,6 +14,10 @@ struct CommandFailure: Error, Equatable {
   var advice: String?
   /// Ends the program without a word, as a closed pipe does.
   var isSilent = false
+  /// On which side of the moment in which a change became final it happened.
+  var stage = ChangeStage.beforeCommit
+  /// What was done and stands, where that is so: a clause.
+  var done: String?
 
   init(_ status: CommandStatus, _ message: String, why: String? = nil, try advice: String? = nil) {
     self.status = status
@@ -32,6 +36,7 @@ struct CommandFailure: Error, Equatable {
       subject.map { "\($0): \(error.summary)" } ?? error.summary,
       why: error.reason,
       try: error.advice)
+    stage = error.stage
   }
 
   /// Whatever ended the work: our own failures as they are, the library's explained, others by their description.

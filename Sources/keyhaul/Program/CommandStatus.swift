@@ -10,6 +10,8 @@ enum CommandStatus: Hashable, Sendable {
   case partial
   /// Nothing matched.
   case noMatch
+  /// The change was made and stands; something after it failed.
+  case doneBut
   /// The device or archive does not exist.
   case notFound
   /// Another process holds the device.
@@ -31,8 +33,8 @@ enum CommandStatus: Hashable, Sendable {
 
   /// Every status with a fixed code, in the order of the codes.
   static let fixed: [CommandStatus] = [
-    .ok, .failed, .differs, .partial, .noMatch, .notFound, .busy, .wrongPassword, .damaged, .refused, .locked,
-    .stalePlan, .usage,
+    .ok, .failed, .differs, .partial, .noMatch, .doneBut, .notFound, .busy, .wrongPassword, .damaged, .refused,
+    .locked, .stalePlan, .usage,
   ]
 
   /// The number that the shell sees.
@@ -43,6 +45,7 @@ enum CommandStatus: Hashable, Sendable {
     case .differs: 2
     case .partial: 3
     case .noMatch: 4
+    case .doneBut: 5
     case .notFound: 10
     case .busy: 11
     case .wrongPassword: 12
@@ -63,6 +66,7 @@ enum CommandStatus: Hashable, Sendable {
     case .differs: "differs"
     case .partial: "partial"
     case .noMatch: "no-match"
+    case .doneBut: "done-but"
     case .notFound: "not-found"
     case .busy: "busy"
     case .wrongPassword: "wrong-password"

@@ -16,6 +16,7 @@ struct Program {
   let environment: [String: String]
 
   static func main() {
+    StandardStreams.occupy()
     let arguments = Array(ProgramArguments.all.dropFirst())
     if arguments.first == "--version" {
       try? ByteStream.writeAll(Array("keyhaul \(Keyhaul.version)\n".utf8), to: 1)
@@ -90,7 +91,7 @@ struct Program {
       try session.flush()
       return status
     } catch {
-      return session.fail(CommandFailure(any: error))
+      return session.fail(session.settled(error))
     }
   }
 

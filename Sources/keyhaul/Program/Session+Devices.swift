@@ -90,5 +90,6 @@ extension CommandFailure {
       default: "\(device): \(error.summary)"
       }
     self.init(CommandStatus(error.category), message, why: error.reason, try: error.advice)
+    stage = error.stage
   }
 }

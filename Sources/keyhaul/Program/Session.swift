@@ -21,6 +21,8 @@ final class Session {
   private var standardInputClaim: String?
   /// The archives whose keybags may have more work done than is usual: the user said so.
   var acceptedRounds: Set<String> = []
+  /// What the verb has changed for good; what fails from then on does not undo it.
+  var done: DoneChange?
 
   /// - Parameters:
   ///   - output: The descriptor that results go to.

@@ -13,13 +13,20 @@ import Foundation
 enum ReportFile {
   /// Writes as a backup is written: beside the target, synced, renamed, and clearing up what killed runs left there. The
   /// file is readable by its owner alone: it names accounts.
-  static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
-    try write(to: path) { (portion) throws(CommandFailure) in try portion(bytes) }
+  ///
+  /// - Parameter beforeNaming: What has to succeed as well, done when the bytes are on the disk: where it throws, no file
+  ///   is left.
+  static func write(
+    _ bytes: [UInt8], to path: String,
+    beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in }
+  ) throws(CommandFailure) {
+    try write(to: path, beforeNaming: beforeNaming) { (portion) throws(CommandFailure) in try portion(bytes) }
   }
 
   /// The same for bytes that come in portions; where `body` throws, or a signal asks to stop, no file is left.
   static func write(
-    to path: String, _ body: (_ portion: ([UInt8]) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
+    to path: String, beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in },
+    _ body: (_ portion: ([UInt8]) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     try requireRegularFile(path)
     func fill(_ descriptor: Int32) throws(CommandFailure) -> Int64 {
@@ -36,7 +43,8 @@ enum ReportFile {
       try Interruption.check()
       return byteCount
     }
-    try BackupPlacement().placeFile(at: path, explaining: { failure(path, SystemError($0)) }, fill: fill)
+    try BackupPlacement().placeFile(
+      at: path, explaining: { failure(path, SystemError($0)) }, beforeNaming: beforeNaming, fill: fill)
   }
 
   /// Refuses what is no regular file: renaming over a link, a pipe or a device would take its place instead of writing to

@@ -6,14 +6,27 @@ extension Session {
   /// - Parameters:
   ///   - question: With the count: "Remove 2 items from new-phone and add 12?"
   ///   - refusal: What cannot be done unasked: "removing 2 items from new-phone".
+  ///   - lines: Shown above the question: what it is about.
   /// - Throws: `.usage` where nobody can be asked and `--yes` is missing; `.failed` after a no.
-  func confirm(_ question: String, refusal: String) throws(CommandFailure) {
+  func confirm(
+    _ question: String, refusal: String, showing lines: @autoclosure () -> [String] = []
+  ) throws(CommandFailure) {
     if common.yes { return }
     guard let terminal = terminal() else {
       throw .usage(
         "\(refusal) needs to be confirmed",
         why: missingTerminal, try: "add --yes")
     }
+    try ask(question, on: terminal, showing: lines())
+  }
+
+  /// Puts a question and goes on only after a clear yes.
+  ///
+  /// - Throws: `.failed` after a no.
+  func ask(
+    _ question: String, on terminal: TerminalDevice, showing lines: [String] = []
+  ) throws(CommandFailure) {
+    for line in lines { try terminal.show(messageStyle.adapted(line)) }
     let answer = try terminal.line(messageStyle.adapted(HostileText.shown(question)) + " [y/N] ")
     guard ["y", "yes"].contains(answer.lowercased()) else {
       throw CommandFailure(.failed, "stopped: the answer was not yes", why: "nothing was changed")

@@ -168,7 +168,7 @@ extension Session {
     case .digestDiffers:
       warn(
         "\(name)'s keychain file is not what was written", why: note.description,
-        try: "verify says what is damaged; every item that opens is as it was written")
+        try: "verify says what is damaged; what opens is as it was written, and items may be missing")
     // Said when the archive was opened.
     case .unfinished, .paperUnreadable, .encryptionClaimed: return
     default: detail("\(HostileText.shown(name)): \(note)")

@@ -11,7 +11,7 @@ extension Explanation {
     case .failed:
       of(
         status, "an error without a code of its own", "Something stopped the work that no other code stands for.",
-        "Nothing was changed, or the message says what was. No partial output file is left.", "Read the message.")
+        "Nothing was changed. No partial output file is left.", "Read the message.")
     case .differs:
       of(
         status, "a difference was found",
@@ -21,12 +21,19 @@ extension Explanation {
       of(
         status, "done, but something is damaged or missing",
         "The work was carried through; some items or files could "
-          + "not be read. Items that stay behind by a rule do not count. With --exit-code, diff also found no "
-          + "difference and could not compare everything.", "The rest is safe.", "Read the report.")
+          + "not be read, or the backup is known not to be what its device wrote. Items that stay behind by a rule do "
+          + "not count. With --exit-code, diff also found no difference and could not compare everything.",
+        "The rest is safe.", "Read the report.")
     case .noMatch:
       of(
         status, "nothing matched", "No item has the attributes that were asked for.", "Nothing was changed.",
         "Ask for less.")
+    case .doneBut:
+      of(
+        status, "done, but something after it failed",
+        "The change was made and is final; what came after it was not: the result could not be printed, or the disk did "
+          + "not confirm what was written.",
+        "The change stands. The message says what was done.", "Read the message; do not run it again.")
     case .notFound:
       of(
         status, "the device or archive does not exist",
@@ -45,7 +52,8 @@ extension Explanation {
     case .damaged:
       of(
         status, "the archive's bytes are not what was written",
-        "A check inside the archive failed, or it is cut short.",
+        "A check inside the archive failed, or it is cut short. A restore of a backup that is known to be damaged asks "
+          + "first, and needs --accept-damage where nobody can be asked.",
         "Nothing was changed.", "Use another copy.")
     case .refused:
       of(

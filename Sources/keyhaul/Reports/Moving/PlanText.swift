@@ -77,9 +77,7 @@ struct PlanText {
 
   private func removedLines(_ style: TextStyle) -> [String] {
     guard !plan.removed.isEmpty else { return [] }
-    let items = ItemLines(plan.removed, showsAll: showsAll) { identity in
-      ItemLines.Row(symbol: "-", kind: identity.kind, name: removedName(identity), protection: "")
-    }
+    let items = ItemLines(plan.removed, showsAll: showsAll, row: removedRow)
     let sealed = plan.removed.count(where: \.isSealed)
     var advice = "iOS removes what is on the device before it restores. Keep it with --existing merge."
     if sealed > 0, isTargetLocked {
@@ -88,6 +86,11 @@ struct PlanText {
     return group(
       "Will be removed from \(targetName) (\(Amounts.grouped(plan.removed.count)))", items, style, colour: .red,
       advice: advice)
+  }
+
+  /// The line of an item of the target that is gone afterwards.
+  func removedRow(_ identity: ItemIdentity) -> ItemLines.Row {
+    ItemLines.Row(symbol: "-", kind: identity.kind, name: removedName(identity), protection: "")
   }
 
   /// What is known of an item of the target that cannot be opened: in which access group it is.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BackupArchive
 import KeychainFormats
+import MigrationReports
 
 /// `keyhaul convert`: a backup's folder into one file, or back.
 struct Convert: RunnableVerb {
@@ -42,11 +43,17 @@ struct Convert: RunnableVerb {
     }
     try Interruption.check()
     let outcome: BackupRewriter.Outcome
+    let done =
+      output == "-"
+      ? DoneChange("\(named.name) was copied to standard output")
+      : DoneChange("\(named.name) was copied to \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
     do throws(BackupArchiveError) {
       outcome = try session.progress("Copying \(named.name)", phase: "copy") {
         (report) throws(BackupArchiveError) in
-        try BackupRewriter().convert(
-          named.archive, at: path, to: destination, replace: replaces, progress: report.orInterrupted)
+        try session.changing(done) { () throws(BackupArchiveError) in
+          try BackupRewriter().convert(
+            named.archive, at: path, to: destination, replace: replaces, progress: report.orInterrupted)
+        }
       }
     } catch {
       try Interruption.check()

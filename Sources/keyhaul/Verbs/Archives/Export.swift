@@ -125,6 +125,14 @@ struct Export: RunnableVerb {
   // MARK: The result
 
   private func write(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
+    guard output != "-" else { return try put(items, in: session) }
+    try session.changing(written) { () throws(CommandFailure) in try put(items, in: session) }
+  }
+
+  /// What stands once the file has its name.
+  var written: DoneChange { DoneChange("\(output) was written") }
+
+  private func put(_ items: ExportedItems, in session: Session) throws(CommandFailure) {
     guard let contents = items.contents else {
       return try session.write(items.document(revealsSecrets: reveal), to: output)
     }

@@ -86,8 +86,10 @@ struct FileExport {
       return try pass(file, of: named, keys) { (bytes) throws(CommandFailure) in try session.writeRaw(bytes) }
     }
     var reading: PayloadReading?
-    try ReportFile.write(to: verb.output) { (write) throws(CommandFailure) in
-      reading = try pass(file, of: named, keys, write)
+    try session.changing(verb.written) { () throws(CommandFailure) in
+      try ReportFile.write(to: verb.output) { (write) throws(CommandFailure) in
+        reading = try pass(file, of: named, keys, write)
+      }
     }
     guard let reading else { throw CommandFailure(.failed, "nothing was read") }
     return reading

@@ -123,11 +123,15 @@ struct HardwareRekey {
     do throws(BackupArchiveError) {
       outcome = try session.progress("Writing \(named.name)", phase: "write") {
         (report) throws(BackupArchiveError) -> BackupRewriter.Outcome in
-        guard let keys = keys.take() else {
-          throw BackupArchiveError(.keyUnavailable, "its class keys were used before")
+        let what = verb.noPassword ? "has no password any more" : "has the new password"
+        return try session.changing(Rekey.done("\(named.name) \(what)", named)) {
+          () throws(BackupArchiveError) -> BackupRewriter.Outcome in
+          guard let keys = keys.take() else {
+            throw BackupArchiveError(.keyUnavailable, "its class keys were used before")
+          }
+          return try BackupRewriter().reencrypt(
+            named.archive, at: path, with: keybag, keys: keys, progress: report.orInterrupted)
         }
-        return try BackupRewriter().reencrypt(
-          named.archive, at: path, with: keybag, keys: keys, progress: report.orInterrupted)
       }
     } catch {
       try Interruption.check()

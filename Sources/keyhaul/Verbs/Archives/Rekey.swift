@@ -157,13 +157,20 @@ struct Rekey: RunnableVerb {
     try Interruption.check()
     do throws(BackupArchiveError) {
       try session.progress("Writing \(named.name)", phase: "write") { (report) throws(BackupArchiveError) in
-        _ = try BackupRewriter().replaceKeybag(
-          of: named.archive, at: path, with: keybag, progress: report.orInterrupted)
+        try session.changing(Self.done("\(named.name) has the new password", named)) {
+          () throws(BackupArchiveError) in
+          _ = try BackupRewriter().replaceKeybag(
+            of: named.archive, at: path, with: keybag, progress: report.orInterrupted)
+        }
       }
     } catch {
       try Interruption.check()
       throw CommandFailure(archive: error, name: named.name)
     }
+  }
+
+  static func done(_ what: String, _ named: Session.NamedArchive) -> DoneChange {
+    DoneChange(what, look: "keyhaul inspect \(ShellWord.quoted(named.name))")
   }
 
   // MARK: The report

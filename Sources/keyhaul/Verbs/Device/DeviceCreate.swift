@@ -1,5 +1,6 @@
 import ArgumentParser
 import DataProtection
+import KeychainFormats
 import VirtualDevice
 
 /// `keyhaul device create`: a new virtual device.
@@ -48,7 +49,16 @@ struct DeviceCreate: RunnableVerb {
       try session.announce("Would create \(deviceName) (\(report.summary)).")
       if session.isJSON { try session.answer(report.document([("dry_run", true)])) }
     } else {
-      let report = try newDevice.create(in: home, passcode: secret)
+      let done = DoneChange("\(deviceName) was created", of: deviceName.text)
+      let report: DeviceReport
+      do throws(CommandFailure) {
+        report = try newDevice.create(in: home, passcode: secret)
+      } catch {
+        // A closure cannot take the passcode in.
+        if error.stage == .afterCommit { session.done = done }
+        throw error
+      }
+      session.done = done
       try session.announce("Created \(deviceName) (\(report.summary)).")
       if session.isJSON { try session.answer(report.document()) }
     }

@@ -25,7 +25,9 @@ struct DeviceDelete: RunnableVerb {
       try session.announce("Would delete \(whole) for good.")
     } else {
       try session.confirm(name: name, given: confirm, action: "delete \(whole == name ? "it" : whole) for good")
-      try delete(found)
+      try session.changing(DoneChange("\(name) was deleted", look: "keyhaul device list")) {
+        () throws(CommandFailure) in try delete(found)
+      }
       try session.announce("Deleted \(whole).")
     }
     if session.isJSON {

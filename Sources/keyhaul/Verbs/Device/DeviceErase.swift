@@ -27,7 +27,9 @@ struct DeviceErase: RunnableVerb {
     try session.confirm("Erase \(name), with \(items), for good?", refusal: "erasing \(name), with \(items),")
     let report = try session.withDevice(target, .writing) { held in
       try held.requireUnchanged(since: before.record.revision)
-      try held.erase()
+      try session.changing(DoneChange("\(held.name) was erased", of: held.name)) { () throws(VirtualDeviceError) in
+        try held.erase()
+      }
       return try DeviceReport(held)
     }
     try session.announce("Erased \(name), with \(items); the hardware is the same, and no passcode is set.")

@@ -15,7 +15,9 @@ struct DeviceLock: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let report = try session.withDevice(target, .writing) { held in
-      try held.lock()
+      try session.changing(DoneChange("\(held.name) is locked", of: held.name)) { () throws(VirtualDeviceError) in
+        try held.lock()
+      }
       session.detail("\(held.name) is locked")
       return try DeviceReport(held)
     }

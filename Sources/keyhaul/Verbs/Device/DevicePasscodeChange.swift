@@ -36,7 +36,10 @@ struct DevicePasscodeChange: RunnableVerb {
       return .ok
     }
     let report = try session.withDevice(target, .writing) { held in
-      try held.changePasscode(from: old, to: new)
+      let done = DoneChange("the passcode of \(held.name) was changed", of: held.name)
+      try session.changing(done) { () throws(VirtualDeviceError) in
+        try held.changePasscode(from: old, to: new)
+      }
       return try DeviceReport(held)
     }
     try session.announce("Changed the passcode of \(name).")

@@ -41,7 +41,9 @@ struct DevicePasscodeRemove: RunnableVerb {
     let secret = try session.password(passcode, of: name)
     let (report, destroyed) = try session.withDevice(target, .writing) { held in
       try held.requireUnchanged(since: before.record.revision)
-      let destroyed = try held.removePasscode(secret)
+      let destroyed = try session.changing(DoneChange("the passcode of \(name) was removed", of: name)) {
+        () throws(VirtualDeviceError) in try held.removePasscode(secret)
+      }
       return (try DeviceReport(held), destroyed)
     }
     let end =

@@ -31,7 +31,10 @@ struct DevicePasscodeSet: RunnableVerb {
       return .ok
     }
     let report = try session.withDevice(target, .writing) { held in
-      try held.setPasscode(secret)
+      let done = DoneChange("the passcode of \(held.name) was set", of: held.name)
+      try session.changing(done) { () throws(VirtualDeviceError) in
+        try held.setPasscode(secret)
+      }
       return try DeviceReport(held)
     }
     try session.announce("Set the passcode of \(name).")

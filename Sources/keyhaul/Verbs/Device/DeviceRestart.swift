@@ -15,7 +15,9 @@ struct DeviceRestart: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let report = try session.withDevice(target, .writing) { held in
-      try held.restart()
+      try session.changing(DoneChange("\(held.name) has restarted", of: held.name)) { () throws(VirtualDeviceError) in
+        try held.restart()
+      }
       session.detail("\(held.name) has restarted: \(DeviceReport.text(held.state))")
       return try DeviceReport(held)
     }

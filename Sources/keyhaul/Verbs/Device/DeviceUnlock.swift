@@ -24,7 +24,9 @@ struct DeviceUnlock: RunnableVerb {
     }
     let secret = try session.password(passcode, of: name)
     let report = try session.withDevice(target, .writing) { held in
-      try held.unlock(passcode: secret)
+      try session.changing(DoneChange("\(held.name) is unlocked", of: held.name)) { () throws(VirtualDeviceError) in
+        try held.unlock(passcode: secret)
+      }
       session.detail("\(name) is unlocked")
       return try DeviceReport(held)
     }

@@ -40,8 +40,12 @@ struct NewDevice {
   func create(in home: DeviceHome, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
     do throws(VirtualDeviceError) {
       let device = try make(in: home, passcode: passcode)
-      return try device.withSession(.reading, verb: "keyhaul device create") {
-        (session) throws(VirtualDeviceError) in try DeviceReport(session)
+      do throws(VirtualDeviceError) {
+        return try device.withSession(.reading, verb: "keyhaul device create") {
+          (session) throws(VirtualDeviceError) in try DeviceReport(session)
+        }
+      } catch {
+        throw error.at(.afterCommit)
       }
     } catch {
       if error.code == .badFixture, let fixture { throw FixtureSource.failure(error, argument: fixture.argument) }

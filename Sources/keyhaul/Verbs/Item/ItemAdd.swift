@@ -5,6 +5,7 @@ import DataProtection
 import KeychainFormats
 import KeychainStore
 import Migration
+import MigrationReports
 import VirtualDevice
 
 /// `keyhaul item add`: a new item on a device.
@@ -41,7 +42,12 @@ struct ItemAdd: RunnableVerb {
     let item = try complete(described, in: session)
     let name = ItemMaterial.name(of: item)
     let (stored, document) = try session.withDevice(target, .writing) { held in
-      let stored = try add(item, on: held)
+      let stored =
+        dryRun.isOn
+        ? try add(item, on: held)
+        : try session.changing(Self.done("an item was added to \(deviceName)", on: deviceName)) {
+          () throws(CommandFailure) in try add(item, on: held)
+        }
       let indexes = session.isJSON ? try held.keychain.places(of: [stored.summary.reference]) : [:]
       return (stored, ItemDocument(source: ("device", deviceName), indexes: indexes, revealsSecrets: false))
     }
@@ -52,6 +58,11 @@ struct ItemAdd: RunnableVerb {
       try session.answer(document.document(of: [.item(stored)], dryRun.isOn ? [("dry_run", true)] : []))
     }
     return .ok
+  }
+
+  /// A change of a device's items.
+  static func done(_ what: String, on device: String) -> DoneChange {
+    DoneChange(what, look: "keyhaul item find \(ShellWord.quoted(device))")
   }
 
   /// The item without its secret.

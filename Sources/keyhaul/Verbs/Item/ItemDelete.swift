@@ -43,8 +43,11 @@ struct ItemDelete: RunnableVerb {
         "Delete \(items) from \(agreed.device)?", refusal: "deleting \(items) from \(agreed.device)")
       try session.withDevice(target, .writing) { held in
         try held.requireUnchanged(since: agreed.revision)
-        do throws(VirtualDeviceError) { try held.delete(selection.query, as: selection.app) } catch {
-          throw ItemFailure.changing(error, "delete", on: held)
+        let what = "\(items) \(agreed.rows.count == 1 ? "was" : "were") deleted from \(agreed.device)"
+        try session.changing(ItemAdd.done(what, on: agreed.device)) { () throws(CommandFailure) in
+          do throws(VirtualDeviceError) { try held.delete(selection.query, as: selection.app) } catch {
+            throw ItemFailure.changing(error, "delete", on: held)
+          }
         }
       }
       for row in agreed.rows { session.detail("deleted \(ItemText.line(of: row))") }

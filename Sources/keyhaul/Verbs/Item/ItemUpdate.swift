@@ -63,7 +63,11 @@ struct ItemUpdate: RunnableVerb {
     try session.confirm("Change \(items) on \(agreed.device)?", refusal: "changing \(items) on \(agreed.device)")
     let changed = try session.withDevice(target, .writing) { held in
       try held.requireUnchanged(since: agreed.revision)
-      return try update(readable, with: wanted, selection, on: held)
+      let what = "\(items) on \(agreed.device) \(readable.count == 1 ? "was" : "were") changed"
+      try session.changing(ItemAdd.done(what, on: agreed.device)) { () throws(CommandFailure) in
+        try update(wanted, selection, on: held)
+      }
+      return try found(readable, on: held)
     }
     for row in changed { session.detail("changed \(ItemText.line(of: row))") }
     try session.announce("Changed \(items) on \(agreed.device).")
@@ -81,17 +85,24 @@ struct ItemUpdate: RunnableVerb {
     }
   }
 
-  /// - Returns: The items as they are now.
   private func update(
-    _ rows: [ItemRow], with changes: ItemChanges, _ selection: ItemSelection, on held: DeviceSession
-  ) throws(CommandFailure) -> [ItemRow] {
+    _ changes: ItemChanges, _ selection: ItemSelection, on held: DeviceSession
+  ) throws(CommandFailure) {
     do throws(VirtualDeviceError) {
       try held.update(Self.query(of: selection), with: changes, as: selection.app)
+    } catch {
+      throw ItemFailure.changing(error, "change", on: held)
+    }
+  }
+
+  /// The items as they are now.
+  private func found(_ rows: [ItemRow], on held: DeviceSession) throws(CommandFailure) -> [ItemRow] {
+    do throws(VirtualDeviceError) {
       var changed: [ItemRow] = []
       for row in rows { changed += ItemRow.all(of: try held.find(ItemQuery(row: row.summary.reference))) }
       return changed
     } catch {
-      throw ItemFailure.changing(error, "change", on: held)
+      throw ItemFailure.finding(error, on: held)
     }
   }
 

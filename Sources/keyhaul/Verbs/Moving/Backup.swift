@@ -4,6 +4,7 @@ import BackupArchive
 import DataProtection
 import KeychainFormats
 import Migration
+import MigrationReports
 import VirtualDevice
 
 /// `keyhaul backup`: a device's keychain into an archive.
@@ -57,8 +58,11 @@ struct Backup: RunnableVerb {
       }
       try Interruption.check()
       let outcome: BackupWriter.Outcome
+      let name = output == "-" ? "standard output" : output
       do throws(MigrationError) {
-        outcome = try backup.write(to: destination, replace: replaces)
+        outcome = try session.changing(
+          DoneChange("the backup of \(device.name) was written to \(name)", look: Self.look(at: output))
+        ) { () throws(MigrationError) in try backup.write(to: destination, replace: replaces) }
       } catch {
         throw ArchiveOutput.failure(error, writing: output)
       }
@@ -69,6 +73,10 @@ struct Backup: RunnableVerb {
       try report(backup.report, device, outcome: outcome, in: session)
       return Self.status(of: backup.report)
     }
+  }
+
+  private static func look(at output: String) -> String? {
+    output == "-" ? nil : "keyhaul inspect \(ShellWord.quoted(output))"
   }
 
   private static func status(of report: ExportReport) -> CommandStatus {

@@ -135,7 +135,8 @@ struct Plan: RunnableVerb {
     let outlook = Outlook(source: source, device: device, plan: plan) { () throws(CommandFailure) in
       MigrationComparison(of: opened.archive, plan)
     }
-    return try finish(outlook, expectations, damage: opened.archive.keybagDamage, in: session)
+    session.warn(ofDamageOf: opened.archive, named: named.name)
+    return try finish(outlook, expectations, isDamaged: !opened.archive.damage.isEmpty, in: session)
   }
 
   /// Plans for a backup that a device would give now.
@@ -157,7 +158,7 @@ struct Plan: RunnableVerb {
         throw CommandFailure(error, device: held.name)
       }
     }
-    return try finish(outlook, expectations, damage: nil, in: session)
+    return try finish(outlook, expectations, isDamaged: false, in: session)
   }
 
   /// A plan, and how to compare it with the other ways of restoring where that is asked for.
@@ -169,7 +170,7 @@ struct Plan: RunnableVerb {
   }
 
   private func finish(
-    _ outlook: Outlook, _ expectations: [PlanExpectation]?, damage: String?, in session: Session
+    _ outlook: Outlook, _ expectations: [PlanExpectation]?, isDamaged: Bool, in session: Session
   ) throws -> CommandStatus {
     let report = try PlanReport(
       outlook.plan, of: outlook.source, onto: outlook.device, made: outlook.device.environment.clock.now(),
@@ -183,22 +184,30 @@ struct Plan: RunnableVerb {
       if let expectations {
         let result = ExpectationReport(expectations: expectations, plan: outlook.plan, document: report.document)
         missed = result.misses.count
-        if let output { try save(report, to: output, in: session) }
-        if output != "-" { try session.say(result) }
+        try save(report, to: output, in: session) { () throws(CommandFailure) in try session.say(result) }
       } else {
         try say(report, in: session)
       }
     }
-    if let damage { throw CommandFailure.damagedKeybag(of: outlook.source.name, report: damage) }
     let summary = report.plan.summary
     if missed > 0 { return .differs }
-    if summary.unreadable > 0 { return .partial }
+    if summary.unreadable > 0 || isDamaged { return .partial }
     return exitCode && summary.migrates < summary.total ? .differs : .ok
   }
 
-  private func save(_ report: PlanReport, to output: String, in session: Session) throws(CommandFailure) {
+  /// Saves the plan where `-o` says, and prints what is to be printed beside it: both, or neither.
+  private func save(
+    _ report: PlanReport, to output: String?, in session: Session, printing: () throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    guard let output else { return try printing() }
     let bytes = try report.encoded()
-    if output == "-" { try session.writeRaw(bytes) } else { try ReportFile.write(bytes, to: output) }
+    if output == "-" { return try session.writeRaw(bytes) }
+    try session.changing(DoneChange("the plan was saved in \(output)")) { () throws(CommandFailure) in
+      try ReportFile.write(bytes, to: output) { () throws(CommandFailure) in
+        try printing()
+        try session.flush()
+      }
+    }
   }
 
   private func say(_ report: PlanReport, in session: Session) throws {
@@ -206,12 +215,11 @@ struct Plan: RunnableVerb {
       let argument = try session.resolver().deviceOrArchive(source).word(typed: source)
       return try session.deliver(report.page(from: argument, to: move.to), to: output)
     }
-    if let output { try save(report, to: output, in: session) }
-    if output == "-" { return }
-    if session.isJSON {
-      try session.writeRaw(report.encoded())
-      return
-    }
+    try save(report, to: output, in: session) { () throws(CommandFailure) in try print(report, in: session) }
+  }
+
+  private func print(_ report: PlanReport, in session: Session) throws(CommandFailure) {
+    if session.isJSON { return try session.writeRaw(report.encoded()) }
     try report.say(in: session)
     guard let output else { return }
     try session.say()

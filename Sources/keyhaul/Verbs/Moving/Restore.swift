@@ -18,7 +18,8 @@ struct Restore: RunnableVerb {
     flags: [
       ("--to DEVICE", "the device to restore to"), ("--plan FILE", "do exactly what a saved plan says, or refuse"),
       ("--only FILE", "bring only the items that a list names: {\"indexes\": [0, 3]}"),
-      ("--existing POLICY", "items already there: replace, or merge"), HelpScreen.dryRunFlag, HelpScreen.passwordFlag,
+      ("--existing POLICY", "items already there: replace, or merge"),
+      ("--accept-damage", "restore what is left of a damaged backup"), HelpScreen.dryRunFlag, HelpScreen.passwordFlag,
       HelpScreen.yesFlag,
     ])
   static let configuration = described(as: "restore")
@@ -32,6 +33,8 @@ struct Restore: RunnableVerb {
     help: ArgumentHelp("Bring only the items that this list names: {\"indexes\": [0, 3]}.", valueName: "file"),
     completion: .file())
   var only: String?
+  @Flag(help: "Restore what is left of a backup that is known to be damaged; --yes does not answer that.")
+  var acceptDamage = false
   @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
@@ -50,6 +53,8 @@ struct Restore: RunnableVerb {
       }
       try saved?.check(named, device)
       let opened = try session.unlock(named, with: unlocking, onto: device)
+      session.warn(
+        ofDamageOf: opened.archive, named: named.name, isAsked: !dryRun.isOn && !acceptDamage)
       let source = MoveSource(named, namesFrom: opened)
       var plan = try session.plan(opened.archive, of: named, onto: device, policy: policy)
       if let saved {
@@ -65,10 +70,11 @@ struct Restore: RunnableVerb {
         try say(report, in: session)
         session.note("Nothing was changed (--dry-run).")
       } else {
+        try session.acceptDamage(
+          of: opened.archive, named: named.name, onto: device.name, isAccepted: acceptDamage)
         try restore(report, onto: device, in: session)
       }
-      if let damage = opened.archive.keybagDamage { throw CommandFailure.damagedKeybag(of: named.name, report: damage) }
-      return plan.summary.unreadable > 0 ? .partial : .ok
+      return plan.summary.unreadable > 0 || !opened.archive.damage.isEmpty ? .partial : .ok
     }
   }
 
@@ -87,45 +93,42 @@ struct Restore: RunnableVerb {
   }
 
   private func restore(_ report: PlanReport, onto device: DeviceSession, in session: Session) throws {
-    let summary = report.plan.summary
     if let warning = report.warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
-    if summary.removed > 0 {
-      let removal = "\(Amounts.count(summary.removed, "item")) from \(device.name)"
-      let addition = summary.migrates == 0 ? "add none" : "add \(Amounts.grouped(summary.migrates))"
-      try session.confirm("Remove \(removal) and \(addition)?", refusal: "removing \(removal)")
+    let losses = RestoreLosses(report)
+    if !losses.isEmpty {
+      try session.confirm(
+        losses.question, refusal: losses.refusal,
+        showing: losses.lines(style: session.messageStyle, showsAll: session.common.verbose > 0))
     }
     try Interruption.check()
+    let end = RestoreEnd(report.plan, device: device.name)
     do throws(MigrationError) {
       try session.progress(
-        "Restoring \(Amounts.count(summary.migrates, "item"))", phase: "restore"
-      ) { (_) throws(MigrationError) in try Restorer.restore(report.plan, onto: device) }
+        "Restoring \(Amounts.count(end.restored, "item"))", phase: "restore"
+      ) { (_) throws(MigrationError) in
+        guard !report.plan.changesNothing else { return try Restorer.restore(report.plan, onto: device) }
+        try session.changing(DoneChange(end.clause, of: device.name)) { () throws(MigrationError) in
+          try Restorer.restore(report.plan, onto: device)
+        }
+      }
     } catch {
       throw CommandFailure(error, doing: "nothing was restored to \(device.name)")
     }
     if session.isJSON {
-      try session.answer(Self.result(report.document, revision: device.record.revision))
+      try session.answer(Self.result(report.document, end, revision: device.record.revision))
       return
     }
     if session.common.verbose > 0 {
       for line in report.text(showsAll: true).lines(style: session.resultStyle) { try session.say(line) }
     }
-    try session.say(sentence(summary, device: device.name))
-  }
-
-  /// "Restored 12 items to new-phone in one step; 3 stayed behind, 1 could not be read."
-  private func sentence(_ summary: MigrationPlan.Summary, device: String) -> String {
-    var rest: [String] = []
-    if summary.staysBehind > 0 { rest.append("\(Amounts.grouped(summary.staysBehind)) stayed behind") }
-    if summary.unreadable > 0 { rest.append("\(Amounts.grouped(summary.unreadable)) could not be read") }
-    if summary.removed > 0 { rest.append("\(Amounts.grouped(summary.removed)) removed") }
-    let head = "Restored \(Amounts.count(summary.migrates, "item")) to \(device) in one step"
-    return rest.isEmpty ? head + "." : "\(head); \(rest.joined(separator: ", "))."
+    try session.say(end.sentence)
   }
 
   /// What `--json` prints (format `restore-result/1`): the plan's outcome, and the revision after it.
-  private static func result(_ document: PlanDocument, revision: String) -> JSONValue {
+  private static func result(_ document: PlanDocument, _ end: RestoreEnd, revision: String) -> JSONValue {
     [
-      "format": "restore-result/1", "summary": document.summary.json, "items": .array(document.items.map(\.json)),
+      "format": "restore-result/1", "summary": document.summary.json, "restored": .count(end.restored),
+      "items": .array(document.items.map(\.json)),
       "removed": .array(document.removed.map { .object($0.fields) }), "revision": .string(revision),
     ]
   }

@@ -1,0 +1,119 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("A restore of a backup that is known to be damaged")
+struct AcceptDamageTests {
+  enum Damage: String, CaseIterable, Sendable {
+    case cutKeychain, noStatus
+
+    /// The fact that is named.
+    var fact: String {
+      switch self {
+      case .cutKeychain: "the digest recorded for the keychain file does not fit"
+      case .noStatus: "there is no Status.plist that says the backup was finished"
+      }
+    }
+
+    var verdict: String {
+      switch self {
+      case .cutKeychain: "is damaged"
+      case .noStatus: "may not be whole"
+      }
+    }
+
+    /// How many items are left of 18.
+    var itemCount: Int {
+      switch self {
+      case .cutKeychain: 9
+      case .noStatus: 18
+      }
+    }
+  }
+
+  /// A backup without a password of old-phone, which is erased then and gets it back.
+  private func world(_ damage: Damage) throws -> MoveWorld {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o b/ --no-password -q")
+    try world.succeed("device erase old-phone --yes -q")
+    switch damage {
+    case .noStatus: try world.devices.run("rm b/Status.plist")
+    case .cutKeychain:
+      let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
+      var root = try #require(
+        try PropertyListSerialization.propertyList(from: Data(world.read("b/\(payload)")), format: nil)
+          as? [String: Any])
+      let passwords = try #require(root["genp"] as? [Any])
+      root["genp"] = Array(passwords.prefix(1))
+      let bytes = try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)
+      try world.write(Array(bytes), to: "b/\(payload)")
+    }
+    return world
+  }
+
+  /// Of old-phone, which has no items.
+  private func state(of world: MoveWorld) throws -> String {
+    try world.keyhaul("item find old-phone --json").output + world.succeed("device show old-phone --json")
+  }
+
+  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  @Test("is refused where nobody can be asked, with the finding, and goes on with the flag", arguments: Damage.allCases)
+  func unasked(_ damage: Damage) throws {
+    let world = try world(damage)
+    let before = try state(of: world)
+    let plan = try world.keyhaul("plan b/ --to old-phone")
+    #expect(plan.status == 3 && flat(plan.errors).contains(damage.fact), "\(plan)")
+    let dry = try world.keyhaul("restore b/ --to old-phone -n")
+    #expect(dry.status == 3 && flat(dry.errors).contains(damage.fact), "\(dry)")
+    // A yes to every question is none to this one.
+    for flags in ["", "--yes", "--no-input --yes"] {
+      let refused = try world.keyhaul("restore b/ --to old-phone \(flags)")
+      #expect(refused.status == 13 && refused.output == "", "\(refused)")
+      #expect(refused.errors.contains("error: b/ \(damage.verdict), and nothing was restored to old-phone\n"))
+      #expect(flat(refused.errors).contains("why: \(damage.fact)"), "\(refused.errors)")
+    }
+    #expect(try state(of: world) == before)
+    let done = try world.keyhaul("restore b/ --to old-phone --accept-damage")
+    #expect(done.status == 3 && done.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
+  }
+
+  @Test("asks on a terminal, also under --yes", arguments: Damage.allCases)
+  func asked(_ damage: Damage) throws {
+    let world = try world(damage)
+    let before = try state(of: world)
+    for flags in ["", "--yes"] {
+      let no = try world.keyhaul("restore b/ --to old-phone \(flags)", typed: ["n"])
+      #expect(no.status == 1 && flat(no.errors).contains("stopped: the answer was not yes"), "\(no)")
+      #expect(flat(no.terminal).hasPrefix("b/ \(damage.verdict): \(damage.fact)"), "\(no.terminal)")
+      #expect(flat(no.terminal).hasSuffix("Restore what is left to old-phone? [y/N] n"), "\(no.terminal)")
+    }
+    #expect(try state(of: world) == before)
+    let yes = try world.keyhaul("restore b/ --to old-phone", typed: ["y"])
+    #expect(yes.status == 3 && yes.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
+  }
+
+  @Test("is none where a key is damaged that no item needs: a warning, and a restore as ever")
+  func idleKey() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    var manifest = try world.read("b/Manifest.plist")
+    // Class 1, of files, is the keybag's last.
+    let field = try #require(KeybagFields.inside(manifest).filter { $0.tag == "WPKY" }.last)
+    manifest[field.range.lowerBound] ^= 1
+    try world.write(manifest, to: "b/Manifest.plist")
+    for verb in ["plan b/ --to new-phone", "restore b/ --to new-phone --yes"] {
+      let outcome = try world.keyhaul("\(verb) --password-file .bp")
+      #expect(outcome.status == 0)
+      #expect(
+        outcome.errors == """
+          warning: b/'s keybag is damaged
+            why: 10 of 11 class keys unwrap, class 1 does not; no item needs it
+            try: another copy for its files
+
+          """)
+    }
+    #expect(try world.succeed("item find new-phone --service chat.example").contains("anna"))
+  }
+}

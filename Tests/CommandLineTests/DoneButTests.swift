@@ -1,0 +1,123 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+@Suite("What fails after a change is told as that")
+struct DoneButTests {
+  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  /// Runs a line under file-size limits, in blocks of 512 bytes, as a disk that is full earlier or later. Each time the
+  /// device begins as it was.
+  ///
+  /// - Returns: The statuses that there were.
+  private func underLimits(
+    _ line: String, on device: String, in world: MoveWorld, done: String, _ blocks: StrideThrough<Int>
+  ) throws -> Set<Int32> {
+    // The revision may be raised for nothing, and an empty device has nothing to find.
+    func items() throws -> String { try world.keyhaul("item find \(device) --json --reveal").output }
+    let before = try items()
+    try world.devices.run("cp -Rp devices/\(device) before")
+    var statuses: Set<Int32> = []
+    for count in blocks {
+      try world.devices.run("rm -rf devices/\(device) && cp -Rp before devices/\(device)")
+      let outcome = try world.devices.run("ulimit -f \(count); keyhaul \(line)")
+      statuses.insert(outcome.status)
+      let isUnchanged = try items() == before
+      #expect([0, 1, 5].contains(outcome.status), "\(count): \(outcome)")
+      #expect(isUnchanged == (outcome.status == 1), "\(count): \(outcome)")
+      let told = flat(outcome.errors)
+      #expect(told.contains("error: done, but ") == (outcome.status == 5), "\(count): \(told)")
+      #expect(told.contains("\(done), and that stands; ") == (outcome.status == 5), "\(count): \(told)")
+      #expect(outcome.status != 5 || !told.contains("nothing was"), "\(count): \(told)")
+    }
+    return statuses
+  }
+
+  @Test("a disk that is full before a restore's commit, and after it")
+  func restore() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    let statuses = try underLimits(
+      "restore b.tar --to new-phone --password-file .bp --yes", on: "new-phone", in: world,
+      done: "14 items were restored to new-phone", stride(from: 40, through: 1240, by: 120))
+    #expect(statuses.isSuperset(of: [1, 5]), "\(statuses)")
+  }
+
+  @Test("a disk that is full before the commit of an erasure, and after it")
+  func erasure() throws {
+    let world = try MoveWorld()
+    let statuses = try underLimits(
+      "device erase new-phone --yes", on: "new-phone", in: world, done: "new-phone was erased",
+      stride(from: 1, through: 301, by: 50))
+    #expect(statuses.isSuperset(of: [5]), "\(statuses)")
+  }
+
+  @Test("a reader that has gone does not hide it")
+  func closedPipe() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    let outcome = try world.devices.run(
+      "(keyhaul restore b.tar --to new-phone --password-file .bp --yes; echo $? > code) | :; cat code")
+    #expect(outcome.output == "5\n")
+    #expect(
+      outcome.errors == """
+        error: done, but the reader of the result has gone
+          why: 14 items were restored to new-phone, and that stands
+          try: don't run it again; keyhaul device show new-phone says how it is now
+
+        """)
+    #expect(try world.object(world.succeed("device show new-phone --json"))["items"] as? Int == 14)
+  }
+
+  @Test("in JSON, with what was done in a field of its own")
+  func json() throws {
+    let world = try MoveWorld()
+    let outcome = try world.devices.run("keyhaul device erase new-phone --yes --json > /dev/full")
+    #expect(outcome.status == 5)
+    let message = try world.object(outcome.errors)
+    #expect(message["code"] as? Int == 5 && message["id"] as? String == "done-but")
+    #expect(message["done"] as? String == "new-phone was erased")
+    // An error of work that was not done has none.
+    let before = try world.devices.run("keyhaul device erase nobody --yes --json")
+    #expect(before.status == 10)
+    #expect(try world.object(before.errors)["done"] == nil)
+  }
+
+  @Test("a backup that stands, of a device that cannot note it")
+  func backup() throws {
+    let world = try MoveWorld()
+    // The next record is written beside the old one: a folder in its place, made once the device is held, is in the way.
+    let outcome = try world.devices.run(
+      "keyhaul backup old-phone -o b.tar --rounds 1 "
+        + "--password-command 'mkdir devices/old-phone/device.json.next; cat .bp'")
+    #expect(outcome.status == 5, "\(outcome)")
+    let told = flat(outcome.errors)
+    #expect(told.hasPrefix("error: done, but old-phone: the file system refused why: "), "\(told)")
+    #expect(told.contains("the backup of old-phone was written to b.tar, and that stands; "), "\(told)")
+    #expect(told.hasSuffix("try: don't run it again; keyhaul inspect b.tar says how it is now"), "\(told)")
+    try world.succeed("verify b.tar --password-file .bp")
+  }
+
+  @Test("a plan and its file are both there, or neither", arguments: ["", "--json", "--expect expected.json"])
+  func plan(flags: String) throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.write(
+      Array(
+        #"{"format":"plan-expectations/1","expectations":[{"account":"anna","expect":"migrates"}]}"#.utf8),
+      to: "expected.json")
+    let line = "plan b.tar --to new-phone --password-file .bp -o p \(flags)"
+    for sink in ["/dev/full", "&-"] {
+      let outcome = try world.devices.run("keyhaul \(line) >\(sink)")
+      #expect(outcome.status == 1 && outcome.errors.contains("could not write the result"), "\(outcome)")
+      #expect(try world.names() == [".bp", "b.tar", "devices", "expected.json"])
+    }
+    try world.write(Array("mine".utf8), to: "p")
+    #expect(try world.devices.run("keyhaul \(line) --yes > /dev/full").status == 1)
+    #expect(try world.read("p") == Array("mine".utf8))
+    try world.succeed("\(line) --yes")
+    #expect(try world.names() == [".bp", "b.tar", "devices", "expected.json", "p"])
+    #expect(try world.read("p") != Array("mine".utf8))
+  }
+}
