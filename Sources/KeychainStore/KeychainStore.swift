@@ -59,17 +59,20 @@ public final class KeychainStore: Sendable {
     }
   }
 
-  /// Opens a keychain after its schema was compared with Apple's.
+  /// Opens a keychain after its schema was compared with Apple's. Rows that hold empty data in the form which Apple's
+  /// daemon does not find are given the other in one transaction (`EmptyData`); what the items are stays as it is.
   ///
+  /// - Parameter isForReading: Whether such rows stay as they are. They are found all the same.
   /// - Throws: `.damaged` for a link, a file that is no database, or one with another schema, a trigger or a view;
   ///   `.notAvailable` where there is no file; `.busy`.
   public static func open(
-    at path: String, durability: Durability = .eachCall
+    at path: String, durability: Durability = .eachCall, isForReading: Bool = false
   ) throws(KeychainStoreError) -> KeychainStore {
     try DatabaseFile.secureExisting(at: path)
     let store = KeychainStore(try openQueue(path, durability), durability)
     try store.read { (transaction) throws(KeychainStoreError) in try SchemaCheck.verify(transaction.database) }
     try store.useWriteAheadLog()
+    if !isForReading { try store.settleEmptyData() }
     return store
   }
 
@@ -196,6 +199,12 @@ public final class KeychainStore: Sendable {
     _ path: String, _ durability: Durability
   ) throws(KeychainStoreError) -> DatabaseQueue {
     try translatingErrors { try DatabaseQueue(path: path, configuration: configuration(durability)) }
+  }
+
+  /// Most databases are as they should be, and are not written to.
+  private func settleEmptyData() throws(KeychainStoreError) {
+    guard try read(EmptyData.needsSettling(in:)) else { return }
+    try write(isBulk: true, EmptyData.settle(in:))
   }
 
   /// Set after the schema was checked, as it writes to the file.

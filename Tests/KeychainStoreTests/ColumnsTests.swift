@@ -26,7 +26,8 @@ struct Columns {
     #expect(
       rows == [
         [
-          hash("anna"), hash("mail"), "x" + SHA1.hash([1, 2]).hex, "NULL", "7", "'keyhaul'", "'ak'", "1", "0", "x", "0",
+          hash("anna"), hash("mail"), "x" + SHA1.hash([1, 2]).hex, "NULL", "7", "'keyhaul'", "'ak'", "1", "0", "''",
+          "0",
           "1234.5", "1234.5", "''", "''", "''", "0",
         ]
       ])
@@ -39,13 +40,13 @@ struct Columns {
       try keychain.add(KeychainItem(kind: kind, attributes: [.accessGroup: .string("g")]))
     }
 
-    let tail = ["'g'", "0", "''", "''", "x", "''"]
+    let tail = ["'g'", "0", "''", "''", "''", "''"]
     let zero = "x" + SHA1.hash([0, 0, 0, 0]).hex
     let expected: [ItemKind: [String]] = [
       .genericPassword: [hashOfNothing, hashOfNothing],
       .internetPassword: [hashOfNothing, hashOfNothing, hashOfNothing, "0", hashOfNothing, "0", hashOfNothing],
       .certificate: ["0", hashOfNothing, hashOfNothing],
-      .key: [zero, "x", hashOfNothing, "0", "0", "0", "0", "0.0", "0.0"],
+      .key: [zero, "''", hashOfNothing, "0", "0", "0", "0", "0.0", "0.0"],
     ]
     for kind in ItemKind.allCases {
       let columns = KeychainSchema.primaryKey(of: kind).map(\.code.rawValue).joined(separator: ",")

@@ -15,6 +15,16 @@ enum ColumnValue: Hashable, Sendable {
 
   static func text(_ string: String) -> ColumnValue { .text(Array(string.utf8)) }
 
+  /// Data as a column holds it; see `EmptyData`.
+  static func data(_ bytes: [UInt8]) -> ColumnValue { bytes.isEmpty ? .text([]) : .blob(bytes) }
+
+  var isEmptyTextOrBlob: Bool {
+    switch self {
+    case .text(let bytes), .blob(let bytes): bytes.isEmpty
+    case .null, .integer, .real: false
+    }
+  }
+
   var blobValue: [UInt8]? { if case .blob(let bytes) = self { bytes } else { nil } }
   var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
 
@@ -74,7 +84,8 @@ extension ColumnValue: DatabaseValueConvertible {
     }
   }
 
-  /// Binds with explicit lengths; an empty blob stays a blob (a null pointer would bind NULL).
+  /// Binds with explicit lengths. An empty blob becomes the empty text, as in Apple's binding: no statement writes one
+  /// (a null pointer would bind NULL).
   func bind(to sqliteStatement: SQLiteStatement, at index: CInt) -> CInt {
     let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     switch self {
@@ -89,7 +100,7 @@ extension ColumnValue: DatabaseValueConvertible {
           UInt8(SQLITE_UTF8))
       }
     case .blob(let bytes):
-      guard !bytes.isEmpty else { return sqlite3_bind_zeroblob(sqliteStatement, index, 0) }
+      guard !bytes.isEmpty else { return ColumnValue.text([]).bind(to: sqliteStatement, at: index) }
       return bytes.withUnsafeBytes { raw in
         sqlite3_bind_blob64(sqliteStatement, index, raw.baseAddress, UInt64(raw.count), copied)
       }

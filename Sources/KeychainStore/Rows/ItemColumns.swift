@@ -37,7 +37,7 @@ enum ItemColumns {
     if definition.flags.contains(.hashedColumn) { return .blob(try sha1(bytes(of: converted))) }
     switch definition.kind {
     case .blob, .data, .encryptedData, .sha1, .uuid, .primaryKey, .accessControl:
-      return .blob(bytes(of: converted))
+      return .data(bytes(of: converted))
     case .string, .access:
       return .text(bytes(of: converted))
     case .creationDate, .modificationDate, .date:
@@ -51,7 +51,7 @@ enum ItemColumns {
     }
   }
 
-  /// SHA-1 of the default where the column is hashed, an empty value of the column's own type where it may not be NULL.
+  /// SHA-1 of the default where the column is hashed, an empty value where it may not be NULL.
   private static func valueOfAbsent(_ definition: AttributeDefinition) throws(KeychainStoreError) -> ColumnValue {
     let flags = definition.flags
     guard !flags.isDisjoint(with: [.primaryKey, .notNull, .defaultsToZero]) else { return .null }
@@ -61,7 +61,7 @@ enum ItemColumns {
     case .creationDate, .modificationDate, .date: return .real(0)
     case .string, .access: return .text([])
     case .blob, .data, .encryptedData, .sha1, .uuid, .primaryKey, .accessControl:
-      return .blob(flags.contains(.hashedColumn) ? try hashOfNothing.get() : [])
+      return .data(flags.contains(.hashedColumn) ? try hashOfNothing.get() : [])
     }
   }
 

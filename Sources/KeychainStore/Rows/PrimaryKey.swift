@@ -16,10 +16,12 @@ public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
     self.init(kind: item.kind, columns: try ItemColumns.primaryKeyValues(of: item))
   }
 
+  /// - Parameter columns: As they are written or were read: empty data is one value in both of its forms.
   init(kind: ItemKind, columns: [ColumnValue]) {
     self.kind = kind
-    encoding = columns.reduce(into: []) { bytes, column in
-      switch column {
+    encoding = zip(KeychainSchema.primaryKey(of: kind), columns).reduce(into: []) { bytes, part in
+      let isEmptyData = part.0.holdsDataInColumn && part.1.isEmptyTextOrBlob
+      switch isEmptyData ? .data([]) : part.1 {
       case .null: Self.append(0, [], to: &bytes)
       case .integer(let value): Self.append(1, Self.bigEndian(UInt64(bitPattern: value)), to: &bytes)
       case .real(let value): Self.append(2, Self.bigEndian((value == 0 ? 0 : value).bitPattern), to: &bytes)

@@ -45,9 +45,10 @@ struct ItemTable {
     let table = kind.rawValue
     let columns = KeychainSchema.columns(of: kind).map(\.code).filter { $0 != .rowID }
     let names = columns.map(\.rawValue)
-    let primaryKey = KeychainSchema.primaryKey(of: kind).map(\.code)
+    let definitions = KeychainSchema.primaryKey(of: kind)
+    let primaryKey = definitions.map(\.code)
     let selected = (Self.factCodes + primaryKey).map(\.rawValue).joined(separator: ",")
-    let match = primaryKey.map { "\($0.rawValue)=?" }.joined(separator: " AND ")
+    let match = zip(1..., definitions).map(Self.equality).joined(separator: " AND ")
     self.kind = kind
     writtenColumns = columns
     primaryKeyCodes = primaryKey
@@ -58,6 +59,13 @@ struct ItemTable {
     insertSQL = "INSERT INTO \(table)(\(names.joined(separator: ","))) VALUES (\(places))"
     overwriteSQL = "UPDATE \(table) SET \(names.map { "\($0)=?" }.joined(separator: ",")) WHERE rowid=?"
     deleteSQL = "DELETE FROM \(table) WHERE rowid=?"
+  }
+
+  /// Empty data is equal in both of its forms (`EmptyData`).
+  private static func equality(to parameter: Int, of definition: AttributeDefinition) -> String {
+    let column = definition.code.rawValue
+    guard definition.holdsDataInColumn else { return "\(column)=?\(parameter)" }
+    return "\(column) IN (?\(parameter),iif(?\(parameter)='',x'',?\(parameter)))"
   }
 
   /// The condition of the statement that removes, on columns of any type: a NULL keeps the row.

@@ -23,14 +23,14 @@ struct RowCondition {
         }
         return nil
       }
-      require("\(code.rawValue)=?", try ItemColumns.value(value, for: definition))
+      require(definition, equal: try ItemColumns.value(value, for: definition))
     }
     if let row = query.row {
       guard row.kind == kind else { return nil }
       require("rowid=?", .integer(row.rowID))
     }
     if let reference = query.persistentReference { require("persistref=?", .blob(reference)) }
-    require("musr=?", .blob([]))
+    terms.append(EmptyData.condition("musr"))
     switch query.accessGroups {
     case .all: break
     case .only(let groups):
@@ -53,9 +53,17 @@ struct RowCondition {
   /// Rows of the single user's view.
   static func singleUser(includingTombstones: Bool) -> RowCondition {
     var condition = RowCondition()
-    condition.require("musr=?", .blob([]))
+    condition.terms.append(EmptyData.condition("musr"))
     if !includingTombstones { condition.terms.append("tomb=0") }
     return condition
+  }
+
+  private mutating func require(_ definition: AttributeDefinition, equal value: ColumnValue) {
+    if definition.holdsDataInColumn, value.isEmptyTextOrBlob {
+      terms.append(EmptyData.condition(definition.code.rawValue))
+    } else {
+      require("\(definition.code.rawValue)=?", value)
+    }
   }
 
   private mutating func require(_ term: String, _ argument: ColumnValue) {

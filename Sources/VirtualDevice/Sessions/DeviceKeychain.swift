@@ -15,11 +15,16 @@ struct DeviceKeychain {
     try files.syncFolder(folder)
   }
 
-  func open(_ durability: KeychainStore.Durability = .eachCall) throws(VirtualDeviceError) -> KeychainStore {
+  /// - Parameter isForReading: Whether the database's rows stay as they are.
+  func open(
+    _ durability: KeychainStore.Durability = .eachCall, isForReading: Bool = false
+  ) throws(VirtualDeviceError) -> KeychainStore {
     guard try files.presence(of: path) != .absent else {
       throw VirtualDeviceError(.damaged, device, "its keychain (keychain-2.db) is missing")
     }
-    return try reporting { () throws(KeychainStoreError) in try KeychainStore.open(at: path, durability: durability) }
+    return try reporting { () throws(KeychainStoreError) in
+      try KeychainStore.open(at: path, durability: durability, isForReading: isForReading)
+    }
   }
 
   /// Does what a change asks for. Can be done again after it was cut off. No one else may have the database open.

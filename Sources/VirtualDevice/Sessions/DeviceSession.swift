@@ -144,7 +144,8 @@ public final class DeviceSession {
       settleLock()
       if let store { return store }
       let durability = access == .writing ? KeychainStore.Durability.onClose : .eachCall
-      let opened = try DeviceKeychain(folder: folder, device: name, files: files).open(durability)
+      let opened = try DeviceKeychain(folder: folder, device: name, files: files).open(
+        durability, isForReading: access == .reading)
       store = opened
       commitsOfOpening = opened.commitCount
       return opened
