@@ -9,6 +9,10 @@ public struct MigrationError: ExplainedError {
     case deviceLocked
     /// The archive or the target is no longer what the plan was made for.
     case stalePlan
+    /// A file is no saved plan, or has what no plan has.
+    case malformedPlan
+    /// A saved plan is of a format that is not read.
+    case otherPlanFormat
     /// The device's system does not write this kind of backup.
     case unsupportedSystem
   }
@@ -58,5 +62,14 @@ public struct MigrationError: ExplainedError {
   static func stalePlan(_ reason: String) -> MigrationError {
     MigrationError(
       .stalePlan, .stalePlan, "the plan no longer fits", reason: reason, advice: "plan again")
+  }
+  static func malformedPlan(_ reason: String) -> MigrationError {
+    MigrationError(.malformedPlan, .refused, "the file is not a saved plan", reason: reason, advice: "plan again")
+  }
+
+  static func otherPlanFormat(_ format: String) -> MigrationError {
+    MigrationError(
+      .otherPlanFormat, .refused, "the plan is of another format",
+      reason: "it says \(HostileText.shown(format)); \(PlanDocument.formatName) is read", advice: "plan again")
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import KeychainFormats
 import Testing
 
 @testable import keyhaul

@@ -1,4 +1,5 @@
 import Foundation
+import KeychainFormats
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import KeychainFormats
 import Testing
 
 @testable import keyhaul

@@ -1,4 +1,5 @@
 import Foundation
+import KeychainFormats
 import Migration
 import Testing
 
@@ -146,11 +147,11 @@ struct RestorePlanFileTests {
     try world.backUp(to: "b.tar")
     try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
     let before = try world.contents(of: "new-phone")
-    let plan = try JSONDecoder().decode(PlanDocument.self, from: Data(world.read("p")))
+    let plan = try PlanFile(parsing: world.read("p")).document
     for forgery in Self.forgeries {
       var forged = plan
       forgery.edit(&forged)
-      try world.write(Array(forged.checksummed().json.text().utf8), to: "forged")
+      try world.write(PlanFile.bytes(of: forged), to: "forged")
       let outcome = try world.keyhaul("restore b.tar --to new-phone --plan forged --password-file .bp --yes")
       let why = "error: forged no longer fits new-phone why: \(forgery.why) try: plan again"
       #expect(outcome.status == 16, "\(forgery.name)")
@@ -159,21 +160,33 @@ struct RestorePlanFileTests {
     // Another policy is another plan: what it would remove is decided for the policy that it names.
     var merging = plan
     merging.policy = .merge
-    try world.write(Array(merging.checksummed().json.text().utf8), to: "forged")
+    try world.write(PlanFile.bytes(of: merging), to: "forged")
     #expect(try world.keyhaul("restore b.tar --to new-phone --plan forged --password-file .bp --yes").status == 16)
     #expect(try world.contents(of: "new-phone") == before)
     // Written anew without an edit it is the plan that it was.
-    try world.write(Array(plan.checksummed().json.text().utf8), to: "same")
+    try world.write(PlanFile.bytes(of: plan), to: "same")
     #expect(try world.keyhaul("restore b.tar --to new-phone --plan same --password-file .bp --yes").status == 0)
   }
 
-  @Test("says the same as the library's own encoding of it")
-  func encodings() throws {
+  @Test("to which a member was added, or that was laid out anew, is refused like any that was edited")
+  func added() throws {
     let world = try MoveWorld()
     try world.backUp(to: "b.tar")
-    let printed = try world.object(world.succeed("plan b.tar --to new-phone --password-file .bp --json"))
-    let document = try JSONDecoder().decode(PlanDocument.self, from: JSONSerialization.data(withJSONObject: printed))
-    let encoded = try world.object(String(decoding: JSONEncoder().encode(document), as: UTF8.self))
-    #expect(encoded as NSDictionary == printed as NSDictionary)
+    try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
+    let before = try world.contents(of: "new-phone")
+    let plan = String(decoding: try world.read("p"), as: UTF8.self)
+    for (old, new) in [
+      ("{\n", "{\n  \"note\": \"mine\",\n"), ("\"index\": 0,", "\"index\": 0, \"zzz\": 1,"),
+      ("\"format\": ", "\"format\":"), ("\n}\n", "\n}"),
+    ] {
+      let edited = plan.replacing(old, with: new, maxReplacements: 1)
+      #expect(edited != plan)
+      try world.write(Array(edited.utf8), to: "edited")
+      let outcome = try world.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes")
+      let words = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      #expect(outcome.status == 16, "\(new): \(outcome)")
+      #expect(words.hasSuffix("why: it was edited after it was saved, or an earlier version saved it try: plan again"))
+    }
+    #expect(try world.contents(of: "new-phone") == before)
   }
 }

@@ -21,26 +21,26 @@ struct RecordTests {
     #expect(
       try text(device) == """
         {
-          "apps" : [
+          "apps": [
             {
-              "groups" : [
+              "groups": [
                 "A.chat",
                 "A.shared"
               ],
-              "name" : "chat"
+              "name": "chat"
             }
           ],
-          "build" : "22B83",
-          "created" : "\(Timestamp.text(of: Phones.now))",
-          "failed_attempts" : 0,
-          "format" : "virtual-device/1",
-          "name" : "phone",
-          "product_type" : "iPhone15,2",
-          "product_version" : "18.1",
-          "revision" : 1,
-          "serial" : "\(record.serialNumber)",
-          "syncing" : false,
-          "udid" : "\(record.udid)"
+          "build": "22B83",
+          "created": "\(Timestamp.text(of: Phones.now))",
+          "failed_attempts": 0,
+          "format": "virtual-device/1",
+          "name": "phone",
+          "product_type": "iPhone15,2",
+          "product_version": "18.1",
+          "revision": 1,
+          "serial": "\(record.serialNumber)",
+          "syncing": false,
+          "udid": "\(record.udid)"
         }
 
         """)
@@ -72,16 +72,16 @@ struct RecordTests {
   @Test(
     "that is damaged is refused, naming the member",
     arguments: [
-      ("\"failed_attempts\" : 0", "\"failed_attempts\" : -1", "device.json.failed_attempts"),
-      ("\"failed_attempts\" : 0", "\"failed_attempts\" : \"0\"", "device.json.failed_attempts"),
-      ("\"syncing\" : false", "\"syncing\" : 0", "device.json.syncing"),
-      ("\"udid\" : \"", "\"udid\" : \"x", "device.json.udid"),
-      ("\"product_version\" : \"18.1\"", "\"product_version\" : \"x\"", "device.json.product_version"),
-      ("\"revision\" : 1", "\"revision\" : 1.5", "device.json.revision"),
-      ("\"apps\" : [\n\n  ]", "\"apps\" : [{}]", "device.json.apps[0]"),
-      ("\"apps\" : [\n\n  ]", "\"apps\" : {}", "device.json.apps"),
-      ("\"created\" : \"", "\"created\" : \"x", "device.json.created"),
-      ("\"revision\" : 1,", "", "device.json has no \"revision\""),
+      ("\"failed_attempts\": 0", "\"failed_attempts\": -1", "device.json.failed_attempts"),
+      ("\"failed_attempts\": 0", "\"failed_attempts\": \"0\"", "device.json.failed_attempts"),
+      ("\"syncing\": false", "\"syncing\": 0", "device.json.syncing"),
+      ("\"udid\": \"", "\"udid\": \"x", "device.json.udid"),
+      ("\"product_version\": \"18.1\"", "\"product_version\": \"x\"", "device.json.product_version"),
+      ("\"revision\": 1", "\"revision\": 1.5", "device.json.revision"),
+      ("\"apps\": []", "\"apps\": [{}]", "device.json.apps[0]"),
+      ("\"apps\": []", "\"apps\": {}", "device.json.apps"),
+      ("\"created\": \"", "\"created\": \"x", "device.json.created"),
+      ("\"revision\": 1,", "", "device.json has no \"revision\""),
       ("{", "", "device.json"),
     ])
   func damaged(_ old: String, _ new: String, _ place: String) throws {

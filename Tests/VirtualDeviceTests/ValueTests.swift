@@ -95,38 +95,3 @@ struct TimestampTests {
     #expect(Timestamp.text(of: KeychainDate(secondsSinceReferenceDate: -seconds)) == "0001-01-01T00:00:00Z")
   }
 }
-
-@Suite("JSON")
-struct JSONTests {
-  private func parse(_ text: String) throws -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }
-
-  @Test("what was written is read again, with whole numbers whole")
-  func roundTrip() throws {
-    let value = JSONValue.object([
-      "b": .array([.integer(1), .integer(.min), .real(2.5), .boolean(true), .null, .object([:])]),
-      "a": .string("\u{1B}[31m \"q\" \\ ü \u{1F511}\n"),
-    ])
-    #expect(try JSONValue(parsing: value.encoded(for: "phone")) == value)
-  }
-
-  @Test("equal values are equal bytes, whatever order their members were added in")
-  func order() throws {
-    var other = JSONObject()
-    other["b"] = .integer(2)
-    other["a"] = .integer(1)
-    #expect(
-      try JSONValue.object(other).encoded(for: "phone")
-        == JSONValue.object(["a": .integer(1), "b": .integer(2)]).encoded(for: "phone"))
-  }
-
-  @Test(
-    "what is no JSON is refused",
-    arguments: [
-      "", "{", "[1 2]", "01", "+1", ".5", "1.", "1e", "nul", "\"\\x\"", "\"\\ud83d\"", "\"", "[1] 2", "{1:2}",
-      "{\"a\" 1}", "'a'", String(repeating: "[", count: 100_000),
-    ])
-  func refused(_ text: String) { #expect(throws: JSONFault.self) { try parse(text) } }
-
-  @Test("bytes that are not UTF-8 are refused")
-  func notUTF8() { #expect(throws: JSONFault.self) { try JSONValue(parsing: [0x22, 0xFF, 0x22]) } }
-}

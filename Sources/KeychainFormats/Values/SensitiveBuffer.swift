@@ -34,6 +34,19 @@ package struct SensitiveBuffer: ~Copyable {
     SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: storage[..<count]))
   }
 
+  /// Lends what was collected for the length of the closure.
+  package borrowing func withBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(UnsafeRawBufferPointer(rebasing: storage[..<count]))
+  }
+
+  /// Overwrites what was collected; the memory is used again.
+  package mutating func removeAll() {
+    wipe(UnsafeMutableRawBufferPointer(rebasing: storage[..<count]))
+    count = 0
+  }
+
   private mutating func reserve(_ added: Int) {
     guard storage.count - count < added else { return }
     let larger = Self.allocate(max(storage.count * 2, count + added))

@@ -1,11 +1,12 @@
 public import ArchivedKeychain
 import KeychainFormats
 
-/// A plan as a document: what `plan --json` prints and what a saved plan holds (format `migration-plan/1`).
+/// A plan as a document: what `plan --json` prints and what a saved plan holds (format `migration-plan/1`). `PlanFile`
+/// is the document with its checksum.
 ///
 /// The planner never sees the identities in here; they are added for people, and for finding out later whether the
 /// archive and the device are still the ones the plan was made for.
-public struct PlanDocument: Codable, Sendable, Equatable {
+public struct PlanDocument: Sendable, Equatable {
   public static let formatName = "migration-plan/1"
 
   public var format = Self.formatName
@@ -19,11 +20,9 @@ public struct PlanDocument: Codable, Sendable, Equatable {
   public var removed: [Identity]
   /// The names are taken out; such a document is no plan to carry out.
   public var redacted: Bool?
-  /// `sha256:` and 64 hexadecimal digits over everything else, in a plan that is saved.
-  public var checksum: String?
 
-  public struct Source: Codable, Sendable, Equatable {
-    public enum Kind: String, Codable, Sendable { case archive, device }
+  public struct Source: Sendable, Equatable {
+    public enum Kind: String, Sendable { case archive, device }
 
     public var kind: Kind
     /// As the person named it.
@@ -47,14 +46,9 @@ public struct PlanDocument: Codable, Sendable, Equatable {
       self.encrypted = encrypted
       self.digest = digest
     }
-
-    enum CodingKeys: String, CodingKey {
-      case kind, name, device, made, encrypted, digest
-      case deviceName = "device_name"
-    }
   }
 
-  public struct Target: Codable, Sendable, Equatable {
+  public struct Target: Sendable, Equatable {
     public var name: String
     public var sameDevice: Bool?
     public var claimsSameDevice: Bool
@@ -75,27 +69,9 @@ public struct PlanDocument: Codable, Sendable, Equatable {
       self.items = items
       self.revision = revision
     }
-
-    enum CodingKeys: String, CodingKey {
-      case name, state, items, revision
-      case sameDevice = "same_device"
-      case claimsSameDevice = "claims_same_device"
-      case passcodeSet = "passcode_set"
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(name, forKey: .name)
-      try container.encode(sameDevice, forKey: .sameDevice)
-      try container.encode(claimsSameDevice, forKey: .claimsSameDevice)
-      try container.encode(state, forKey: .state)
-      try container.encode(passcodeSet, forKey: .passcodeSet)
-      try container.encode(items, forKey: .items)
-      try container.encode(revision, forKey: .revision)
-    }
   }
 
-  public struct Summary: Codable, Sendable, Equatable {
+  public struct Summary: Sendable, Equatable {
     public var total: Int
     public var migrates: Int
     public var staysBehind: Int
@@ -111,15 +87,9 @@ public struct PlanDocument: Codable, Sendable, Equatable {
       removed = summary.removed
       byReason = Dictionary(uniqueKeysWithValues: summary.byReason.map { ($0.key.rawValue, $0.value) })
     }
-
-    enum CodingKeys: String, CodingKey {
-      case total, migrates, unreadable, removed
-      case staysBehind = "stays_behind"
-      case byReason = "by_reason"
-    }
   }
 
-  public struct Identity: Codable, Sendable, Equatable {
+  public struct Identity: Sendable, Equatable {
     public var kind: String
     public var label: String?
     public var account: String?
@@ -137,24 +107,9 @@ public struct PlanDocument: Codable, Sendable, Equatable {
     }
 
     var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
-
-    enum CodingKeys: String, CodingKey {
-      case kind, label, account, service, server
-      case accessGroup = "access_group"
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(kind, forKey: .kind)
-      try container.encode(label, forKey: .label)
-      try container.encode(account, forKey: .account)
-      try container.encode(service, forKey: .service)
-      try container.encode(server, forKey: .server)
-      try container.encode(accessGroup, forKey: .accessGroup)
-    }
   }
 
-  public struct Item: Codable, Sendable, Equatable {
+  public struct Item: Sendable, Equatable {
     public var index: Int
     public var identity: Identity
     public var protection: String?
@@ -188,30 +143,6 @@ public struct PlanDocument: Codable, Sendable, Equatable {
       var named = other
       named.identity = identity
       return self == named && identity.kind == other.identity.kind
-    }
-
-    enum CodingKeys: String, CodingKey { case index, protection, outcome, change, reason, detail }
-
-    public init(from decoder: any Decoder) throws {
-      let container = try decoder.container(keyedBy: CodingKeys.self)
-      index = try container.decode(Int.self, forKey: .index)
-      protection = try container.decodeIfPresent(String.self, forKey: .protection)
-      outcome = try container.decode(String.self, forKey: .outcome)
-      change = try container.decodeIfPresent(String.self, forKey: .change)
-      reason = try container.decodeIfPresent(String.self, forKey: .reason)
-      detail = try container.decodeIfPresent(String.self, forKey: .detail)
-      identity = try Identity(from: decoder)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-      try identity.encode(to: encoder)
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(index, forKey: .index)
-      try container.encode(protection, forKey: .protection)
-      try container.encode(outcome, forKey: .outcome)
-      try container.encodeIfPresent(change, forKey: .change)
-      try container.encodeIfPresent(reason, forKey: .reason)
-      try container.encodeIfPresent(detail, forKey: .detail)
     }
   }
 

@@ -52,7 +52,7 @@ extension DeviceRecord {
   ]
 
   /// The bytes of `device.json`.
-  func encoded() throws(VirtualDeviceError) -> [UInt8] {
+  func encoded() -> [UInt8] {
     var object = JSONObject()
     object["format"] = .string(Self.format)
     object["name"] = .string(name)
@@ -71,11 +71,11 @@ extension DeviceRecord {
       var entry = JSONObject()
       entry["name"] = .string(app.name)
       entry["groups"] = .array(app.accessGroups.map(JSONValue.string))
-      return JSONValue.object(entry)
+      return JSONValue.sorted(entry)
     }
     object["apps"] = .array(appValues)
     for member in others { object[member.key] = member.value }
-    return try JSONValue.object(object).encoded(for: name)
+    return JSONValue.sorted(object).bytes()
   }
 
   /// Reads `device.json`.

@@ -50,7 +50,7 @@ public struct VirtualDevice: Sendable {
     try files.createHardware(hardware, in: folder)
     try files.create(DeviceFile.keybag.path(in: folder), bag.keybag.serialized())
     try files.create(DeviceFile.memory.path(in: folder), memory)
-    try files.create(DeviceFile.record.path(in: folder), try record.encoded())
+    try files.create(DeviceFile.record.path(in: folder), record.encoded())
     try DeviceKeychain(folder: folder, device: name.text, files: files).makeEmpty()
   }
 }

@@ -31,7 +31,7 @@ struct DeviceChange {
   func commit(in folder: String, _ files: FileDoor) throws(VirtualDeviceError) {
     do throws(VirtualDeviceError) {
       for (file, bytes) in replaced { try files.create(file.stagedPath(in: folder), bytes) }
-      try files.create(DeviceFile.change.stagedPath(in: folder), encoded(for: folder))
+      try files.create(DeviceFile.change.stagedPath(in: folder), encoded())
       // The names of the new files must be durable before the list that relies on them is.
       try files.syncFolder(folder)
       try files.rename(DeviceFile.change.stagedPath(in: folder), to: DeviceFile.change.path(in: folder))
@@ -79,12 +79,12 @@ struct DeviceChange {
     }
   }
 
-  private func encoded(for device: String) throws(VirtualDeviceError) -> [UInt8] {
+  private func encoded() -> [UInt8] {
     var object = JSONObject()
     object["format"] = .string(Self.format)
     object["replace"] = .array(replaced.map { .string($0.file.rawValue) })
     object["keychain"] = .string(keychain.rawValue)
-    return try JSONValue.object(object).encoded(for: device)
+    return JSONValue.sorted(object).bytes()
   }
 
   /// What the file `change` says.

@@ -100,7 +100,7 @@ struct DeviceLock: ~Copyable {
     object["verb"] = .string(verb)
     object["since"] = .string(Timestamp.text(of: since))
     // For people alone: where it cannot be written, the lock holds all the same.
-    guard let bytes = try? JSONValue.object(object).encoded(for: verb) else { return }
+    let bytes = JSONValue.sorted(object).bytes()
     ftruncate(file, 0)
     _ = bytes.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, 0) }
   }

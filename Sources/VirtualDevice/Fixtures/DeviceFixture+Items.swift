@@ -116,7 +116,7 @@ extension JSONNode {
       case "date": return .date(try node.date())
       default: throw node.fault("is not known; known here: base64, date")
       }
-    case .null, .boolean, .real, .array:
+    case .null, .boolean, .number, .sensitive, .array:
       throw fault("should be a string, a whole number, {\"base64\"} or {\"date\"}, not \(value.typeName)")
     }
   }

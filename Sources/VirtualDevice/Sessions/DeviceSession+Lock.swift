@@ -46,7 +46,7 @@ extension DeviceSession {
     change.replace(.memory, with: try memory(of: keys))
     var forgiven = record
     forgiven.failedAttempts = 0
-    change.replace(.record, with: try forgiven.encoded())
+    change.replace(.record, with: forgiven.encoded())
     try carryOut(change)
     let wasUnlocked = state == .unlocked
     record = forgiven

@@ -81,7 +81,7 @@ extension DeviceSession {
     change.keychain = keychain
     change.replace(.keybag, with: keybag.serialized())
     change.replace(.memory, with: try memory(of: unlocked.classKeys))
-    change.replace(.record, with: try changed.encoded())
+    change.replace(.record, with: changed.encoded())
     let count = try carryOut(change)
     record = changed
     self.keybag = keybag

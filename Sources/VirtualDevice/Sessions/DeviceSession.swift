@@ -220,7 +220,7 @@ public final class DeviceSession {
   /// Puts a changed record in the place of the stored one.
   func store(_ changed: DeviceRecord) throws(VirtualDeviceError) {
     try requireWriting()
-    try files.replace(DeviceFile.record.path(in: folder), try changed.encoded(), in: folder)
+    try files.replace(DeviceFile.record.path(in: folder), changed.encoded(), in: folder)
     record = changed
     isRecordAhead = false
   }

@@ -53,3 +53,10 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
   public func hash(into hasher: inout Hasher) { hasher.combine(parts) }
   public static func < (left: Self, right: Self) -> Bool { left.parts.lexicographicallyPrecedes(right.parts) }
 }
+
+extension JSONNode {
+  func productVersion() throws(Fault) -> ProductVersion {
+    let text = try string()
+    do throws(VirtualDeviceError) { return try ProductVersion(text) } catch { throw fault(error.reason) }
+  }
+}

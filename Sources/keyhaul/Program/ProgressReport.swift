@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// How work tells how far it has come.
 struct ProgressReport {
   private let send: (Int, Int?) -> Void

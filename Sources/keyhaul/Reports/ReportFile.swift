@@ -1,5 +1,6 @@
 import BackupArchive
 import Foundation
+import KeychainFormats
 
 #if canImport(Glibc)
   import Glibc

@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainFormats
 
 /// `keyhaul completions SHELL`: the script that teaches a shell our verbs and flags.
 struct Completions: RunnableVerb {

@@ -1,4 +1,5 @@
 import Foundation
+import KeychainFormats
 import Synchronization
 
 @testable import keyhaul

@@ -1,4 +1,5 @@
 import Foundation
+import KeychainFormats
 
 @testable import keyhaul
 
@@ -28,34 +29,6 @@ enum JSONReader {
       } else {
         value = .number(try container.decode(Double.self))
       }
-    }
-  }
-}
-
-/// What tests ask of a document; the program only writes them.
-extension JSONValue {
-  var stringValue: String? { if case .string(let value) = self { value } else { nil } }
-  var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
-  var arrayValue: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
-  var fields: [(String, JSONValue)]? { if case .object(let value) = self { value } else { nil } }
-
-  /// The value of an object's field.
-  subscript(name: String) -> JSONValue? { fields?.first { $0.0 == name }?.1 }
-}
-
-extension JSONValue: Equatable {
-  /// Objects are equal where their fields are, in whatever order.
-  static func == (left: JSONValue, right: JSONValue) -> Bool {
-    switch (left, right) {
-    case (.null, .null): true
-    case (.boolean(let left), .boolean(let right)): left == right
-    case (.integer(let left), .integer(let right)): left == right
-    case (.number(let left), .number(let right)): left == right
-    case (.string(let left), .string(let right)): left == right
-    case (.array(let left), .array(let right)): left == right
-    case (.object(let left), .object(let right)):
-      left.count == right.count && left.allSatisfy { name, value in right.contains { $0.0 == name && $0.1 == value } }
-    default: false
     }
   }
 }

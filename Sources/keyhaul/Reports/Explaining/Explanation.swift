@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// A page of `explain`: what becomes of an item, a reason that reports give, or an exit code.
 struct Explanation: Sendable {
   let id: String

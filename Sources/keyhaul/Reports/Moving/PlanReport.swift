@@ -116,7 +116,7 @@ struct PlanReport {
   /// The document as bytes, with its checksum; equal plans are equal bytes.
   func encoded() throws(CommandFailure) -> [UInt8] {
     do throws(MigrationError) {
-      return Array((try document.checksummed().json.text() + "\n").utf8)
+      return try PlanFile.bytes(of: document)
     } catch {
       throw CommandFailure(error, doing: "the plan cannot be written")
     }

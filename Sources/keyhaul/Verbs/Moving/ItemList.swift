@@ -1,5 +1,4 @@
 import ArchivedKeychain
-import Foundation
 import KeychainFormats
 import Migration
 
@@ -11,35 +10,24 @@ struct ItemList {
   /// More than a list of all items of any backup takes, in bytes.
   static let largestByteCount = 16 << 20
 
-  private struct Document: Decodable {
-    let indexes: [Int]
-
-    private struct Member: CodingKey {
-      let stringValue: String
-      let intValue: Int? = nil
-      init(stringValue: String) { self.stringValue = stringValue }
-      init?(intValue: Int) { nil }
-    }
-
-    init(from decoder: any Decoder) throws {
-      let members = try decoder.container(keyedBy: Member.self)
-      guard members.allKeys.map(\.stringValue) == ["indexes"] else {
-        throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "another member"))
-      }
-      indexes = try members.decode([Int].self, forKey: Member(stringValue: "indexes"))
-    }
-  }
-
   init(_ path: String, in session: Session) throws(CommandFailure) {
     let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the list of items", in: session)
     let path = InputFile.name(path)
     self.path = path
-    guard let document = try? JSONDecoder().decode(Document.self, from: Data(bytes)) else {
+    guard let indexes = Self.indexes(in: bytes) else {
       throw CommandFailure(
         .refused, "\(path) is no list of items", why: "it has to be an object with the one member \"indexes\"",
         try: #"{"indexes": [0, 3]}, the places that plan --json gives"#)
     }
-    indexes = Set(document.indexes)
+    self.indexes = Set(indexes)
+  }
+
+  private static func indexes(in bytes: [UInt8]) -> [Int]? {
+    guard let list = try? JSONValue(parsing: bytes), list.fields?.map(\.0) == ["indexes"],
+      let elements = list["indexes"]?.arrayValue
+    else { return nil }
+    let indexes = elements.compactMap { $0.integerValue.flatMap { Int(exactly: $0) } }
+    return indexes.count == elements.count ? indexes : nil
   }
 
   /// Refuses places that the archive does not have, and says which of the items do not arrive anyway.

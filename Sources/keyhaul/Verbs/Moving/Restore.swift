@@ -128,8 +128,8 @@ struct Restore: RunnableVerb {
   private static func result(_ document: PlanDocument, _ end: RestoreEnd, revision: String) -> JSONValue {
     [
       "format": "restore-result/1", "summary": document.summary.json, "restored": .count(end.restored),
-      "items": .array(document.items.map(\.json)),
-      "removed": .array(document.removed.map { .object($0.fields) }), "revision": .string(revision),
+      "items": .array(document.items.map(\.json)), "removed": .array(document.removed.map(\.json)),
+      "revision": .string(revision),
     ]
   }
 }

@@ -1,5 +1,4 @@
 import BackupArchive
-import Foundation
 import KeychainFormats
 import Migration
 import VirtualDevice
@@ -7,7 +6,8 @@ import VirtualDevice
 /// A plan that was saved by `plan -o`.
 struct SavedPlan {
   let path: String
-  let document: PlanDocument
+  private let file: PlanFile
+  var document: PlanDocument { file.document }
 
   /// The largest plan that is read, in bytes: more than one of 100,000 items takes.
   static let largestByteCount = 128 << 20
@@ -16,29 +16,26 @@ struct SavedPlan {
     let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the plan", in: session)
     let path = InputFile.name(path)
     self.path = path
-    do {
-      document = try JSONDecoder().decode(PlanDocument.self, from: Data(bytes))
+    do throws(MigrationError) {
+      file = try PlanFile(parsing: bytes)
     } catch {
-      throw CommandFailure(
-        .refused, "\(path) is not a saved plan", why: "it is no document of the format \(PlanDocument.formatName)",
-        try: "keyhaul plan ARCHIVE --to DEVICE -o FILE")
-    }
-    guard document.format == PlanDocument.formatName else {
-      throw CommandFailure(
-        .refused, "\(path) is of another format", why: "it says \(document.format); \(PlanDocument.formatName) is read",
-        try: "plan again")
+      switch error.code {
+      case .malformedPlan:
+        throw CommandFailure(
+          .refused, "\(path) is not a saved plan", why: error.reason, try: "keyhaul plan ARCHIVE --to DEVICE -o FILE")
+      case .otherPlanFormat:
+        throw CommandFailure(.refused, "\(path) is of another format", why: error.reason, try: "plan again")
+      case .stalePlan:
+        throw CommandFailure(
+          .stalePlan, "\(path) is no longer the plan that was saved", why: error.reason, try: "plan again")
+      case .underlying, .deviceLocked, .unsupportedSystem: throw CommandFailure(error, doing: "cannot check \(path)")
+      }
     }
   }
 
   /// Refuses what is no plan to carry out: edited, redacted, or made of a device.
   private func checkWhole(for target: String) throws(CommandFailure) {
-    let obstacle: String?
-    do throws(MigrationError) {
-      obstacle = try document.obstacle()
-    } catch {
-      throw CommandFailure(error, doing: "cannot check \(path)")
-    }
-    if let obstacle { throw stale(target, obstacle) }
+    if let obstacle = file.obstacle { throw stale(target, obstacle) }
   }
 
   /// Refuses at once where the archive or the device is another, before a password is asked for.

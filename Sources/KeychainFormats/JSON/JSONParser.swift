@@ -1,0 +1,212 @@
+/// Why bytes are not JSON, or none that is read.
+package struct JSONFault: Error, Equatable {
+  package let reason: String
+}
+
+extension JSONValue {
+  /// How deep arrays and objects may stand in one another.
+  package static let maximumDepth = 100
+  /// How many values a document may have: more than three times those of a plan for 100,000 items.
+  package static let maximumValueCount = 5_000_000
+
+  /// Reads a document (RFC 8259): UTF-8, one value, no name twice in an object, no number that is out of range.
+  ///
+  /// - Parameter limit: The most values that are accepted.
+  package init(
+    parsing bytes: [UInt8], acceptingAtMost limit: Int = Self.maximumValueCount
+  ) throws(JSONFault) {
+    guard bytes.withUnsafeBytes({ UTF8Scalars.isValid($0) }) else { throw JSONFault(reason: "it is not JSON") }
+    var parser = JSONParser(bytes: bytes, remaining: limit)
+    self = try parser.document()
+  }
+}
+
+private struct JSONParser {
+  let bytes: [UInt8]
+  /// How many more values are accepted.
+  var remaining: Int
+  private var position = 0
+
+  init(bytes: [UInt8], remaining: Int) {
+    self.bytes = bytes
+    self.remaining = remaining
+  }
+
+  private static let malformed = JSONFault(reason: "it is not JSON")
+
+  mutating func document() throws(JSONFault) -> JSONValue {
+    skipBlanks()
+    let value = try value(depth: 0)
+    skipBlanks()
+    guard position == bytes.count else { throw Self.malformed }
+    return value
+  }
+
+  private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+  private mutating func take(_ byte: UInt8) -> Bool {
+    guard next == byte else { return false }
+    position += 1
+    return true
+  }
+
+  private mutating func expect(_ byte: UInt8) throws(JSONFault) {
+    guard take(byte) else { throw Self.malformed }
+  }
+
+  private mutating func skipBlanks() {
+    while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
+  }
+
+  private mutating func value(depth: Int) throws(JSONFault) -> JSONValue {
+    remaining -= 1
+    guard remaining >= 0 else { throw JSONFault(reason: "it has more values than are read") }
+    switch next {
+    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "{"): return try object(depth: depth + 1)
+    case UInt8(ascii: "["): return try array(depth: depth + 1)
+    case UInt8(ascii: "t"): return try word("true", .boolean(true))
+    case UInt8(ascii: "f"): return try word("false", .boolean(false))
+    case UInt8(ascii: "n"): return try word("null", .null)
+    default: return try number()
+    }
+  }
+
+  private func check(_ depth: Int) throws(JSONFault) {
+    guard depth <= JSONValue.maximumDepth else {
+      throw JSONFault(reason: "it is nested more than \(JSONValue.maximumDepth) deep")
+    }
+  }
+
+  private mutating func array(depth: Int) throws(JSONFault) -> JSONValue {
+    try check(depth)
+    try expect(UInt8(ascii: "["))
+    skipBlanks()
+    var elements: [JSONValue] = []
+    if take(UInt8(ascii: "]")) { return .array(elements) }
+    while true {
+      skipBlanks()
+      elements.append(try value(depth: depth))
+      skipBlanks()
+      if take(UInt8(ascii: "]")) { return .array(elements) }
+      try expect(UInt8(ascii: ","))
+    }
+  }
+
+  private mutating func object(depth: Int) throws(JSONFault) -> JSONValue {
+    try check(depth)
+    try expect(UInt8(ascii: "{"))
+    skipBlanks()
+    var fields: [(String, JSONValue)] = []
+    var names: Set<String> = []
+    if take(UInt8(ascii: "}")) { return .object(fields) }
+    while true {
+      skipBlanks()
+      let name = try string()
+      guard names.insert(name).inserted else { throw JSONFault(reason: "an object in it has two members of one name") }
+      skipBlanks()
+      try expect(UInt8(ascii: ":"))
+      skipBlanks()
+      fields.append((name, try value(depth: depth)))
+      skipBlanks()
+      if take(UInt8(ascii: "}")) { return .object(fields) }
+      try expect(UInt8(ascii: ","))
+    }
+  }
+
+  private mutating func word(_ word: String, _ value: JSONValue) throws(JSONFault) -> JSONValue {
+    guard bytes[position...].starts(with: word.utf8) else { throw Self.malformed }
+    position += word.utf8.count
+    return value
+  }
+
+  // MARK: Numbers
+
+  private mutating func digits() -> Int {
+    let start = position
+    while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { position += 1 }
+    return position - start
+  }
+
+  private mutating func number() throws(JSONFault) -> JSONValue {
+    let start = position
+    _ = take(UInt8(ascii: "-"))
+    let beginsWithZero = next == UInt8(ascii: "0")
+    let wholeDigits = digits()
+    guard wholeDigits > 0, !beginsWithZero || wholeDigits == 1 else { throw Self.malformed }
+    var isWhole = true
+    if take(UInt8(ascii: ".")) {
+      isWhole = false
+      guard digits() > 0 else { throw Self.malformed }
+    }
+    if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+      isWhole = false
+      if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+      guard digits() > 0 else { throw Self.malformed }
+    }
+    let text = String(decoding: bytes[start..<position], as: UTF8.self)
+    if isWhole, let integer = Int64(text) { return .integer(integer) }
+    guard let number = Double(text), number.isFinite else { throw JSONFault(reason: "a number in it is out of range") }
+    return .number(number)
+  }
+
+  // MARK: Strings
+
+  private mutating func string() throws(JSONFault) -> String {
+    try expect(UInt8(ascii: "\""))
+    let start = position
+    while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { position += 1 }
+    if take(UInt8(ascii: "\"")) { return String(decoding: bytes[start..<position - 1], as: UTF8.self) }
+    var text = Array(bytes[start..<position])
+    while true {
+      guard let byte = next, byte >= 0x20 else { throw Self.malformed }
+      position += 1
+      switch byte {
+      case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
+      case UInt8(ascii: "\\"): text.append(contentsOf: Array(String(try escape()).utf8))
+      default: text.append(byte)
+      }
+    }
+  }
+
+  private mutating func escape() throws(JSONFault) -> Unicode.Scalar {
+    guard let byte = next else { throw Self.malformed }
+    position += 1
+    switch byte {
+    case UInt8(ascii: "\""): return "\""
+    case UInt8(ascii: "\\"): return "\\"
+    case UInt8(ascii: "/"): return "/"
+    case UInt8(ascii: "b"): return "\u{8}"
+    case UInt8(ascii: "f"): return "\u{C}"
+    case UInt8(ascii: "n"): return "\n"
+    case UInt8(ascii: "r"): return "\r"
+    case UInt8(ascii: "t"): return "\t"
+    case UInt8(ascii: "u"): return try codePoint()
+    default: throw Self.malformed
+    }
+  }
+
+  /// Four digits, or eight of a pair that stands for one scalar.
+  private mutating func codePoint() throws(JSONFault) -> Unicode.Scalar {
+    let first = try fourDigits()
+    if let scalar = Unicode.Scalar(first) { return scalar }
+    guard (0xD800..<0xDC00).contains(first), take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else {
+      throw Self.malformed
+    }
+    let second = try fourDigits()
+    guard (0xDC00..<0xE000).contains(second),
+      let scalar = Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
+    else { throw Self.malformed }
+    return scalar
+  }
+
+  private mutating func fourDigits() throws(JSONFault) -> UInt32 {
+    var value: UInt32 = 0
+    for _ in 0..<4 {
+      guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { throw Self.malformed }
+      value = value << 4 | UInt32(digit)
+      position += 1
+    }
+    return value
+  }
+}

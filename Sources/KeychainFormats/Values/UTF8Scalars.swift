@@ -1,0 +1,38 @@
+/// UTF-8 taken apart where it lies, for text that must not be copied into a `String`.
+package enum UTF8Scalars {
+  /// Calls `body` with each scalar and its bytes; a replacement character stands for what is no UTF-8.
+  package static func forEach(
+    in utf8: UnsafeRawBufferPointer, _ body: (Unicode.Scalar, UnsafeRawBufferPointer) -> Void
+  ) {
+    _ = walk(utf8) { scalar, bytes in
+      if let scalar { return body(scalar, bytes) }
+      var replacement = "\u{FFFD}"
+      replacement.withUTF8 { body("\u{FFFD}", UnsafeRawBufferPointer($0)) }
+    }
+  }
+
+  /// Whether the bytes are UTF-8, as `String(validating:as:)` decides it.
+  package static func isValid(_ utf8: UnsafeRawBufferPointer) -> Bool { walk(utf8) { _, _ in } }
+
+  /// - Returns: Whether all of it was UTF-8.
+  private static func walk(
+    _ utf8: UnsafeRawBufferPointer, _ body: (Unicode.Scalar?, UnsafeRawBufferPointer) -> Void
+  ) -> Bool {
+    var parser = Unicode.UTF8.ForwardParser()
+    var bytes = utf8.makeIterator()
+    var offset = 0
+    var isValid = true
+    while true {
+      switch parser.parseScalar(from: &bytes) {
+      case .emptyInput: return isValid
+      case .valid(let encoded):
+        body(Unicode.UTF8.decode(encoded), UnsafeRawBufferPointer(rebasing: utf8[offset..<offset + encoded.count]))
+        offset += encoded.count
+      case .error(let length):
+        isValid = false
+        body(nil, UnsafeRawBufferPointer(rebasing: utf8[offset..<offset + length]))
+        offset += length
+      }
+    }
+  }
+}
