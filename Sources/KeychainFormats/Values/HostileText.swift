@@ -26,6 +26,23 @@ package enum HostileText {
     return result
   }
 
+  /// The same for text in UTF-8 that is copied into wiped memory alone.
+  package static func show(_ utf8: UnsafeRawBufferPointer, in buffer: inout SensitiveBuffer) {
+    let escapeStart = Array("u{".utf8)
+    var previous: Unicode.Scalar?
+    var offset = 0
+    UTF8Scalars.forEach(in: utf8) { scalar, bytes in
+      offset += bytes.count
+      let looksLikeEscape = scalar == "\\" && utf8.dropFirst(offset).starts(with: escapeStart)
+      if !looksLikeEscape, isHarmless(scalar, after: previous) {
+        buffer.append(bytes)
+      } else {
+        buffer.append(escape(scalar))
+      }
+      previous = scalar
+    }
+  }
+
   /// The name between quotes, cut after 120 characters: for the sentence of an error. Its own quotes and backslashes get
   /// a backslash.
   package static func quoted(_ name: String) -> String {

@@ -24,6 +24,22 @@ enum ReportFile {
     try write(to: path, beforeNaming: beforeNaming) { (portion) throws(CommandFailure) in try portion(bytes) }
   }
 
+  /// The same for bytes that are lent: a secret, which is copied nowhere.
+  static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(CommandFailure) {
+    try requireRegularFile(path)
+    func fill(_ descriptor: Int32) throws(CommandFailure) -> Int64 {
+      try Interruption.check()
+      do throws(SystemError) {
+        try ByteStream.writeAll(bytes, to: descriptor)
+      } catch {
+        throw failure(path, error)
+      }
+      try Interruption.check()
+      return Int64(bytes.count)
+    }
+    try BackupPlacement().placeFile(at: path, explaining: { failure(path, SystemError($0)) }, fill: fill)
+  }
+
   /// The same for bytes that come in portions; where `body` throws, or a signal asks to stop, no file is left.
   static func write(
     to path: String, beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in },
@@ -102,9 +118,15 @@ enum ReportFile {
 extension Session {
   /// Puts a document where `-o` says: a file, or standard output for "-" and for no `-o` at all.
   func write(_ document: JSONValue, to path: String?) throws(CommandFailure) {
-    let text = document.text() + "\n"
-    guard let path, path != "-" else { return try writeRaw(Array(text.utf8)) }
-    try ReportFile.write(Array(text.utf8), to: path)
+    var buffer = SensitiveBuffer()
+    document.write(to: &buffer)
+    try buffer.withBytes { (bytes) throws(CommandFailure) in try write(bytes, to: path) }
+  }
+
+  /// The same for bytes that are lent.
+  func write(_ bytes: UnsafeRawBufferPointer, to path: String?) throws(CommandFailure) {
+    guard let path, path != "-" else { return try writeRaw(bytes) }
+    try ReportFile.write(bytes, to: path)
   }
 
   /// Before a report is written: it must not take the place of what is read, and a file that stands there only goes

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -6,13 +8,14 @@
   import Darwin
 #endif
 
-/// Where bytes leave the program: a descriptor, written whole or not at all for what the caller can tell.
+/// Where bytes leave the program: a descriptor, written whole or not at all for what the caller can tell. What waits is
+/// overwritten once it is written, for it may be a secret.
 final class ByteStream {
   /// Bytes that wait are written once there are this many.
   static let bufferByteCount = 32_768
 
   let descriptor: Int32
-  private var waiting: [UInt8] = []
+  private var waiting = SensitiveBuffer()
   /// What the first write that failed failed with: what follows would have a hole before it.
   private var failure: SystemError?
 
@@ -20,7 +23,8 @@ final class ByteStream {
 
   /// Takes the bytes; they may wait until `flush`.
   func write(_ bytes: some Collection<UInt8>) throws(SystemError) {
-    waiting.append(contentsOf: bytes)
+    let appended: Void? = bytes.withContiguousStorageIfAvailable { waiting.append(UnsafeRawBufferPointer($0)) }
+    if appended == nil { for byte in bytes { waiting.append(byte) } }
     if waiting.count >= Self.bufferByteCount { try flush() }
   }
 
@@ -28,11 +32,10 @@ final class ByteStream {
   /// then on, so that no caller that had to go on hides it from the last one.
   func flush() throws(SystemError) {
     if let failure { throw failure }
-    guard !waiting.isEmpty else { return }
-    let bytes = waiting
-    waiting.removeAll(keepingCapacity: true)
+    guard waiting.count > 0 else { return }
+    defer { waiting.removeAll() }
     do throws(SystemError) {
-      try Self.writeAll(bytes, to: descriptor)
+      try waiting.withBytes { (bytes) throws(SystemError) in try Self.writeAll(bytes, to: descriptor) }
     } catch {
       failure = error
       throw error
@@ -40,11 +43,16 @@ final class ByteStream {
   }
 
   static func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
+    try bytes.withUnsafeBytes { bytes in
+      Result { () throws(SystemError) in try writeAll(bytes, to: descriptor) }
+    }.get()
+  }
+
+  /// The same for bytes that are lent, and copied nowhere.
+  static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(SystemError) {
     var offset = 0
     while offset < bytes.count {
-      let written = bytes.withUnsafeBytes { buffer in
-        posixWrite(descriptor, UnsafeRawBufferPointer(rebasing: buffer[offset...]))
-      }
+      let written = posixWrite(descriptor, UnsafeRawBufferPointer(rebasing: bytes[offset...]))
       if written >= 0 {
         offset += written
         continue

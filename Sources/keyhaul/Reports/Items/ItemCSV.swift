@@ -13,9 +13,15 @@ enum ItemCSV {
   /// One of the two has it: the text where the bytes are text that a spreadsheet leaves alone, base64 for all others.
   private static let secretColumns = ["secret", "secret_base64"]
 
-  static func text(of rows: [ItemRow], revealsSecrets: Bool) -> String {
-    CSV.line(columns + (revealsSecrets ? secretColumns : []))
-      + rows.map { CSV.line(fields(of: $0) + (revealsSecrets ? secret(of: $0) : [])) }.joined()
+  static func table(of rows: [ItemRow], revealsSecrets: Bool) -> SensitiveBytes {
+    var table = SensitiveBuffer()
+    table.append(CSV.line(columns + (revealsSecrets ? secretColumns : [])))
+    for row in rows {
+      table.append(CSV.fields(fields(of: row)))
+      if revealsSecrets { appendSecret(of: row, to: &table) }
+      table.append("\r\n")
+    }
+    return table.bytes()
   }
 
   private static func fields(of row: ItemRow) -> [String] {
@@ -40,14 +46,18 @@ enum ItemCSV {
   }
 
   /// Those of items that ask for their owner are never shown.
-  private static func secret(of row: ItemRow) -> [String] {
+  private static func appendSecret(of row: ItemRow, to table: inout SensitiveBuffer) {
     guard let stored = row.stored, stored.accessControl == nil, let secret = stored.item.secret else {
-      return ["", ""]
+      return table.append(",,")
     }
-    return secret.withBytes { bytes in
-      let text = String(validating: bytes, as: UTF8.self)
-      if let text, !CSV.isFormula(text) { return [text, ""] }
-      return ["", Data(bytes).base64EncodedString()]
+    secret.withBytes { bytes in
+      table.append(",")
+      guard !UTF8Scalars.isValid(bytes) || CSV.isFormula(bytes) else {
+        table.appendField(bytes)
+        return table.append(",")
+      }
+      table.append(",")
+      Base64Digits.forEach(of: bytes) { table.append($0) }
     }
   }
 }

@@ -51,7 +51,7 @@ struct ItemDocument {
       fields.append(("readable", true))
       fields.append(("attributes", Self.attributes(of: item)))
       if revealsSecrets, !item.asksForOwner, let secret = item.secret {
-        fields.append(("secret", secret.withBytes { Self.secret($0) }))
+        fields.append(("secret", Self.secret(secret)))
       }
     case .unreadable(let reason, let detail):
       fields.append(("readable", false))
@@ -86,9 +86,10 @@ struct ItemDocument {
     }
   }
 
-  private static func secret(_ bytes: UnsafeRawBufferPointer) -> JSONValue {
-    var fields: [(String, JSONValue)] = [("base64", .string(Data(bytes).base64EncodedString()))]
-    if let text = String(validating: bytes, as: UTF8.self) { fields.append(("text", .string(text))) }
+  /// Written out of the secret's own memory.
+  private static func secret(_ secret: SensitiveBytes) -> JSONValue {
+    var fields: [(String, JSONValue)] = [("base64", .sensitive(secret, .base64))]
+    if secret.withBytes({ UTF8Scalars.isValid($0) }) { fields.append(("text", .sensitive(secret, .text))) }
     return .object(fields)
   }
 }

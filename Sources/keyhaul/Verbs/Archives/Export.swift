@@ -136,10 +136,7 @@ struct Export: RunnableVerb {
     guard let contents = items.contents else {
       return try session.write(items.document(revealsSecrets: reveal), to: output)
     }
-    var bytes = contents.withBytes { Array($0) }
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    if output == "-" { return try session.writeRaw(bytes) }
-    try ReportFile.write(bytes, to: output)
+    try contents.withBytes { (bytes) throws(CommandFailure) in try session.write(bytes, to: output) }
   }
 
   private func say(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import ArgumentParser
 import KeychainFormats
 import KeychainStore
@@ -60,7 +61,7 @@ struct ItemFind: RunnableVerb {
       try session.write(document.document(of: rows), to: output)
       if reveal { warnOfGuarded(rows, in: session) }
     } else if common.isCSV {
-      try write(ItemCSV.text(of: rows, revealsSecrets: reveal), in: session)
+      try write(ItemCSV.table(of: rows, revealsSecrets: reveal), in: session)
       if reveal { warnOfGuarded(rows, in: session) }
     } else if reveal, !rows.isEmpty {
       try writeSecret(of: rows, in: session)
@@ -119,13 +120,19 @@ struct ItemFind: RunnableVerb {
     try ReportFile.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: output)
   }
 
-  private func write(_ csv: String, in session: Session) throws(CommandFailure) {
-    if let output, output != "-" { return try ReportFile.write(Array(csv.utf8), to: output) }
-    // On a terminal, what would act on it is shown as text.
-    let text =
-      session.resultIsOnTerminal
-      ? csv.split(separator: "\r\n").map { HostileText.shown(String($0)) + "\n" }.joined() : csv
-    try session.writeRaw(Array(text.utf8))
+  private func write(_ table: SensitiveBytes, in session: Session) throws(CommandFailure) {
+    try table.withBytes { (table) throws(CommandFailure) in
+      guard output == nil || output == "-", session.resultIsOnTerminal else {
+        return try session.write(table, to: output)
+      }
+      // On a terminal, what would act on it is shown as text.
+      var shown = SensitiveBuffer()
+      for line in CSV.lines(of: table) {
+        HostileText.show(line, in: &shown)
+        shown.append(UInt8(ascii: "\n"))
+      }
+      try shown.withBytes { (shown) throws(CommandFailure) in try session.writeRaw(shown) }
+    }
   }
 
   /// Refuses to write over a file of the device that is searched.
@@ -159,13 +166,7 @@ struct ItemFind: RunnableVerb {
     guard let secret = item.item.secret else {
       throw CommandFailure(.failed, "\"\(name)\" has no secret", why: "it was stored without one")
     }
-    var bytes = secret.withBytes { Array($0) }
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    if let output, output != "-" {
-      try ReportFile.write(bytes, to: output)
-    } else {
-      try session.writeRaw(bytes)
-    }
+    try secret.withBytes { (bytes) throws(CommandFailure) in try session.write(bytes, to: output) }
   }
 
   private func warnOfGuarded(_ rows: [ItemRow], in session: Session) {

@@ -1,0 +1,145 @@
+#if os(Linux)
+  import ArgumentParser
+  import Foundation
+  import Glibc
+  import KeychainFormats
+  import Testing
+
+  @testable import keyhaul
+
+  @Suite("What is left of a secret in memory when a verb has shown it", .serialized)
+  struct SecretMemoryTests {
+    /// A world with one item whose secret nobody but a shell and its children have had in memory.
+    private func world() throws -> DeviceWorld {
+      let world = try DeviceWorld()
+      let outcome = try world.run(
+        "keyhaul device create d"
+          + " && head -c 300 /dev/urandom | base64 -w 0 | tr -d '=\n' > secret"
+          + " && keyhaul item add d --service planted --account a --secret-file secret")
+      #expect(outcome.status == 0, "\(outcome)")
+      return world
+    }
+
+    /// Parts of the secret as text and as base64 that no memory may hold.
+    private func needles(_ world: DeviceWorld) throws -> [SensitiveBytes] {
+      let file = open(world.home.appending(path: "secret").path, O_RDONLY)
+      defer { close(file) }
+      var count = 0
+      let text = SensitiveBytes(count: 400) { count = read(file, $0.baseAddress, $0.count) }
+      try #require(count == 400)
+      var digits = SensitiveBuffer()
+      text.withBytes { Base64Digits.forEach(of: $0) { digits.append($0) } }
+      // From the middle: what is freed may have other things at its beginning.
+      func middle(_ bytes: UnsafeRawBufferPointer) -> SensitiveBytes {
+        SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[180..<220]))
+      }
+      return [text.withBytes(middle), digits.withBytes(middle)]
+    }
+
+    /// Runs a verb as the program does, with its result on a pipe's end or in a file; nothing of it lives on.
+    @inline(never)
+    private func run(_ arguments: [String], in world: DeviceWorld, to output: Int32) throws -> CommandStatus {
+      let parsed = try Keyhaul.parseAsRoot(arguments + ["--home", world.devices.path])
+      let verb = try #require(parsed as? any RunnableVerb)
+      let session = Session(common: verb.common, environment: [:], output: output, errors: 2, terminalPath: "/none")
+      let status = try verb.perform(in: session)
+      try session.flush()
+      return status
+    }
+
+    static let lines = [
+      "item find d --service planted --reveal", "item find d --service planted --reveal --json",
+      "item find d --service planted --reveal --format csv", "item find d --reveal --service planted -o OUT",
+      "item find d --reveal --json -o OUT", "item find d --reveal --format csv -o OUT",
+      "export d --reveal --format json -o OUT", "export d --reveal --format csv -o OUT",
+      "export d --reveal --format json -o -", "export d --reveal --format csv -o -",
+    ]
+
+    @Test("is nothing, whatever the form and wherever it went", arguments: lines)
+    func scan(line: String) throws {
+      let world = try world()
+      let needles = try needles(world)
+      let result = world.home.appending(path: "result").path
+      let stream = open(world.home.appending(path: "stream").path, O_WRONLY | O_CREAT, 0o600)
+      defer { close(stream) }
+      let arguments = line.split(separator: " ").map { $0 == "OUT" ? result : String($0) } + ["-q"]
+      #expect(try run(arguments, in: world, to: stream) == .ok)
+      // It was shown, as another process finds.
+      let shown = try world.run("cat result stream 2> /dev/null | grep -c -F -f secret || true").output
+      let encoded = try world.run("cat result stream 2> /dev/null | grep -c -F -e \"$(base64 -w 0 secret)\" || true")
+        .output
+      #expect(shown == "1\n" && (encoded == "1\n") == line.contains("json"), "\(shown) \(encoded)")
+      #expect(try ProcessMemory.counts(of: needles) == [0, 0])
+    }
+
+    @Test("would be found: a text that was made of it is, and is not once it is overwritten")
+    func control() throws {
+      let world = try world()
+      let needles = try needles(world)
+      #expect(try ProcessMemory.counts(of: needles) == [0, 0])
+      var copy = needles[0].withBytes { Array($0) }
+      #expect(try ProcessMemory.counts(of: needles) == [1, 0])
+      copy.withUnsafeMutableBytes { wipe($0) }
+      #expect(try ProcessMemory.counts(of: needles) == [0, 0])
+    }
+  }
+
+  /// The memory of this process, as `/proc/self/mem` gives it.
+  private enum ProcessMemory {
+    /// How often each of some byte strings stands in writable memory, their own place and the scanner's left out.
+    static func counts(of needles: [SensitiveBytes]) throws -> [Int] {
+      let chunk = 1 << 20
+      let overlap = 64
+      let memory = open("/proc/self/mem", O_RDONLY)
+      guard memory >= 0 else { throw CocoaError(.fileReadNoPermission) }
+      defer { close(memory) }
+      let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: chunk + overlap, alignment: 4096)
+      defer {
+        wipe(scratch)
+        scratch.deallocate()
+      }
+      let own = needles.map { $0.withBytes { UInt(bitPattern: $0.baseAddress) } }
+      let excluded =
+        UInt(bitPattern: scratch.baseAddress)..<(UInt(bitPattern: scratch.baseAddress) + UInt(scratch.count))
+      var places = needles.map { _ in Set<UInt>() }
+      for region in try regions() {
+        var address = region.lowerBound
+        while address < region.upperBound {
+          let wanted = min(UInt(chunk + overlap), region.upperBound - address)
+          let count = pread(memory, scratch.baseAddress, Int(wanted), off_t(address))
+          if count > 0 {
+            for (number, needle) in needles.enumerated() {
+              let found = needle.withBytes { offsets(of: $0, in: UnsafeRawBufferPointer(rebasing: scratch[..<count])) }
+              places[number].formUnion(found.map { address + UInt($0) })
+            }
+          }
+          address += UInt(chunk)
+        }
+      }
+      return zip(places, own).map { places, own in places.count { $0 != own && !excluded.contains($0) } }
+    }
+
+    private static func regions() throws -> [Range<UInt>] {
+      try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).split(separator: "\n").compactMap { line in
+        let words = line.split(separator: " ")
+        guard words.count > 1, words[1].hasPrefix("rw"), !line.hasSuffix("[vvar]") else { return nil }
+        let ends = words[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
+        return ends.count == 2 && ends[0] < ends[1] ? ends[0]..<ends[1] : nil
+      }
+    }
+
+    private static func offsets(of needle: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer) -> [Int] {
+      guard let base = bytes.baseAddress, let start = needle.baseAddress, let first = needle.first else { return [] }
+      var found: [Int] = []
+      var offset = 0
+      while offset + needle.count <= bytes.count,
+        let hit = memchr(base + offset, Int32(first), bytes.count - needle.count + 1 - offset)
+      {
+        offset = base.distance(to: UnsafeRawPointer(hit))
+        if memcmp(base + offset, start, needle.count) == 0 { found.append(offset) }
+        offset += 1
+      }
+      return found
+    }
+  }
+#endif
