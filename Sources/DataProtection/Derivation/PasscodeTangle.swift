@@ -1,9 +1,12 @@
 /// The loop of the passcode's derivation: a buffer is filled, encrypted in place and folded into the sum.
+///
+/// Its loops are plain, so that a device opens in milliseconds where nothing is optimized either.
 enum PasscodeTangle {
   static let blockSize = 32
   /// What the chip is handed at once, in bytes; the CBC chain runs on from buffer to buffer.
   private static let bufferSize = 4096
-  private static let wordsPerBlock = blockSize / 4
+  /// Two of the words that the derivation counts in, taken together.
+  private static let wordSize = 8
   /// Rounds between two calls of the progress closure, a multiple of what fits into the buffer: a millisecond or two.
   static let portion: UInt32 = 12_800
 
@@ -36,25 +39,37 @@ enum PasscodeTangle {
     }
   }
 
+  /// Each copy of the block has its number in every word of 32 bits.
   private static func fill(
     _ buffer: UnsafeMutableRawBufferPointer, with block: UnsafeRawBufferPointer, from counter: UInt32
   ) {
-    for offset in stride(from: 0, to: bufferSize, by: 4) {
-      let copy = UInt32(truncatingIfNeeded: offset / blockSize)
-      let word = block.loadUnaligned(fromByteOffset: offset % blockSize, as: UInt32.self)
-      buffer.storeBytes(of: word ^ (counter &+ copy).littleEndian, toByteOffset: offset, as: UInt32.self)
+    var (copy, number) = (0, counter)
+    while copy < bufferSize {
+      let both = UInt64(number.littleEndian) << 32 | UInt64(number.littleEndian)
+      var offset = 0
+      while offset < blockSize {
+        let word = block.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        buffer.storeBytes(of: word ^ both, toByteOffset: copy + offset, as: UInt64.self)
+        offset += wordSize
+      }
+      copy += blockSize
+      number &+= 1
     }
   }
 
   private static func fold(
     _ buffer: UnsafeMutableRawBufferPointer, _ copies: Int, into sum: UnsafeMutableRawBufferPointer
   ) {
-    for word in 0..<copies * wordsPerBlock {
-      let target = word % wordsPerBlock * 4
-      let folded =
-        sum.loadUnaligned(fromByteOffset: target, as: UInt32.self)
-        ^ buffer.loadUnaligned(fromByteOffset: word * 4, as: UInt32.self)
-      sum.storeBytes(of: folded, toByteOffset: target, as: UInt32.self)
+    var target = 0
+    while target < blockSize {
+      var folded = sum.loadUnaligned(fromByteOffset: target, as: UInt64.self)
+      var offset = target
+      while offset < copies * blockSize {
+        folded ^= buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        offset += blockSize
+      }
+      sum.storeBytes(of: folded, toByteOffset: target, as: UInt64.self)
+      target += wordSize
     }
   }
 }

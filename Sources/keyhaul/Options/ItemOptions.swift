@@ -30,10 +30,11 @@ struct ProtectionArgument: Equatable, Sendable, ExpressibleByArgument {
 }
 
 /// Which items a verb means.
-struct ChosenItems: ParsableArguments {
-  @Option(help: ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind"))
-  var kind: ItemKindArgument?
-  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+struct ChosenItems {
+  static let kindHelp = ArgumentHelp("generic, internet, certificate or key (default any).", valueName: "kind")
+
+  let kind: ItemKindArgument?
+  var attributes: ItemAttributeOptions
 }
 
 /// The attributes of an item besides its kind, with one spelling for all verbs.

@@ -4,12 +4,15 @@ import DataProtection
 import KeychainFormats
 
 /// What opens a backup.
-struct UnlockingOptions: ParsableArguments {
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+///
+/// The verbs have the two groups of flags side by side: while it is debugged, the argument parser checks a group within
+/// a group several times as often as the group around it.
+struct UnlockingOptions {
+  let password: PasswordFlags
+  let opening: OpeningOptions
 
   /// Where a large list of files is kept while it is read.
-  var storage: ManifestStorage { opening.limit.storage }
+  var storage: ManifestStorage { opening.storage }
 
   /// The files that secrets are read from, which no result may replace.
   var files: [String?] { [password.file, opening.deviceKeyFile] }
@@ -33,7 +36,21 @@ struct OpeningOptions: ParsableArguments {
     help: ArgumentHelp("The same from an open file descriptor.", valueName: "number"))
   var deviceKeyDescriptor: Int32?
 
-  @OptionGroup var limit: RoundLimitOptions
+  @Option(
+    help: ArgumentHelp("The most rounds of key derivation to accept (default 20,000,000).", valueName: "n"),
+    transform: RoundCount.parse)
+  var maxRounds: RoundCount?
+
+  @Flag(help: StorageOptions.help) var memory = false
+
+  /// How much work a backup may take where its password's key is derived.
+  var rounds: Int { maxRounds?.value ?? RoundLimit.standard }
+
+  /// Whether the user named the most rounds: nobody is asked about a count that is within them.
+  var namesRounds: Bool { maxRounds != nil }
+
+  /// Where a large list of files is kept while it is read.
+  var storage: ManifestStorage { memory ? .memory : .temporaryFile }
 
   /// Where the device key is read from; `nil` where the user names no place.
   func deviceKeySource() throws(CommandFailure) -> SecretSource? {
@@ -48,7 +65,7 @@ extension OpeningOptions {
   func refuse(for device: String) throws(CommandFailure) {
     let given = [
       deviceKeyFile.map { _ in "--device-key-file" }, deviceKeyDescriptor.map { _ in "--device-key-fd" },
-      limit.maxRounds.map { _ in "--max-rounds" }, limit.room.memory ? "--memory" : nil,
+      maxRounds.map { _ in "--max-rounds" }, memory ? "--memory" : nil,
     ].compactMap(\.self)
     guard let flag = given.first else { return }
     throw .usage("\(flag) is about archives", why: "\(device) is a device", try: "leave \(flag) out")
@@ -65,27 +82,11 @@ extension SecretFlags<PasswordName> {
   }
 }
 
-/// How much work and room a backup may take, where its password's key is derived.
-struct RoundLimitOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp("The most rounds of key derivation to accept (default 20,000,000).", valueName: "n"),
-    transform: RoundCount.parse)
-  var maxRounds: RoundCount?
-
-  var rounds: Int { maxRounds?.value ?? RoundLimit.standard }
-
-  /// Whether the user named the most rounds: nobody is asked about a count that is within them.
-  var isGiven: Bool { maxRounds != nil }
-
-  @OptionGroup var room: StorageOptions
-
-  /// Where a large list of files is kept while it is read.
-  var storage: ManifestStorage { room.storage }
-}
-
 /// How much room a backup may take.
 struct StorageOptions: ParsableArguments {
-  @Flag(help: "Keep a large list of files in memory, without a temporary file.") var memory = false
+  static let help: ArgumentHelp = "Keep a large list of files in memory, without a temporary file."
+
+  @Flag(help: StorageOptions.help) var memory = false
 
   /// Where a large list of files is kept while it is read.
   var storage: ManifestStorage { memory ? .memory : .temporaryFile }

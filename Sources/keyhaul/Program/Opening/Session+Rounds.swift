@@ -6,8 +6,8 @@ extension Session {
   /// Asks before a keybag gets more work done than any real one asks for. A user who named a limit has answered.
   ///
   /// - Throws: `.refused` where nobody can be asked; `.failed` after a no.
-  func confirmRounds(of named: NamedArchive, accepting options: RoundLimitOptions) throws(CommandFailure) {
-    guard !options.isGiven, let parameters = try? named.archive.keybag.derivationParameters(),
+  func confirmRounds(of named: NamedArchive, accepting options: OpeningOptions) throws(CommandFailure) {
+    guard !options.namesRounds, let parameters = try? named.archive.keybag.derivationParameters(),
       let unusual = parameters.unusualRounds
     else { return }
     // Once for each archive: what is opened twice is asked about once.

@@ -14,7 +14,7 @@ extension Session {
   /// - Throws: `.refused` over the limit of rounds, before anybody is asked; `.wrongPassword`; `.damaged` where the
   ///   keybag cannot be used at all.
   func key<Name>(
-    of named: NamedArchive, _ flags: SecretFlags<Name>, _ options: RoundLimitOptions,
+    of named: NamedArchive, _ flags: SecretFlags<Name>, _ options: OpeningOptions,
     needless advice: String = "leave the password out"
   ) throws(CommandFailure) -> ArchiveKey {
     try checkRounds(of: named, accepting: options)
@@ -32,7 +32,7 @@ extension Session {
 
   /// The same with a password that is at hand.
   func key(
-    of named: NamedArchive, password: consuming Secret?, _ options: RoundLimitOptions
+    of named: NamedArchive, password: consuming Secret?, _ options: OpeningOptions
   ) throws(CommandFailure) -> ArchiveKey {
     let start = ContinuousClock.now
     let key = try deriving(rounds: named.archive.keybag.totalRounds, of: named.name) {
@@ -47,7 +47,7 @@ extension Session {
 
   /// Refuses a keybag that asks for too much work, and asks about one that asks for far more than is usual, before anybody
   /// is asked for a password.
-  func checkRounds(of named: NamedArchive, accepting options: RoundLimitOptions) throws(CommandFailure) {
+  func checkRounds(of named: NamedArchive, accepting options: OpeningOptions) throws(CommandFailure) {
     do throws(ArchivedKeychainError) {
       try ArchiveKey.checkRounds(of: named.archive, acceptingAtMost: options.rounds)
     } catch {
@@ -64,7 +64,7 @@ extension Session {
     _ named: NamedArchive, with options: UnlockingOptions
   ) throws(CommandFailure) -> OpenedArchive {
     let hardware = try hardwareKey(of: named, options.opening)
-    let key = try key(of: named, options.password, options.opening.limit)
+    let key = try key(of: named, options.password, options.opening)
     return try unlock(named, with: key, hardware)
   }
 
@@ -98,7 +98,7 @@ extension Session {
     _ named: NamedArchive, with options: UnlockingOptions, onto device: DeviceSession?
   ) throws -> OpenedForDevice {
     let hardware = try hardwareKey(of: named, options.opening, besides: device)
-    let key = try key(of: named, options.password, options.opening.limit)
+    let key = try key(of: named, options.password, options.opening)
     guard let device else {
       return OpenedForDevice(
         archive: try unlock(named, with: key, hardware, requiresKeychain: true), maker: nil)

@@ -30,7 +30,7 @@ struct ComparisonPasswords {
     _ named: Session.NamedArchive, isSecond: Bool, _ opening: OpeningOptions, comparedWith device: HardwareKey?,
     in session: Session
   ) throws(CommandFailure) -> OpenedArchive {
-    try session.checkRounds(of: named, accepting: opening.limit)
+    try session.checkRounds(of: named, accepting: opening)
     let hardware: HardwareKey?
     if let given {
       hardware = HardwareKey(.given, given.key(), otherwise: device ?? session.maker(of: named.archive))
@@ -39,10 +39,10 @@ struct ComparisonPasswords {
       if hardware?.isGuess == false { given = hardware }
     }
     func open(_ password: consuming Secret?) throws(CommandFailure) -> OpenedArchive {
-      try session.unlock(named, with: try session.key(of: named, password: password, opening.limit), hardware)
+      try session.unlock(named, with: try session.key(of: named, password: password, opening), hardware)
     }
     if isSecond, second.isGiven {
-      return try session.unlock(named, with: try session.key(of: named, second, opening.limit), hardware)
+      return try session.unlock(named, with: try session.key(of: named, second, opening), hardware)
     }
     guard named.archive.isEncrypted else { return try open(nil) }
     guard let held else {

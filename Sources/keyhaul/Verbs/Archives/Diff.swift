@@ -79,7 +79,7 @@ struct Diff: RunnableVerb {
     _ argument: String, index: Int, _ hardware: HardwareKey?, _ passwords: inout ComparisonPasswords,
     in session: Session
   ) throws(CommandFailure) -> ComparisonSide {
-    let named = try session.openArchive(argument, storage: opening.limit.storage)
+    let named = try session.openArchive(argument, storage: opening.storage)
     let opened = try passwords.unlock(named, isSecond: index == 1, opening, comparedWith: hardware, in: session)
     return ComparisonSide(
       kind: .archive, name: named.name, argument: argument == "-" ? nil : argument,

@@ -34,14 +34,19 @@ struct Export: RunnableVerb {
     completion: .file())
   var output: String
   @Flag(help: "Write secrets in plain text.") var reveal = false
-  @OptionGroup var chosen: ChosenItems
+  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Option(
     help: ArgumentHelp("Export the file that --path names in this domain of the backup instead.", valueName: "domain"))
   var domain: String?
-  @OptionGroup var unlocking: UnlockingOptions
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
+  var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
   func perform(in session: Session) throws -> CommandStatus {
     guard !output.isEmpty else { throw CommandFailure.usage("--output is empty", try: "-o PATH") }

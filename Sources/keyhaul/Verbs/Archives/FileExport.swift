@@ -42,7 +42,7 @@ struct FileExport {
     try verb.prepareOutput(from: source, in: session)
     let named = try session.openArchive(verb.source, storage: verb.unlocking.storage)
     let hardware = try session.hardwareKey(of: named, verb.unlocking.opening)
-    let key = try session.key(of: named, verb.unlocking.password, verb.unlocking.opening.limit)
+    let key = try session.key(of: named, verb.unlocking.password, verb.unlocking.opening)
     let keys = try session.classKeys(of: named, with: key, session.fitting(hardware, named, with: key))
     let file = try find(in: named, keys: keys)
     try requireFile(file)

@@ -20,7 +20,7 @@ struct HardwareRekey {
     try requireReplaceable()
     let candidate = try hardwareKey(to: "set a password on", in: session)
     let old = try session.key(
-      of: named, verb.password, verb.opening.limit, needless: "--new-password-file for the one that it gets")
+      of: named, verb.password, verb.opening, needless: "--new-password-file for the one that it gets")
     let hardware = try proven(candidate, old, in: session)
     let new = try session.password(verb.newPassword, of: named.name)
     let rounds = verb.rounds?.value ?? BackupKeybag.standardRounds
@@ -40,7 +40,7 @@ struct HardwareRekey {
   func unprotect(in session: Session) throws {
     try requireReplaceable()
     let candidate = try hardwareKey(to: "take the password off", in: session)
-    let old = try session.key(of: named, verb.password, verb.opening.limit)
+    let old = try session.key(of: named, verb.password, verb.opening)
     let hardware = try proven(candidate, old, in: session)
     let keybag: Keybag
     do throws(DataProtectionError) {

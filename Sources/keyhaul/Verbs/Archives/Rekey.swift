@@ -44,7 +44,7 @@ struct Rekey: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     // Beside a link stands another file than beside what it points to.
     let path = URL(filePath: try session.pathOfArchive(archive, verb: "rekey")).resolvingSymlinksInPath().path
-    let named = try session.openArchive(archive, storage: opening.limit.storage)
+    let named = try session.openArchive(archive, storage: opening.storage)
     do throws(BackupArchiveError) {
       try named.archive.requireTrueClaim()
     } catch {
@@ -114,9 +114,9 @@ struct Rekey: RunnableVerb {
         why: "its class keys are wrapped anew, and nothing else changes", try: "leave the device key out")
     }
     // Tried before the new one is asked for: nobody types two passwords in vain.
-    try session.checkRounds(of: named, accepting: opening.limit)
+    try session.checkRounds(of: named, accepting: opening)
     let old = try session.withPassword(password, of: named.name) { (typed) throws(CommandFailure) in
-      let key = try session.key(of: named, password: typed.copy(), opening.limit)
+      let key = try session.key(of: named, password: typed.copy(), opening)
       return ProvenPassword(password: typed, key: key)
     }
     let new = try session.password(newPassword, of: named.name)
@@ -127,7 +127,7 @@ struct Rekey: RunnableVerb {
     let changed = try session.deriving(rounds: count, of: named.name) { (progress) throws(DataProtectionError) in
       try BackupKeybag.rewrap(
         keybag, fromPasscodeKey: old.key.passcodeKey, to: new, rounds: rounds?.value,
-        acceptingAtMost: max(opening.limit.rounds, count), progress: progress)
+        acceptingAtMost: max(opening.rounds, count), progress: progress)
     }
     if !dryRun.isOn {
       try replaceKeybag(of: named, at: path, with: changed, in: session)

@@ -19,8 +19,11 @@ struct Verify: RunnableVerb {
 
   @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
   @Flag(help: "Check what can be checked without the password, and say what cannot.") var quick = false
-  @OptionGroup var unlocking: UnlockingOptions
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
   func perform(in session: Session) throws -> CommandStatus {
     if quick, unlocking.password.isGiven {
@@ -79,7 +82,7 @@ struct Verify: RunnableVerb {
     var hardware = try session.hardwareKey(of: named, unlocking.opening)
     let keys: ClassKeys?
     do throws(CommandFailure) {
-      let key = try session.key(of: named, unlocking.password, unlocking.opening.limit)
+      let key = try session.key(of: named, unlocking.password, unlocking.opening)
       hardware = session.fitting(hardware, named, with: key)
       keys = try session.classKeys(of: named, with: key, hardware)
     } catch {

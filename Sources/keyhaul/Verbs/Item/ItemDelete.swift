@@ -20,10 +20,13 @@ struct ItemDelete: RunnableVerb {
     ])
   static let configuration = described(as: "delete")
 
-  @OptionGroup var chosen: ChosenItems
+  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
   func perform(in session: Session) throws -> CommandStatus {
     let selection = try ItemSelection(chosen).required(to: "delete")

@@ -26,7 +26,8 @@ struct ItemFind: RunnableVerb {
   static let configuration = described(as: "find")
   static let formats: [OutputFormat] = [.text, .json, .csv]
 
-  @OptionGroup var chosen: ChosenItems
+  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Flag(help: "Print the secret: bare in text, where exactly one item must match, and in every item of --json.")
   var reveal = false
   @Option(help: ArgumentHelp("Print at most this many items.", valueName: "n")) var limit: UInt32?
@@ -43,6 +44,8 @@ struct ItemFind: RunnableVerb {
   var output: String?
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
   func perform(in session: Session) throws -> CommandStatus {
     if limit == 0 { throw CommandFailure.usage("--limit cannot be 0", try: "--limit 1") }

@@ -24,12 +24,15 @@ struct ItemUpdate: RunnableVerb {
     ])
   static let configuration = described(as: "update")
 
-  @OptionGroup var chosen: ChosenItems
+  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup(title: "What changes") var changes: ItemChangeOptions
   @OptionGroup(title: "The new secret") var newSecret: NewItemSecretFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
   func perform(in session: Session) throws -> CommandStatus {
     let selection = try ItemSelection(chosen).required(to: "update")

@@ -64,9 +64,12 @@ struct Plan: RunnableVerb {
   @Flag(help: "End with exit code 2 if any item does not migrate.") var exitCode = false
   @Flag(help: "Leave out all names, so that the plan can be shown to others.") var redact = false
   @Flag(help: "Of a device: think of a backup without a password.") var noPassword = false
-  @OptionGroup var unlocking: UnlockingOptions
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags()

@@ -35,10 +35,13 @@ struct Restore: RunnableVerb {
   var only: String?
   @Flag(help: "Restore what is left of a backup that is known to be damaged; --yes does not answer that.")
   var acceptDamage = false
-  @OptionGroup var unlocking: UnlockingOptions
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
   func perform(in session: Session) throws -> CommandStatus {
     let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }

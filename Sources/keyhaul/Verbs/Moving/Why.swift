@@ -25,7 +25,8 @@ struct Why: RunnableVerb {
     help: "The backup: a folder, a file, or - for a tar stream; or a device, as a backup made now would be.",
     completion: .devicesAndFiles)
   var source: String
-  @OptionGroup var chosen: ChosenItems
+  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp("The item at this place in the backup, as plans number it.", valueName: "n"))
@@ -33,9 +34,13 @@ struct Why: RunnableVerb {
   @Option(help: ArgumentHelp("The device that the item should go to.", valueName: "device"), completion: .deviceNames)
   var to: String?
   @OptionGroup var existing: ExistingItemOptions
-  @OptionGroup var unlocking: UnlockingOptions
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
+  var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
   func perform(in session: Session) throws -> CommandStatus {
     let selection = try ItemSelection(chosen)
