@@ -10,12 +10,13 @@ endif
 PROGRAM := .build/release/keyhaul
 PYTHON := .venv/bin/python
 
-.PHONY: help deps build demo test lint interop schemas screenshots fixtures check-fixtures bench contention clean
+.PHONY: help deps build demo test test-exhaustive lint interop schemas screenshots fixtures check-fixtures bench contention clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore, in half a minute"
 	@echo "make build     the release program, $(PROGRAM)"
-	@echo "make test      the tests"
+	@echo "make test      the tests, with a part of what there is very much of, in five minutes on two cores"
+	@echo "make test-exhaustive  the tests with all of it"
 	@echo "make lint      formatting and house rules"
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults"
 	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
@@ -36,6 +37,9 @@ demo: build
 
 test: deps
 	@.ci/test
+
+test-exhaustive: deps
+	@KEYHAUL_EXHAUSTIVE=1 .ci/test
 
 lint: check-fixtures
 	swift format lint --recursive --strict Package.swift Sources Tests Fixtures docs/Examples

@@ -121,15 +121,8 @@ struct RekeyTests {
       for m in tarfile.open(sys.argv[1]): print(m.name, hashlib.sha1(tarfile.open(sys.argv[1]).extractfile(m).read()).hexdigest())
       """
     func listing() throws -> [String] {
-      let process = Process()
-      let output = Pipe()
-      process.executableURL = URL(filePath: "/usr/bin/env")
-      process.arguments = ["python3", "-c", script, folder.path("b.zip")]
-      process.standardOutput = output
-      try process.run()
-      let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-      process.waitUntilExit()
-      return text.split(separator: "\n").map(String.init)
+      let outcome = try ChildProcess("python3", ["-c", script, folder.path("b.zip")]).run()
+      return String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
     let after = try listing()
     try folder.write(tar.finished(), to: "b.zip")

@@ -152,15 +152,8 @@ struct RoundTripTests {
   }
 
   private func run(_ arguments: String...) throws -> String {
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = arguments
-    process.standardOutput = output
-    try process.run()
-    let bytes = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0, "\(arguments[0]) failed")
-    return String(decoding: bytes, as: UTF8.self)
+    let outcome = try ChildProcess(arguments[0], Array(arguments.dropFirst())).run()
+    try #require(outcome.status == 0, "\(arguments[0]) failed: \(String(decoding: outcome.errors, as: UTF8.self))")
+    return String(decoding: outcome.output, as: UTF8.self)
   }
 }

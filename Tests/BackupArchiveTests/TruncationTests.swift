@@ -5,14 +5,16 @@ import Testing
 
 @Suite("A container that is cut short or changed")
 struct TruncationTests {
-  @Test("is damaged or refused at any length, and never taken for whole", arguments: ContainerFormat.allCases)
+  @Test(
+    "is damaged or refused at any length, of which a quick run takes 60, and never taken for whole",
+    arguments: ContainerFormat.allCases)
   func truncated(format: ContainerFormat) throws {
     let whole = try SampleBackup(secretByteCount: 3000).packed(as: format)
     var lengths = Set((0..<200).map { $0 * whole.count / 200 })
     // Each side of every block, where a tar could end by itself.
     for block in stride(from: 0, to: whole.count, by: 512) { lengths.formUnion([block, block + 1, max(0, block - 1)]) }
     lengths.insert(whole.count - 1)
-    for length in lengths.sorted() where length < whole.count {
+    for length in Cases.chosen(lengths.filter { $0 < whole.count }.sorted(), quick: 60) {
       let error = try failure(opening: Array(whole[..<length]))
       #expect(error != nil, "\(length) of \(whole.count) bytes were taken for whole")
       #expect(length < 512 || error?.category == .damaged, "\(length): \(error.map(String.init(describing:)) ?? "")")
@@ -30,13 +32,15 @@ struct TruncationTests {
     #expect(cut.reason == "the zip's directory is missing at its end")
   }
 
-  @Test("gives an error or the same keychain for each flipped bit of a sample, and never traps")
+  @Test(
+    "gives an error or the same keychain for 150 flipped bits, of which a quick run takes 40, and never traps"
+  )
   func flippedBits() throws {
     let sample = try SampleBackup(hasPassword: false)
     for format in ContainerFormat.allCases {
       let whole = try sample.packed(as: format)
       var random = SeededRandom(seed: 0xF11B)
-      for _ in 0..<150 {
+      for _ in 0..<Cases.count(150, quick: 40) {
         var bytes = whole
         bytes[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
         do {
@@ -48,14 +52,14 @@ struct TruncationTests {
     }
   }
 
-  @Test("in Manifest.plist or the manifest database alone, bit for bit, never traps")
+  @Test("in the manifest, its database or its status alone, in 300 bits, of which a quick run takes 60, never traps")
   func flippedBitsOfManifests() throws {
     let sample = try SampleBackup()
     let files = try sample.storedFiles()
     var random = SeededRandom(seed: 7)
     for path in ["Manifest.plist", "Manifest.db", "Status.plist"] {
       let index = try #require(files.firstIndex { $0.path == path })
-      for _ in 0..<300 {
+      for _ in 0..<Cases.count(300, quick: 60) {
         var changed = files
         let position = Int.random(in: 0..<changed[index].bytes.count, using: &random)
         changed[index].bytes[position] ^= 1 << UInt8.random(in: 0..<8, using: &random)

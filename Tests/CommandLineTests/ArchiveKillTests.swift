@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -6,16 +7,16 @@ import Testing
 @Suite("A backup that is being changed or copied", .serialized)
 struct ArchiveKillTests {
   private func world() throws -> MoveWorld {
-    let world = try MoveWorld()
-    try world.write(Array("battery staple\n".utf8), to: ".np")
-    try world.backUp(to: "b.tar")
-    try world.backUp(to: "b/")
-    try world.succeed("backup old-phone -o plain/ --no-password -q")
-    return world
+    try MoveWorld(named: "killed archives") { world in
+      try world.write(Array("battery staple\n".utf8), to: ".np")
+      try world.backUp(to: "b.tar")
+      try world.backUp(to: "b/")
+      try world.succeed("backup old-phone -o plain/ --no-password -q")
+    }
   }
 
   /// Starts a line and kills it after a part of the time that it takes, some of it after its end.
-  private func kill(_ world: MoveWorld, _ line: String, within seconds: Double, _ numbers: inout SeededNumbers) throws
+  private func kill(_ world: MoveWorld, _ line: String, within seconds: Double, _ numbers: inout SeededRandom) throws
     -> Comment
   {
     let delay = Double.random(in: 0...seconds * 1.1, using: &numbers)
@@ -31,7 +32,9 @@ struct ArchiveKillTests {
     return Date().timeIntervalSince(start)
   }
 
-  @Test("by rekey is the old one or the new one, killed at any moment", arguments: ["b.tar", "b", "plain"])
+  @Test(
+    "by rekey is the old one or the new one, killed at ten moments, or three in a quick run",
+    arguments: ["b.tar", "b", "plain"])
   func rekeyed(name: String) throws {
     let world = try world()
     try world.devices.run("cp -Rp \(name) kept")
@@ -40,8 +43,8 @@ struct ArchiveKillTests {
       isPlain
       ? "rekey plain --new-password-file .np --rounds 1" : "rekey \(name) --password-file .bp --new-password-file .np"
     let time = try duration(world, line)
-    var numbers = SeededNumbers(UInt64(name.count))
-    for _ in 0..<10 {
+    var numbers = SeededRandom(seed: UInt64(name.count))
+    for _ in 0..<Cases.count(10, quick: 3) {
       try world.devices.run("rm -rf \(name) && cp -Rp kept \(name)")
       let moment = try kill(world, line, within: time, &numbers)
       // Whichever it is, it is whole.
@@ -60,7 +63,7 @@ struct ArchiveKillTests {
   }
 
   @Test(
-    "by convert is not there, or whole; what it replaces stands until then, and what is read is never touched",
+    "by convert is not there, or whole; what it replaces stands until then: killed ten times, or four in a quick run",
     arguments: [("b", "c.tar.gz"), ("b.tar", "c/")])
   func converted(from source: String, to target: String) throws {
     let world = try world()
@@ -73,8 +76,8 @@ struct ArchiveKillTests {
     }
     let line = "convert \(source) -o \(target) --yes"
     let time = try duration(world, line)
-    var numbers = SeededNumbers(UInt64(target.count))
-    for round in 0..<10 {
+    var numbers = SeededRandom(seed: UInt64(target.count))
+    for round in 0..<Cases.count(10, quick: 4) {
       try world.devices.run("rm -rf \(target)")
       if round % 2 == 1 { try world.succeed("convert other.tar -o \(target) -q") }
       let moment = try kill(world, line, within: time, &numbers)

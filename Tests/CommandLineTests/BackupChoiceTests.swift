@@ -7,15 +7,15 @@ import Testing
 struct BackupChoiceTests {
   /// `Backup` with a backup of each phone: one folder is called after the device, the other as somebody liked.
   private func world() throws -> (MoveWorld, old: String, new: String) {
-    let world = try MoveWorld()
-    func identifier(_ device: String) throws -> String {
+    func identifier(_ device: String, _ world: MoveWorld) throws -> String {
       try #require(try world.object(world.succeed("device show \(device) --json"))["udid"] as? String)
     }
-    let (old, new) = (try identifier("old-phone"), try identifier("new-phone"))
-    try world.devices.run("mkdir Backup")
-    try world.backUp(to: "Backup/\(old)/")
-    try world.backUp("new-phone", to: "Backup/attic/")
-    return (world, old, new)
+    let world = try MoveWorld(named: "two backups in a folder") { world in
+      try world.devices.run("mkdir Backup")
+      try world.backUp(to: "Backup/\(try identifier("old-phone", world))/")
+      try world.backUp("new-phone", to: "Backup/attic/")
+    }
+    return (world, try identifier("old-phone", world), try identifier("new-phone", world))
   }
 
   @Test("is listed, and names no backup by itself")

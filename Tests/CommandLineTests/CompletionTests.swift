@@ -13,9 +13,11 @@ struct CompletionTests {
     return world
   }
 
+  private static let script = Result { try DeviceWorld().run("keyhaul completions bash").output }
+
   /// What the program offers for the last word of a line, as a completion script asks for it.
   private func offered(_ world: MoveWorld, _ line: [String], argument: String) throws -> [String] {
-    let script = try world.devices.program.run(["completions", "bash"]).output
+    let script = try Self.script.get()
     let words = line.prefix { !$0.hasPrefix("-") && ["plan", "why", "diff", "export", "restore"].contains($0) }
     let verb = words.joined(separator: " ")
     let call = try #require(

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -12,7 +13,9 @@ struct DemoTests {
     return world
   }
 
-  @Test("tells the whole story, each command before its output, and leaves nothing behind")
+  @Test(
+    "tells the whole story, each command before its output, and leaves nothing behind",
+    .enabled(if: Cases.areAllRun, "four times ten million rounds, which a quick run leaves out"))
   func story() throws {
     let world = try world()
     let outcome = try world.run("TMPDIR=$PWD/tmp keyhaul demo")

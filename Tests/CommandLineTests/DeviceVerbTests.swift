@@ -60,7 +60,8 @@ struct DeviceVerbTests {
       ("device list", "format", "device-list/1"),
     ] as [(String, String, JSONValue)])
   func documents(line: String, field: String, value: JSONValue) throws {
-    try world.run("keyhaul device create d --from old-phone -q && keyhaul device create plain -q")
+    let world = try DeviceWorld(
+      after: "keyhaul device create d --from old-phone -q && keyhaul device create plain -q")
     let outcome = try world.run("keyhaul --json \(line)")
     #expect(outcome.status == 0)
     #expect(outcome.errors == "")
@@ -77,7 +78,7 @@ struct DeviceVerbTests {
       "item add d --label x --secret-command 'echo 1'",
     ])
   func dryRun(line: String) throws {
-    try world.run("keyhaul device create d --from old-phone")
+    let world = try DeviceWorld(after: "keyhaul device create d --from old-phone")
     let before = try world.files(of: "d")
     let outcome = try world.run("keyhaul \(line) -n")
     #expect(outcome.status == 0)

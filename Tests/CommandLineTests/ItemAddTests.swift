@@ -9,8 +9,7 @@ struct ItemAddTests {
   let world: DeviceWorld
 
   init() throws {
-    world = try DeviceWorld()
-    try world.run("keyhaul device create d --from old-phone")
+    world = try DeviceWorld(after: "keyhaul device create d --from old-phone")
   }
 
   @Test(

@@ -10,8 +10,7 @@ struct ItemChangeTests {
   let world: DeviceWorld
 
   init() throws {
-    world = try DeviceWorld()
-    try world.run("keyhaul device create d --from old-phone")
+    world = try DeviceWorld(after: "keyhaul device create d --from old-phone")
   }
 
   private func count(_ line: String) throws -> Int {

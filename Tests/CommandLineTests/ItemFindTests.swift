@@ -10,8 +10,7 @@ struct ItemFindTests {
   let world: DeviceWorld
 
   init() throws {
-    world = try DeviceWorld()
-    try world.run("keyhaul device create old-phone --from old-phone")
+    world = try DeviceWorld(after: "keyhaul device create old-phone --from old-phone")
   }
 
   /// The description that the device was made from, as its author wrote it.

@@ -13,8 +13,7 @@ struct ItemMaterialTests {
   let certificate: TestVectors
 
   init() throws {
-    world = try DeviceWorld()
-    try world.run("keyhaul device create d -q")
+    world = try DeviceWorld(after: "keyhaul device create d -q")
     key = try #require(try TestVectors.certificates()["keys"].elements.first { try $0["name"].string == "RSA 2048" })
     certificate = try TestVectors.certificates()["certificates"].elements[0]
     try write(try Array(certificate["pem"].string.utf8), to: "mail.pem", mode: 0o644)

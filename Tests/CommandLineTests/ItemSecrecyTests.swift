@@ -1,5 +1,6 @@
 import Foundation
 import KeychainFormats
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -30,10 +31,10 @@ struct ItemSecrecyTests {
   ]
 
   @Test(
-    "is a secret, a passcode or the hardware key, at any level of detail", arguments: ["", "-v", "-vv", "-q", "--json"])
+    "is a secret, a passcode or the hardware key, at any of five levels of detail, of which a quick run takes two",
+    arguments: Cases.chosen(["-vv", "", "-v", "-q", "--json"], quick: 2))
   func scan(flag: String) throws {
-    let world = try DeviceWorld()
-    try world.run("keyhaul device create d --from old-phone")
+    let world = try DeviceWorld(after: "keyhaul device create d --from old-phone")
     var planted = ["135790", "864201", "wrong-code", "planted-by-hand"].map { Data($0.utf8) }
     planted.append(try Data(contentsOf: world.devices.appending(path: "d/hardware.uid")))
     for item in ItemFindTests.items(of: try ItemFindTests.fixture("old-phone")) {

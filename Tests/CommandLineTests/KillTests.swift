@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -18,7 +19,7 @@ struct KillTests {
       "\(line) > log 2>&1 & sleep \(String(format: "%.3f", seconds)); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null")
   }
 
-  @Test("a restore has happened or has not, fifty times")
+  @Test("a restore has happened or has not, fifty times, or ten in a quick run")
   func restore() throws {
     let world = try MoveWorld()
     try world.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
@@ -31,8 +32,8 @@ struct KillTests {
     let new = try world.succeed(find)
     #expect(old != new)
     let files = try world.names(in: "devices/new-phone")
-    var numbers = SeededNumbers(50)
-    for round in 0..<50 {
+    var numbers = SeededRandom(seed: 50)
+    for round in 0..<Cases.count(50, quick: 10) {
       try world.devices.run("rm -rf devices/new-phone && cp -Rp before devices/new-phone")
       let delay = Double.random(in: 0...time * 1.1, using: &numbers)
       try kill(world, line, after: delay)
@@ -46,15 +47,17 @@ struct KillTests {
     }
   }
 
-  @Test("a backup over another leaves the old one or the new one, thirty times", arguments: ["b.zip", "b/", "b.tar"])
+  @Test(
+    "a backup over another leaves the old one or the new one, thirty times, or nine in a quick run",
+    arguments: ["b.zip", "b/", "b.tar"])
   func backup(name: String) throws {
     let world = try MoveWorld()
     try world.backUp("new-phone", to: name)
     let line = "keyhaul backup old-phone -o \(name) --password-file .bp --rounds 1 --yes"
     try world.devices.run("cp -Rp \(name) kept")
     let time = try duration(world, line)
-    var numbers = SeededNumbers(UInt64(name.count))
-    for round in 0..<10 {
+    var numbers = SeededRandom(seed: UInt64(name.count))
+    for round in 0..<Cases.count(10, quick: 3) {
       let delay = Double.random(in: 0...time * 1.1, using: &numbers)
       try kill(world, line, after: delay)
       let plan = try world.plan(name)

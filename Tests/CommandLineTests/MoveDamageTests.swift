@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -8,16 +9,17 @@ struct MoveDamageTests {
   /// Wrong password (or the same symptom), damaged, refused.
   static let refusals: Set<Int32> = [12, 13, 14]
 
-  @Test("as a tar that is cut anywhere is refused, and the device stays as it was", arguments: 0..<4)
+  @Test(
+    "as a tar that is cut in 120 places, or 20 in a quick run, is refused, and the device stays as it was",
+    arguments: 0..<4)
   func cutTar(part: Int) throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "whole.tar")
+    let world = try MoveWorld(backedUpTo: "whole.tar")
     let whole = try world.read("whole.tar")
     // What follows is padding: without it nothing is missing.
     let end = try #require(whole.lastIndex { $0 != 0 })
     let before = try world.contents(of: "new-phone")
-    var numbers = SeededNumbers(UInt64(part) + 1)
-    for _ in 0..<30 {
+    var numbers = SeededRandom(seed: UInt64(part) + 1)
+    for _ in 0..<Cases.count(30, quick: 5) {
       let count = Int.random(in: 0..<end, using: &numbers)
       try world.write(Array(whole.prefix(count)), to: "cut.tar")
       let outcome = try world.keyhaul("restore cut.tar --to new-phone --password-file .bp --yes")
@@ -27,17 +29,17 @@ struct MoveDamageTests {
     #expect(try world.contents(of: "new-phone") == before)
   }
 
-  @Test("as a folder with a file that is cut anywhere is refused, and the device stays as it was")
+  @Test("as a folder with a file cut in 20 places, or 6 in a quick run, is refused, and the device stays as it was")
   func cutFolder() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
+    let world = try MoveWorld(backedUpTo: "b/")
     let before = try world.contents(of: "new-phone")
-    var numbers = SeededNumbers(7)
+    var numbers = SeededRandom(seed: 7)
     let files = try world.files(in: "b")
     #expect(files.count == 5)
     for file in files where file != "Info.plist" {
       let whole = try world.read("b/\(file)")
-      for count in [0, whole.count - 1] + (0..<18).map({ _ in Int.random(in: 1..<whole.count - 1, using: &numbers) }) {
+      let inside = (0..<Cases.count(18, quick: 4)).map { _ in Int.random(in: 1..<whole.count - 1, using: &numbers) }
+      for count in [0, whole.count - 1] + inside {
         try world.write(Array(whole.prefix(count)), to: "b/\(file)")
         let outcome = try world.keyhaul("restore b/ --to new-phone --password-file .bp --yes")
         #expect(Self.refusals.contains(outcome.status), "\(file), \(count) of \(whole.count) bytes: \(outcome)")
@@ -53,8 +55,7 @@ struct MoveDamageTests {
 
   @Test("that was never finished is refused in one message, and what is in it can be read with a warning")
   func unfinished() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
+    let world = try MoveWorld(backedUpTo: "b/")
     var status = try world.read("b/Status.plist")
     status.replaceSubrange(
       try #require(status.firstRange(of: Array("finished".utf8))), with: Array("uploaded".utf8))
@@ -69,8 +70,7 @@ struct MoveDamageTests {
 
   @Test("whose keybag is cut says where it ends")
   func cutKeybag() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
+    let world = try MoveWorld(backedUpTo: "b/")
     var manifest = try world.read("b/Manifest.plist")
     // The last class key's last record, longer by one than the bytes that are left.
     let last = try #require(KeybagFields.inside(manifest).last)
@@ -101,16 +101,15 @@ struct MoveDamageTests {
         && !verified.output.contains("export saves"))
   }
 
-  @Test("with a changed bit in a field of the keybag ends as that field deserves, and moves nothing more")
+  @Test("with a changed bit in each of 65 fields of the keybag, or 20 in a quick run, ends as that field deserves")
   func keybagFields() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
+    let world = try MoveWorld(backedUpTo: "b/")
     let intact = PlannedItems(try world.plan("b/"))
     let manifest = try world.read("b/Manifest.plist")
     let fields = KeybagFields.inside(manifest)
     #expect(fields.count == 10 + 11 * 5)
-    var numbers = SeededNumbers(3)
-    for (index, field) in fields.enumerated() {
+    var numbers = SeededRandom(seed: 3)
+    for (index, field) in Cases.chosen(Array(fields.enumerated()), quick: 20) {
       // Low bits of small numbers, any bit of keys, salts and identifiers.
       let isNumber = field.range.count == 4
       let offset = isNumber ? field.range.upperBound - 1 : Int.random(in: field.range, using: &numbers)
@@ -142,8 +141,7 @@ struct MoveDamageTests {
 
   @Test("that asks for four thousand million rounds is refused before a password is asked for")
   func rounds() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
+    let world = try MoveWorld(backedUpTo: "b/")
     var manifest = try world.read("b/Manifest.plist")
     let field = try #require(KeybagFields.inside(manifest).first { $0.tag == "DPIC" })
     for offset in field.range { manifest[offset] = 0xFF }
@@ -164,17 +162,18 @@ struct MoveDamageTests {
     #expect(try world.keyhaul("inspect b/ --keybag").output.contains("4,294,967,295 + 10,000 rounds, about "))
   }
 
-  @Test("with a changed bit anywhere else loses single items or is refused, and moves nothing more", arguments: 0..<2)
+  @Test(
+    "with 30 changed bits a file, or 8 in a quick run, loses single items or is refused, and moves nothing more",
+    arguments: 0..<2)
   func flippedBits(part: Int) throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
+    let world = try MoveWorld(backedUpTo: "b/")
     // Its key would give the names of sealed items, as long as the backup says that it made it.
     try world.succeed("device delete old-phone --confirm old-phone")
     let intact = PlannedItems(try world.plan("b/"))
-    var numbers = SeededNumbers(UInt64(part) + 11)
+    var numbers = SeededRandom(seed: UInt64(part) + 11)
     for file in try world.files(in: "b") {
       let whole = try world.read("b/\(file)")
-      for _ in 0..<15 {
+      for _ in 0..<Cases.count(15, quick: 4) {
         var bytes = whole
         let offset = Int.random(in: whole.indices, using: &numbers)
         bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)

@@ -30,8 +30,7 @@ struct MoveHostileTests {
 
   @Test("as a tar is refused with what is wrong in it, and nothing is written", arguments: tricks)
   func tar(trick: Trick) throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
+    let world = try MoveWorld(backedUpTo: "b/")
     var tar = ForgedArchive()
     tar.add(name: trick.name, kind: trick.kind, target: trick.target, trick.kind == "0" ? Array("evil".utf8) : [])
     for file in try world.files(in: "b") { tar.add(name: "X/\(file)", try world.read("b/\(file)")) }
@@ -41,8 +40,7 @@ struct MoveHostileTests {
 
   @Test("as a zip is refused just the same", arguments: tricks.filter { !["1", "3", "4", "6"].contains($0.kind) })
   func zip(trick: Trick) throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
+    let world = try MoveWorld(backedUpTo: "b/")
     var zip = ForgedArchive()
     for file in try world.files(in: "b") where "X/\(file)" != trick.name {
       zip.add(name: "X/\(file)", try world.read("b/\(file)"))
@@ -52,11 +50,14 @@ struct MoveHostileTests {
     try expectRefusal(world, "evil.zip")
   }
 
+  /// What is on the target of every world.
+  private static let untouched = Result { try MoveWorld().contents(of: "new-phone") }
+
   private func expectRefusal(_ world: MoveWorld, _ name: String) throws {
     let victim = world.home.appending(path: "victim")
     try FileManager.default.createDirectory(at: victim, withIntermediateDirectories: true)
     try Data("mine".utf8).write(to: victim.appending(path: "evil"))
-    let before = (try world.names(), try world.contents(of: "new-phone"))
+    let before = (try world.names(), try Self.untouched.get())
     for verb in ["restore \(name) --to new-phone --yes", "plan \(name) --to new-phone", "inspect \(name)"] {
       let outcome = try world.keyhaul("\(verb) --password-file .bp")
       #expect(outcome.status == 14 && outcome.output.isEmpty, "\(outcome)")
@@ -70,8 +71,7 @@ struct MoveHostileTests {
 
   @Test("forged without a trick is a backup like any other")
   func honest() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
+    let world = try MoveWorld(backedUpTo: "b/")
     var forged = ForgedArchive()
     for file in try world.files(in: "b") { forged.add(name: "X/\(file)", try world.read("b/\(file)")) }
     try world.write(forged.tar, to: "b.tar")

@@ -17,11 +17,11 @@ struct MoveLayoutTests {
   ]
 
   private func world(fixture: String) throws -> MoveWorld {
-    let world = try MoveWorld()
-    try world.succeed("device create phone --from \(fixture) -q")
-    try world.backUp("phone", to: "b.tar")
-    try world.succeed("backup phone -o p.tar --no-password -q")
-    return world
+    try MoveWorld(named: "layout \(fixture)") { world in
+      try world.succeed("device create phone --from \(fixture) -q")
+      try world.backUp("phone", to: "b.tar")
+      try world.succeed("backup phone -o p.tar --no-password -q")
+    }
   }
 
   @Test("fits a terminal of 80 columns and one of 120", arguments: ["80", "120"], ["old-phone", "hostile-names"])

@@ -24,8 +24,7 @@ struct MovePromptTests {
 
   @Test("a wrong password is said, and asked for again, three times in all")
   func wrongPassword() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     let plan = "plan b.tar --to new-phone --json"
     let right = try world.keyhaul(plan, typed: ["hunter2", "hunter3", MoveWorld.password, "never typed"])
     #expect(right.status == 0 && right.terminal == Self.wrong + Self.wrong + "Password of b.tar: \n", "\(right)")
@@ -72,8 +71,7 @@ struct MovePromptTests {
 
   @Test("a wrong password that nobody types is not asked for again, though there is a terminal")
   func wrongPasswordElsewhere() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.write(Array("hunter2\n".utf8), to: ".wrong")
     for source in [
       "--password-file .wrong", "--password-fd 5 5< .wrong", "--password-command 'cat .wrong'",
@@ -164,8 +162,7 @@ struct MovePromptTests {
 struct MovePasswordTests {
   @Test("comes from a file, a descriptor, standard input, a command or the environment, always the same")
   func sources() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     let plan = "keyhaul plan b.tar --to new-phone --json"
     let expected = PlannedItems(try world.plan("b.tar"))
     for line in [
@@ -183,8 +180,7 @@ struct MovePasswordTests {
 
   @Test("has one source, and must be the right one")
   func refusals() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     let plan = "keyhaul plan b.tar --to new-phone"
     for (line, status) in [
       ("\(plan) --password-file .bp --password-fd 3 3< .bp", Int32(64)),
@@ -206,8 +202,7 @@ struct MovePasswordTests {
 
   @Test("is never in the arguments or the environment of the program or of a program it starts")
   func nowhereElse() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.write(
       Array(
         "env > seen; ps -o args= -p $PPID $$ >> seen; cat /proc/$PPID/environ /proc/$PPID/cmdline >> seen; cat .bp".utf8
@@ -222,8 +217,7 @@ struct MovePasswordTests {
 
   @Test("in a file that others can read earns a warning")
   func warning() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.devices.run("chmod 640 .bp")
     let outcome = try world.keyhaul("plan b.tar --to new-phone --password-file .bp")
     #expect(outcome.status == 0)
@@ -241,8 +235,7 @@ struct MovePasswordTests {
 struct MoveWorldTests {
   @Test("is busy while another command holds it, and is waited for if that is wanted")
   func busy() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     let outcome = try world.devices.run(
       """
       mkfifo go
@@ -269,8 +262,7 @@ struct MoveWorldTests {
 
   @Test("that is full leaves no part of a backup, and the old one where there was one")
   func full() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "old.tar")
+    let world = try MoveWorld(backedUpTo: "old.tar")
     try world.backUp(to: "old/")
     let before = (
       try world.plan("old.tar")["source"] as? NSDictionary, try world.plan("old/")["source"] as? NSDictionary
@@ -290,8 +282,7 @@ struct MoveWorldTests {
 
   @Test("that is full during a restore leaves the keychain as it was")
   func fullRestore() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     let before = try world.contents(of: "new-phone")
     let outcome = try world.devices.run(
       "ulimit -f 32; keyhaul restore b.tar --to new-phone --password-file .bp --yes")
@@ -302,8 +293,7 @@ struct MoveWorldTests {
 
   @Test("takes no plan where there is no folder or no file, and says so")
   func plan() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.devices.run("mkfifo pipe; mkdir folder")
     for name in ["nowhere/p", "b.tar/p", "folder", "pipe", "/proc/p"] {
       let outcome = try world.keyhaul("plan b.tar --to new-phone --password-file .bp -o \(name)")

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import keyhaul
@@ -20,6 +21,26 @@ final class MoveWorld: Sendable {
     try write(Array("\(Self.password)\n".utf8), to: ".bp")
     for name in ["old-phone", "new-phone"] { try succeed("device create \(name) --from \(name) -q") }
   }
+
+  /// The same with a backup of old-phone, which too is made once.
+  convenience init(backedUpTo name: String) throws {
+    try self.init(named: "backup \(name)") { try $0.backUp(to: name) }
+  }
+
+  /// A copy of the one world of this name, which `make` brings into its state the first time.
+  convenience init(named name: String, _ make: (MoveWorld) throws -> Void) throws {
+    let pattern = try Self.patterns.withLock { patterns in
+      if let pattern = patterns[name] { return pattern }
+      let pattern = try MoveWorld()
+      pattern.devices.removeAtExit()
+      try make(pattern)
+      patterns[name] = pattern
+      return pattern
+    }
+    try self.init(copyOf: pattern)
+  }
+
+  private static let patterns = Mutex<[String: MoveWorld]>([:])
 
   init(copyOf other: MoveWorld) throws { devices = try DeviceWorld(copyOf: other.devices) }
 
@@ -95,19 +116,5 @@ struct PlannedItems: Equatable {
       if item["outcome"] as? String == "migrates" { migrating.insert(index) }
     }
     (self.decisions, self.migrating) = (decisions, migrating)
-  }
-}
-
-/// Numbers that are the same in every run (xorshift64*, Marsaglia 2003 and Vigna 2016).
-struct SeededNumbers: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed == 0 ? 1 : seed }
-
-  mutating func next() -> UInt64 {
-    state ^= state >> 12
-    state ^= state << 25
-    state ^= state >> 27
-    return state &* 0x2545_F491_4F6C_DD1D
   }
 }

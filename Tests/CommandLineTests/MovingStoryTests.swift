@@ -83,8 +83,7 @@ struct MovingStoryTests {
 
   @Test("a new password of the backup changes what opens it, and nothing that it brings")
   func sameItems() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     let before = try PlannedItems(world.plan("b.tar"))
     try world.write(Array("another\n".utf8), to: ".new")
     try world.succeed("rekey b.tar --password-file .bp --new-password-file .new --rounds 1 -q")

@@ -16,11 +16,11 @@ enum OpeningLines {
 @Suite("However a backup is opened, by whichever verb")
 struct OpeningTests {
   private func world(password: String = MoveWorld.password) throws -> MoveWorld {
-    let world = try MoveWorld()
-    try world.write(Array("\(password)\n".utf8), to: ".bp")
-    try world.write(Array("battery staple\n".utf8), to: ".np")
-    try world.backUp(to: "b/")
-    return world
+    try MoveWorld(named: "backup with \(password)") { world in
+      try world.write(Array("\(password)\n".utf8), to: ".bp")
+      try world.write(Array("battery staple\n".utf8), to: ".np")
+      try world.backUp(to: "b/")
+    }
   }
 
   @Test("a password with accents fits in either Unicode form, and which one it was is said")

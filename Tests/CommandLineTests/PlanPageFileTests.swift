@@ -8,8 +8,7 @@ struct PlanPageFileTests {
   private let line = "plan b.tar --to new-phone --password-file .bp --format html"
 
   private func world() throws -> MoveWorld {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     return world
   }
 

@@ -63,8 +63,7 @@ struct PlanViewTests {
 
   @Test("names what stays behind where the device that made the backup is at hand, and decides the same")
   func names() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     let named = try world.plan("b.tar")
     try world.succeed("plan b.tar --to new-phone --password-file .bp -o named -q")
     try world.succeed("device delete old-phone --confirm old-phone -q")
@@ -144,8 +143,7 @@ struct PlanViewTests {
 
   @Test("an archive knows its apps by what Info.plist lists")
   func appsOfArchive() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     let apps = try world.object(world.succeed("plan b.tar --to new-phone --by-app --json --password-file .bp"))
     let list = try #require(apps["apps"] as? [[String: Any]])
     let chat = try #require(list.first { $0["name"] as? String == "org.example.chat" })
@@ -166,8 +164,7 @@ struct PlanViewTests {
 
   @Test("without names it can be shown to others, and not be carried out")
   func redacted() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     let text = try world.succeed("plan b.tar --to new-phone --redact --json --password-file .bp -o r")
     #expect(try PlanSchema.problems(in: text) == [])
     let udid = try #require(try world.object(world.succeed("device show old-phone --json"))["udid"] as? String)

@@ -6,10 +6,8 @@ import Testing
 @Suite("The program as it is built")
 struct ProgramTests {
   func withProgram<Result>(_ body: (BuiltProgram) throws -> Result) throws -> Result {
-    let home = FileManager.default.temporaryDirectory.appending(path: "keyhaul-\(UUID().uuidString)/home")
-    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: home.deletingLastPathComponent()) }
-    return try body(BuiltProgram(home: home))
+    let world = try DeviceWorld()
+    return try withExtendedLifetime(world) { try body(world.program) }
   }
 
   @Test("says its version, whatever else would have to be ready")

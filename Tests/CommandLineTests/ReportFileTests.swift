@@ -7,8 +7,7 @@ import Testing
 struct ReportFileTests {
   /// Two backups of one phone, between which it changed.
   private func world() throws -> MoveWorld {
-    let world = try MoveWorld()
-    try world.backUp(to: "monday.tar")
+    let world = try MoveWorld(backedUpTo: "monday.tar")
     try world.write(Array("plum-orchard-43".utf8), to: "secret")
     try world.succeed("item add old-phone --service garden.example --account anna --secret-file secret -q")
     try world.backUp(to: "family.tar")

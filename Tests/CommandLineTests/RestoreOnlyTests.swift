@@ -12,8 +12,7 @@ struct RestoreOnlyTests {
 
   @Test("brings the ones on the list and leaves the rest of the target, when merging", arguments: [false, true])
   func few(withPlan: Bool) throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.write(Array(#"{"indexes": [2, 10, 2]}"#.utf8), to: "few")
     var flags = "--only few --existing merge --password-file .bp"
     if withPlan {
@@ -32,8 +31,7 @@ struct RestoreOnlyTests {
 
   @Test("says which of them cannot come")
   func sealed() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.write(Array(#"{"indexes": [2, 3]}"#.utf8), to: "few")
     let outcome = try world.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
     #expect(outcome.status == 0)
@@ -49,8 +47,7 @@ struct RestoreOnlyTests {
 
   @Test("with an empty list brings nothing, and removes nothing when merging")
   func none() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.write(Array(#"{"indexes": []}"#.utf8), to: "few")
     let before = try accounts(world, on: "new-phone")
     let merged = try world.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
@@ -64,8 +61,7 @@ struct RestoreOnlyTests {
 
   @Test("replacing, still asks before the target's items go")
   func replacing() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")
     let asked = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp")
     #expect(asked.status == 64 && asked.errors.contains("removing 2 items from new-phone needs to be confirmed"))
@@ -76,8 +72,7 @@ struct RestoreOnlyTests {
 
   @Test("refuses a list that is none, and places that the backup does not have")
   func refused() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     let before = try world.contents(of: "new-phone")
     for (text, status) in [
       (#"{"indexes": [18]}"#, 64), (#"{"indexes": [-1]}"#, 64), (#"{"indexes": [0.5]}"#, 14), ("[]", 14), ("", 14),

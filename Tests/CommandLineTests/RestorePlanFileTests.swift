@@ -9,8 +9,7 @@ import Testing
 struct RestorePlanFileTests {
   @Test("is what the plan printed, readable by its owner alone, and is done exactly", arguments: ["replace", "merge"])
   func same(policy: String) throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.zip")
+    let world = try MoveWorld(backedUpTo: "b.zip")
     let printed = try world.succeed("plan b.zip --to new-phone --existing \(policy) --password-file .bp --json -o p")
     #expect(Array(printed.utf8) == (try world.read("p")))
     #expect(try world.devices.permissions(of: "p") == 0o600)
@@ -25,8 +24,7 @@ struct RestorePlanFileTests {
 
   @Test("fits the same backup in another container")
   func otherContainer() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
+    let world = try MoveWorld(backedUpTo: "b/")
     try world.succeed("plan b/ --to new-phone --password-file .bp -o p")
     try world.devices.run("tar -cf c.tar b")
     #expect(try world.keyhaul("restore c.tar --to new-phone --plan p --password-file .bp --yes").status == 0)
@@ -34,8 +32,7 @@ struct RestorePlanFileTests {
 
   @Test("is refused once an item was added, before a password is asked for")
   func itemAdded() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
     try world.devices.run("printf x | keyhaul item add new-phone --service later --account me --secret-file -")
     let before = try world.contents(of: "new-phone")
@@ -53,8 +50,7 @@ struct RestorePlanFileTests {
 
   @Test("is refused for another backup of the same device")
   func archiveChanged() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
     try world.backUp(to: "b.tar")
     let outcome = try world.keyhaul("restore b.tar --to new-phone --plan p")
@@ -170,8 +166,7 @@ struct RestorePlanFileTests {
 
   @Test("to which a member was added, or that was laid out anew, is refused like any that was edited")
   func added() throws {
-    let world = try MoveWorld()
-    try world.backUp(to: "b.tar")
+    let world = try MoveWorld(backedUpTo: "b.tar")
     try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
     let before = try world.contents(of: "new-phone")
     let plan = String(decoding: try world.read("p"), as: UTF8.self)

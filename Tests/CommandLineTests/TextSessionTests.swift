@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -12,14 +13,11 @@ struct TextSessionTests {
   @Test("go as they are written", arguments: names)
   func story(name: String) throws {
     let script = SessionScript(try String(contentsOf: Self.folder.appending(path: name), encoding: .utf8))
-    let home = FileManager.default.temporaryDirectory.appending(path: "keyhaul-\(UUID().uuidString)/home")
-    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: home.deletingLastPathComponent()) }
-    let program = BuiltProgram(home: home)
+    let world = try DeviceWorld()
     #expect(!script.steps.isEmpty)
     for step in script.steps {
       let typed = step.typed.isEmpty && step.terminal.isEmpty ? nil : step.typed
-      let outcome = try program.shell(step.command, typed: typed)
+      let outcome = try world.run(step.command, typed: typed)
       let place: Comment = "\(name), line \(step.line): \(step.command)"
       #expect(outcome.status == step.status, place)
       #expect(
@@ -36,13 +34,11 @@ struct TextSessionTests {
 
   @Test("can have something typed at a prompt of the program's own terminal")
   func typed() throws {
-    let home = FileManager.default.temporaryDirectory.appending(path: "keyhaul-\(UUID().uuidString)/home")
-    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: home.deletingLastPathComponent()) }
+    let world = try DeviceWorld()
     let line = #"printf 'Name: ' > /dev/tty; read name < /dev/tty; echo "I am $name"; exit 3"#
-    let outcome = try BuiltProgram(home: home).shell(line, typed: ["anna"])
+    let outcome = try world.run(line, typed: ["anna"])
     #expect(outcome == .init(output: "I am anna\n", errors: "", status: 3, terminal: "Name: anna\n"))
-    let without = try BuiltProgram(home: home).shell(": < /dev/tty")
+    let without = try world.run(": < /dev/tty")
     #expect(without.status != 0)
   }
 

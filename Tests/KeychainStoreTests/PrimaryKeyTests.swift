@@ -130,13 +130,13 @@ struct NumericAffinityOfText {
     #expect(try NumericAffinity.applied(toText: Array(text.utf8)) == inDatabase(text), "\(text)")
   }
 
-  @Test("agrees with SQLite on ten thousand texts made of the letters of numbers")
+  @Test("agrees with SQLite on 10,000 texts made of the letters of numbers, of which a quick run takes 2,000")
   func random() throws {
     var random = SeededRandom(seed: 20)
     let letters = Array("0123456789+-.eE x")
     try DatabaseQueue().write { database in
       try database.execute(sql: "CREATE TABLE t(n INTEGER)")
-      for _ in 0..<10_000 {
+      for _ in 0..<Cases.count(10_000, quick: 2_000) {
         let text = String(
           (0..<Int.random(in: 0...7, using: &random)).map { _ in
             letters[Int.random(in: 0..<letters.count, using: &random)]

@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 
 /// A new folder that is removed with everything in it when its last reference goes.
 public final class TemporaryFolder: Sendable {
@@ -11,6 +12,20 @@ public final class TemporaryFolder: Sendable {
   }
 
   deinit { try? FileManager.default.removeItem(at: url) }
+
+  /// Removes it at the end of the process too, for one that is never let go of before.
+  public func removeAtExit() {
+    let isFirst = Self.lasting.withLock { folders in
+      folders.append(url)
+      return folders.count == 1
+    }
+    guard isFirst else { return }
+    atexit {
+      for folder in TemporaryFolder.lasting.withLock({ $0 }) { try? FileManager.default.removeItem(at: folder) }
+    }
+  }
+
+  private static let lasting = Mutex<[URL]>([])
 
   public var path: String { url.path(percentEncoded: false) }
 

@@ -3,6 +3,7 @@ import Foundation
 import KeychainFormats
 import KeychainStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import VirtualDevice
@@ -243,23 +244,21 @@ struct BusyTests {
     let phones = try Phones()
     let device = try phones.create()
     let lock = DeviceFile.lock.path(in: device.folder)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/flock")
-    process.arguments = ["--no-fork", lock, "/bin/sh", "-c", "echo held; exec cat"]
-    let (input, output) = (Pipe(), Pipe())
-    process.standardInput = input
-    process.standardOutput = output
-    try process.run()
-    defer { process.terminate() }
-    #expect(output.fileHandleForReading.availableData == Data("held\n".utf8))
-
-    try device.write(Array("\u{1b}]0;title\u{7}".utf8), to: .lock)
-    let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
-    #expect(error?.code == .busy)
-    #expect(error?.reason == "another process holds it")
-
-    kill(process.processIdentifier, SIGKILL)
-    process.waitUntilExit()
+    let marker = phones.folder.path("held")
+    var isHeld = false
+    let outcome = try ChildProcess(
+      "flock", ["--no-fork", lock, "/bin/sh", "-c", #"echo > "$0"; exec sleep 300"#, marker]
+    ).run { process in
+      usleep(2_000)
+      guard !isHeld, FileManager.default.fileExists(atPath: marker) else { return }
+      isHeld = true
+      try device.write(Array("\u{1b}]0;title\u{7}".utf8), to: .lock)
+      let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
+      #expect(error?.code == .busy)
+      #expect(error?.reason == "another process holds it")
+      kill(process, SIGKILL)
+    }
+    #expect(isHeld && outcome.status == 128 + SIGKILL)
     #expect(try code { _ = try device.held() } == nil)
   }
 }

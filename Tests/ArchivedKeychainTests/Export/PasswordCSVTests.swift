@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import Foundation
 import KeychainFormats
+import TestSupport
 import Testing
 
 @Suite("Passwords for another password manager")
@@ -116,17 +117,7 @@ struct PasswordCSVTests {
 
 /// What a program prints.
 func run(_ program: String, _ arguments: [String], input: Data) throws -> Data {
-  let process = Process()
-  let (sent, received) = (Pipe(), Pipe())
-  process.executableURL = URL(filePath: "/usr/bin/env")
-  process.arguments = [program] + arguments
-  process.standardInput = sent
-  process.standardOutput = received
-  try process.run()
-  try sent.fileHandleForWriting.write(contentsOf: input)
-  try sent.fileHandleForWriting.close()
-  let output = received.fileHandleForReading.readDataToEndOfFile()
-  process.waitUntilExit()
-  try #require(process.terminationStatus == 0, "\(program) failed")
-  return output
+  let outcome = try ChildProcess(program, arguments).run(input: input)
+  try #require(outcome.status == 0, "\(program) failed: \(String(decoding: outcome.errors, as: UTF8.self))")
+  return outcome.output
 }

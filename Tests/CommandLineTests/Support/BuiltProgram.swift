@@ -1,10 +1,5 @@
 import Foundation
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import TestSupport
 
 /// The program as it was built beside the tests, run in a session of its own: without a terminal unless one is given.
 struct BuiltProgram {
@@ -16,20 +11,8 @@ struct BuiltProgram {
     var terminal = ""
   }
 
-  enum Failure: Error {
-    case notStarted(String)
-    case timedOut(terminal: String)
-  }
-
-  /// For a program that hangs, and no measure of one that works: other tests run beside it.
-  static let patience: TimeInterval = 300
-
-  /// `POSIX_SPAWN_SETSID`, which Glibc's module leaves out.
-  #if canImport(Darwin)
-    private static let startsSession = Int16(POSIX_SPAWN_SETSID)
-  #else
-    private static let startsSession = Int16(0x80)
-  #endif
+  /// A program that did not end, and what it had shown on its terminal.
+  struct TimedOut: Error { let terminal: String }
 
   /// An empty folder: the working folder, and the place of virtual devices.
   let home: URL
@@ -62,59 +45,22 @@ struct BuiltProgram {
     command: String, _ arguments: [String], environment: [String: String] = [:], input: String? = nil,
     typed: [String]? = nil, showsOutputOnTerminal: Bool = false
   ) throws -> Outcome {
-    let scratch = home.deletingLastPathComponent().appending(path: "streams-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: scratch) }
-    let (output, errors, standardInput) = (
-      scratch.appending(path: "out"), scratch.appending(path: "err"), scratch.appending(path: "in")
-    )
-    try Data((input ?? "").utf8).write(to: standardInput)
-    let terminal = try typed.map { _ in try PseudoTerminal() }
-
-    #if canImport(Darwin)
-      var actions: posix_spawn_file_actions_t?
-      var attributes: posix_spawnattr_t?
-    #else
-      var actions = posix_spawn_file_actions_t()
-      var attributes = posix_spawnattr_t()
-    #endif
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    if let terminal {
-      // The first terminal that the leader of a session opens becomes the session's own.
-      posix_spawn_file_actions_addopen(&actions, 3, terminal.path, O_RDWR, 0)
+    let process = ChildProcess(command, arguments, environment: full(environment), in: home.path)
+    guard let typed else { return Outcome(try process.run(input: Data((input ?? "").utf8)), terminal: "") }
+    let terminal = try PseudoTerminal()
+    var lines = typed[...]
+    do {
+      let outcome = try process.run(
+        input: Data((input ?? "").utf8), terminal: terminal.path, showsOutputOnTerminal: showsOutputOnTerminal
+      ) { _ in
+        terminal.collect(milliseconds: 20)
+        if terminal.isAtPrompt, let line = lines.popFirst() { terminal.send(line) }
+      }
+      terminal.collect(milliseconds: 20)
+      return Outcome(outcome, terminal: terminal.transcript)
+    } catch ChildProcess.Failure.timedOut {
+      throw TimedOut(terminal: terminal.transcript)
     }
-    if showsOutputOnTerminal, terminal != nil {
-      for descriptor in Int32(0)...2 { posix_spawn_file_actions_adddup2(&actions, 3, descriptor) }
-    } else {
-      posix_spawn_file_actions_addopen(&actions, 0, standardInput.path, O_RDONLY, 0)
-      posix_spawn_file_actions_addopen(&actions, 1, output.path, O_WRONLY | O_CREAT, 0o600)
-      posix_spawn_file_actions_addopen(&actions, 2, errors.path, O_WRONLY | O_CREAT, 0o600)
-    }
-    if terminal != nil { posix_spawn_file_actions_addclose(&actions, 3) }
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    // The threads that tests run on have signals blocked; a program from a shell has not.
-    var signals = sigset_t()
-    sigemptyset(&signals)
-    posix_spawnattr_setsigmask(&attributes, &signals)
-    sigaddset(&signals, SIGINT)
-    posix_spawnattr_setsigdefault(&attributes, &signals)
-    posix_spawnattr_setflags(
-      &attributes, Self.startsSession | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
-
-    // Changing the folder is not a thing that every system can do while it starts a program.
-    let shell = ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, home.path, command]
-    var argumentPointers = (shell + arguments).map { (text: String) in strdup(text) } + [nil]
-    var environmentPointers = full(environment).map { (name, value) in strdup("\(name)=\(value)") } + [nil]
-    defer { for pointer in argumentPointers + environmentPointers { free(pointer) } }
-    var child: pid_t = 0
-    let code = posix_spawn(&child, "/bin/sh", &actions, &attributes, &argumentPointers, &environmentPointers)
-    guard code == 0 else { throw Failure.notStarted(String(cString: strerror(code))) }
-
-    let status = try wait(for: child, terminal: terminal, typed: typed ?? [])
-    func text(_ url: URL) -> String { String(decoding: (try? Data(contentsOf: url)) ?? Data(), as: UTF8.self) }
-    return Outcome(output: text(output), errors: text(errors), status: status, terminal: terminal?.transcript ?? "")
   }
 
   private func full(_ changes: [String: String]) -> [String: String] {
@@ -128,25 +74,12 @@ struct BuiltProgram {
     }
     return environment.merging(changes) { _, new in new }
   }
+}
 
-  private func wait(for child: pid_t, terminal: PseudoTerminal?, typed: [String]) throws -> Int32 {
-    let deadline = Date(timeIntervalSinceNow: Self.patience)
-    var lines = typed[...]
-    var status: Int32 = 0
-    while waitpid(child, &status, WNOHANG) == 0 {
-      if let terminal {
-        terminal.collect(milliseconds: 20)
-        if terminal.isAtPrompt, let line = lines.popFirst() { terminal.send(line) }
-      } else {
-        usleep(2_000)
-      }
-      if Date() > deadline {
-        kill(child, SIGKILL)
-        waitpid(child, &status, 0)
-        throw Failure.timedOut(terminal: terminal?.transcript ?? "")
-      }
-    }
-    terminal?.collect(milliseconds: 20)
-    return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F
+extension BuiltProgram.Outcome {
+  fileprivate init(_ outcome: ChildProcess.Outcome, terminal: String) {
+    self.init(
+      output: String(decoding: outcome.output, as: UTF8.self),
+      errors: String(decoding: outcome.errors, as: UTF8.self), status: outcome.status, terminal: terminal)
   }
 }

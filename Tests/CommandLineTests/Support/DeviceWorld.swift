@@ -1,17 +1,18 @@
 import Foundation
 import KeychainFormats
 import Synchronization
+import TestSupport
 
 @testable import keyhaul
 
 /// A home of virtual devices that is gone with the test, and the built program to use it.
 final class DeviceWorld: Sendable {
   let program: BuiltProgram
-  private let folder: URL
+  private let folder: TemporaryFolder
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-\(UUID().uuidString)")
-    let home = folder.appending(path: "home")
+    folder = try TemporaryFolder()
+    let home = folder.url("home")
     try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
     program = BuiltProgram(home: home)
   }
@@ -20,24 +21,27 @@ final class DeviceWorld: Sendable {
   convenience init(copyOf other: DeviceWorld) throws {
     try self.init()
     let outcome = try program.run(command: "/bin/cp", ["-Rp", other.home.path + "/.", home.path])
-    guard outcome.status == 0 else { throw BuiltProgram.Failure.notStarted(outcome.errors) }
+    guard outcome.status == 0 else { throw ChildProcess.Failure.notStarted(outcome.errors) }
   }
 
-  deinit { try? FileManager.default.removeItem(at: folder) }
+  /// A world in which a line of shell was run, once for all who want it, and well.
+  convenience init(after line: String) throws {
+    let pattern = try Self.patterns.withLock { patterns in
+      if let pattern = patterns[line] { return pattern }
+      let pattern = try DeviceWorld()
+      pattern.removeAtExit()
+      let outcome = try pattern.run(line)
+      guard outcome.status == 0 else { throw ChildProcess.Failure.notStarted("\(line): \(outcome.errors)") }
+      patterns[line] = pattern
+      return pattern
+    }
+    try self.init(copyOf: pattern)
+  }
+
+  private static let patterns = Mutex<[String: DeviceWorld]>([:])
 
   /// Takes the world away at the end of the process, for one that is never let go of before.
-  func removeAtExit() {
-    let isFirst = Self.lasting.withLock { folders in
-      folders.append(folder)
-      return folders.count == 1
-    }
-    guard isFirst else { return }
-    atexit {
-      for folder in DeviceWorld.lasting.withLock({ $0 }) { try? FileManager.default.removeItem(at: folder) }
-    }
-  }
-
-  private static let lasting = Mutex<[URL]>([])
+  func removeAtExit() { folder.removeAtExit() }
 
   var home: URL { program.home }
   var devices: URL { home.appending(path: "devices") }

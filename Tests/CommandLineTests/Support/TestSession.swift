@@ -1,23 +1,22 @@
 import ArgumentParser
 import Foundation
+import TestSupport
 
 @testable import keyhaul
 
 /// A session whose streams are files, to see what was said on each.
 final class TestSession {
   let folder: URL
+  private let temporary: TemporaryFolder
   let session: Session
   private let output: FileHandle
   private let errors: FileHandle
 
   init(_ flags: [String] = [], environment: [String: String] = [:], terminalPath: String = "/nonexistent/tty") throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-\(UUID().uuidString)")
-    self.folder = folder
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let folder = try TemporaryFolder()
+    (temporary, self.folder) = (folder, folder.url)
     func stream(_ name: String) throws -> FileHandle {
-      let url = folder.appending(path: name)
-      try Data().write(to: url)
-      return try FileHandle(forWritingTo: url)
+      try FileHandle(forWritingTo: try folder.write([], to: name))
     }
     output = try stream("output")
     errors = try stream("errors")
@@ -25,8 +24,6 @@ final class TestSession {
       common: try CommonOptions.parse(flags), environment: ["LC_ALL": "C.UTF-8"].merging(environment) { $1 },
       output: output.fileDescriptor, errors: errors.fileDescriptor, terminalPath: terminalPath)
   }
-
-  deinit { try? FileManager.default.removeItem(at: folder) }
 
   var said: String {
     get throws { try String(contentsOf: folder.appending(path: "output"), encoding: .utf8) }

@@ -1,0 +1,136 @@
+public import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A program that a test starts: in a session of its own, with its streams in files.
+public struct ChildProcess {
+  public struct Outcome: Equatable, Sendable {
+    public var output: Data
+    public var errors: Data
+    /// What the program ended with; 128 and the number of a signal that ended it.
+    public var status: Int32
+  }
+
+  public enum Failure: Error {
+    case notStarted(String)
+    case timedOut
+  }
+
+  /// For a program that hangs, and no measure of one that works: other tests run beside it.
+  private static let patience: TimeInterval = 300
+
+  /// `POSIX_SPAWN_SETSID`, which Glibc's module leaves out.
+  #if canImport(Darwin)
+    private static let startsSession = Int16(POSIX_SPAWN_SETSID)
+  #else
+    private static let startsSession = Int16(0x80)
+  #endif
+
+  /// A path, or a name that is looked for along `PATH`.
+  private let command: String
+  private let arguments: [String]
+  private let environment: [String: String]
+  private let folder: String
+
+  /// - Parameters:
+  ///   - environment: All of it; `nil` for the tests' own.
+  ///   - folder: The working folder.
+  public init(_ command: String, _ arguments: [String], environment: [String: String]? = nil, in folder: String = "/") {
+    self.command = command
+    self.arguments = arguments
+    self.environment = environment ?? ProcessInfo.processInfo.environment
+    self.folder = folder
+  }
+
+  /// Runs it to its end.
+  ///
+  /// - Parameters:
+  ///   - input: What it reads from standard input.
+  ///   - terminal: The path of its terminal; `nil` for a program without any.
+  ///   - showsOutputOnTerminal: Whether its three streams are the terminal too.
+  ///   - meanwhile: What is done again and again until it ends, with its number; takes a few milliseconds.
+  public func run(
+    input: Data = Data(), terminal: String? = nil, showsOutputOnTerminal: Bool = false,
+    meanwhile: (_ process: Int32) throws -> Void = { _ in usleep(2_000) }
+  ) throws -> Outcome {
+    let streams = try TemporaryFolder()
+    try input.write(to: streams.url("in"))
+    #if canImport(Darwin)
+      var actions: posix_spawn_file_actions_t?
+    #else
+      var actions = posix_spawn_file_actions_t()
+    #endif
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    if let terminal {
+      // The first terminal that the leader of a session opens becomes the session's own.
+      posix_spawn_file_actions_addopen(&actions, 3, terminal, O_RDWR, 0)
+    }
+    if showsOutputOnTerminal, terminal != nil {
+      for descriptor in Int32(0)...2 { posix_spawn_file_actions_adddup2(&actions, 3, descriptor) }
+    } else {
+      posix_spawn_file_actions_addopen(&actions, 0, streams.path("in"), O_RDONLY, 0)
+      posix_spawn_file_actions_addopen(&actions, 1, streams.path("out"), O_WRONLY | O_CREAT, 0o600)
+      posix_spawn_file_actions_addopen(&actions, 2, streams.path("err"), O_WRONLY | O_CREAT, 0o600)
+    }
+    if terminal != nil { posix_spawn_file_actions_addclose(&actions, 3) }
+    let status = try wait(for: try start(&actions), meanwhile)
+    return Outcome(
+      output: (try? Data(contentsOf: streams.url("out"))) ?? Data(),
+      errors: (try? Data(contentsOf: streams.url("err"))) ?? Data(), status: status)
+  }
+
+  #if canImport(Darwin)
+    private typealias FileActions = posix_spawn_file_actions_t?
+  #else
+    private typealias FileActions = posix_spawn_file_actions_t
+  #endif
+
+  private func start(_ actions: inout FileActions) throws -> pid_t {
+    #if canImport(Darwin)
+      var attributes: posix_spawnattr_t?
+    #else
+      var attributes = posix_spawnattr_t()
+    #endif
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    // The threads that tests run on have signals blocked; a program from a shell has not.
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    sigaddset(&signals, SIGINT)
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    posix_spawnattr_setflags(
+      &attributes, Self.startsSession | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
+
+    // Changing the folder is not a thing that every system can do while it starts a program.
+    let shell = ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, folder, command]
+    var argumentPointers = (shell + arguments).map { (text: String) in strdup(text) } + [nil]
+    var environmentPointers = environment.map { (name, value) in strdup("\(name)=\(value)") } + [nil]
+    defer { for pointer in argumentPointers + environmentPointers { free(pointer) } }
+    var child: pid_t = 0
+    let code = posix_spawn(&child, "/bin/sh", &actions, &attributes, &argumentPointers, &environmentPointers)
+    guard code == 0 else { throw Failure.notStarted(String(cString: strerror(code))) }
+    return child
+  }
+
+  private func wait(for child: pid_t, _ meanwhile: (_ process: Int32) throws -> Void) throws -> Int32 {
+    let deadline = Date(timeIntervalSinceNow: Self.patience)
+    var status: Int32 = 0
+    while waitpid(child, &status, WNOHANG) == 0 {
+      do {
+        try meanwhile(child)
+        if Date() > deadline { throw Failure.timedOut }
+      } catch {
+        kill(child, SIGKILL)
+        waitpid(child, &status, 0)
+        throw error
+      }
+    }
+    return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F
+  }
+}
