@@ -33,7 +33,10 @@ extension OpenedArchive {
       case .digestDiffers: .keychainChanged
       case .sizeDiffers(let recorded, let found): .keychainSize(recorded: recorded, found: found)
       case .statusMissing: .statusMissing
-      case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .unfinished: nil
+      // Of these a backup loses no item, or no restore takes it at all.
+      case .encryptionNotStated, .encryptionClaimed, .paperUnreadable, .databaseUnpadded, .databaseInWriteAheadMode,
+        .unfinished:
+        nil
       }
     }
     if let keybagDamage, losesItemsToKeybag { damage.append(.classKeys(keybagDamage)) }
