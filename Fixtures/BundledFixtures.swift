@@ -4,6 +4,9 @@ public enum BundledFixtures {
   /// The names of all descriptions, as `--from` takes them, sorted.
   public static let names: [String] = fixtures.keys.sorted()
 
+  /// The seed that all of them have: with a device's name it gives the published keys of the device.
+  public static let seed: Int64 = 20_261_120
+
   /// The JSON document of a description, or `nil` where none has that name.
   public static func bytes(named name: String) -> [UInt8]? { fixtures[name]?() }
 

@@ -13,7 +13,7 @@ struct DeviceVerbTests {
 
   static let fields: Set = [
     "format", "name", "udid", "product_type", "product_version", "state", "passcode_set", "items", "revision",
-    "last_backup", "failed_attempts", "erase_after_failures",
+    "last_backup", "failed_attempts", "erase_after_failures", "published_hardware_key",
   ]
 
   @Test("show a device to programs with everything the contract names")

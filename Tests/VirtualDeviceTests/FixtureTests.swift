@@ -46,8 +46,10 @@ struct FixtureTests {
     try DeviceFixture(decoding: Array(text.utf8), from: "sample.json")
   }
 
-  private func made(_ phones: Phones, named name: String? = nil) throws -> VirtualDevice {
-    try phones.home.create(from: decode(Self.fixture), named: name.map { try DeviceName($0) })
+  private func made(
+    _ phones: Phones, named name: String? = nil, keys: DeviceFixture.Keys = .random
+  ) throws -> VirtualDevice {
+    try phones.home.create(from: decode(Self.fixture), named: name.map { try DeviceName($0) }, keys: keys)
   }
 
   @Test("has the identity, the apps and the passcode that the fixture says")
@@ -94,15 +96,15 @@ struct FixtureTests {
     #expect(items.first { $0.kind == .certificate }?.secret == nil)
   }
 
-  @Test("is the same device each time for a name, and another for another name")
+  @Test("is with published keys the same device each time for a name, and another for another name")
   func deterministic() throws {
     let phones = (try Phones(), try Phones(seed: "others"))
-    let (one, two) = (try made(phones.0), try made(phones.1))
+    let (one, two) = (try made(phones.0, keys: .published), try made(phones.1, keys: .published))
     for file in [DeviceFile.hardware, .keybag, .memory, .record] { #expect(try one.read(file) == two.read(file)) }
     let references = try [one, two].map { try $0.held().find(ItemQuery()).items.map(\.persistentReference) }
     #expect(references[0] == references[1])
 
-    let other = try made(phones.0, named: "twin")
+    let other = try made(phones.0, named: "twin", keys: .published)
     #expect(try other.read(.hardware) != one.read(.hardware))
     #expect(try other.held(.reading).record.name == "twin")
     #expect(try other.held(.reading).record.udid != one.held(.reading).record.udid)

@@ -37,6 +37,9 @@ public struct DeviceRecord: Sendable, Equatable {
   /// Raised before anything changes that a plan depends on: items, the passcode, an erase.
   public internal(set) var revisionCounter: Int64
   public internal(set) var apps: [DeviceApp]
+  /// Whether the device was made with the hardware key of its description, which everybody can compute. A device that was
+  /// made before this was recorded does not say so: `DeviceSession.isHardwareKeyPublished`.
+  public internal(set) var hasPublishedHardwareKey: Bool
   /// Members of the file that this version knows nothing of; they survive rewriting.
   var others = JSONObject()
 
@@ -48,7 +51,7 @@ extension DeviceRecord {
   /// The members that this version knows.
   private static let members: Set = [
     "format", "name", "udid", "serial", "product_type", "product_version", "build", "created", "syncing",
-    "erase_after_failures", "failed_attempts", "last_backup", "revision", "apps",
+    "erase_after_failures", "failed_attempts", "last_backup", "revision", "apps", "published_hardware_key",
   ]
 
   /// The bytes of `device.json`.
@@ -74,6 +77,7 @@ extension DeviceRecord {
       return JSONValue.sorted(entry)
     }
     object["apps"] = .array(appValues)
+    if hasPublishedHardwareKey { object["published_hardware_key"] = .boolean(true) }
     for member in others { object[member.key] = member.value }
     return JSONValue.sorted(object).bytes()
   }
@@ -122,6 +126,7 @@ extension DeviceRecord {
       for group in try app.member("groups").elements() { groups.append(try group.string()) }
       apps.append(DeviceApp(name: try app.member("name").string(), accessGroups: groups))
     }
+    hasPublishedHardwareKey = try root.optional("published_hardware_key")?.boolean() ?? false
     for member in try root.object() where !Self.members.contains(member.key) {
       others[member.key] = member.value
     }

@@ -5,6 +5,8 @@ public struct DeviceSummary: Sendable {
   public let state: DeviceState?
   public let isPasscodeSet: Bool?
   public let itemCount: Int?
+  /// Whether everybody can compute its hardware key; `nil` where another process is changing the device.
+  public let isHardwareKeyPublished: Bool?
 
   /// Whether another process was changing the device, so that only its record could be read.
   public var isBusy: Bool { state == nil }
@@ -13,18 +15,23 @@ public struct DeviceSummary: Sendable {
 extension VirtualDevice {
   /// What a listing shows of the device, without waiting for whoever holds it.
   ///
+  /// - Parameter seeds: As `DeviceSession.isHardwareKeyPublished` takes them.
   /// - Throws: `.damaged`, `.notFound`, `.unsupportedVersion`, `.io`.
-  public func summary(verb: String) throws(VirtualDeviceError) -> DeviceSummary {
+  public func summary(
+    verb: String, knownSeeds seeds: some Sequence<Int64> = []
+  ) throws(VirtualDeviceError) -> DeviceSummary {
     do throws(VirtualDeviceError) {
       return try withSession(.reading, verb: verb) { (session) throws(VirtualDeviceError) in
         DeviceSummary(
           record: session.record, state: session.state, isPasscodeSet: session.isPasscodeSet,
-          itemCount: try session.itemCount)
+          itemCount: try session.itemCount,
+          isHardwareKeyPublished: try session.isHardwareKeyPublished(knownSeeds: seeds))
       }
     } catch {
       guard error.code == .busy else { throw error }
     }
-    return DeviceSummary(record: try storedRecord(), state: nil, isPasscodeSet: nil, itemCount: nil)
+    return DeviceSummary(
+      record: try storedRecord(), state: nil, isPasscodeSet: nil, itemCount: nil, isHardwareKeyPublished: nil)
   }
 
   /// The device's record as it is stored, whoever holds the device. It is replaced by a rename, so that one that is read

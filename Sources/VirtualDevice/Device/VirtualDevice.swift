@@ -38,6 +38,7 @@ public struct VirtualDevice: Sendable {
   /// Writes the files of a new device into its folder, which is empty.
   func initialize(_ options: DeviceOptions, passcode: borrowing Secret) throws(VirtualDeviceError) {
     let files = environment.files
+    // In this order: `DeviceFixture.publishedHardware` draws the same bytes.
     let record = try DeviceRecord(name: name, options, environment)
     let hardware = try reporting { () throws(DataProtectionError) in try HardwareUID(from: environment.random) }
     let bag = try reporting { () throws(DataProtectionError) in
@@ -89,5 +90,6 @@ extension DeviceRecord {
     lastBackup = nil
     revisionCounter = 1
     apps = options.apps
+    hasPublishedHardwareKey = options.hasPublishedHardwareKey
   }
 }

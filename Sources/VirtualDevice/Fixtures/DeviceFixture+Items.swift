@@ -8,7 +8,7 @@ extension DeviceFixture {
   init(_ root: JSONNode) throws(JSONNode.Fault) {
     try root.allow(only: ["format", "seed", "created", "device", "apps", "items"])
     try root.require(Self.requiredMembers)
-    seed = 0
+    seed = Self.standardSeed
     if let node = try root.optional("seed") { seed = Int64(try node.count(from: 0)) }
     created = try root.member("created").date()
 

@@ -11,7 +11,7 @@ public enum AccessConstraint: String, Sendable, CaseIterable {
 
 /// A description of a device and its keychain, from which the same device is made each time. Format `device-fixture/1`.
 ///
-/// A fixture's passcode and secrets stand in it in clear, and its keys derive from its seed: nothing for real use.
+/// A fixture's passcode and secrets stand in it in clear: nothing for real use.
 public struct DeviceFixture: Sendable {
   public static let format = "device-fixture/1"
   /// The most bytes a fixture may have.
@@ -24,7 +24,7 @@ public struct DeviceFixture: Sendable {
     public var accessConstraints: [AccessConstraint]
   }
 
-  /// Identifiers and keys derive from it and from the name of the device that is made.
+  /// Identifiers and keys of a device with published keys derive from it and from the device's name (`Keys.published`).
   public var seed: Int64
   /// When the device was made; also the date of items that have none.
   public var created: KeychainDate

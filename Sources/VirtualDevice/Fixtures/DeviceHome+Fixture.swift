@@ -3,26 +3,31 @@ package import KeychainFormats
 import KeychainStore
 
 extension DeviceHome {
-  /// Makes the device that a fixture describes: the same bytes of hardware, keys and identifiers each time, for a name.
-  ///
-  /// Two names give two devices with different hardware, whatever their fixtures are.
+  /// Makes the device that a fixture describes. Its hardware, its keys and its identifiers are its own, unless published
+  /// ones are asked for: these are the same bytes each time, for a name.
   ///
   /// - Parameters:
   ///   - name: Instead of the fixture's.
   ///   - passcode: Instead of the fixture's; `nil` for the fixture's.
+  ///   - keys: `.published` for tests that need the same device twice. The device says so from then on.
   /// - Throws: `.exists`, `.io`; `.badFixture` naming the item that the keychain does not take.
   @discardableResult
   public func create(
     from fixture: DeviceFixture, named name: DeviceName? = nil, passcode: borrowing Secret? = nil,
-    eraseAfterFailures: Int? = nil
+    eraseAfterFailures: Int? = nil, keys: DeviceFixture.Keys = .random
   ) throws(VirtualDeviceError) -> VirtualDevice {
     let name = name ?? fixture.name
-    var seeded = environment
-    seeded.random = SeededRandomSource(seed: "\(DeviceFixture.format) \(fixture.seed) \(name)")
-    seeded.clock = DeviceClock(now: { fixture.created }, sleep: environment.clock.sleep)
-    let home = DeviceHome(path: path, environment: seeded)
-    let options = DeviceOptions(
+    var described = environment
+    described.clock = DeviceClock(now: { fixture.created }, sleep: environment.clock.sleep)
+    var options = DeviceOptions(
       identity: fixture.identity, apps: fixture.apps, eraseAfterFailures: eraseAfterFailures)
+    switch keys {
+    case .random: break
+    case .published:
+      described.random = DeviceFixture.publishedRandomness(seed: fixture.seed, name: name.text)
+      options.hasPublishedHardwareKey = true
+    }
+    let home = DeviceHome(path: path, environment: described)
     let secret: Secret
     switch passcode {
     case .some(let given): secret = given.copy()

@@ -12,7 +12,7 @@ final class HardwareKey: Sendable {
     /// A device that the user named beside the archive.
     case named
     /// A device of the home folder that calls itself as the backup calls its maker.
-    case homeFolder(name: String, folder: String)
+    case homeFolder(name: String, folder: String, isPublished: Bool)
   }
 
   let source: Source
@@ -33,8 +33,11 @@ final class HardwareKey: Sendable {
 
   /// The device of the home folder, where it was found there.
   var homeDevice: (name: String, folder: String)? {
-    if case .homeFolder(let name, let folder) = source { (name, folder) } else { nil }
+    if case .homeFolder(let name, let folder, _) = source { (name, folder) } else { nil }
   }
+
+  /// Whether it is known that everybody can compute the key.
+  var isPublished: Bool { if case .homeFolder(_, _, let isPublished) = source { isPublished } else { false } }
 }
 
 extension Session {
@@ -82,7 +85,9 @@ extension Session {
       else { continue }
       defer { session.end() }
       if let key = try? session.deviceKey() {
-        return HardwareKey(.homeFolder(name: device.name.text, folder: device.folder), key)
+        let isPublished = (try? session.isHardwareKeyPublished(knownSeeds: FixtureSource.publishedSeeds)) == true
+        return HardwareKey(
+          .homeFolder(name: device.name.text, folder: device.folder, isPublished: isPublished), key)
       }
     }
     return nil

@@ -14,6 +14,7 @@ struct DeviceCreate: RunnableVerb {
     flags: [
       ("--model M", "its product type (default iPhone15,2)"), ("--ios V", "its version of iOS (default 18.1)"),
       ("--from FIXTURE", "fill it from a description: a path, or \(FixtureSource.bundledNames)"),
+      ("--published-hardware-key", "with --from, for tests: a hardware key that everybody can compute"),
       ("--passcode-file PATH", "set a passcode; also -fd, -command"),
       ("--erase-after-failures", "ten wrong passcodes erase it"),
     ])
@@ -28,6 +29,11 @@ struct DeviceCreate: RunnableVerb {
       discussion: FixtureSource.passcodes, valueName: "fixture"),
     completion: .file(extensions: ["json"]))
   var from: String?
+  @Flag(
+    help: ArgumentHelp(
+      "With --from, for tests: the same hardware key each time for a name, which everybody can compute.",
+      discussion: "Items of this device only then open wherever a device of the same name is made."))
+  var publishedHardwareKey = false
   @Flag(help: "Have the device erase itself after ten wrong passcodes.") var eraseAfterFailures = false
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
@@ -37,7 +43,8 @@ struct DeviceCreate: RunnableVerb {
     let (home, deviceName) = try place(in: session)
     let newDevice = try NewDevice(
       name: deviceName, fixture: from.map { try FixtureSource.load($0) }, productType: model, productVersion: ios,
-      eraseAfterFailures: eraseAfterFailures ? DeviceOptions.standardEraseAfterFailures : nil)
+      eraseAfterFailures: eraseAfterFailures ? DeviceOptions.standardEraseAfterFailures : nil,
+      hasPublishedKeys: publishedHardwareKey)
     let secret: Secret?
     if passcode.isGiven {
       secret = try session.password(passcode, of: deviceName.text, isNew: true)
@@ -62,6 +69,7 @@ struct DeviceCreate: RunnableVerb {
       try session.announce("Created \(deviceName) (\(report.summary)).")
       if session.isJSON { try session.answer(report.document()) }
     }
+    if publishedHardwareKey { session.warnOfPublishedKey(of: deviceName.text) }
     return .ok
   }
 

@@ -20,7 +20,8 @@ struct DeviceList: RunnableVerb {
     var broken: [(name: String, failure: CommandFailure)] = []
     for device in devices {
       do throws(VirtualDeviceError) {
-        reports.append(DeviceReport(try device.summary(verb: session.verb), of: device))
+        let summary = try device.summary(verb: session.verb, knownSeeds: FixtureSource.publishedSeeds)
+        reports.append(DeviceReport(summary, of: device))
       } catch {
         // Deleted by another process since the folder was read.
         if error.code == .notFound { continue }

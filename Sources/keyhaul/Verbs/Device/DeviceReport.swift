@@ -9,6 +9,8 @@ struct DeviceReport {
   let state: DeviceState?
   let isPasscodeSet: Bool?
   let itemCount: Int?
+  /// Whether everybody can compute its hardware key.
+  let isHardwareKeyPublished: Bool?
 
   init(_ session: DeviceSession) throws(VirtualDeviceError) {
     name = session.name
@@ -16,6 +18,7 @@ struct DeviceReport {
     state = session.state
     isPasscodeSet = session.isPasscodeSet
     itemCount = try session.itemCount
+    isHardwareKeyPublished = try session.isHardwareKeyPublished(knownSeeds: FixtureSource.publishedSeeds)
   }
 
   init(_ summary: DeviceSummary, of device: VirtualDevice) {
@@ -24,6 +27,7 @@ struct DeviceReport {
     state = summary.state
     isPasscodeSet = summary.isPasscodeSet
     itemCount = summary.itemCount
+    isHardwareKeyPublished = summary.isHardwareKeyPublished
   }
 
   // MARK: JSON
@@ -43,6 +47,7 @@ struct DeviceReport {
       ("revision", .string(record.revision)), ("last_backup", .text(record.lastBackup.map(Timestamp.text))),
       ("failed_attempts", .count(record.failedAttempts)),
       ("erase_after_failures", record.eraseAfterFailures.map { .count($0) } ?? .null),
+      ("published_hardware_key", isHardwareKeyPublished.map { .boolean($0) } ?? .null),
     ]
   }
 
@@ -84,6 +89,9 @@ struct DeviceReport {
     let build = record.build.map { " (\($0))" } ?? ""
     let limit = record.eraseAfterFailures.map { "; after \($0) in a row the device erases itself" } ?? ""
     let apps = record.apps.map(\.name).joined(separator: ", ")
+    let published =
+      isHardwareKeyPublished == true
+      ? [("hardware key", "published: everybody can compute it, so that this device's backups bind nothing to it")] : []
     return [
       (name, "\(record.productType), iOS \(record.productVersion)\(build)"),
       ("identifier", record.udid),
@@ -93,6 +101,18 @@ struct DeviceReport {
       ("last backup", record.lastBackup.map(TimeText.local) ?? "none"),
       ("wrong passcodes", Amounts.grouped(record.failedAttempts) + limit),
       ("revision", record.revision),
-    ]
+    ] + published
+  }
+}
+
+extension Session {
+  /// Says what a hardware key is worth that everybody can compute.
+  ///
+  /// - Parameter consequence: What follows from it here.
+  func warnOfPublishedKey(of device: String, _ consequence: String? = nil) {
+    warn(
+      consequence ?? "everybody can compute the hardware key of \(device)",
+      why: "the hardware key of \(device) is published: it derives from a description's seed and the device's name",
+      try: "a device made without --published-hardware-key, for anything but tests")
   }
 }

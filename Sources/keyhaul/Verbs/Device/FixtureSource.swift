@@ -13,6 +13,9 @@ enum FixtureSource {
     "The passcode is 135790 on old-phone, 2468 on new-phone, 1357 on every-rule and 2468 on every-rule-target; "
     + "hostile-names has none."
 
+  /// Seeds that everybody has: with the name of a device they give the published hardware key.
+  static let publishedSeeds = [BundledFixtures.seed]
+
   /// A description, and what was typed for it.
   struct Loaded {
     let argument: String

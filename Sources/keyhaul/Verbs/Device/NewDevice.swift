@@ -8,16 +8,23 @@ struct NewDevice {
   let fixture: FixtureSource.Loaded?
   let identity: DeviceIdentity
   let eraseAfterFailures: Int?
+  /// Whether its keys shall be those that everybody can compute of the description.
+  let hasPublishedKeys: Bool
 
-  /// - Throws: `.usage` where model or version cannot be one.
+  /// - Throws: `.usage` where model or version cannot be one, and for published keys without a description.
   init(
     name: DeviceName, fixture: FixtureSource.Loaded?, productType: String?, productVersion: String?,
-    eraseAfterFailures: Int?
+    eraseAfterFailures: Int?, hasPublishedKeys: Bool
   ) throws(CommandFailure) {
     if let productType, productType.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) == nil {
       throw .usage(
         "\"\(productType)\" is no model",
         why: "a model is a word and two numbers, as Apple writes its product types", try: "--model iPhone15,2")
+    }
+    if hasPublishedKeys, fixture == nil {
+      throw .usage(
+        "--published-hardware-key needs --from", why: "the key derives from a description's seed",
+        try: "--from FIXTURE, or leave it out")
     }
     let standard = fixture?.description.identity ?? DeviceIdentity()
     var version = standard.productVersion
@@ -31,6 +38,7 @@ struct NewDevice {
     self.name = name
     self.fixture = fixture
     self.eraseAfterFailures = eraseAfterFailures
+    self.hasPublishedKeys = hasPublishedKeys
     identity = DeviceIdentity(
       productType: productType ?? standard.productType, productVersion: version,
       build: productVersion == nil ? standard.build : nil)
@@ -69,7 +77,9 @@ struct NewDevice {
   private func make(in home: DeviceHome, passcode: borrowing Secret?) throws(VirtualDeviceError) -> VirtualDevice {
     if var fixture = fixture?.description {
       fixture.identity = identity
-      return try home.create(from: fixture, named: name, passcode: passcode, eraseAfterFailures: eraseAfterFailures)
+      return try home.create(
+        from: fixture, named: name, passcode: passcode, eraseAfterFailures: eraseAfterFailures,
+        keys: hasPublishedKeys ? .published : .random)
     }
     let options = DeviceOptions(identity: identity, eraseAfterFailures: eraseAfterFailures)
     switch passcode {

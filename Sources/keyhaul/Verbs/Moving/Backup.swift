@@ -50,9 +50,10 @@ struct Backup: RunnableVerb {
       }
       let (destination, replaces) = try ArchiveOutput.destination(
         output, deviceIdentifier: device.record.udid, asks: !dryRun.isOn, in: session)
-      let backup = try prepare(device, in: session)
+      let isPublished = try device.isHardwareKeyPublished(knownSeeds: FixtureSource.publishedSeeds)
+      let backup = try prepare(device, isPublished: isPublished, in: session)
       guard !dryRun.isOn else {
-        try report(backup.report, device, outcome: nil, in: session)
+        try report(backup.report, device, isPublished: isPublished, outcome: nil, in: session)
         session.note("Nothing was written (--dry-run).")
         return Self.status(of: backup.report)
       }
@@ -70,7 +71,7 @@ struct Backup: RunnableVerb {
       if let leftover = outcome.leftover {
         session.warn("the replaced backup is still there", why: leftover, try: "delete it")
       }
-      try report(backup.report, device, outcome: outcome, in: session)
+      try report(backup.report, device, isPublished: isPublished, outcome: outcome, in: session)
       return Self.status(of: backup.report)
     }
   }
@@ -95,7 +96,17 @@ struct Backup: RunnableVerb {
     try ArchiveOutput.check(output, in: session)
   }
 
-  private func prepare(_ device: DeviceSession, in session: Session) throws -> PreparedBackup {
+  private func prepare(
+    _ device: DeviceSession, isPublished: Bool, in session: Session
+  ) throws -> PreparedBackup {
+    if isPublished {
+      session.warnOfPublishedKey(
+        of: device.name,
+        noPassword
+          ? "everybody can open the keychain in this backup"
+          : "everybody who has its password can open this backup's items of this device only, on any device")
+    }
+    if noPassword, isPublished { return try prepared(device, nil, in: session) }
     if noPassword {
       session.warn(
         "this backup's keychain opens only on \(device.name)",
@@ -124,10 +135,11 @@ struct Backup: RunnableVerb {
   // MARK: The report
 
   private func report(
-    _ report: ExportReport, _ device: DeviceSession, outcome: BackupWriter.Outcome?, in session: Session
+    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, outcome: BackupWriter.Outcome?,
+    in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
-      try session.answer(json(report, device, outcome))
+      try session.answer(json(report, device, isPublished: isPublished, outcome))
       return
     }
     var size = noPassword ? "no password" : "encrypted"
@@ -194,12 +206,15 @@ struct Backup: RunnableVerb {
         + ": " + names.joined(separator: ", "), columns: style.width)
   }
 
-  private func json(_ report: ExportReport, _ device: DeviceSession, _ outcome: BackupWriter.Outcome?) -> JSONValue {
+  private func json(
+    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, _ outcome: BackupWriter.Outcome?
+  ) -> JSONValue {
     [
       "format": "backup-result/1", "device": .string(device.name), "archive": .text(outcome?.path ?? output),
       "encrypted": .boolean(!noPassword), "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
       "items": .count(report.exported.count), "total": .count(report.total),
       "left_out": .array(report.missing.map(Self.leftOut)), "deleted": .array(report.tombstones.map(Self.leftOut)),
+      "published_hardware_key": .boolean(isPublished),
     ]
   }
 

@@ -1,0 +1,99 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import VirtualDevice
+
+@Suite("The hardware key of a device from a fixture")
+struct PublishedKeyTests {
+  private func fixture(seed: String = "\"seed\": 7,") throws -> DeviceFixture {
+    let text = """
+      { "format": "device-fixture/1", \(seed) "created": "2026-11-20T17:58:00Z", "device": { "name": "sample" },
+        "items": [ { "kind": "generic-password", "protection": "aku", "attributes": { "acct": "anna" } } ] }
+      """
+    return try DeviceFixture(decoding: Array(text.utf8), from: "sample.json")
+  }
+
+  private func files(_ device: VirtualDevice) throws -> [[UInt8]] {
+    try [DeviceFile.hardware, .keybag, .memory, .record].map { try device.read($0) }
+  }
+
+  @Test("is random: two devices of one fixture and name share neither keys nor identifiers")
+  func random() throws {
+    let phones = (try Phones(), try Phones(seed: "others"))
+    let (one, two) = (
+      try phones.0.home.create(from: fixture()), try phones.1.home.create(from: fixture())
+    )
+    for (left, right) in zip(try files(one), try files(two)) { #expect(left != right) }
+    #expect(try one.held(.reading).record.udid != two.held(.reading).record.udid)
+    for device in [one, two] {
+      let session = try device.held(.reading)
+      #expect(!session.record.hasPublishedHardwareKey)
+      #expect(try !session.isHardwareKeyPublished(knownSeeds: [7]))
+      #expect(session.record.created == Timestamp.date(from: "2026-11-20T17:58:00Z"))
+      session.end()
+    }
+    #expect(!String(decoding: try one.read(.record), as: UTF8.self).contains("published"))
+  }
+
+  @Test("is the published one where that is asked for, and the device says so from then on")
+  func published() throws {
+    let phones = (try Phones(), try Phones(seed: "others"))
+    let (one, two) = (
+      try phones.0.home.create(from: fixture(), keys: .published),
+      try phones.1.home.create(from: fixture(), keys: .published)
+    )
+    #expect(try files(one) == files(two))
+    let session = try one.held()
+    #expect(session.record.hasPublishedHardwareKey)
+    #expect(try session.isHardwareKeyPublished())
+    try session.erase()
+    #expect(try session.isHardwareKeyPublished())
+    session.end()
+    #expect(try one.summary(verb: "test").isHardwareKeyPublished == true)
+    let record = String(decoding: try one.read(.record), as: UTF8.self)
+    #expect(record.contains("\"published_hardware_key\" : true") || record.contains("\"published_hardware_key\":true"))
+  }
+
+  /// As the device of an earlier version has it: the key of the seed, and nothing that says so.
+  private func forget(_ device: VirtualDevice) throws {
+    let text = String(decoding: try device.read(.record), as: UTF8.self)
+    let plain = text.replacing(/,?\s*"published_hardware_key"\s*:\s*true/, with: "")
+    #expect(plain != text)
+    try device.write(Array(plain.utf8), to: .record)
+    #expect(try !device.held(.reading).record.hasPublishedHardwareKey)
+  }
+
+  @Test("is recognized on a device that was made before it said so, by a seed that is known")
+  func earlier() throws {
+    let phones = try Phones()
+    for name in ["sample", "twin"] {
+      let device = try phones.home.create(from: fixture(), named: DeviceName(name), keys: .published)
+      try forget(device)
+      let session = try device.held(.reading)
+      #expect(try !session.isHardwareKeyPublished(knownSeeds: [6, 8]))
+      #expect(try session.isHardwareKeyPublished(knownSeeds: [6, 7, 8]))
+    }
+    // Without a seed of its own a fixture has the standard one.
+    let unseeded = try phones.home.create(from: fixture(seed: ""), named: DeviceName("plain"), keys: .published)
+    try forget(unseeded)
+    #expect(try unseeded.held(.reading).isHardwareKeyPublished())
+  }
+
+  @Test("of a device of no fixture is nobody's")
+  func own() throws {
+    let phones = try Phones()
+    let device = try phones.create("sample")
+    #expect(try !device.held(.reading).isHardwareKeyPublished(knownSeeds: 0..<100))
+  }
+
+  /// By other means: SHA-256 of "device-fixture/1 20261120 old-phone" and the number of the block as 8 bytes, of which
+  /// the bytes 22 to 53 are the key (Python: `hashlib.sha256(seed + n.to_bytes(8, "big")).digest()`).
+  @Test("is the one that everybody computes from the seed and the name")
+  func known() throws {
+    let uid = try DeviceFixture.publishedHardware(seed: 20_261_120, name: "old-phone").withBytes { Array($0) }
+    #expect(uid == (try [UInt8](hex: "3ac855a2c46f9a2b43c3320b3552091227bdb5f6e04ceac41d4dea0087750951")))
+  }
+}
