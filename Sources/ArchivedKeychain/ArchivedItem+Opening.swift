@@ -23,7 +23,7 @@ extension ArchivedItem {
     of items: [ArchivedItem], in file: KeychainBackupFile, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) -> [Int: ItemIdentity] {
     var names: [Int: ItemIdentity] = [:]
-    for item in items where item.mayNeedOtherHardware {
+    for item in items where item.isClosedByHardware {
       guard file.entries.indices.contains(item.index) else { continue }
       names[item.index] = try open(file.entries[item.index], index: item.index, with: keys).item.map(ItemIdentity.init)
     }
@@ -31,7 +31,7 @@ extension ArchivedItem {
   }
 
   /// Whether it is a key of another device's hardware that may be missing.
-  private var mayNeedOtherHardware: Bool {
+  private var isClosedByHardware: Bool {
     switch opening {
     case .failed(.hardwareMissing): true
     case .failed(.keyUnwrapFailed): classKey == .availableThroughDevice
@@ -68,7 +68,8 @@ extension ArchivedItem {
     }
     return ArchivedItem(
       index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
-      persistentReference: reference, blob: place, classKey: keys.availability(of: blob.keyClass), opening: opening)
+      persistentReference: reference, blob: place, keyClass: blob.keyClass,
+      classKey: keys.availability(of: blob.keyClass), opening: opening)
   }
 
   private static func openLegacy(
@@ -92,8 +93,8 @@ extension ArchivedItem {
     }
     return ArchivedItem(
       index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
-      persistentReference: entry.persistentReference, blob: place, classKey: keys.availability(of: blob.keyClass),
-      opening: opening, isSecretOnly: true)
+      persistentReference: entry.persistentReference, blob: place, keyClass: blob.keyClass,
+      classKey: keys.availability(of: blob.keyClass), opening: opening, isSecretOnly: true)
   }
 }
 

@@ -8,6 +8,8 @@ public struct ArchivedItem: Sendable {
   public let kind: ItemKind
   /// The class its blob names; `nil` where the blob doesn't say.
   public let protection: ProtectionClass?
+  /// The class of the keybag whose key it is sealed with; `nil` where the blob doesn't say.
+  public let keyClass: KeyClass?
   /// The bytes beside it in the archive.
   public let persistentReference: [UInt8]?
   /// Where its blob lies in the keychain file, for people who look at bytes.
@@ -21,11 +23,13 @@ public struct ArchivedItem: Sendable {
 
   public init(
     index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
-    blob: BlobPlace? = nil, classKey: ClassKeyAvailability?, opening: Opening, isSecretOnly: Bool = false
+    blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
+    isSecretOnly: Bool = false
   ) {
     self.index = index
     self.kind = kind
     self.protection = protection
+    self.keyClass = keyClass ?? protection?.keyClass
     self.persistentReference = persistentReference
     self.blob = blob
     self.classKey = classKey
@@ -75,9 +79,9 @@ public struct ArchivedItem: Sendable {
     }
   }
 
-  /// What the item says about the hardware whose key was tried: `true` where the item's key, which is wrapped with check
-  /// bytes, came off under a class key that only the right hardware yields; `false` where it did not; `nil` where it
-  /// was no matter of hardware.
+  /// What the item says about its class key, which went through the hardware key that was tried: `true` where the item's
+  /// own key, which is wrapped with check bytes, came off under it; `false` where it did not; `nil` where it was no
+  /// matter of hardware.
   public var provesHardware: Bool? {
     guard classKey == .availableThroughDevice else { return nil }
     return switch opening {

@@ -15,9 +15,8 @@ public struct OpenedArchive: Sendable {
   public let keybagDamage: String?
   /// In which of its Unicode forms the password fitted.
   public let passwordForm: PasswordForm
-  /// What the items prove about the device key that was tried on them: `true` that it is of the device that made the
-  /// backup, `false` that it is not; `nil` where none was tried, or no item needs one.
-  public let isSameDevice: Bool?
+  /// What the items prove about the device key that was tried on them; nothing where none was tried, or no item needs one.
+  public let hardware: HardwareProof
   /// What was unusual about the archive, and tolerated.
   public let notes: [ArchiveNote]
   /// What the items are called that only the device that made the archive opens, by their position: known where the
@@ -61,7 +60,7 @@ public struct OpenedArchive: Sendable {
     }
     self.archive = archive
     items = try ArchivedItem.openAll(in: file, with: keys)
-    isSameDevice = items.provesSameDevice
+    hardware = HardwareProof(items)
     switch makerKey {
     case .some(let makerKey):
       sealedNames = try ArchivedItem.names(of: items, in: file, with: try key.classKeys(deviceKey: makerKey.copy()))
@@ -74,9 +73,13 @@ public struct OpenedArchive: Sendable {
     self.notes = notes
   }
 
+  /// Whether the device key that was tried is of the device that made the backup: `true` that it is, `false` that it is
+  /// not, as far as the items tell (`HardwareProof.isSameDevice`).
+  public var isSameDevice: Bool? { hardware.isSameDevice }
+
   /// Why an item does not open here; `nil` where it opens.
   public func reason(of item: ArchivedItem) -> Reason? {
-    item.reason(isSameDevice: isSameDevice, backupHasPassword: archive.isEncrypted)
+    item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted)
   }
 
   private static func keychain(

@@ -16,9 +16,9 @@ struct ReasonTests {
   }
 
   private func reason(
-    _ item: ArchivedItem, isSameDevice: Bool? = nil, backupHasPassword: Bool = true
+    _ item: ArchivedItem, among others: [ArchivedItem] = [], backupHasPassword: Bool = true
   ) -> Reason? {
-    item.reason(isSameDevice: isSameDevice, backupHasPassword: backupHasPassword)
+    item.reason(hardware: HardwareProof(others + [item]), backupHasPassword: backupHasPassword)
   }
 
   @Test("another copy may hold what is damaged, and not what no restore takes")
@@ -53,7 +53,7 @@ struct ReasonTests {
     ]
     for (failure, expected) in failures {
       #expect(reason(item(failure)) == expected && expected.isDamage)
-      #expect(!item(failure).needsOtherHardware(isSameDevice: nil))
+      #expect(!item(failure).mayNeedOtherHardware(HardwareProof()))
     }
   }
 
@@ -67,13 +67,13 @@ struct ReasonTests {
     #expect(reason(item(.hardwareMissing)) == .deviceBound)
   }
 
-  @Test("is another device until some item has proved this one; then it is damage")
+  @Test("is other hardware until an item of its class has proved this one; then it is damage")
   func proof() {
     let closed = item(.keyUnwrapFailed, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
-    #expect(reason(closed) == .deviceBound && reason(closed, isSameDevice: false) == .deviceBound)
-    #expect(reason(closed, isSameDevice: true) == .tagMismatch)
+    #expect(reason(closed) == .deviceBound)
     let opened = item(nil, .whenUnlockedThisDeviceOnly, through: .availableThroughDevice)
-    #expect([closed].provesSameDevice == false && [closed, opened].provesSameDevice == true)
-    #expect([item(nil)].provesSameDevice == nil && [ArchivedItem]().provesSameDevice == nil)
+    #expect(reason(closed, among: [opened]) == .tagMismatch)
+    let other = item(nil, .alwaysThisDeviceOnly, through: .availableThroughDevice)
+    #expect(reason(closed, among: [other]) == .deviceBound)
   }
 }

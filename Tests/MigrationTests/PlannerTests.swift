@@ -35,8 +35,8 @@ private func failed(
     classKey: key, opening: .failed(failure))
 }
 
-private func proving(_ index: Int) -> ArchivedItem {
-  let item = KeychainItem.password("proof", .whenUnlockedThisDeviceOnly)
+private func proving(_ index: Int, _ protection: ProtectionClass = .whenUnlockedThisDeviceOnly) -> ArchivedItem {
+  let item = KeychainItem.password("proof", protection)
   return ArchivedItem(
     index: index, kind: item.kind, protection: item.protection, classKey: .availableThroughDevice,
     opening: .opened(item))
@@ -262,11 +262,27 @@ struct SameDevice {
     #expect(damaged.detail == "the item's bytes were changed; 312 bytes at 7,994")
   }
 
+  @Test("is not known where the hardware opens one class and not another: nothing is proven for the other")
+  func divided() {
+    let closed = failed(0, .keyUnwrapFailed, .alwaysThisDeviceOnly)
+    let plan = plan([closed, proving(1), failed(2, .keyUnwrapFailed)])
+    #expect(plan.isSameDevice == nil)
+    #expect(
+      plan.decisions.map(\.outcome) == [.staysBehind(.deviceBound), .migrates(.new), .unreadable(.tagMismatch)])
+    #expect(
+      plan.decisions[0].detail == """
+        no item of its class opens with this device's hardware, though others do: its key needs other hardware, or the \
+        item is damaged; nothing tells which; 312 bytes at 7,994
+        """)
+    #expect(self.plan([closed, proving(1, .alwaysThisDeviceOnly)]).decisions[0].outcome == .unreadable(.tagMismatch))
+  }
+
   @Test("is proven by all items where only some are asked for")
   func only() {
     let items = [failed(0, .keyUnwrapFailed), proving(1)] + [failed(2, .keyUnwrapFailed, .always)]
     let some = plan(items, only: [0])
-    #expect(some.isSameDevice == true)
+    // Of the third item's class none opens.
+    #expect(some.isSameDevice == nil)
     #expect(some.decisions.map(\.outcome) == [.unreadable(.tagMismatch)])
     #expect(some.decisions.map(\.index) == [0])
     #expect(plan(items, only: []).decisions.isEmpty)

@@ -55,7 +55,7 @@ extension OpenedArchive {
           index: archived.index, sealed: ItemIdentity(sealed: archived.kind), protection: archived.protection,
           persistentReference: archived.persistentReference,
           reason: archived.reason(
-            of: failure, isSameDevice: isSameDevice, backupHasPassword: archive.isEncrypted))
+            of: failure, hardware: hardware, backupHasPassword: archive.isEncrypted))
       }
     }
   }

@@ -14,8 +14,8 @@ public struct BackupVerification: Sendable, Equatable {
   public internal(set) var notes: [String] = []
   /// `nil` where the items could not be tried.
   public internal(set) var items: ItemCounts?
-  /// Whether an item proves that the device key at hand is of the device that made the backup.
-  public internal(set) var provesDevice = false
+  /// What the items prove about the device key at hand.
+  public internal(set) var hardware = HardwareProof()
   /// Whether the password was left out on purpose.
   public internal(set) var isQuick: Bool
 
@@ -58,8 +58,8 @@ public struct BackupVerification: Sendable, Equatable {
 
   public struct ItemCounts: Sendable, Equatable {
     public var readable = 0
-    /// Items that open only with the hardware of the device that made the backup. Nothing tells whether their bytes are
-    /// right.
+    /// Items that open only with other hardware than was at hand, as far as anybody can tell. Nothing tells whether their
+    /// bytes are right.
     public var deviceBound = 0
     public var damaged = 0
 
@@ -130,6 +130,7 @@ extension BackupVerification {
       case structureDamaged = "structure-damaged"
       case unfinished
       case keybagDamaged = "keybag-damaged"
+      case hardwareLayerMissing = "hardware-layer-missing"
       case keybagMismatch = "keybag-mismatch"
       case databaseDamaged = "database-damaged"
       case keychainDamaged = "keychain-damaged"

@@ -59,11 +59,11 @@ extension BackupVerifier {
       return
     }
     let items = try ArchivedItem.openAll(in: file, with: keys)
-    let isSameDevice = items.provesSameDevice
+    let hardware = HardwareProof(items)
     var counts = BackupVerification.ItemCounts()
     var first: BackupVerification.Fault?
     for item in items {
-      guard let reason = item.reason(isSameDevice: isSameDevice, backupHasPassword: archive.isEncrypted) else {
+      guard let reason = item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted) else {
         counts.readable += 1
         continue
       }
@@ -77,7 +77,7 @@ extension BackupVerifier {
       findings.add(fault)
     }
     findings.items = counts
-    findings.provesDevice = isSameDevice == true
+    findings.hardware = hardware
     findings.conclude(.items, detail(of: counts, first: first))
   }
 
@@ -91,9 +91,12 @@ extension BackupVerifier {
   private func detail(of counts: BackupVerification.ItemCounts, first: BackupVerification.Fault?) -> String {
     var parts = ["\(Amounts.grouped(counts.readable)) of \(Amounts.grouped(counts.total)) open"]
     if counts.deviceBound > 0 {
+      let (count, needs) = (Amounts.grouped(counts.deviceBound), counts.deviceBound == 1 ? "needs" : "need")
       let maker = archive.device.name ?? "the device that made it"
       parts.append(
-        "\(Amounts.grouped(counts.deviceBound)) \(counts.deviceBound == 1 ? "needs" : "need") the hardware of \(maker)")
+        findings.hardware.isDivided
+          ? "\(count) \(needs) other hardware or \(counts.deviceBound == 1 ? "is" : "are") damaged, which nothing tells"
+          : "\(count) \(needs) the hardware of \(maker)")
     }
     guard counts.damaged > 0 else { return parts.joined(separator: ", ") }
     var last = "\(Amounts.grouped(counts.damaged)) \(counts.damaged == 1 ? "does" : "do") not open"

@@ -20,8 +20,9 @@ public struct MigrationPlan: Sendable {
   /// Items of the target that are gone afterwards.
   public let removed: [ItemIdentity]
   public let policy: ExistingItemPolicy
-  /// Whether the target is the device that made the archive, proven by its hardware key opening an item that needs it;
-  /// `nil` where there is no such item to try.
+  /// Whether the target is the device that made the archive: `true` where its hardware key opens an item of every class
+  /// that needs it, `false` where it opens none; `nil` where there is none to try, or where it opens some classes and not
+  /// others.
   public let isSameDevice: Bool?
   /// What `Restorer` does in its order; every step says what must come of it.
   package let imports: [PlannedImport]

@@ -8,20 +8,20 @@ public enum MigrationPlanner {
   /// - Parameters:
   ///   - items: The archive's items in its order, after every key at hand was tried on them.
   ///   - rows: Every row of the target's keychain.
-  ///   - indexes: Only these items, by their position; `nil` for all. Whether the target is the device that made the
-  ///     archive is proven by all items all the same.
+  ///   - indexes: Only these items, by their position; `nil` for all. Which class keys the target's hardware opens is
+  ///     proven by all items all the same.
   public static func plan(
     _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
     surroundings: RestoreSurroundings = RestoreSurroundings()
   ) -> MigrationPlan {
-    let isSameDevice = allItems.provesSameDevice
+    let hardware = HardwareProof(allItems)
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
     var target = TargetModel(rows, policy: policy)
     var verdicts: [Int: Verdict] = [:]
     var imports: [MigrationPlan.PlannedImport] = []
     for item in items {
-      switch admission(of: item, isSameDevice: isSameDevice, surroundings) {
+      switch admission(of: item, hardware, surroundings) {
       case .refused(let verdict):
         verdicts[item.index] = verdict
       case .admitted(let incoming, let detail):
@@ -59,7 +59,7 @@ public enum MigrationPlanner {
       }
     }
     return MigrationPlan(
-      decisions: decisions, removed: target.removedIdentities, policy: policy, isSameDevice: isSameDevice,
+      decisions: decisions, removed: target.removedIdentities, policy: policy, isSameDevice: hardware.isSameDevice,
       imports: imports, clearedRowCount: target.clearedRowCount)
   }
 
@@ -80,16 +80,16 @@ public enum MigrationPlanner {
 
   /// Whether an item gets as far as the target's database.
   private static func admission(
-    of archived: ArchivedItem, isSameDevice: Bool?, _ surroundings: RestoreSurroundings
+    of archived: ArchivedItem, _ hardware: HardwareProof, _ surroundings: RestoreSurroundings
   ) -> Admission {
     switch archived.opening {
     case .failed(let failure):
       let reason = archived.reason(
-        of: failure, isSameDevice: isSameDevice, backupHasPassword: surroundings.backupHasPassword)
+        of: failure, hardware: hardware, backupHasPassword: surroundings.backupHasPassword)
       return .refused(
         Verdict(
           outcome: reason.isDamage ? .unreadable(reason) : .staysBehind(reason),
-          detail: detail(of: failure, archived, isSameDevice: isSameDevice)))
+          detail: detail(of: failure, archived, hardware)))
     case .opened(let item):
       guard !archived.isSecretOnly else {
         return .refused(
@@ -112,7 +112,7 @@ public enum MigrationPlanner {
   }
 
   private static func detail(
-    of failure: ArchivedItem.Failure, _ archived: ArchivedItem, isSameDevice: Bool?
+    of failure: ArchivedItem.Failure, _ archived: ArchivedItem, _ hardware: HardwareProof
   ) -> String? {
     switch failure {
     case .noClassKey(let keyClass):
@@ -120,7 +120,11 @@ public enum MigrationPlanner {
     case .classKeyDamaged(let keyClass):
       joined("the keybag's key of class \(keyClass.rawValue) does not unwrap", place(of: archived))
     case .hardwareMissing: "its key also needs the hardware of the device that made the backup"
-    case .keyUnwrapFailed where archived.needsOtherHardware(isSameDevice: isSameDevice):
+    case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
+      joined(
+        "no item of its class opens with this device's hardware, though others do: its key needs other hardware, or the "
+          + "item is damaged; nothing tells which", place(of: archived))
+    case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware):
       "its key also needs the hardware of the device that made the backup"
     case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", place(of: archived))
     case .malformed(let reason): joined(reason, place(of: archived))

@@ -105,6 +105,12 @@ struct VerificationReport {
       let bound = verification.items?.deviceBound ?? 0
       guard bound > 0 else { return "\(name) is whole." }
       let (open, those) = bound == 1 ? ("opens", "it") : ("open", "they")
+      // The hardware at hand opens some classes: whose the others are, nothing tells.
+      guard !verification.hardware.isDivided else {
+        return
+          "Nothing in \(name) is damaged, as far as can be seen here: \(Amounts.count(bound, "item")) could not be "
+          + "checked, because \(those) \(bound == 1 ? "does" : "do") not open with the hardware at hand."
+      }
       return "\(name) is whole; \(Amounts.count(bound, "item")) could not be checked, because \(those) \(open) only on "
         + "\(owner)."
     }
@@ -120,7 +126,9 @@ struct VerificationReport {
     if !papers.isEmpty {
       parts.append("its \(Amounts.list(papers.compactMap(\.file))) cannot be read")
     }
-    if count[.keybag] != nil { parts.append("its keybag is not what was written") }
+    let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
+    if unbound > 0 { parts.append("its keybag leaves keys of the keychain bound to no device") }
+    if count[.keybag, default: 0] > unbound { parts.append("its keybag is not what was written") }
     if count[.database] != nil { parts.append("its list of files is not what was written") }
     if verification.isKeychainLost {
       parts.append("its keychain is lost in this copy")

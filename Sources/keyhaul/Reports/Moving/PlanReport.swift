@@ -97,8 +97,8 @@ struct PlanReport {
     switch plan.isSameDevice {
     case true?: " (the same device)"
     case false?: " (another device)"
-    // No item needs the hardware, so that nothing depends on it either.
-    case nil: ""
+    // Where no item needs the hardware, nothing depends on it either.
+    case nil: plan.staysForHardware ? " (not proven to be the same device)" : ""
     }
   }
 
@@ -120,5 +120,12 @@ struct PlanReport {
     } catch {
       throw CommandFailure(error, doing: "the plan cannot be written")
     }
+  }
+}
+
+extension MigrationPlan {
+  /// Whether any item stays behind for want of hardware.
+  fileprivate var staysForHardware: Bool {
+    decisions.contains { [.deviceBound, .backupNotEncrypted].contains($0.outcome.reason) }
   }
 }

@@ -91,7 +91,7 @@ struct Verify: RunnableVerb {
       return try verification(of: named, with: nil, error.why, in: session)
     }
     let verification = try verification(of: named, with: keys, nil, in: session)
-    if verification.provesDevice { session.tell(ofProven: hardware, archive: named.name) }
+    if !verification.hardware.proven.isEmpty { session.tell(ofProven: hardware, archive: named.name) }
     return verification
   }
 

@@ -1,0 +1,38 @@
+public import KeychainFormats
+
+/// What the items of an archive prove about the hardware key that was tried on them, class by class.
+///
+/// The hardware's layer has no check value, and each class key has a layer of its own. An item that opens proves the key
+/// of its class and of no other: whoever knows a device's hardware key can wrap the key of one class with it, so that the
+/// items of this class alone open there.
+public struct HardwareProof: Sendable, Hashable {
+  /// Classes of which at least one item's key came off.
+  public private(set) var proven: Set<KeyClass> = []
+  /// Classes that went through the hardware key, and of whose items no key came off: they are of other hardware, or
+  /// changed. Nothing tells which.
+  public private(set) var unproven: Set<KeyClass> = []
+
+  /// Of no item at all.
+  public init() {}
+
+  public init(_ items: some Sequence<ArchivedItem>) {
+    for item in items {
+      guard let keyClass = item.keyClass, let own = item.provesHardware else { continue }
+      if own { proven.insert(keyClass) } else { unproven.insert(keyClass) }
+    }
+    unproven.subtract(proven)
+  }
+
+  /// Whether the key is that of the device which made the archive: `true` where every class with items that need
+  /// hardware is proven, `false` where none is; `nil` where there is none to try, or where some are and others are not.
+  public var isSameDevice: Bool? {
+    if isDivided { return nil }
+    return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true
+  }
+
+  /// Whether some classes are proven and others are not. No device writes such a backup, unless bytes of it were changed.
+  public var isDivided: Bool { !proven.isEmpty && !unproven.isEmpty }
+
+  /// Whether the key of the item's class is proven to be right.
+  public func proves(_ item: ArchivedItem) -> Bool { item.keyClass.map(proven.contains) ?? false }
+}

@@ -1,0 +1,116 @@
+import ArchivedKeychain
+import DataProtection
+import KeychainFormats
+import TestSupport
+import Testing
+import VirtualDevice
+
+@testable import Migration
+
+/// A source that knows the target's hardware key may wrap any class key with it. What then opens proves its own class.
+@Suite("Class keys of one backup that are bound to two devices")
+struct HardwareClassTests {
+  private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
+
+  /// The bag of the old phone in which the classes of `own` are wrapped with the new phone's key instead: the same class
+  /// keys, since both bags are made from the same bytes.
+  private func keys(
+    _ own: Set<ProtectionClass>, _ password: String?, old: borrowing DeviceKey, new: borrowing DeviceKey
+  ) throws -> Keys {
+    func bag(_ key: borrowing DeviceKey) throws -> UnlockedKeybag {
+      try BackupKeybag.make(
+        password: secret(password), deviceKey: key, rounds: 1, random: SeededRandomSource(seed: "two devices"))
+    }
+    let makers = try bag(old)
+    let targets = try bag(new)
+    var mixed = makers.keybag
+    for index in mixed.classKeys.indices where own.contains(where: { $0.keyClass == mixed.classKeys[index].keyClass }) {
+      mixed.classKeys[index] = targets.keybag.classKeys[index]
+    }
+    let target = try mixed.unlock(password: secret(password) ?? Secret(utf8: ""), deviceKey: new.copy())
+    return Keys(maker: makers.takeClassKeys(), target: target)
+  }
+
+  private struct Keys: ~Copyable {
+    let maker: ClassKeys
+    let target: ClassKeys
+  }
+
+  @Test("prove themselves alone, for every set of classes, with and without damage", arguments: [true, false])
+  func everySet(hasPassword: Bool) throws {
+    let desk = try Desk(seed: "two devices")
+    let old = try desk.phone("old-phone").held()
+    let new = try desk.phone("new-phone").held()
+    let bound = hasPassword ? TwoPhones.deviceOnly : Self.classes
+    // Two items of each class, so that one can be damaged while the other proves the class.
+    let items = Self.classes.flatMap {
+      [KeychainItem.password("\($0.rawValue) 1", $0), .password("\($0.rawValue) 2", $0)]
+    }
+    var count = 0
+    for set in 0..<(1 << bound.count) {
+      let own = Set(bound.indices.filter { set >> $0 & 1 == 1 }.map { bound[$0] })
+      let keys = try keys(own, hasPassword ? Desk.password : nil, old: old.deviceKey(), new: new.deviceKey())
+      // Of no class, of each one its first item's wrapped key, and of each both.
+      for damage in [[]] + Self.classes.flatMap({ [[($0, 1)], [($0, 1), ($0, 2)]] }) {
+        try check(items, own, damage, keys.maker, keys.target, bound: bound, hasPassword: hasPassword, on: new)
+        count += 1
+      }
+    }
+    #expect(count == (hasPassword ? 8 : 64) * 13)
+  }
+
+  private func check(
+    _ items: [KeychainItem], _ own: Set<ProtectionClass>, _ damage: [(ProtectionClass, Int)],
+    _ maker: borrowing ClassKeys, _ target: borrowing ClassKeys, bound: [ProtectionClass], hasPassword: Bool,
+    on session: DeviceSession
+  ) throws {
+    var damaged: Set<Int> = []
+    for (protection, number) in damage {
+      damaged.insert(try #require(Self.classes.firstIndex(of: protection)) * 2 + number - 1)
+    }
+    let random = SeededRandomSource(seed: "items")
+    var entries: [KeychainBackupFile.Entry] = []
+    for (index, item) in items.enumerated() {
+      var blob = try maker.seal(item, as: .backup, random: random)
+      if damaged.contains(index) {
+        blob = try ItemBlob(
+          hasStaticIV: false, keyClass: blob.keyClass, wrappedKey: blob.wrappedKey.map { $0 ^ 1 },
+          ciphertext: blob.ciphertext, tag: blob.tag)
+      }
+      entries.append(KeychainBackupFile.Entry(kind: item.kind, blob: blob.serialized()))
+    }
+    let archived = try ArchivedItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: target)
+
+    // By hand: what a class that the password alone opens, one of this device and one of the other come to.
+    func isProven(_ protection: ProtectionClass) -> Bool {
+      own.contains(protection) && damage.filter { $0.0 == protection }.count < 2
+    }
+    let expected = items.indices.map { index -> MigrationPlan.Outcome in
+      let protection = Self.classes[index / 2]
+      guard bound.contains(protection) else {
+        return damaged.contains(index) ? .unreadable(.tagMismatch) : .migrates(.new)
+      }
+      guard isProven(protection) else {
+        return .staysBehind(hasPassword || protection.isThisDeviceOnly ? .deviceBound : .backupNotEncrypted)
+      }
+      return damaged.contains(index) ? .unreadable(.tagMismatch) : .migrates(.new)
+    }
+    let proven = bound.filter(isProven)
+    let isSameDevice = proven.count == bound.count ? true : proven.isEmpty ? false : Bool?.none
+    let what = "of \(own.map(\.rawValue).sorted()), damaged \(damaged.sorted()), password \(hasPassword)"
+
+    try HeldKeychain.empty(session.device)
+    let before = try HeldKeychain(session)
+    let plan = MigrationPlanner.plan(
+      archived, onto: try Restorer.targetRows(of: session), policy: .replace,
+      surroundings: RestoreSurroundings(backupHasPassword: hasPassword))
+    #expect(plan.decisions.map(\.outcome) == expected, "\(what)")
+    #expect(plan.isSameDevice == isSameDevice, "\(what)")
+    try Restorer.restore(plan, onto: session)
+    let check = PlanCheck(plan, of: items, before: before, after: try HeldKeychain(session))
+    #expect(check.differences.isEmpty, "\(what)")
+    for decision in plan.decisions where decision.outcome.reason == .deviceBound {
+      #expect((decision.detail?.contains("nothing tells which") == true) == (isSameDevice == nil), "\(what)")
+    }
+  }
+}
