@@ -124,7 +124,7 @@ let package = Package(
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "TestSupport", "Migration", "ArchivedKeychain", "DataProtection", "KeychainFormats",
+        "keyhaul", "TestSupport", "Migration", "ArchivedKeychain", "BackupArchive", "DataProtection", "KeychainFormats",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],

@@ -18,15 +18,19 @@ public struct ArchiveKey: ~Copyable, Sendable {
   /// forms.
   ///
   /// - Parameters:
-  ///   - password: Of the backup. Not used where the backup has none; every bag of such a one opens with the empty one.
+  ///   - password: Of the backup; `nil` for one without, whose bag opens with the empty one.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
   /// - Throws: Category `wrongPassword` where none was given and one is needed, or none of the class keys unwraps;
-  ///   `refused` over the limit; `damaged` where the keybag is not what was written.
+  ///   `refused` over the limit, and where a password is given for a backup without one; `damaged` where the keybag is not what was written.
   public init(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
+    switch password {
+    case .some: guard archive.isEncrypted else { throw .passwordNotNeeded() }
+    case .none: break
+    }
     let fitting: Keybag.FittingKey
     do throws(DataProtectionError) {
       fitting = try Self.fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)

@@ -8,6 +8,10 @@ public struct ArchivedKeychainError: ExplainedError {
     case underlying
     /// The keychain file was sealed for another keybag than the archive's.
     case keybagMismatch
+    /// Without a password, and with class keys that no hardware binds: no device writes it, and no restore takes it.
+    case unboundKeychain
+    /// A password was given for a backup that has none: another backup is meant.
+    case passwordNotNeeded
   }
 
   public let code: Code
@@ -22,6 +26,32 @@ public struct ArchivedKeychainError: ExplainedError {
     explanation = error.explanation
     reason = error.reason
     underlying = error
+  }
+
+  /// What refuses a backup whose keychain no hardware binds.
+  public init(_ unbound: UnboundKeychain) {
+    code = .unboundKeychain
+    explanation = ErrorExplanation(
+      .refused, "it holds what no device writes",
+      advice: "don't trust this backup; use the copy that its device made")
+    reason = "\(unbound.fact): \(unbound.meaning)"
+    underlying = nil
+  }
+
+  private init(_ code: Code, _ explanation: ErrorExplanation, _ reason: String) {
+    self.code = code
+    self.explanation = explanation
+    self.reason = reason
+    underlying = nil
+  }
+
+  static func passwordNotNeeded() -> ArchivedKeychainError {
+    ArchivedKeychainError(
+      .passwordNotNeeded,
+      ErrorExplanation(
+        .refused, "it has no password, and one was given",
+        advice: "another backup; or none, if this is the one that is meant"),
+      "it is not encrypted: it may not be the backup that is meant, and anybody can have made it")
   }
 
   private init(keybagOfFile file: String, ofManifest keybag: String) {

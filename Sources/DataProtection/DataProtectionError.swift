@@ -15,6 +15,8 @@ public struct DataProtectionError: ExplainedError, Equatable {
     case cancelled
     /// A keybag whose fields contradict each other or whose signature is wrong.
     case damagedKeybag
+    /// A class key that every device wraps with its hardware, and that is not wrapped so.
+    case hardwareLayerMissing
     /// A field is absent without which the keybag cannot be used.
     case missingField
     /// Something well-formed that this project does not do.
@@ -54,6 +56,10 @@ public struct DataProtectionError: ExplainedError, Equatable {
         .refused, "the keybag asks for too much work",
         advice: "don't trust this file; a higher limit reads it all the same")
     case .cancelled: .init(.failed, "the key derivation was stopped", advice: "run it again and let it finish")
+    case .hardwareLayerMissing:
+      .init(
+        .refused, "the keybag is none that a device writes",
+        advice: "don't trust this backup; use the copy that its device made")
     case .damagedKeybag, .missingField: .init(.damaged, "the keybag is damaged", advice: "another copy")
     case .unsupported:
       .init(.refused, "this is not supported", advice: "see the documentation for what can be read and written")

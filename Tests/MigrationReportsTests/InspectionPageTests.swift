@@ -8,9 +8,10 @@ import Testing
 
 @Suite("The page of an archive")
 struct InspectionPageTests {
-  private static func keybag() throws -> Keybag {
+  private static func keybag(hasPassword: Bool = true) throws -> Keybag {
     let key = Keybag.ClassKey(
-      uuid: [UInt8](repeating: 1, count: 16), keyClass: KeyClass(rawValue: 6), wrap: .password, keyType: .symmetric,
+      uuid: [UInt8](repeating: 1, count: 16), keyClass: .whenUnlocked,
+      wrap: hasPassword ? .password : [.device, .password], keyType: .symmetric,
       wrappedKey: [UInt8](repeating: 2, count: 40))
     return try Keybag(
       type: .backup, uuid: [UInt8](repeating: 3, count: 16), salt: [UInt8](repeating: 4, count: 20),
@@ -27,7 +28,7 @@ struct InspectionPageTests {
       device: BackupDevice(name: device, productType: "iPhone15,2", productVersion: "18.1"),
       made: KeychainDate(secondsSinceReferenceDate: 0), layout: .manifestDB,
       digest: "sha256:" + String(repeating: "4f", count: 32), isEncrypted: encrypted, hasKeychain: true,
-      keybag: try Self.keybag(), storedFiles: (1, 41_208))
+      keybag: try Self.keybag(hasPassword: encrypted), storedFiles: (1, 41_208))
     facts.items = items
     return facts
   }

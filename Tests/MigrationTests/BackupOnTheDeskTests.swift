@@ -107,8 +107,9 @@ struct BackupOnTheDesk {
     let onOther = try other.held()
     #expect(try onOther.restore(desk.open(path, password: nil, on: onOther)).isSameDevice == false)
     #expect(try HeldKeychain(onOther).rows.isEmpty)
-    // A password that was never set changes nothing.
-    #expect(try onOther.restore(desk.open(path, password: "guess", on: onOther)).summary.migrates == 0)
+    // A password that was never set is of another backup.
+    let error = try openingError { _ = try desk.open(path, password: "guess", on: onOther) }
+    #expect(error?.code == .passwordNotNeeded && error?.category == .refused)
     let onSame = try phone.held()
     try onSame.erase()
     #expect(try onSame.restore(desk.open(path, password: nil, on: onSame)).isSameDevice == true)

@@ -66,7 +66,16 @@ struct BackupVerifier {
     if let damage = keys.damageReport {
       findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", damage))
     }
+    checkHardwareLayers()
     findings.conclude(.keybag, keys.summary)
+  }
+
+  /// What WRAP says needs no key.
+  private mutating func checkHardwareLayers() {
+    guard let unbound = archive.unboundKeychain else { return }
+    if unbound.isRefused { findings.isHostile = true }
+    findings.add(
+      .init(.keybag, .hardwareLayerMissing, file: "Manifest.plist", "\(unbound.fact): \(unbound.meaning)"))
   }
 
   /// What was not read to its end has its fault already.
@@ -137,6 +146,7 @@ struct BackupVerifier {
       findings.conclude(.keybag, fault)
       return
     }
+    checkHardwareLayers()
     do throws(FormatError) {
       try archive.keybag.validate()
       findings.conclude(.keybag, "\(Amounts.count(archive.keybag.classKeys.count, "class key")), none of them tried")

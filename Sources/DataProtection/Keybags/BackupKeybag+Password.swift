@@ -4,7 +4,7 @@ public import KeychainFormats
 /// protects what may migrate.
 extension BackupKeybag {
   /// The classes that a password lets migrate: with one they are wrapped with it alone, without one with the hardware too.
-  private static let migratable: Set<KeyClass> = [.whenUnlocked, .afterFirstUnlock, .always]
+  static let migratable: Set<KeyClass> = [.whenUnlocked, .afterFirstUnlock, .always]
 
   /// The keybag of a backup without a password under a new one. The class keys stay.
   ///
@@ -15,14 +15,16 @@ extension BackupKeybag {
   ///   - rounds: Of the slow round; `nil` makes a bag with one round, as iOS 10.1 and earlier have it.
   ///   - progress: Told how far the new password's derivation is; where it answers `false` it ends with `.cancelled`.
   /// - Throws: `.damagedKeybag` where a class key does not unwrap with that key; `.keyUnavailable` where a
-  ///   public key shows that the hardware is another; `.unsupported` for an empty password or a count of rounds that
-  ///   readers refuse.
+  ///   public key shows that the hardware is another; `.hardwareLayerMissing` for a bag that no device wrote, which a
+  ///   password would make look like any other; `.unsupported` for an empty password or a count of rounds that readers
+  ///   refuse.
   public static func protect(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, with password: borrowing Secret,
     deviceKey: borrowing DeviceKey, rounds: Int?,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Keybag {
     try check(password)
+    try requireHardwareLayers(of: keybag, hasPassword: false)
     var result = keybag
     result.salt = try random.bytes(saltSize)
     result.iterations = lastRounds
@@ -50,11 +52,13 @@ extension BackupKeybag {
   /// keychain's class keys then. The class keys stay.
   ///
   /// - Parameter oldKey: The key of the password, as `Keybag.fittingKey` gives it.
-  /// - Throws: `.wrongPassword`; `.damagedKeybag` where a class key does not unwrap.
+  /// - Throws: `.wrongPassword`; `.damagedKeybag` where a class key does not unwrap; `.hardwareLayerMissing` for a bag
+  ///   whose this-device-only classes lack that layer, which without a password would be open to everybody.
   public static func unprotect(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: borrowing DeviceKey,
     random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> Keybag {
+    try requireHardwareLayers(of: keybag, hasPassword: true)
     var result = keybag
     result.salt = try random.bytes(saltSize)
     result.iterations = lastRounds

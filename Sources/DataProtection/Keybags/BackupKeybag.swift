@@ -95,11 +95,11 @@ public enum BackupKeybag {
 
   /// Classes 11 to 1, as bags of real backups list them.
   static func recipes(hasPassword: Bool) -> [ClassKeyRecipe] {
-    let deviceWrapped: Set<UInt32> = hasPassword ? [5, 9, 10, 11] : [5, 6, 7, 8, 9, 10, 11]
+    let deviceWrapped = hardwareClasses(hasPassword: hasPassword)
     return (UInt32(1)...11).reversed().map { number in
-      ClassKeyRecipe(
-        keyClass: KeyClass(rawValue: number),
-        wrap: deviceWrapped.contains(number) ? [.device, .password] : .password)
+      let keyClass = KeyClass(rawValue: number)
+      return ClassKeyRecipe(
+        keyClass: keyClass, wrap: deviceWrapped.contains(keyClass) ? [.device, .password] : .password)
     }
   }
 

@@ -10,14 +10,12 @@ public enum Restorer {
   /// Decides what restoring an archive onto a device would do. Changes nothing; the device may be locked.
   ///
   /// - Parameter indexes: Only these items of the archive, by their position; `nil` for all.
-  /// - Throws: Category `damaged` for a backup that its device never finished, and what the device's keychain reports.
+  /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
+  ///   keychain no hardware binds, and what the device's keychain reports.
   public static func plan(
     _ archive: OpenedArchive, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil
   ) throws(MigrationError) -> MigrationPlan {
-    try reporting { () throws(BackupArchiveError) in
-      try archive.archive.requireFinished()
-      try archive.archive.requireTrueClaim()
-    }
+    try reporting { () throws(ArchivedKeychainError) in try archive.archive.requireRestorable() }
     return MigrationPlanner.plan(
       archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
       surroundings: RestoreSurroundings(

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import KeychainFormats
 
 extension InspectionPage {
@@ -8,6 +9,11 @@ extension InspectionPage {
   }
 
   private var reach: String {
+    if let unbound = facts.unbound {
+      return unbound.isRefused
+        ? "No restore takes this keychain: \(unbound.fact). So \(unbound.meaning)"
+        : "No device wrote this keychain so: \(unbound.fact). So \(unbound.meaning)"
+    }
     if counts.nowhere > 0, counts.nowhere + counts.damaged == counts.total {
       return "This keychain holds secrets that nothing names, as iOS 4 stored them, and can go to no device"
     }

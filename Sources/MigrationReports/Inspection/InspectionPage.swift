@@ -140,7 +140,9 @@ public struct InspectionPage: HTMLPage {
   }
 
   private var tiles: Tiles {
-    let nowhere = Tiles.Tile(style: .stays, symbol: "<", count: counts.nowhere, words: "without a name, for no device")
+    let nowhere = Tiles.Tile(
+      style: .stays, symbol: "<", count: counts.nowhere,
+      words: facts.unbound?.isRefused == true ? "for no device" : "without a name, for no device")
     return Tiles(
       tiles: [
         .init(style: .moves, symbol: "+", count: counts.anyDevice, words: "for any device"),
@@ -158,11 +160,24 @@ extension InspectionPage.Facts {
   /// Where an item can go.
   enum Fate { case anyDevice, sameDevice, nowhere, damaged }
 
+  /// What of its keychain's keys no device leaves so.
+  var unbound: UnboundKeychain? { UnboundKeychain(of: keybag, backupHasPassword: isEncrypted) }
+
   /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
   func fate(of item: InspectionPage.Item) -> Fate {
     if item.reason?.isDamage == true { return .damaged }
     if item.isSecretOnly { return .nowhere }
-    return isEncrypted && item.protection?.isThisDeviceOnly == false ? .anyDevice : .sameDevice
+    return fate(of: item.protection)
+  }
+
+  /// Where an item of this class can go.
+  func fate(of protection: ProtectionClass?) -> Fate {
+    if let unbound {
+      // No restore takes anything of such a backup.
+      if unbound.isRefused { return .nowhere }
+      if unbound.contains(protection) { return .anyDevice }
+    }
+    return isEncrypted && protection?.isThisDeviceOnly == false ? .anyDevice : .sameDevice
   }
 }
 

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import KeychainFormats
 
@@ -18,6 +19,15 @@ extension StepList {
         Step(
           words: "See what is in the keychain. The password is asked for, or read from a file:",
           commands: ["keyhaul inspect \(archive) --format html --password-file PATH -o inspection.html"]))
+    }
+    if facts.unbound?.isRefused == true {
+      self.init(
+        steps: [
+          Step(
+            words: "Don't trust this backup: use the copy that its device made, or make a new one.",
+            commands: ["keyhaul backup \(ShellWord.device(named: facts.device.name)) -o with-password.backup"])
+        ])
+      return
     }
     if page.counts.nowhere > 0 {
       steps.append(

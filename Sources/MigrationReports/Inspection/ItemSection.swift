@@ -66,7 +66,11 @@ struct ItemSection {
 
   private func reach(of protection: ProtectionClass?) -> String {
     guard let protection else { return "–" }
-    return facts.isEncrypted && !protection.isThisDeviceOnly ? "any device" : "\(page.maker) only"
+    return switch facts.fate(of: protection) {
+    case .anyDevice: "any device"
+    case .sameDevice: "\(page.maker) only"
+    case .nowhere, .damaged: "no device"
+    }
   }
 
   private var table: ItemTable {

@@ -43,6 +43,14 @@ struct SecretFlags<Name: SecretFamilyName>: ParsableArguments {
   /// Whether the user named a source.
   var isGiven: Bool { file != nil || descriptor != nil || command != nil }
 
+  /// What names a source, as the user knows it; `nil` where nothing does and a prompt would ask.
+  func givenSource(environment: [String: String]) throws(CommandFailure) -> SecretSource.Named? {
+    guard try source(environment: environment) != .prompt else { return nil }
+    if isGiven { return .flag("--\(family.flagPrefix)-\(file != nil ? "file" : descriptor != nil ? "fd" : "command")") }
+    return .variable(
+      environment["KEYHAUL_PASSWORD_FILE"]?.isEmpty == false ? "KEYHAUL_PASSWORD_FILE" : "KEYHAUL_PASSWORD_COMMAND")
+  }
+
   /// Where to read from: the flags, then the environment, then a prompt.
   func source(environment: [String: String]) throws(CommandFailure) -> SecretSource {
     try SecretSource.choose(

@@ -8,6 +8,28 @@ enum SecretSource: Equatable, Sendable {
   case command(String)
   case prompt
 
+  /// What names a source: a flag of the command, or a variable of the environment.
+  enum Named: Equatable, Sendable {
+    case flag(String)
+    case variable(String)
+
+    var name: String {
+      switch self {
+      case .flag(let name), .variable(let name): name
+      }
+    }
+
+    var isFlag: Bool { if case .flag = self { true } else { false } }
+
+    /// What to do for the command to do without.
+    var withoutIt: String {
+      switch self {
+      case .flag(let flag): "leave \(flag) out"
+      case .variable(let variable): "put \(variable)= before the command"
+      }
+    }
+  }
+
   /// Decides by the order that users can rely on: descriptor, file, command, then the same two from the environment, then
   /// a prompt. A flag beats the environment.
   ///

@@ -57,6 +57,8 @@ extension CommandFailure {
       case .damagedKeybag, .missingField: "\(name)'s keybag is damaged"
       default: "cannot open \(name): \(error.summary)"
       }
+    case let error as ArchivedKeychainError where error.code == .unboundKeychain:
+      "\(name) holds what no device writes"
     case let error as FormatError where error.format == .keybag: "\(name)'s keybag is damaged"
     default: "cannot open \(name): \(error.summary)"
     }

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import Foundation
 import KeychainFormats
@@ -25,12 +26,15 @@ extension Session {
     let archive: BackupArchive
     do throws(BackupArchiveError) {
       archive = try readArchive(at: location, storage: storage)
-      if isRestored {
-        try archive.requireFinished()
-        try archive.requireTrueClaim()
-      }
     } catch {
       throw CommandFailure(archive: error, name: name)
+    }
+    if isRestored {
+      do throws(ArchivedKeychainError) {
+        try archive.requireRestorable()
+      } catch {
+        throw CommandFailure(archive: error, name: name)
+      }
     }
     for note in archive.notes {
       guard case .unfinished = note else { continue }
@@ -42,6 +46,11 @@ extension Session {
       warn(
         "\(name)'s \(paper.name) could not be read", why: paper.reason,
         try: "verify says whether more of it is damaged; items and files do not depend on it")
+    }
+    if let unbound = archive.unboundKeychain {
+      warn(
+        "\(name) holds what no device writes", why: "\(unbound.fact): \(unbound.meaning)",
+        try: unbound.isRefused ? "don't trust it; no restore takes it" : "don't trust it, unless you made it so")
     }
     tellSurprises(of: archive, at: location, name: name)
     return NamedArchive(name: name, archive: archive)

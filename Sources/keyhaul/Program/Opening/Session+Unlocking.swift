@@ -10,24 +10,32 @@ extension Session {
 
   /// Refuses too much work, gets the password where the archive has one, and derives its key.
   ///
-  /// - Parameter advice: What to do about a password that is given for an archive without one.
-  /// - Throws: `.refused` over the limit of rounds, before anybody is asked; `.wrongPassword`; `.damaged` where the
-  ///   keybag cannot be used at all.
+  /// - Parameter advice: What to do instead of a flag that gives a password for an archive without one.
+  /// - Throws: `.refused` over the limit of rounds, before anybody is asked, and where a password is given for an archive
+  ///   without one; `.wrongPassword`; `.damaged` where the keybag cannot be used at all.
   func key<Name>(
     of named: NamedArchive, _ flags: SecretFlags<Name>, _ options: OpeningOptions,
-    needless advice: String = "leave the password out"
+    needless advice: String? = nil
   ) throws(CommandFailure) -> ArchiveKey {
     try checkRounds(of: named, accepting: options)
     guard named.archive.isEncrypted else {
-      if flags.isGiven {
-        warn(
-          "\(named.name) has no password", why: "it is not encrypted; the given password was not used", try: advice)
+      if let source = try flags.givenSource(environment: environment) {
+        throw needless(source, for: named, try: advice)
       }
       return try key(of: named, password: nil, options)
     }
     return try withPassword(flags, of: named.name) { (password) throws(CommandFailure) in
       try key(of: named, password: password, options)
     }
+  }
+
+  /// A password that is given for an archive without one: whoever gives it expects another archive, and what is not
+  /// protected by it anybody can have put in its place.
+  func needless(_ source: SecretSource.Named, for named: NamedArchive, try advice: String? = nil) -> CommandFailure {
+    CommandFailure(
+      .refused, "\(named.name) has no password, and \(source.name) names one",
+      why: "it is not encrypted: it may not be the backup that is meant, and anybody can have made it",
+      try: source.isFlag ? advice ?? "if it is meant, \(source.withoutIt)" : "if it is meant, \(source.withoutIt)")
   }
 
   /// The same with a password that is at hand.
@@ -80,7 +88,7 @@ extension Session {
       try OpenedArchive(
         named.archive, key: key, deviceKey: hardware?.key(), requiresKeychain: requiresKeychain)
     }
-    if opened.isSameDevice == true { tell(ofProven: hardware, archive: named.name) }
+    if !opened.hardware.proven.isEmpty { tell(ofProven: hardware, archive: named.name) }
     return opened
   }
 

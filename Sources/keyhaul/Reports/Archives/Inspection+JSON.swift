@@ -21,10 +21,23 @@ extension Inspection {
       ("listed", listing.map(Self.json) ?? .null),
       ("domains", listing.map { .count($0.rowCountByDomain.count) } ?? .null),
       ("missing", listing.map { .count($0.missingCount) } ?? .null), ("keybag", keybagJSON), ("keychain", keychainJSON),
+      ("findings", .array(findings)),
     ]
     if part == .list { fields.append(("items", opened.map { .array($0.items.map(json)) } ?? .null)) }
     if part == .tree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }
     return .object(fields)
+  }
+
+  /// What no device writes.
+  private var findings: [JSONValue] {
+    guard let unbound else { return [] }
+    return [
+      [
+        "id": .string(BackupVerification.Fault.Kind.hardwareLayerMissing.rawValue),
+        "detail": .string("\(unbound.fact): \(unbound.meaning)"),
+        "classes": .array(unbound.classes.map { .integer(Int64($0.rawValue)) }), "refused": .boolean(unbound.isRefused),
+      ]
+    ]
   }
 
   private static func json(_ listing: FileList.Listing) -> JSONValue {

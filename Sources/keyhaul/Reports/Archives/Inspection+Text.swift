@@ -91,6 +91,9 @@ extension Inspection {
         ? "its file is not there; whether there should be one, the list of files says with the password"
         : "none in this backup"
     }
+    if let unbound, unbound.isRefused {
+      return "present, and not to be trusted: \(unbound.fact). So \(unbound.meaning); no restore takes them."
+    }
     if let contents, contents.secretOnly > 0, contents.secretOnly == contents.total {
       return "present. Its items are secrets that nothing names, as iOS 4 stored them: no restore takes them, and "
         + "\"export --reveal\" saves them."
@@ -100,6 +103,9 @@ extension Inspection {
       return "present. The backup has no password, so all of it goes back to \(maker) and to no other device."
     }
     let seal = isUnlocked ? "present" : "present, sealed"
+    if let unbound {
+      return "\(seal), and none that a device wrote: \(unbound.fact). So \(unbound.meaning), like those that may move."
+    }
     return "\(seal). With the password its items can go to any device, those of \"this device\" only back to \(maker)."
   }
 
@@ -113,11 +119,14 @@ extension Inspection {
       }
     }
     guard !kinds.isEmpty else { return "none" }
-    let free = Amounts.grouped(contents.migratable)
+    let open = ProtectionClass.allCases.filter { unbound?.contains($0) == true }
+    let openCount = open.reduce(0) { $0 + contents.countByProtection[$1, default: 0] }
+    let free = Amounts.grouped(contents.migratable + (archive.isEncrypted ? openCount : 0))
     var reach =
       archive.isEncrypted
-      ? "\(free) any device, \(Amounts.grouped(contents.thisDeviceOnly)) this device only"
-      : "with a password \(free) could go to any device"
+      ? "\(free) any device, \(Amounts.grouped(contents.thisDeviceOnly - openCount)) this device only"
+      : unbound == nil
+        ? "with a password \(free) could go to any device" : "\(Amounts.grouped(openCount)) open to everybody"
     if contents.secretOnly > 0 { reach += ", \(Amounts.grouped(contents.secretOnly)) nowhere" }
     return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(reach)"
   }

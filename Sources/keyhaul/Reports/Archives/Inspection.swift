@@ -59,6 +59,8 @@ struct Inspection: Report {
 
   var tail: (any ReportTail)? { everyFile }
 
+  /// What of its keychain's keys no device leaves so.
+  var unbound: UnboundKeychain? { archive.unboundKeychain }
   var isUnlocked: Bool { opened != nil }
   /// `nil` where there is no keychain to count.
   var contents: ArchiveContents? { archive.hasKeychain ? opened?.contents : nil }

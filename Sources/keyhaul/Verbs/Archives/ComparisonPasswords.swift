@@ -2,8 +2,9 @@ import ArchivedKeychain
 import BackupArchive
 import DataProtection
 
-/// The passwords of two archives that are compared, and the hardware key that the user gave for them. A person's backups mostly share one, so that the first archive's is
-/// tried on the second, and another is asked for only where it does not fit.
+/// The passwords of two archives that are compared, and the hardware key that the user gave for them. A person's backups
+/// mostly share one, so that the first archive's is tried on the second, and another is asked for only where it does not
+/// fit.
 struct ComparisonPasswords {
   let first: PasswordFlags
   let second: OtherPasswordFlags
@@ -21,6 +22,29 @@ struct ComparisonPasswords {
   init(first: PasswordFlags, second: OtherPasswordFlags) {
     self.first = first
     self.second = second
+  }
+
+  /// Refuses a password that none of the archives takes, before anything is derived. Where one of them takes it and the
+  /// other has none, that is said.
+  ///
+  /// - Parameter archives: By their places, the first and the second; `nil` for a device.
+  func check(_ archives: [Session.NamedArchive?], in session: Session) throws(CommandFailure) {
+    if let other = archives.last ?? nil, !other.archive.isEncrypted,
+      let source = try second.givenSource(environment: session.environment)
+    {
+      throw session.needless(source, for: other)
+    }
+    guard let source = try first.givenSource(environment: session.environment) else { return }
+    let plain = archives.compactMap(\.self).filter { !$0.archive.isEncrypted }
+    let isTaken = archives.enumerated().contains { index, named in
+      named?.archive.isEncrypted == true && !(index == 1 && second.isGiven)
+    }
+    for named in plain {
+      guard isTaken else { throw session.needless(source, for: named) }
+      session.warn(
+        "\(named.name) has no password", why: "it is not encrypted; the password is used for the other backup alone",
+        try: "make sure that it is the backup which is meant")
+    }
   }
 
   /// - Parameters:

@@ -53,13 +53,17 @@ struct Diff: RunnableVerb {
       devices.append(side.isDevice ? try deviceSide(argument, leavesOut: meetsArchive, in: session) : nil)
     }
     var passwords = ComparisonPasswords(first: password, second: otherPassword)
+    let archives = try zip(devices, arguments).map { device, argument in
+      try device == nil ? session.openArchive(argument, storage: opening.storage) : nil
+    }
+    try passwords.check(archives, in: session)
     var compared: [ComparisonSide] = []
     for index in 0..<2 {
       if let device = devices[index] {
         compared.append(device.side)
-      } else {
+      } else if let named = archives[index] {
         let hardware = devices[1 - index]?.hardware
-        compared.append(try archiveSide(arguments[index], index: index, hardware, &passwords, in: session))
+        compared.append(try archiveSide(named, arguments[index], index: index, hardware, &passwords, in: session))
       }
     }
     let difference = try DifferenceReport(compared[0], compared[1])
@@ -76,10 +80,9 @@ struct Diff: RunnableVerb {
   // MARK: Archives
 
   private func archiveSide(
-    _ argument: String, index: Int, _ hardware: HardwareKey?, _ passwords: inout ComparisonPasswords,
-    in session: Session
+    _ named: Session.NamedArchive, _ argument: String, index: Int, _ hardware: HardwareKey?,
+    _ passwords: inout ComparisonPasswords, in session: Session
   ) throws(CommandFailure) -> ComparisonSide {
-    let named = try session.openArchive(argument, storage: opening.storage)
     let opened = try passwords.unlock(named, isSecond: index == 1, opening, comparedWith: hardware, in: session)
     return ComparisonSide(
       kind: .archive, name: named.name, argument: argument == "-" ? nil : argument,

@@ -17,10 +17,11 @@ struct HardwareRekey {
   }
 
   func protect(in session: Session) throws {
+    try requireBound()
     try requireReplaceable()
-    let candidate = try hardwareKey(to: "set a password on", in: session)
     let old = try session.key(
       of: named, verb.password, verb.opening, needless: "--new-password-file for the one that it gets")
+    let candidate = try hardwareKey(to: "set a password on", in: session)
     let hardware = try proven(candidate, old, in: session)
     let new = try session.password(verb.newPassword, of: named.name)
     let rounds = verb.rounds?.value ?? BackupKeybag.standardRounds
@@ -38,6 +39,7 @@ struct HardwareRekey {
   }
 
   func unprotect(in session: Session) throws {
+    try requireBound()
     try requireReplaceable()
     let candidate = try hardwareKey(to: "take the password off", in: session)
     let old = try session.key(of: named, verb.password, verb.opening)
@@ -52,10 +54,20 @@ struct HardwareRekey {
     try rewrite(with: keybag, old, in: session)
     let name = HostileText.shown(named.name)
     let device = named.archive.device.name.map { HostileText.shown($0) } ?? "the device that made it"
+    if hardware.isPublished, let maker = hardware.homeDevice?.name {
+      session.warnOfPublishedKey(of: maker, "everybody can open the keychain in \(named.name) without its password")
+    }
+    let reach = hardware.isPublished ? "" : " Its keychain opens only on \(device) from now on."
     try verb.report(
       named, keybag,
-      did: "Took the password off \(name). Its keychain opens only on \(device) from now on.",
+      did: "Took the password off \(name).\(reach)",
       would: "Would take the password off \(name).", in: session)
+  }
+
+  /// Refuses a backup that no device wrote: with other keys around it, it would look like any other.
+  private func requireBound() throws(CommandFailure) {
+    guard let unbound = named.archive.unboundKeychain else { return }
+    throw CommandFailure(archive: ArchivedKeychainError(unbound), name: named.name)
   }
 
   /// Every file changes, so that a folder is written anew and takes the old one's place.
@@ -88,6 +100,14 @@ struct HardwareRekey {
     }
     if let damage = opened.keybagDamage { throw CommandFailure.damagedKeybag(of: named.name, report: damage) }
     let proofs = opened.items.compactMap(\.provesHardware)
+    if opened.hardware.isDivided {
+      let classes = opened.hardware.unproven.sorted().map { String($0.rawValue) }
+      throw CommandFailure(
+        .refused, "not every key of \(named.name) is known to be right",
+        why: "the device's hardware opens some of its items, and none of class \(Amounts.list(classes)): "
+          + "a wrong key would lose these for good",
+        try: "another copy")
+    }
     if proofs.contains(true) {
       session.tell(ofProven: hardware, archive: named.name)
       return hardware

@@ -65,7 +65,7 @@ struct Why: RunnableVerb {
     -> CommandStatus
   {
     let finder = StoryFinder(wanted: wanted, target: target, policy: existing.policy)
-    switch try session.source(source, storage: unlocking.storage) {
+    switch try session.source(source, storage: unlocking.storage, isRestored: target != nil) {
     case .archive(let named):
       let opened = try session.unlock(named, with: unlocking, onto: target)
       let maker = try session.makerDevice(of: named.archive, besides: target)

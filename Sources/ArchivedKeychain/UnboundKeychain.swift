@@ -1,0 +1,64 @@
+public import BackupArchive
+import DataProtection
+public import KeychainFormats
+
+/// Class keys of a backup's keychain that are not bound to the device that made it, though every device binds them.
+public struct UnboundKeychain: Sendable, Hashable {
+  /// In ascending order; never empty.
+  public let classes: [KeyClass]
+  public let backupHasPassword: Bool
+
+  /// - Returns: `nil` where every class key that is there has the layers that a device gives it.
+  public init?(of keybag: Keybag, backupHasPassword: Bool) {
+    classes = BackupKeybag.classesWithoutHardware(of: keybag, hasPassword: backupHasPassword)
+    guard !classes.isEmpty else { return nil }
+    self.backupHasPassword = backupHasPassword
+  }
+
+  /// Whether nothing of the backup may be restored. Without a password the keys of such a keychain are open to everybody:
+  /// whoever can replace a backup can write one. With a password nobody without it can have made it so.
+  public var isRefused: Bool { !backupHasPassword }
+
+  /// Whether the key of a class is among them.
+  public func contains(_ protection: ProtectionClass?) -> Bool {
+    protection.map { classes.contains($0.keyClass) } ?? false
+  }
+
+  /// What was found: "the keys of classes 6, 7 and 8 in its keybag …".
+  public var fact: String {
+    let names = Amounts.list(classes.map { String($0.rawValue) })
+    let keys =
+      classes.count == 1
+      ? "the key of class \(names) in its keybag is not" : "the keys of classes \(names) in its keybag are not"
+    return keys + " wrapped with the hardware of any device, as every device wraps them"
+      + (backupHasPassword ? "" : " in a backup without a password")
+  }
+
+  /// What that means for the items of these classes.
+  public var meaning: String {
+    backupHasPassword
+      ? "with the password their items, of this device only, open on any device"
+      : "everybody can open their items, and anybody can have written them"
+  }
+}
+
+extension BackupArchive {
+  /// What of its keychain's keys no device leaves so; `nil` where there is nothing of it.
+  public var unboundKeychain: UnboundKeychain? {
+    UnboundKeychain(of: keybag, backupHasPassword: isEncrypted)
+  }
+
+  /// Refuses what no restore takes: a backup that its device never finished, and one without a password whose keychain
+  /// is open to everybody.
+  ///
+  /// - Throws: Category `damaged` for the first, `refused` for the second.
+  public func requireRestorable() throws(ArchivedKeychainError) {
+    do throws(BackupArchiveError) {
+      try requireFinished()
+      try requireTrueClaim()
+    } catch {
+      throw ArchivedKeychainError(error)
+    }
+    if let unbound = unboundKeychain, unbound.isRefused { throw ArchivedKeychainError(unbound) }
+  }
+}

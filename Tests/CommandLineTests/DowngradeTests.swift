@@ -1,0 +1,204 @@
+import BackupArchive
+import Foundation
+import KeychainFormats
+import Testing
+
+@testable import DataProtection
+@testable import keyhaul
+
+@Suite("A crafted backup in the place of one with a password")
+struct DowngradeTests {
+  /// Writes what anybody can write who has no device: without a password, the keys of three classes under the empty one.
+  private func craft(in world: MoveWorld, to name: String, password: String? = nil, unbound: Set<UInt32>) throws {
+    let random = SeededRandomSource(seed: name)
+    let hardware = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
+    let salt = try random.bytes(20)
+    let second = password == nil ? nil : Keybag.SecondRound(rounds: 1, salt: salt)
+    let passcodeKey = try PasswordDerivation.passcodeKey(
+      password: Secret(utf8: password ?? ""),
+      parameters: .init(salt: salt, iterations: 10, first: second.map { .init(salt: $0.salt, iterations: $0.rounds) }))
+    let records = try (UInt32(1)...11).reversed().map { number in
+      try ClassKeyRecipe(
+        keyClass: KeyClass(rawValue: number),
+        wrap: number < 5 || unbound.contains(number) ? .password : [.device, .password]
+      ).makeRecord(passcodeKey: passcodeKey, deviceKey: hardware, random: random)
+    }
+    let keybag = try Keybag(
+      type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondRound: second, classKeys: records)
+    let keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: hardware.copy())
+    let entries = try [ProtectionClass.whenUnlocked, .afterFirstUnlock, .whenUnlockedThisDeviceOnly].map { protection in
+      var item = KeychainItem(
+        kind: .genericPassword,
+        attributes: [
+          .account: .string("planted \(protection.rawValue)"), .service: .string("evil.example"),
+          .accessGroup: .string("app"),
+        ])
+      item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: 500))
+      item[.modificationDate] = .date(KeychainDate(secondsSinceReferenceDate: 500))
+      item.protection = protection
+      item.secret = SensitiveBytes(copying: Array("evil".utf8))
+      let blob = try keys.seal(item, as: .backup, random: random)
+      return KeychainBackupFile.Entry(kind: item.kind, blob: blob.serialized())
+    }
+    let contents = BackupContents(
+      device: BackupDevice(
+        identifier: "4C1F0A2B-9D3E5F60718293A4", name: "old-phone", productType: "iPhone15,2", productVersion: "18.1",
+        buildVersion: nil, serialNumber: nil),
+      date: KeychainDate(secondsSinceReferenceDate: 785_412_345), keybag: keybag, isEncrypted: password != nil,
+      wasPasscodeSet: true,
+      keychainFile: try KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries).serialized())
+    let path = world.home.appending(path: name).path
+    _ = try BackupWriter().write(contents, keys: keys, random: random, to: .folder(path), replace: true)
+  }
+
+  private static let fact = """
+    the keys of classes 6, 7 and 8 in its keybag are not wrapped with the hardware of any device, as every device wraps \
+    them in a backup without a password: everybody can open their items, and anybody can have written them
+    """
+
+  private func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  @Test("is restored by nobody: nothing of it reaches the device, with the password in the environment and -q")
+  func restore() throws {
+    let world = try MoveWorld()
+    try craft(in: world, to: "b", unbound: [6, 7, 8])
+    let before = try world.contents(of: "new-phone")
+    for setting in ["", "KEYHAUL_PASSWORD_FILE=.bp", "KEYHAUL_PASSWORD_COMMAND='cat .bp'"] {
+      for line in ["restore b --to new-phone -q --yes", "restore b --to new-phone -n", "plan b --to new-phone"] {
+        let outcome = try world.devices.run("\(setting) keyhaul \(line)")
+        #expect(outcome.status == 14 && outcome.output == "", "\(setting) \(line): \(outcome)")
+        #expect(
+          words(outcome.errors) == "error: b holds what no device writes why: \(Self.fact) "
+            + "try: don't trust this backup; use the copy that its device made", "\(outcome)")
+      }
+    }
+    #expect(try world.keyhaul("why b --account 'planted ak' --to new-phone").status == 14)
+    #expect(try world.contents(of: "new-phone") == before)
+  }
+
+  @Test("is looked at with a warning first, and what is said of it is true")
+  func looking() throws {
+    let world = try MoveWorld()
+    try craft(in: world, to: "b", unbound: [6, 7, 8])
+    for (line, status) in [
+      ("inspect b", Int32(0)), ("export b -o -", 0), ("why b --account 'planted ak'", 0), ("diff b b", 0),
+      ("convert b -o c.tar", 0),
+    ] {
+      let outcome = try world.keyhaul(line)
+      #expect(outcome.status == status, "\(line): \(outcome)")
+      #expect(
+        words(outcome.errors).contains("warning: b holds what no device writes why: \(Self.fact)"),
+        "\(line): \(outcome)")
+    }
+    let inspected = words(try world.keyhaul("inspect b").output)
+    #expect(inspected.contains("keychain present, and not to be trusted: the keys of classes 6, 7 and 8"))
+    #expect(inspected.contains("no restore takes them") && inspected.contains("2 open to everybody"))
+    #expect(!inspected.contains("no other device") && !inspected.contains("could go to any device"))
+    let document = try world.object(world.keyhaul("inspect b --json -q").output)
+    let findings = try #require(document["findings"] as? [[String: Any]])
+    #expect(findings.count == 1 && findings[0]["id"] as? String == "hardware-layer-missing")
+    #expect(findings[0]["classes"] as? [Int] == [6, 7, 8] && findings[0]["refused"] as? Bool == true)
+    try world.succeed("inspect b --format html -o b.html -q")
+    let page = String(decoding: try world.read("b.html"), as: UTF8.self)
+    #expect(page.contains("No restore takes this keychain") && !page.contains("go only back to"))
+    #expect(!page.contains("keyhaul plan"))
+  }
+
+  @Test("is found by verify, also without trying anything", arguments: ["", "--quick"])
+  func verify(flag: String) throws {
+    let world = try MoveWorld()
+    try craft(in: world, to: "b", unbound: [6, 7, 8])
+    let outcome = try world.keyhaul("verify b \(flag)")
+    #expect(outcome.status == 14, "\(outcome)")
+    #expect(
+      words(outcome.output).hasSuffix(
+        "b holds what no device writes: its keybag leaves keys of the keychain bound to no device. Don't trust it; "
+          + "nothing was written."), "\(outcome.output)")
+    let document = try world.object(world.keyhaul("verify b \(flag) --json").output)
+    let faults = try #require(document["faults"] as? [[String: Any]])
+    #expect(faults.map { $0["id"] as? String } == ["hardware-layer-missing"])
+  }
+
+  @Test("is not made to look like any other by a password, with the key that it was made with")
+  func rekey() throws {
+    let world = try MoveWorld()
+    try craft(in: world, to: "b", unbound: [6, 7, 8])
+    try world.write([UInt8](repeating: 1, count: 16), to: ".key")
+    let before = try world.read("b/Manifest.plist")
+    let outcome = try world.keyhaul("rekey b --new-password-file .bp --rounds 1 --device-key-file .key --yes")
+    #expect(outcome.status == 14 && outcome.errors.contains("error: b holds what no device writes\n"), "\(outcome)")
+    #expect(try world.read("b/Manifest.plist") == before)
+  }
+
+  @Test("with a password, items of this device only that are bound to no device are told of, and may be restored")
+  func encrypted() throws {
+    let world = try MoveWorld()
+    try craft(in: world, to: "b", password: MoveWorld.password, unbound: [6, 7, 8, 9])
+    let fact = "the key of class 9 in its keybag is not wrapped with the hardware of any device"
+    for line in ["inspect b", "plan b --to new-phone", "restore b --to new-phone -n", "export b -o -"] {
+      let outcome = try world.keyhaul("\(line) --password-file .bp")
+      #expect(outcome.status == 0 && words(outcome.errors).contains(fact), "\(line): \(outcome)")
+    }
+    // Before a password is asked for.
+    let locked = try world.keyhaul("restore b --to new-phone --no-input")
+    #expect(locked.status == 12 && words(locked.errors).contains(fact), "\(locked)")
+    let inspected = words(try world.keyhaul("inspect b --password-file .bp").output)
+    #expect(
+      inspected.contains("none that a device wrote: \(fact)") && inspected.contains("3 any device, 0 this device"))
+    let verified = try world.keyhaul("verify b --password-file .bp")
+    #expect(verified.status == 13 && words(verified.output).contains(fact), "\(verified)")
+    try world.write([UInt8](repeating: 1, count: 16), to: ".key")
+    #expect(try world.keyhaul("rekey b --no-password --password-file .bp --device-key-file .key --yes").status == 14)
+  }
+}
+
+@Suite("A password that is given for a backup without one")
+struct NeedlessPasswordTests {
+  private static let ways = [
+    ("", "--password-file .bp", "--password-file"), ("", "--password-fd 5 5< .bp", "--password-fd"),
+    ("", "--password-command 'cat .bp'", "--password-command"),
+    ("KEYHAUL_PASSWORD_FILE=.bp", "", "KEYHAUL_PASSWORD_FILE"),
+    ("KEYHAUL_PASSWORD_COMMAND='cat .bp'", "", "KEYHAUL_PASSWORD_COMMAND"),
+  ]
+
+  @Test("is refused by every verb that opens a backup, however it is given")
+  func refused() throws {
+    let world = try MoveWorld()
+    try world.write(Array("battery staple\n".utf8), to: ".np")
+    try world.succeed("backup old-phone -o b/ --no-password -q")
+    for line in OpeningLines.all {
+      for (setting, flag, name) in Self.ways {
+        let outcome = try world.devices.run("\(setting) keyhaul \(line) -q \(flag)")
+        #expect(outcome.status == 14 && outcome.output == "", "\(setting) \(line) \(flag): \(outcome)")
+        #expect(outcome.errors.hasPrefix("error: b has no password, and \(name) names one\n"), "\(outcome)")
+      }
+      // Without one it goes as ever.
+      let outcome = try world.keyhaul("\(line) -q")
+      #expect(outcome.status == 0, "\(line): \(outcome)")
+    }
+    let file = try world.devices.run("KEYHAUL_PASSWORD_FILE=.bp keyhaul verify b")
+    #expect(file.errors.hasSuffix("try: if it is meant, put KEYHAUL_PASSWORD_FILE= before the command\n"))
+    #expect(try world.devices.run("KEYHAUL_PASSWORD_FILE= keyhaul verify b").status == 0)
+    let first = try world.keyhaul("rekey b --password-file .bp --new-password-file .np -n")
+    #expect(first.errors.hasSuffix("try: --new-password-file for the one that it gets\n"), "\(first)")
+  }
+
+  @Test("is used for the other of two backups where that has one, and then said")
+  func diff() throws {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o plain/ --no-password -q")
+    try world.backUp(to: "b/")
+    for line in ["diff plain b", "diff b plain"] {
+      for (setting, flag, _) in Self.ways {
+        let outcome = try world.devices.run("\(setting) keyhaul \(line) \(flag)")
+        #expect(
+          outcome.status == 0 && outcome.errors.contains("warning: plain has no password\n"),
+          "\(setting) \(line) \(flag): \(outcome)")
+      }
+    }
+    #expect(try world.keyhaul("diff b plain --password-file .bp --other-password-file .bp").status == 14)
+    #expect(try world.keyhaul("diff plain b --password-file .bp --other-password-file .bp").status == 14)
+    #expect(try world.keyhaul("diff plain b --other-password-file .bp").status == 0)
+    #expect(try world.keyhaul("diff plain old-phone --password-file .bp").status == 14)
+  }
+}
