@@ -20,7 +20,7 @@ struct FlowFigure {
     page.newLine()
     page.element("figure", ["class": "flow"]) { page in
       page.element("figcaption", caption)
-      for form in [FlowLayout.Form.wide, .narrow] { picture(FlowLayout(flow, form), to: &page) }
+      for form in [FlowLayout.Form.wide, .narrow] { picture(form, to: &page) }
     }
   }
 
@@ -29,11 +29,13 @@ struct FlowFigure {
     return "Where \(count == 1 ? "the item goes" : "the \(Amounts.grouped(count)) items go"), by when they may be read"
   }
 
-  private func picture(_ layout: FlowLayout, to page: inout Markup) {
-    let form = layout.form
+  private func picture(_ form: FlowLayout.Form, to page: inout Markup) {
+    let labels = FlowLabels(flow, form) { words(for: $0, room: $1) }
+    let layout = FlowLayout(flow, form, room: labels.room)
     let (title, description) = ("\(form.name)-title", "\(form.name)-description")
     let attributes: Markup.Attributes = [
-      "class": form.name, "viewBox": "0 0 \(Self.number(form.width)) \(Self.number(layout.height + 8))", "role": "img",
+      "class": form.name, "viewBox": "0 0 \(Self.number(layout.width)) \(Self.number(layout.height + 8))",
+      "role": "img",
       "aria-labelledby": "\(title) \(description)",
     ]
     page.element("svg", attributes) { page in
@@ -41,9 +43,16 @@ struct FlowFigure {
       page.element("desc", ["id": description], self.description)
       patterns(form, to: &page)
       page.element("g", ["transform": "translate(0 4)"]) { page in
-        for band in layout.bands { draw(band, form, to: &page) }
-        for (origin, bar) in layout.origins { draw(origin, bar, form, to: &page) }
-        for (end, bar) in layout.ends { draw(end, bar, form, to: &page) }
+        for band in layout.bands { draw(band, layout, to: &page) }
+        for ((_, bar), (_, lines)) in zip(layout.origins, labels.origins) {
+          rectangle(x: layout.left, bar, form, style: "bar", to: &page)
+          label(lines, x: layout.left - FlowLayout.labelGap, middle: bar.middle, anchor: "end", form, to: &page)
+        }
+        for ((end, bar), (_, lines)) in zip(layout.ends, labels.ends) {
+          rectangle(x: layout.right, bar, form, style: "bar \(end.rawValue)", to: &page)
+          let x = layout.right + form.barWidth + FlowLayout.labelGap
+          label(lines, x: x, middle: bar.middle, anchor: "start", form, to: &page)
+        }
       }
     }
   }
@@ -57,9 +66,13 @@ struct FlowFigure {
     return parts.joined(separator: "; ") + "."
   }
 
-  private func words(for end: Flow.End, longestName: Int = Markup.longestName) -> [String] {
-    let target = Markup.shortened(target, to: longestName)
-    let source = Markup.shortened(source, to: longestName)
+  /// - Parameter room: What a name may take; as much as it needs without one.
+  private func words(for end: Flow.End, room: Double? = nil) -> [String] {
+    func name(_ name: String) -> String {
+      guard let room else { return Markup.shortened(name) }
+      return LabelWidth.fitted(name, to: room)
+    }
+    let (source, target) = (name(source), name(target))
     return switch end {
     case .moves: [isReturn ? "come back to" : "move to", target]
     case .stays: ["stay with", source]
@@ -91,8 +104,9 @@ struct FlowFigure {
     }
   }
 
-  private func draw(_ band: FlowLayout.Band, _ form: FlowLayout.Form, to page: inout Markup) {
-    let (x0, x1) = (form.left + form.barWidth, form.right)
+  private func draw(_ band: FlowLayout.Band, _ layout: FlowLayout, to page: inout Markup) {
+    let form = layout.form
+    let (x0, x1) = (layout.left + form.barWidth, layout.right)
     let middle = (x0 + x1) / 2
     let n = Self.number
     let path =
@@ -107,18 +121,6 @@ struct FlowFigure {
     }
   }
 
-  private func draw(_ origin: Flow.Origin, _ bar: FlowLayout.Bar, _ form: FlowLayout.Form, to page: inout Markup) {
-    rectangle(x: form.left, bar, form, style: "bar", to: &page)
-    let lines = labelled(flow.count(of: origin), origin.lines, form)
-    label(lines, x: form.left - 10, middle: bar.middle, anchor: "end", form, to: &page)
-  }
-
-  private func draw(_ end: Flow.End, _ bar: FlowLayout.Bar, _ form: FlowLayout.Form, to page: inout Markup) {
-    rectangle(x: form.right, bar, form, style: "bar \(end.rawValue)", to: &page)
-    let lines = labelled(flow.count(of: end), words(for: end, longestName: form.longestName), form)
-    label(lines, x: form.right + form.barWidth + 10, middle: bar.middle, anchor: "start", form, to: &page)
-  }
-
   private func rectangle(
     x: Double, _ bar: FlowLayout.Bar, _ form: FlowLayout.Form, style: String, to page: inout Markup
   ) {
@@ -130,17 +132,9 @@ struct FlowFigure {
       ])
   }
 
-  /// A line of a label: a count, or none, and words.
-  private typealias Line = (count: String?, words: String)
-
-  private func labelled(_ count: Int, _ words: [String], _ form: FlowLayout.Form) -> [Line] {
-    let count = Amounts.grouped(count)
-    if form.isCountAlone { return [(count, "")] + words.map { (nil, $0) } }
-    return words.enumerated().map { $0 == 0 ? (count, " " + $1) : (nil, $1) }
-  }
-
   private func label(
-    _ lines: [Line], x: Double, middle: Double, anchor: String, _ form: FlowLayout.Form, to page: inout Markup
+    _ lines: [FlowLabels.Line], x: Double, middle: Double, anchor: String, _ form: FlowLayout.Form,
+    to page: inout Markup
   ) {
     // The capitals of the lines together stand in the middle.
     let top = middle + 4.5 - form.lineHeight * Double(lines.count - 1) / 2

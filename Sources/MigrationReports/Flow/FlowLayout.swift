@@ -4,8 +4,8 @@ struct FlowLayout: Sendable {
   struct Form: Sendable {
     /// Tells the identifiers of two pictures in one page apart.
     let name: String
+    /// How wide the picture is, and the left edges of the two columns of bars, where the labels need no more room.
     let width: Double
-    /// Left edges of the two columns of bars.
     let left: Double
     let right: Double
     let barWidth: Double
@@ -14,8 +14,10 @@ struct FlowLayout: Sendable {
     let thinnest: Double
     let labelHeight: Double
     let gap: Double
-    /// The most characters of a name.
-    let longestName: Int
+    /// The most room that a name takes; the rest of it is cut.
+    let longestName: Double
+    /// The least room between the columns of bars.
+    let leastStream: Double
     /// Whether the count has a line of its own.
     let isCountAlone: Bool
     let lineHeight: Double
@@ -23,12 +25,22 @@ struct FlowLayout: Sendable {
     /// For screens and paper.
     static let wide = Form(
       name: "wide", width: 720, left: 142, right: 566, barWidth: 9, flowHeight: 200, thinnest: 3, labelHeight: 36,
-      gap: 12, longestName: 16, isCountAlone: false, lineHeight: 16)
+      gap: 12, longestName: 133, leastStream: 240, isCountAlone: false, lineHeight: 16)
     /// For a phone held upright, where it is shown at its own size.
     static let narrow = Form(
       name: "narrow", width: 343, left: 118, right: 236, barWidth: 8, flowHeight: 210, thinnest: 3, labelHeight: 48,
-      gap: 10, longestName: 12, isCountAlone: true, lineHeight: 15)
+      gap: 10, longestName: 94, leastStream: 90, isCountAlone: true, lineHeight: 15)
   }
+
+  /// How much the labels on either side take.
+  struct Room: Sendable {
+    var left = 0.0
+    var right = 0.0
+  }
+
+  /// Between a label and its bar, and between a label and the picture's edge.
+  static let labelGap = 10.0
+  static let margin = 2.0
 
   struct Bar: Sendable {
     let top: Double
@@ -45,12 +57,24 @@ struct FlowLayout: Sendable {
   }
 
   let form: Form
+  let width: Double
   let height: Double
+  /// Left edges of the two columns of bars.
+  let left: Double
+  let right: Double
   let origins: [(origin: Flow.Origin, bar: Bar)]
   let ends: [(end: Flow.End, bar: Bar)]
   let bands: [Band]
 
-  init(_ flow: Flow, _ form: Form) {
+  /// - Parameter room: The picture grows where its labels and streams would not have the room that they need.
+  init(_ flow: Flow, _ form: Form, room: Room = Room()) {
+    let besidesLeft = Self.margin + room.left + Self.labelGap
+    let besidesRight = form.barWidth + Self.labelGap + room.right + Self.margin
+    let left = max(form.left, besidesLeft)
+    let width = max(form.width, left + form.barWidth + form.leastStream + besidesRight)
+    self.left = left
+    self.width = width
+    right = min(width - form.width + form.right, width - besidesRight)
     let total = max(1, flow.streams.reduce(0) { $0 + $1.count })
     let thickness: (Flow.Stream) -> Double = { max(form.thinnest, form.flowHeight * Double($0.count) / Double(total)) }
     let originHeights = flow.origins.map { origin in

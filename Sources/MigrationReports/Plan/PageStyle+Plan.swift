@@ -5,7 +5,7 @@ extension PageStyle {
     figcaption{color:var(--soft);font-size:.9rem;margin-bottom:.9rem}
     .flow svg{display:block;height:auto;margin:0 auto;max-width:100%;width:100%}
     .flow .narrow{display:none;max-width:26rem}
-    .flow text{fill:var(--soft);font-size:13px}
+    .flow text{fill:var(--soft);font-size:\(Int(LabelWidth.fontSize))px}
     .flow .count{fill:var(--ink);font-weight:650}
     .band{stroke-width:0}
     .band.moves{fill:var(--moves-tint)}
