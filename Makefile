@@ -13,7 +13,7 @@ PYTHON := .venv/bin/python
 .PHONY: help deps build demo test test-exhaustive lint interop schemas screenshots fixtures check-fixtures bench contention clean
 
 help:
-	@echo "make demo      two phones, a backup, a plan, a restore, in half a minute"
+	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
 	@echo "make build     the release program, $(PROGRAM)"
 	@echo "make test      the tests, with a part of what there is very much of, in five minutes on two cores"
 	@echo "make test-exhaustive  the tests with all of it"

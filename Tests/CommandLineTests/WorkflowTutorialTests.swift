@@ -12,21 +12,47 @@ struct WorkflowTutorialTests {
       .compactMap { $0.components(separatedBy: "\n```").first }
   }
 
-  @Test("has a workflow whose last step runs as it stands, with the list that is printed above it")
+  @Test("has a workflow whose steps run in their order with what is printed, the image has and they install")
   func workflow() throws {
-    let world = try DeviceWorld()
     let list = try #require(try Self.blocks("json").first)
-    try Data(list.utf8).write(to: world.home.appending(path: "migration.json"))
-    let workflow = try #require(try Self.blocks("yaml").first)
-    let step = try #require(workflow.components(separatedBy: "run: |\n").last)
-    let commands = step.split(separator: "\n").map { $0.drop { $0 == " " } }
-    #expect(commands.count == 3)
-    let outcome = try world.run("set -e\n" + commands.joined(separator: "\n"))
-    #expect(outcome.status == 0 && outcome.output.hasSuffix("4 of 4 expectations met.\n"), "\(outcome)")
+    let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
+    let outcomes = try WorkflowRunner(workflow, repository: ["migration.json": list]).run()
+    #expect(outcomes.allSatisfy { $0.status == 0 }, "\(outcomes)")
+    #expect(try #require(outcomes.last).output.hasSuffix("4 of 4 expectations met.\n"), "\(outcomes)")
     // It can fail.
     let wrong = list.replacing("\"migrates\"", with: "\"stays-behind\"")
-    try Data(wrong.utf8).write(to: world.home.appending(path: "migration.json"))
-    #expect(try world.run(String(commands[2])).status == 2)
+    let missed = try WorkflowRunner(workflow, repository: ["migration.json": wrong]).run()
+    #expect(missed.last?.status == 2, "\(missed)")
+  }
+
+  @Test("has a workflow that does not run without any of its steps, so that none of them is there for nothing")
+  func everyStep() throws {
+    let list = try #require(try Self.blocks("json").first)
+    let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
+    #expect(workflow.steps.count == 5)
+    for index in workflow.steps.indices {
+      let outcomes = try WorkflowRunner(workflow.without(index), repository: ["migration.json": list]).run()
+      let isMet = outcomes.last.map { $0.status == 0 && $0.output.hasSuffix("expectations met.\n") } ?? false
+      #expect(!isMet, "without step \(index)")
+    }
+  }
+
+  @Test("has a workflow that installs what the package wants of the system")
+  func libraries() throws {
+    let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
+    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+    let manifest = try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)
+    let wanted = Set(manifest.matches(of: /\.apt\(\["([^"]+)"\]\)/).map { String($0.1) })
+    #expect(wanted.count == 3)
+    let build = try #require(workflow.steps.firstIndex { $0.commands.contains { $0.hasPrefix("swift build ") } })
+    let installs = workflow.steps[..<build].flatMap(\.commands).filter { $0.hasPrefix("apt-get install ") }
+    #expect(wanted.isSubset(of: Set(installs.flatMap { $0.split(separator: " ").map(String.init) })))
+    // A container's user is root, and its system has no lists of packages at first.
+    let commands = workflow.steps.flatMap(\.commands)
+    #expect(!commands.contains { $0.contains("sudo") })
+    let update = try #require(commands.firstIndex(of: "apt-get update"))
+    #expect(update < (try #require(commands.firstIndex { $0.hasPrefix("apt-get install ") })))
+    #expect(manifest.contains(".executable(name: \"keyhaul\""))
   }
 
   @Test("and the same list against a backup misses what never enters one, which the line says and absent meets")

@@ -1,0 +1,164 @@
+import Foundation
+
+/// A GitHub workflow with one job, as far as the tutorial's needs reading.
+struct Workflow {
+  struct Step {
+    /// The action that it is, with what is handed to it.
+    var uses: String?
+    var with: [String: String] = [:]
+    /// The lines that it runs.
+    var commands: [String] = []
+  }
+
+  struct Unreadable: Error {
+    let line: String
+  }
+
+  let image: String
+  private(set) var steps: [Step] = []
+
+  /// - Throws: Where a line is none of those that are known here.
+  init(_ text: String) throws {
+    var image = ""
+    var isInSteps = false
+    for line in text.split(separator: "\n") {
+      let indent = line.prefix { $0 == " " }.count
+      var words = line.dropFirst(indent)
+      guard isInSteps else {
+        if words.hasPrefix("container: ") { image = String(words.dropFirst("container: ".count)) }
+        isInSteps = words == "steps:"
+        continue
+      }
+      if words.hasPrefix("- ") {
+        steps.append(Step())
+        words = words.dropFirst(2)
+      }
+      guard let last = steps.indices.last else { throw Unreadable(line: String(line)) }
+      if indent == 10, steps[last].uses == nil {
+        steps[last].commands.append(String(words))
+        continue
+      }
+      let parts = words.split(separator: ": ", maxSplits: 1).map(String.init)
+      switch (indent, parts.first) {
+      case (6...8, "name"?), (8, "with:"?), (8, "run"?): break
+      case (6...8, "uses"?): steps[last].uses = parts.last
+      case (10, let key?): steps[last].with[key] = parts.last
+      default: throw Unreadable(line: String(line))
+      }
+    }
+    self.image = image
+  }
+
+  func without(_ index: Int) -> Workflow {
+    var copy = self
+    copy.steps.remove(at: index)
+    return copy
+  }
+}
+
+/// Runs a workflow's steps one after the other, each in a shell that finds the tools of its image and no other.
+///
+/// What no test can do is played: an action's checkout makes folders, `apt-get` knows whether it has its lists, and
+/// `swift build` wants the package, its libraries and gives the program that is tested. The shell, the order, the paths
+/// and the program are real.
+final class WorkflowRunner {
+  /// What the image `swift:6.2` has of what is used here: Ubuntu 24.04 and, on top, `binutils git unzip gnupg2
+  /// pkg-config tzdata` and libraries; the lists of packages are removed.
+  ///
+  /// Source: swiftlang/swift-docker, 6.2/ubuntu/24.04/Dockerfile.
+  private static let tools = ["swift:6.2": ["sh", "echo", "cat", "mkdir", "ln", "git", "pkg-config"]]
+
+  struct UnknownImage: Error {
+    let name: String
+  }
+
+  private let repository: [String: String]
+  private let workspace: URL
+  private let world: DeviceWorld
+  private let workflow: Workflow
+  private let bin: URL
+  private let paths: URL
+
+  /// - Parameter repository: The files of the repository that the workflow is in.
+  init(_ workflow: Workflow, repository: [String: String]) throws {
+    self.workflow = workflow
+    self.repository = repository
+    world = try DeviceWorld()
+    workspace = world.home.appending(path: "workspace")
+    bin = world.home.appending(path: "bin")
+    paths = world.home.appending(path: "github-path")
+    guard let tools = Self.tools[workflow.image] else { throw UnknownImage(name: workflow.image) }
+    let files = FileManager.default
+    for folder in [workspace, bin] { try files.createDirectory(at: folder, withIntermediateDirectories: true) }
+    try Data().write(to: paths)
+    for tool in tools {
+      let place = ["/usr/bin", "/bin"].map { URL(filePath: $0).appending(path: tool) }.first {
+        files.isExecutableFile(atPath: $0.path)
+      }
+      // What this machine has not is not used here either: the workflow would stop.
+      if let place { try files.createSymbolicLink(at: bin.appending(path: tool), withDestinationURL: place) }
+    }
+    let state = world.home.path
+    try script(
+      "apt-get",
+      """
+      case "$1 ${2-} ${3-}" in
+      "update  ") : > '\(state)/lists' ;;
+      "install -y --no-install-recommends")
+        [ -e '\(state)/lists' ] || { echo "E: Unable to locate package $4" >&2; exit 100; }
+        shift 3
+        for name in "$@"; do : > '\(state)/installed-'"$name"; done ;;
+      *) echo "E: $*" >&2; exit 100 ;;
+      esac
+      """)
+    try script(
+      "swift",
+      """
+      [ "$*" = 'build --package-path keyhaul -c release --product keyhaul' ] || { echo "error: $*" >&2; exit 1; }
+      [ -e keyhaul/Package.swift ] || { echo "error: Could not find Package.swift" >&2; exit 1; }
+      for name in libarchive-dev libsqlite3-dev libssl-dev; do
+        [ -e '\(state)/installed-'"$name" ] || { echo "error: no header of $name" >&2; exit 1; }
+      done
+      mkdir -p keyhaul/.build/release
+      ln -s '\(BuiltProgram.folder.appending(path: "keyhaul").path)' keyhaul/.build/release/keyhaul
+      """)
+  }
+
+  private func script(_ name: String, _ text: String) throws {
+    let url = bin.appending(path: name)
+    try Data("#!/bin/sh\nset -eu\n\(text)\n".utf8).write(to: url)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: url.path)
+  }
+
+  /// The outcome of each step up to the first that fails.
+  func run() throws -> [BuiltProgram.Outcome] {
+    var outcomes: [BuiltProgram.Outcome] = []
+    for step in workflow.steps {
+      outcomes.append(step.uses == nil ? try run(step.commands) : try checkOut(step))
+      if outcomes.last?.status != 0 { break }
+    }
+    return outcomes
+  }
+
+  private func checkOut(_ step: Workflow.Step) throws -> BuiltProgram.Outcome {
+    guard step.uses == "actions/checkout@v4" else { return try world.run("echo 'no such action' >&2; exit 1") }
+    let folder = step.with["path"].map { workspace.appending(path: $0) } ?? workspace
+    let isKeyhaul = step.with["repository"]?.hasSuffix("/keyhaul") == true
+    let contents = isKeyhaul ? ["Package.swift": ""] : step.with["repository"] == nil ? repository : [:]
+    // What stands there is cleared away first.
+    try? FileManager.default.removeItem(at: folder)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    for (name, text) in contents { try Data(text.utf8).write(to: folder.appending(path: name)) }
+    return try world.run("exit 0")
+  }
+
+  /// As the runner does it: the step's lines in a shell that stops at the first that fails, with the folders on its path
+  /// that earlier steps have written down.
+  private func run(_ commands: [String]) throws -> BuiltProgram.Outcome {
+    let written = try String(contentsOf: paths, encoding: .utf8).split(separator: "\n").reversed().map(String.init)
+    let path = (written + [bin.path]).joined(separator: ":")
+    try Data((["set -e"] + commands).joined(separator: "\n").utf8).write(to: world.home.appending(path: "step.sh"))
+    return try world.program.shell(
+      "cd workspace && PATH='\(path)' GITHUB_PATH='\(paths.path)' exec /bin/sh -e ../step.sh")
+  }
+}
