@@ -1,0 +1,41 @@
+import Foundation
+import Testing
+
+@Suite("The page about the architecture")
+struct ArchitecturePageTests {
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+
+  /// The error types that a part of the library shows, by the part.
+  private static func declared() throws -> [String: Set<String>] {
+    let sources = root.appending(path: "Sources")
+    var names: [String: Set<String>] = [:]
+    for part in try FileManager.default.contentsOfDirectory(atPath: sources.path) where part.first?.isUppercase == true
+    {
+      for path in try FileManager.default.subpathsOfDirectory(atPath: sources.appending(path: part).path)
+      where path.hasSuffix(".swift") {
+        let text = try String(contentsOf: sources.appending(path: "\(part)/\(path)"), encoding: .utf8)
+        for match in text.matches(of: /public (?:struct|enum) (\w+): ExplainedError/) {
+          names[part, default: []].insert(String(match.1))
+        }
+      }
+    }
+    return names
+  }
+
+  @Test("names every error of each part, and none that there is not")
+  func errors() throws {
+    let page = try String(contentsOf: Self.root.appending(path: "docs/Architecture.md"), encoding: .utf8)
+    let section = try #require(
+      page.components(separatedBy: "\n## Errors\n").last?.components(separatedBy: "\n## ").first)
+    var told: [String: Set<String>] = [:]
+    for row in section.split(separator: "\n") {
+      let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      guard cells.count == 2, !cells[1].hasPrefix("none"), cells[0] != "keyhaul" else { continue }
+      let names = Set(cells[1].matches(of: /`(\w+)`/).map { String($0.1) })
+      if !names.isEmpty { told[cells[0]] = names }
+    }
+    let declared = try Self.declared()
+    #expect(declared.count == 7 && declared.values.reduce(0) { $0 + $1.count } == 10)
+    #expect(told == declared)
+  }
+}
