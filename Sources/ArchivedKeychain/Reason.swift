@@ -9,7 +9,7 @@ public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   case backupNotEncrypted = "backup-not-encrypted"
   /// Kept only while a passcode is set; never exported.
   case passcodeOnly = "passcode-only"
-  /// The key itself is in a chip or on a token.
+  /// A token, such as the Secure Enclave or a smart card, holds what the item refers to.
   case hardwareKey = "hardware-key"
   /// One of the system's own items, which every device makes for itself.
   case systemBound = "system-bound"
@@ -83,8 +83,8 @@ extension Reason {
     case .deviceBound:
       Explanation(
         headline: "the item stays on the device that made it",
-        rule: "Items protected \"… this device only\" are wrapped twice: with the backup's key and with a key in the "
-          + "device's hardware.",
+        rule: "The keys of items protected \"… this device only\" are wrapped twice in a backup: with a key that the "
+          + "device derives from the UID in its hardware, and with the password's.",
         effect: "Restoring to the same device works. On any other device the item is left out; iOS does so silently. "
           + "What it is the key of, such as an app's encrypted database, may move all the same and cannot be read there.",
         action: "Sign in again on the new device; where the item is the key of an app's data, export these inside the "
@@ -96,28 +96,34 @@ extension Reason {
         headline: "the backup has no password, so its keychain opens on one device only",
         rule: "Without a backup password every keychain key in the backup is wrapped with the hardware key of the "
           + "device that made it.",
-        effect: "Nothing of the keychain arrives on another device; all of it comes back on the same one.",
+        effect: "Nothing of the keychain arrives on another device; what is in the backup comes back on the same one.",
         action: "Make a new backup of the old device with a password, and restore that.",
         source: "Apple Platform Security, \"Keybags for Data Protection\" (backup keybag)")
     case .passcodeOnly:
       Explanation(
         headline: "the item never leaves its device",
         rule: "Items protected \"when passcode set, this device only\" are in no backup of any kind.",
-        effect: "They are gone after a restore, also on the same device, and when the passcode is removed.",
+        effect:
+          "They are gone after a restore as iOS does it, also on the same device, and when the passcode is removed.",
         action: "Export or move what the item guards inside its app before the device is erased.",
         source: "Apple, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly; SecItemDb.c, s3dl_export_row")
     case .hardwareKey:
       Explanation(
-        headline: "the private key is in a chip",
-        rule: "Keys of the Secure Enclave and of tokens are references; the key never leaves the hardware.",
-        effect: "The item is in no backup.",
-        action: "Make a new key on the new device and register it again.",
-        source: "Apple, kSecAttrTokenID; SecItemDb.c, s3dl_export_row")
+        headline: "a token holds the key, the keychain only a reference to it",
+        rule: "An item that names a token (tkid) is backed by a store outside of the keychain: the Secure Enclave "
+          + "(com.apple.setoken), a smart card or another that CryptoTokenKit knows.",
+        effect: "The item is in no backup. Without its token, the reference opens nothing.",
+        action:
+          "For a key of the Secure Enclave, make a new one on the new device and register it again. The keys of a "
+          + "smart card are on the card.",
+        source: "Apple, kSecAttrTokenID, and CryptoTokenKit, \"Using Cryptographic Assets Stored on a Smart Card\"; "
+          + "SecItemDb.c, s3dl_export_row")
     case .systemBound:
       Explanation(
         headline: "every device keeps its own",
-        rule: "A fixed table of the system's items is neither exported nor imported.",
-        effect: "The new device makes or keeps its own; a restore does not touch them.",
+        rule:
+          "Items that a fixed table or their own mark (sysb) names as the system's are neither exported nor imported.",
+        effect: "They are in no backup; those of the target are there after the restore as before.",
         action: "Nothing needs to be done.",
         source: "SecItemDb.c, SecItemIsSystemBound")
     case .needsAuthentication:
@@ -139,9 +145,11 @@ extension Reason {
       Explanation(
         headline: "the item belongs to an App Clip",
         rule: "Items of App Clips are not exported.",
-        effect: "They end with the App Clip.",
-        action: "Use the full app to keep the data.",
-        source: "SecItemDb.c, SecServerCopyKeychainPlist (clip = 0)")
+        effect: "They are in no backup. On the device where they are, the full app can read them once it is installed.",
+        action: "Install the full app there and let it take over what it needs, before the device is erased.",
+        source:
+          "SecItemDb.c, SecServerCopyKeychainPlist (clip = 0); Apple, \"Sharing data between your App Clip and your "
+          + "full app\"")
     case .deleted:
       Explanation(
         headline: "the item was deleted",

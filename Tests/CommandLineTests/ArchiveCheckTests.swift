@@ -268,6 +268,9 @@ struct ArchiveCheckTests {
     #expect(
       report.lines(style: .plain, showsAll: false) == [
         "+ generic  anna  new", "empty.tar has no keychain.",
+        "A backup cannot show what never entered it, and no count here includes it:",
+        "passcode-only items, keys held by a token, the system's own items, items that",
+        "ask for a person, shared groups' copies and items of App Clips.",
         "2 archives compared: 1 new, 0 changed, 0 gone, 0 the same.",
       ])
   }

@@ -88,11 +88,11 @@ struct ItemAddTests {
     #expect(nobody.errors.hasSuffix("  try: --app chat\n"))
   }
 
-  @Test("guards an item with presence and biometry, so that it never leaves")
+  @Test("guards an item with presence and biometry, so that it is in no backup")
   func constraints() throws {
     for (flags, key) in [("--user-presence", "cpo"), ("--biometry", "cbio")] {
       let outcome = try world.run("keyhaul item add d --service \(key) --account a \(flags) --secret-command true")
-      #expect(outcome.output.hasSuffix("(never leaves this device).\n"))
+      #expect(outcome.output.hasSuffix("(in no backup).\n"))
       let stored = ItemFindTests.items(of: try world.document("keyhaul item find d --service \(key) --json")).first
       #expect(stored?["attributes"]?["accc"]?["od"]?[key] != nil)
     }

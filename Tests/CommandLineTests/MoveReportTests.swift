@@ -225,7 +225,7 @@ enum PlanSchema {
     }
     keys(
       plan, ["format", "made", "source", "target", "policy", "summary", "items"],
-      ["removed", "redacted", "checksum"], "plan")
+      ["removed", "cannot_show", "redacted", "checksum"], "plan")
     check(plan["format"] as? String == "migration-plan/1", "format")
     check(isDate(plan["made"]), "made")
     check(["merge", "replace"].contains(plan["policy"] as? String), "policy")

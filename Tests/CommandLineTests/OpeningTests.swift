@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import DataProtection
 import Foundation
 import Testing
@@ -79,7 +80,9 @@ struct OpeningTests {
     try world.succeed("device delete old-phone --confirm old-phone -q")
     for line in ["inspect b --list", "verify b", "export b -o -", "diff b b", "why b --account 'push token'"] {
       let own = try world.keyhaul("\(line) --password-file .bp --device-key-file .key")
-      #expect(own.status == 0 && own.errors.filter { $0 == "\n" }.count <= 1, "\(line): \(own)")
+      // Beside an export stands what a backup cannot show, too.
+      let notes = own.errors.split(separator: "\n").filter { $0 != UnseenItems.sentence }
+      #expect(own.status == 0 && notes.count <= 1, "\(line): \(own)")
       #expect(!own.output.contains("(sealed)") && !own.output.contains(#""readable": false"#), "\(line): \(own)")
       if line.hasPrefix("why") { #expect(own.output.contains("it opens with the keys at hand")) }
       let fd = try world.keyhaul("\(line) --password-file .bp --device-key-fd 5 5< .key")

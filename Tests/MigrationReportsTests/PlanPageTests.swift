@@ -17,15 +17,15 @@ struct PlanPageTests {
     let there = [identity("a"), identity("b")]
     let verdicts: [(PlanPage, String)] = [
       (.of([]), "There is nothing to move to new-phone."),
-      (.of([move]), "The only item moves to new-phone."),
-      (.of([move, move]), "All 2 items move to new-phone."),
-      (.of([move, move], isSameDevice: true), "All 2 items come back to new-phone."),
+      (.of([move]), "The only item in the backup moves to new-phone."),
+      (.of([move, move]), "All 2 items in the backup move to new-phone."),
+      (.of([move, move], isSameDevice: true), "All 2 items in the backup come back to new-phone."),
       (.of([move, stay]), "1 of 2 items moves to new-phone; 1 stays behind."),
       (.of([move, move, stay, stay, lost]), "2 of 5 items move to new-phone; 2 stay behind, 1 cannot be read."),
       (.of([stay]), "The only item cannot move to new-phone."),
       (.of([stay, lost]), "None of 2 items can move to new-phone."),
       (.of([closed, stay]), "Nothing can move to new-phone, because the backup has no password."),
-      (.of([move], removed: there), "The only item moves to new-phone; 2 items there are removed."),
+      (.of([move], removed: there), "The only item in the backup moves to new-phone; 2 items there are removed."),
       (
         .of([move, stay], removed: [there[0]]),
         "1 of 2 items moves to new-phone; 1 stays behind, 1 item there is removed."

@@ -88,11 +88,11 @@ struct ComparisonTests {
         + "made the backup")
     #expect(
       try sentence(true, onto: target)
-        == "the password brings 14 items, all that can move; 8 stay whatever you do; 4 of them come back only on the "
-        + "device that made the backup")
+        == "the password brings 14 of 22 items, all of them that can move; 8 stay whatever you do; 4 of them come back "
+        + "only on the device that made the backup")
     #expect(
       try sentence(true, onto: source)
-        == "the device that made the backup gets 18 items back; 4 stay whatever you do")
+        == "the device that made the backup gets 18 of 22 items back; 4 stay whatever you do")
   }
 
   @Test("a damaged item is damaged in all four, and counted apart")
@@ -125,14 +125,16 @@ struct ComparisonTests {
       _ hasPassword: Bool, arrives: Int = 0, gained: Int = 0, never: Int, sameDeviceOnly: Int, damaged: Int = 0
     ) -> String {
       MigrationComparison.Advice(
-        arrivesNow: arrives, gainedByPassword: gained, broughtByPassword: arrives, sameDeviceOnly: sameDeviceOnly,
+        total: arrives + gained + never + damaged, arrivesNow: arrives, gainedByPassword: gained,
+        broughtByPassword: arrives, sameDeviceOnly: sameDeviceOnly,
         neverHere: never, damaged: damaged
       ).sentence(for: RestoreSetting(hasPassword: hasPassword, onSameDevice: false))
     }
     #expect(
       sentence(true, arrives: 6667, never: 3333, sameDeviceOnly: 1250, damaged: 1001)
-        == "the password brings 6,667 items, all that can move; 3,333 stay whatever you do; 1,250 of them come back "
-        + "only on the device that made the backup; 1,001 cannot be read in this copy")
+        == "the password brings 6,667 of 11,001 items, all of them that can move; 3,333 stay whatever you do; 1,250 of "
+        + "them come back only on the device that made the backup; 1,001 cannot be read in this copy")
+    #expect(sentence(true, arrives: 2, never: 0, sameDeviceOnly: 0).hasSuffix("; none of these stays behind"))
     #expect(
       sentence(false, gained: 1, never: 2, sameDeviceOnly: 1)
         == "a password would bring 1 more item; 2 stay whatever you do; 1 of them comes back only on the device that "

@@ -51,7 +51,7 @@ struct PlanDocuments {
   func members() throws {
     let root = try json(document())
     #expect(
-      Set(root.keys) == ["format", "made", "source", "target", "policy", "summary", "items", "removed"])
+      Set(root.keys) == ["format", "made", "source", "target", "policy", "summary", "items", "removed", "cannot_show"])
     #expect(root["format"] as? String == "migration-plan/1")
     #expect(root["policy"] as? String == "replace")
     let source = try #require(root["source"] as? [String: Any])

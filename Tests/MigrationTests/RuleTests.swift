@@ -32,6 +32,17 @@ struct ExportRuleTests {
     #expect(reason(plain.with([.tokenID: .string("")])) == nil)
   }
 
+  @Test("is what every report of a backup says that it cannot show, but for the marks of deleted items")
+  func unseen() {
+    #expect(Set(ExportRules.all.map(\.reason)).subtracting([.deleted]) == Set(UnseenItems.reasons))
+    #expect(UnseenItems.reasons.count == 6)
+    #expect(
+      UnseenItems.sentence
+        == "A backup cannot show what never entered it, and no count here includes it: passcode-only items, keys held "
+        + "by a token, the system's own items, items that ask for a person, shared groups' copies and items of App "
+        + "Clips.")
+  }
+
   @Test("an App Clip's item, marked in its column alone")
   func appClip() {
     #expect(reason(plain, clip: true) == .appClip)

@@ -10,7 +10,7 @@ extension ItemExport {
     var builder = ItemExportBuilder()
     for item in items where item.kind == .certificate || item.kind == .key {
       guard item.words(.tokenID).isEmpty else {
-        builder.leave(item, "its private key is in a chip")
+        builder.leave(item, "a token holds it, and the keychain only a reference")
         continue
       }
       guard let secret = item.secret else {

@@ -37,6 +37,12 @@ extension JSONValue {
   package static func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? .null }
   package static func count(_ value: Int) -> JSONValue { .integer(Int64(value)) }
 
+  /// An object with more members after its own; any other value as it is.
+  package func adding(_ members: [(String, JSONValue)]) -> JSONValue {
+    guard case .object(let own) = self else { return self }
+    return .object(own + members)
+  }
+
   /// An object whose members stand in the order of their names.
   package static func sorted(_ members: JSONObject) -> JSONValue {
     .object(members.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })

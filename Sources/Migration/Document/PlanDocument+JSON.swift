@@ -11,6 +11,7 @@ extension PlanDocument {
       ("policy", .string(policy.rawValue)), ("summary", summary.json), ("items", .array(items.map(\.json))),
       ("removed", .array(removed.map(\.json))),
     ]
+    if let cannotShow { fields.append(("cannot_show", cannotShow.json)) }
     if let redacted { fields.append(("redacted", .boolean(redacted))) }
     return .object(fields)
   }
@@ -30,7 +31,18 @@ extension PlanDocument {
     for item in try node.member("items").elements() { items.append(try Item(item)) }
     removed = []
     for identity in try node.member("removed").elements() { removed.append(try Identity(identity)) }
+    if let node = try node.optional("cannot_show") { cannotShow = try CannotShow(node) }
     redacted = try node.optional("redacted")?.boolean()
+  }
+}
+
+extension PlanDocument.CannotShow {
+  package var json: JSONValue { ["sentence": .string(sentence), "reasons": .array(reasons.map { .string($0) })] }
+
+  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+    sentence = try node.member("sentence").string()
+    reasons = []
+    for reason in try node.member("reasons").elements() { reasons.append(try reason.string()) }
   }
 }
 

@@ -18,8 +18,21 @@ public struct PlanDocument: Sendable, Equatable {
   public var summary: Summary
   public var items: [Item]
   public var removed: [Identity]
+  /// Of an archive: what no count in here includes. Plans that were saved before there was this field have none.
+  public var cannotShow: CannotShow?
   /// The names are taken out; such a document is no plan to carry out.
   public var redacted: Bool?
+
+  /// What a backup cannot show (`UnseenItems`), as the archive's document says it.
+  public struct CannotShow: Sendable, Equatable {
+    public var sentence: String
+    public var reasons: [String]
+
+    public init() {
+      sentence = UnseenItems.sentence
+      reasons = UnseenItems.reasons.map(\.rawValue)
+    }
+  }
 
   public struct Source: Sendable, Equatable {
     public enum Kind: String, Sendable { case archive, device }
@@ -154,6 +167,7 @@ public struct PlanDocument: Sendable, Equatable {
     summary = Summary(plan.summary)
     items = plan.decisions.map(Item.init)
     removed = plan.removed.map(Identity.init)
+    cannotShow = source.kind == .archive ? CannotShow() : nil
   }
 
   /// A copy to show to others: without the names of the devices and the archive. The items' own names are taken out of

@@ -53,7 +53,7 @@ public enum ExportRules {
 }
 
 extension KeychainItem {
-  /// The item is a reference to a key in hardware (`tkid`).
+  /// The item is a reference to what a token holds (`tkid`).
   var hasToken: Bool { self[.tokenID]?.stringValue.map { !$0.isEmpty } ?? (self[.tokenID] != nil) }
   /// The item is a shared group's copy (`ggrp`).
   var isSharedCopy: Bool { self[.sharingGroup]?.stringValue.map { !$0.isEmpty } ?? false }

@@ -3,6 +3,8 @@ import KeychainFormats
 extension MigrationComparison {
   /// What to do with the comparison, in numbers. The sentence is `sentence`.
   public struct Advice: Sendable, Hashable {
+    /// Items that are compared: those of the backup, or those of the device.
+    public let total: Int
     /// Items that arrive in the restore at hand.
     public let arrivesNow: Int
     /// Items that a password would bring besides, to the same target; none where the backup at hand has one.
@@ -23,7 +25,7 @@ extension MigrationComparison {
     func reaches(_ item: Item) -> Bool { item[withPassword] == .arrives || item[without] == .arrives }
     func isDamaged(_ item: Item) -> Bool { if case .unreadable = item[current] { true } else { false } }
     return Advice(
-      arrivesNow: items.count { $0[current] == .arrives },
+      total: items.count, arrivesNow: items.count { $0[current] == .arrives },
       gainedByPassword: items.count { $0[withPassword] == .arrives && $0[current] != .arrives },
       broughtByPassword: items.count { $0[current] == .arrives && $0[without] != .arrives },
       sameDeviceOnly: items.count { item in
@@ -35,17 +37,20 @@ extension MigrationComparison {
 
 extension MigrationComparison.Advice {
   /// "a password would bring 13 more items; 3 stay whatever you do"
+  ///
+  /// Says of how many items it speaks wherever it says that all of them arrive: a backup does not hold all that its
+  /// device has.
   public func sentence(for setting: RestoreSetting) -> String {
     var parts: [String] = []
     switch (setting.hasPassword, setting.onSameDevice) {
     case (false, false) where gainedByPassword > 0:
-      parts.append("a password would bring \(Self.items(gainedByPassword, more: true))")
+      parts.append("a password would bring \(Amounts.count(gainedByPassword, "more item"))")
     case (false, false): parts.append("a password would bring no more items")
-    case (true, false): parts.append("the password brings \(Self.items(arrivesNow, more: false)), all that can move")
-    case (_, true): parts.append("the device that made the backup gets \(Self.items(arrivesNow, more: false)) back")
+    case (true, false): parts.append("the password brings \(arrivals), all of them that can move")
+    case (_, true): parts.append("the device that made the backup gets \(arrivals) back")
     }
     switch neverHere {
-    case 0: parts.append("nothing stays behind")
+    case 0: parts.append("none of these stays behind")
     default: parts.append("\(Amounts.grouped(neverHere)) \(neverHere == 1 ? "stays" : "stay") whatever you do")
     }
     if !setting.onSameDevice, sameDeviceOnly > 0 {
@@ -59,7 +64,6 @@ extension MigrationComparison.Advice {
     return parts.joined(separator: "; ")
   }
 
-  private static func items(_ count: Int, more: Bool) -> String {
-    Amounts.count(count, more ? "more item" : "item")
-  }
+  /// "14 of 18 items"
+  private var arrivals: String { "\(Amounts.grouped(arrivesNow)) of \(Amounts.count(total, "item"))" }
 }

@@ -45,6 +45,9 @@ public struct DifferencePage: HTMLPage {
         describe(second, as: "To ", to: &page)
         page.words(" Items are the same ones where their kind, their names and their access group are.")
       }
+      if first.kind == .archive || second.kind == .archive {
+        page.element("p", ["class": "facts"], UnseenItems.sentence)
+      }
     }
   }
 

@@ -136,6 +136,7 @@ public struct InspectionPage: HTMLPage {
         page.words(facts.isEncrypted ? ", with a password. " : ", without a password. ")
         page.words("\(Amounts.count(facts.storedFiles.count, "file")), \(Amounts.bytes(facts.storedFiles.byteCount)).")
       }
+      if facts.hasKeychain { page.element("p", ["class": "facts"], UnseenItems.sentence) }
     }
   }
 

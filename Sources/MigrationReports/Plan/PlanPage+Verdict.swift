@@ -18,6 +18,9 @@ extension PlanPage {
       ? "; \(items) there \(verb) removed" : ", \(items) there \(verb) removed"
   }
 
+  /// Of what all of them are: a backup does not hold everything that its device has.
+  private var place: String { source.kind == .archive ? " in the backup" : "" }
+
   private func arrival(on target: String) -> String {
     let total = Amounts.grouped(counts.total)
     switch (counts.migrates, counts.total) {
@@ -28,8 +31,8 @@ extension PlanPage {
         : "Nothing can move to \(target) in a backup without a password"
     case (0, 1): return "The only item cannot move to \(target)"
     case (0, _): return "None of \(total) items can move to \(target)"
-    case (1, 1): return "The only item \(isReturn ? "comes back" : "moves") to \(target)"
-    case (counts.total, _): return "All \(total) items \(isReturn ? "come back" : "move") to \(target)"
+    case (1, 1): return "The only item\(place) \(isReturn ? "comes back" : "moves") to \(target)"
+    case (counts.total, _): return "All \(total) items\(place) \(isReturn ? "come back" : "move") to \(target)"
     default:
       let verb = counts.migrates == 1 ? (isReturn ? "comes back" : "moves") : isReturn ? "come back" : "move"
       let rest = [

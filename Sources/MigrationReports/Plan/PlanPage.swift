@@ -98,6 +98,7 @@ public struct PlanPage: HTMLPage {
           ": \(state), \(target.passcodeSet ? "passcode set" : "no passcode"), "
             + "\(Amounts.count(target.items, "item")). \(policyWords) Nothing has been changed yet.")
       }
+      if source.kind == .archive { page.element("p", ["class": "facts"], UnseenItems.sentence) }
     }
   }
 
@@ -117,12 +118,21 @@ public struct PlanPage: HTMLPage {
     }
   }
 
+  /// That none stays is said of what is in the backup, and no more.
+  private var stayingWords: String {
+    switch counts.staysBehind {
+    case 0 where source.kind == .archive: "of these stay behind"
+    case 1: "stays behind"
+    default: "stay behind"
+    }
+  }
+
   private var tiles: Tiles {
     Tiles(tiles: [
       .init(style: .moves, symbol: "+", count: counts.migrates, words: isReturn ? "come back" : "will move"),
       .init(
         style: .stays, symbol: "<", count: counts.staysBehind,
-        words: counts.staysBehind == 1 ? "stays behind" : "stay behind"),
+        words: stayingWords),
       .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
       .init(style: .gone, symbol: "-", count: counts.removed, words: "removed there"),
     ])

@@ -64,7 +64,7 @@ struct ItemChangeOptions: ParsableArguments {
   func check(for item: KeychainItem) throws(CommandFailure) {
     guard newSync == true, item[.accessControl] != nil, constraints == nil else { return }
     throw .usage(
-      "--new-sync cannot go to an item that asks for its owner", why: "such an item never leaves its device",
+      "--new-sync cannot go to an item that asks for its owner", why: "an item with an access control does not sync",
       try: "--no-new-user-presence, or --no-new-biometry, which take that away")
   }
 

@@ -73,7 +73,7 @@ struct CertificatesAndKeysTests {
     #expect(ItemExport.certificatesAndKeys([item]).text.hasPrefix("Title: com.example.tag\n"))
   }
 
-  @Test("leave out, with the reason, what is in a chip, what is no pair's half, and bytes that are no key")
+  @Test("leave out, with the reason, what a token holds, what is no pair's half, and bytes that are no key")
   func leftOut() {
     let export = ItemExport.certificatesAndKeys([
       .made(.key, [.tokenID: .string("com.apple.setoken"), .keyClass: .integer(1), .type: .integer(73)], [4]),
@@ -84,7 +84,7 @@ struct CertificatesAndKeysTests {
     ])
     #expect(export.count == 0 && export.contents.isEmpty)
     #expect(export.leftOut.count == 6)
-    #expect(export.leftOut.first?.reason == "its private key is in a chip")
+    #expect(export.leftOut.first?.reason == "a token holds it, and the keychain only a reference")
     #expect(export.leftOut.last?.reason == "it has no bytes")
   }
 }

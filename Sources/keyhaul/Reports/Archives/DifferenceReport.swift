@@ -64,6 +64,7 @@ struct DifferenceReport: Report {
     var lines = Self.lines(of: rows, style: style)
     let sentences =
       emptySentences + [showsAll ? nil : leftOutSentence, sealedSentence].compactMap(\.self) + doubtSentences
+      + (meetsArchive ? [UnseenItems.sentence] : [])
     if showsAll { lines += leftOutLines(style) }
     for sentence in sentences + [summary] {
       lines += WordWrap.lines(of: style.adapted(HostileText.shown(sentence)), columns: style.width)
@@ -121,6 +122,9 @@ struct DifferenceReport: Report {
       }
     }.map { style.painted($0, .faint) }
   }
+
+  /// A backup is one of the two.
+  private var meetsArchive: Bool { first.kind == .archive || second.kind == .archive }
 
   /// Where there is no keychain, everything that the other side has is new or gone.
   private var emptySentences: [String] {
@@ -200,7 +204,7 @@ struct DifferenceReport: Report {
 
   var json: JSONValue {
     let sealed = difference.sealed
-    return [
+    let document: JSONValue = [
       "format": "keychain-diff/1", "first": Self.json(first), "second": Self.json(second),
       "added": .array(difference.added.map(Self.json)), "changed": .array(difference.changed.map(Self.json)),
       "removed": .array(difference.removed.map(Self.json)), "same": .count(difference.sameCount),
@@ -218,6 +222,7 @@ struct DifferenceReport: Report {
           .object(JSONValue.identity(item.identity) + [("reason", .string(item.reason.rawValue))])
         }),
     ]
+    return document.adding(meetsArchive ? [UnseenNote.field] : [])
   }
 
   private static func json(_ side: ComparisonSide) -> JSONValue {

@@ -22,6 +22,7 @@ extension Inspection {
       ("domains", listing.map { .count($0.rowCountByDomain.count) } ?? .null),
       ("missing", listing.map { .count($0.missingCount) } ?? .null), ("keybag", keybagJSON), ("keychain", keychainJSON),
       ("findings", .array(findings)),
+      UnseenNote.field,
     ]
     if part == .list { fields.append(("items", opened.map { .array($0.items.map(json)) } ?? .null)) }
     if part == .tree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }

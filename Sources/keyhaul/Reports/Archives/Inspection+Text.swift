@@ -8,17 +8,22 @@ extension Inspection {
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     switch part {
     case .keybag?: keybagLines(style)
-    case .list?: itemLines(style)
+    case .list?: itemLines(style) + unseenLines(style)
     case .tree?: treeLines(style, showsAll)
-    case nil: overview(width: style.width)
+    case nil: overview(style)
     }
+  }
+
+  /// Nothing where there is no keychain that anybody could take for the whole.
+  private func unseenLines(_ style: TextStyle) -> [String] {
+    archive.hasKeychain ? UnseenNote.lines(style: style) : []
   }
 
   // MARK: The overview
 
   private static let labelColumns = 15
 
-  private func overview(width: Int) -> [String] {
+  private func overview(_ style: TextStyle) -> [String] {
     let state = archive.isEncrypted ? "encrypted" : "no password"
     let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
     let classes = archive.keybag.classKeys.count
@@ -39,11 +44,12 @@ extension Inspection {
     lines += rows.flatMap { row in
       WordWrap.labelled(
         DisplayWidth.padded(row.0, columns: Self.labelColumns) + " ", HostileText.shown(row.1),
-        columns: max(width, Self.labelColumns + 40))
+        columns: max(style.width, Self.labelColumns + 40))
     }
     if unreadableCount > 0 {
       lines.append("\(Amounts.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
     }
+    lines += unseenLines(style)
     if !isUnlocked, archive.hasKeychain { lines.append("Add --password-file to see what is in it.") }
     return lines
   }
@@ -100,7 +106,7 @@ extension Inspection {
     }
     let maker = archive.device.name ?? "the device that made it"
     guard archive.isEncrypted else {
-      return "present. The backup has no password, so all of it goes back to \(maker) and to no other device."
+      return "present. The backup has no password, so what is in it goes back to \(maker) and to no other device."
     }
     let seal = isUnlocked ? "present" : "present, sealed"
     if let unbound {

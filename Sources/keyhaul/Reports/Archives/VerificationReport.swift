@@ -43,6 +43,8 @@ struct VerificationReport {
         lines += Self.row("-", id, "not checked: \(left.reason)", style, .faint)
       }
     }
+    // Only where items were counted.
+    if verification.items != nil { lines += UnseenNote.lines(style: style).map { Line(text: $0) } }
     let colour: Colour? = verification.isWhole ? nil : .red
     return lines
       + WordWrap.lines(of: style.adapted(HostileText.shown(conclusion)), columns: style.width).map {
@@ -180,7 +182,7 @@ struct VerificationReport {
         ]
       } ?? .null,
       "verdict": .string(verification.verdict.rawValue), "whole": .boolean(verification.isWhole),
-      "hostile": .boolean(verification.isHostile),
+      "hostile": .boolean(verification.isHostile), UnseenNote.field.0: UnseenNote.field.1,
     ]
   }
 

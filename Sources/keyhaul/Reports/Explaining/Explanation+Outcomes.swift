@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import Migration
 
 extension Explanation {
@@ -6,7 +7,7 @@ extension Explanation {
     Explanation(
       id: "migrates", title: "the item arrives on the device",
       rule: "An item arrives where the key of its class can be had: on any device out of a backup with a password, "
-        + "unless its class is bound to the device; on its own device out of any backup.",
+        + "unless its class is bound to the device; on its own device out of any backup that holds it.",
       effect: "It is there after the restore, or was there already; another word says which: new, replaces, identical, "
         + "keeps-existing.",
       advice: "Nothing is needed."),
@@ -17,8 +18,8 @@ extension Explanation {
       advice: "Look up the reason that stands beside it, with \"keyhaul explain REASON\"."),
     Explanation(
       id: PlanExpectation.Fate.absent.rawValue, title: "no such item is in the backup",
-      rule: "A list of expectations may say of an item that no backup has it. Passcode-only items and keys in hardware "
-        + "are left out when a backup is made, so that a plan of it does not have them.",
+      rule: "A list of expectations may say of an item that the backup does not have it. What never enters one is "
+        + "absent from a plan of it: \(UnseenItems.words).",
       effect: "The expectation is met where no item of the plan is meant by it.",
       advice: "Plan for the device itself instead of its backup to see such items and their reasons."),
     Explanation(

@@ -66,8 +66,12 @@ struct ExportedItems {
   // MARK: The result
 
   func document(revealsSecrets: Bool) -> JSONValue {
-    ItemDocument(source: (sourceKind, name), indexes: [:], revealsSecrets: revealsSecrets).document(ofEntries: entries)
+    ItemDocument(source: (sourceKind, name), indexes: [:], revealsSecrets: revealsSecrets)
+      .document(ofEntries: entries, unseenFields)
   }
+
+  var isFromArchive: Bool { sourceKind == "archive" }
+  var unseenFields: [(String, JSONValue)] { isFromArchive ? [UnseenNote.field] : [] }
 
   /// The bytes of everything but a document.
   var contents: SensitiveBytes? { made?.contents }

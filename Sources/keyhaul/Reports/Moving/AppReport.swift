@@ -34,11 +34,12 @@ struct AppReport: Report {
       lines += items.lines(style: style) + [""]
     }
     lines += SignInAgain(shares: shares, targetName: report.target.name, showsAll: showsAll).lines(style: style)
-    return lines + WordWrap.lines(of: text.summaryLine, columns: style.width)
+    return lines + report.source.unseenLines(style: style)
+      + WordWrap.lines(of: text.summaryLine, columns: style.width)
   }
 
   var json: JSONValue {
-    [
+    let document: JSONValue = [
       "format": "migration-by-app/1", "source": report.document.source.json, "target": report.document.target.json,
       "summary": report.document.summary.json,
       "apps": .array(
@@ -51,6 +52,7 @@ struct AppReport: Report {
           ])
         }),
     ]
+    return document.adding(report.source.unseenFields)
   }
 
   private static func indexes(_ decisions: [MigrationPlan.Decision]) -> JSONValue {

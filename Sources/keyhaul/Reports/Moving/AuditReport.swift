@@ -23,10 +23,16 @@ struct AuditReport: Report {
       Group(
         title: "Leave the device", items: audit.leaving,
         advice: "A backup with a password takes these to any device, and so does whoever knows the password."),
-      Group(
-        title: "Never leave the device", items: audit.staying,
-        advice: "Whoever gets a new device has to make up for these: offer to sign in again, or to export."),
-    ] + (audit.unreadable.isEmpty ? [] : [lost])
+    ] + (countsStaying ? [staying] : []) + (audit.unreadable.isEmpty ? [] : [lost])
+  }
+
+  /// That none stays is said of a device alone: a backup does not show all that stays.
+  private var countsStaying: Bool { report.source.isDevice || !audit.staying.isEmpty }
+
+  private var staying: Group {
+    Group(
+      title: "Never leave the device", items: audit.staying,
+      advice: "Whoever gets a new device has to make up for these: offer to sign in again, or to export.")
   }
 
   private var lost: Group {
@@ -43,10 +49,10 @@ struct AuditReport: Report {
     let unreadable = audit.unreadable.count
     let summary =
       "\(Amounts.count(audit.items.count, "item")): \(Amounts.grouped(audit.leaving.count)) leave the device, "
-      + "\(Amounts.grouped(audit.staying.count)) never do, "
+      + (countsStaying ? "\(Amounts.grouped(audit.staying.count)) never do, " : "")
       + (unreadable > 0 ? "\(Amounts.grouped(unreadable)) cannot be read here, " : "")
       + "\(Amounts.grouped(audit.deprecated.count)) have a deprecated class."
-    return lines + WordWrap.lines(of: summary, columns: style.width)
+    return lines + report.source.unseenLines(style: style) + WordWrap.lines(of: summary, columns: style.width)
   }
 
   /// The items stand under their classes: in a column of their own, the words of those would cut the names.
@@ -87,7 +93,7 @@ struct AuditReport: Report {
   }
 
   var json: JSONValue {
-    [
+    let document: JSONValue = [
       "format": "keychain-audit/1", "source": report.document.source.json,
       "summary": [
         "total": .count(audit.items.count), "leaves_device": .count(audit.leaving.count),
@@ -104,5 +110,6 @@ struct AuditReport: Report {
             ] + (item.reason.map { [("reason", .string($0.rawValue))] } ?? []))
         }),
     ]
+    return document.adding(report.source.unseenFields)
   }
 }

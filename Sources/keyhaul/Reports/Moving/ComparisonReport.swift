@@ -16,6 +16,9 @@ struct ComparisonReport: Report {
     var lines = WordWrap.lines(
       of: style.adapted(HostileText.shown("What if: \(report.source.name) → \(report.target.name)")),
       columns: style.width)
+    if !report.source.isDevice {
+      lines.append("  of the \(Amounts.count(comparison.items.count, "item")) in the backup:")
+    }
     lines += [""] + countLines(style) + ["", "  * what is planned here", ""]
     if showsAll {
       lines += itemLines(style)
@@ -33,7 +36,7 @@ struct ComparisonReport: Report {
       }
       lines += WordWrap.labelled("  why: ", kinds.joined(separator: ", "), columns: style.width)
     }
-    return lines
+    return lines + report.source.unseenLines(style: style)
   }
 
   /// The four counts in a table; where that is too wide, one device below the other.
@@ -42,7 +45,7 @@ struct ComparisonReport: Report {
       [hasPassword ? "  backup with a password" : "  backup without one"]
         + Self.devices.map { onSameDevice in
           let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
-          return (comparison.current == setting ? "* " : "  ") + Self.text(comparison[setting])
+          return (comparison.current == setting ? "* " : "  ") + text(comparison[setting])
         }
     }
     let titles = Self.devices.map { $0 ? "to the same device" : "to another device" }
@@ -64,8 +67,10 @@ struct ComparisonReport: Report {
   private static let labelWidth = 26
   private static let narrowestCell = 27
 
-  private static func text(_ counts: MigrationComparison.Counts) -> String {
-    var text = "\(Amounts.grouped(counts.arrives)) arrive, \(Amounts.grouped(counts.staysBehind)) stay"
+  /// "14 arrive, 4 stay". That none stays is said of a device alone: a backup does not show all that stays.
+  private func text(_ counts: MigrationComparison.Counts) -> String {
+    var text = "\(Amounts.grouped(counts.arrives)) arrive"
+    if counts.staysBehind > 0 || report.source.isDevice { text += ", \(Amounts.grouped(counts.staysBehind)) stay" }
     if counts.unreadable > 0 { text += ", \(Amounts.grouped(counts.unreadable)) damaged" }
     return text
   }
@@ -105,7 +110,7 @@ struct ComparisonReport: Report {
 
   var json: JSONValue {
     let advice = comparison.advice
-    return [
+    let document: JSONValue = [
       "format": "migration-comparison/1", "source": report.document.source.json,
       "target": report.document.target.json, "current": Self.json(comparison.current),
       "settings": .array(
@@ -134,6 +139,7 @@ struct ComparisonReport: Report {
         "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
       ],
     ]
+    return document.adding(report.source.unseenFields)
   }
 
   private static func json(_ setting: RestoreSetting) -> JSONValue { .object(fields(setting)) }

@@ -61,14 +61,16 @@ struct ExpectationReport: Report {
   let plan: MigrationPlan
   let document: PlanDocument
   let misses: [PlanExpectation.Miss]
+  private let source: MoveSource
   private let missedCount: Int
 
-  init(expectations: [PlanExpectation], plan: MigrationPlan, document: PlanDocument) {
+  init(expectations: [PlanExpectation], _ report: PlanReport) {
     self.expectations = expectations
-    self.plan = plan
-    self.document = document
-    misses = plan.misses(of: expectations)
-    missedCount = expectations.count { !$0.misses(in: plan).isEmpty }
+    plan = report.plan
+    document = report.document
+    source = report.source
+    misses = report.plan.misses(of: expectations)
+    missedCount = expectations.count { !$0.misses(in: report.plan).isEmpty }
   }
 
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
@@ -83,6 +85,7 @@ struct ExpectationReport: Report {
         )
       }
     }
+    lines += source.unseenLines(style: style)
     let met = expectations.count - missedCount
     lines.append("\(Amounts.grouped(met)) of \(Amounts.count(expectations.count, "expectation")) met.")
     return lines
@@ -128,7 +131,7 @@ struct ExpectationReport: Report {
   }
 
   var json: JSONValue {
-    [
+    let answer: JSONValue = [
       "format": "plan-expectation-result/1", "source": document.source.json, "target": document.target.json,
       "expectations": .count(expectations.count), "met": .count(expectations.count - missedCount),
       "misses": .array(
@@ -142,5 +145,6 @@ struct ExpectationReport: Report {
             ] + (miss.sealedCount > 0 ? [("sealed", .count(miss.sealedCount))] : []))
         }),
     ]
+    return answer.adding(source.unseenFields)
   }
 }

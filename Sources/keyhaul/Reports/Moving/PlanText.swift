@@ -4,7 +4,7 @@ import Migration
 import VirtualDevice
 
 /// A plan as text for a terminal: what is removed first, then what moves, what stays and why, what is lost; whom to
-/// ask for it, and the counts last.
+/// ask for it, what a backup cannot show, and the counts last.
 struct PlanText {
   let plan: MigrationPlan
   let source: MoveSource
@@ -30,7 +30,7 @@ struct PlanText {
     }
     lines += SignInAgain(shares: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
       .lines(style: style)
-    return lines + WordWrap.lines(of: summaryLine, columns: style.width)
+    return lines + source.unseenLines(style: style) + WordWrap.lines(of: summaryLine, columns: style.width)
   }
 
   /// What the symbols mean, as far as they occur; none where there is nothing to show.
@@ -61,6 +61,8 @@ struct PlanText {
   static func sealedName(_ decision: MigrationPlan.Decision) -> String { "(sealed, item \(decision.index))" }
 
   /// "12 will migrate (10 new, 1 replaces, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
+  ///
+  /// That none stays behind is said of a device alone: a backup does not show all that stays.
   var summaryLine: String {
     let summary = plan.summary
     let there = summary.byChange[.identical, default: 0] + summary.byChange[.keepsExisting, default: 0]
@@ -70,8 +72,10 @@ struct PlanText {
     ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
     let detail = changes.isEmpty ? "" : " (\(changes.joined(separator: ", ")))"
     let removed = summary.removed == 0 ? "0 removed" : "\(Amounts.grouped(summary.removed)) removed from \(targetName)"
-    return "\(Amounts.grouped(summary.migrates)) will migrate\(detail), "
-      + "\(Amounts.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
+    let stays =
+      summary.staysBehind == 0 && !source.isDevice
+      ? "" : "\(Amounts.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
+    return "\(Amounts.grouped(summary.migrates)) will migrate\(detail), \(stays)"
       + "\(Amounts.grouped(summary.unreadable)) cannot be read, \(removed)."
   }
 

@@ -12,7 +12,7 @@ struct StoryReport: Report {
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     if stories.count == 1 || showsAll {
       let texts = stories.map { StoryText(story: $0, source: source, target: target).lines(style: style) }
-      return Array(texts.joined(separator: [""]))
+      return Array(texts.joined(separator: [""])) + source.unseenLines(style: style)
     }
     let whole = table(isShort: false)
     let table = whole.fits(style) ? whole : self.table(isShort: true)
@@ -23,6 +23,7 @@ struct StoryReport: Report {
     return lines
       + WordWrap.lines(
         of: "More attributes, or --item N, mean one of them; -v tells all.", columns: style.width)
+      + source.unseenLines(style: style)
   }
 
   /// The list to choose from. Where names would be cut, classes go by their codes.
@@ -42,10 +43,11 @@ struct StoryReport: Report {
   }
 
   var json: JSONValue {
-    [
+    let document: JSONValue = [
       "format": "item-story/1", "source": source.document.json, "target": .text(target),
       "stories": .array(stories.map(Self.json)),
     ]
+    return document.adding(source.unseenFields)
   }
 
   private static func json(_ story: ItemStory) -> JSONValue {

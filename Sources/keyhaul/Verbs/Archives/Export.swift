@@ -160,13 +160,14 @@ struct Export: RunnableVerb {
       "\(did) \(Amounts.count(items.count, form.noun)) from \(HostileText.shown(items.name)) to "
       + "\(HostileText.shown(Self.shown(output)))\(note)."
     try announce(sentence, in: session)
+    if items.isFromArchive { session.note(UnseenItems.sentence) }
     items.warn(in: session)
   }
 
   /// The document of `--json` where the export itself goes into a file.
   private func result(_ items: ExportedItems) -> JSONValue {
     let reasons = Dictionary(grouping: items.reasons) { $0 }.mapValues(\.count)
-    return [
+    let document: JSONValue = [
       "format": "export-result/1", "source": .string(items.name), "output": .string(output),
       "items": .count(items.count), "revealed": .boolean(reveal && items.revealedCount > 0),
       "secrets": .count(reveal ? items.revealedCount : 0),
@@ -174,6 +175,7 @@ struct Export: RunnableVerb {
         Reason.allCases.compactMap { reason in reasons[reason].map { (reason.rawValue, JSONValue.count($0)) } }),
       "dry_run": .boolean(dryRun.isOn),
     ]
+    return document.adding(items.unseenFields)
   }
 
   /// Says what was exported, once it has left the program: beside it, where it is on standard output itself.

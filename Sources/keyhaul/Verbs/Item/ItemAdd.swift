@@ -105,8 +105,9 @@ struct ItemAdd: RunnableVerb {
 
   /// How far the item can travel, in words.
   private static func reach(of item: KeychainItem) -> String {
-    guard item[.accessControl] == nil, let protection = item.protection, protection != .whenPasscodeSetThisDeviceOnly
+    guard let protection = item.protection, protection != .whenPasscodeSetThisDeviceOnly
     else { return "never leaves this device" }
+    guard item[.accessControl] == nil else { return "in no backup" }
     return protection.isThisDeviceOnly ? "stays on this device" : "moves with an encrypted backup"
   }
 }

@@ -79,7 +79,7 @@ extension AccessConstraint {
     if sync, !constraints.isEmpty {
       throw .usage(
         "--\(prefix)sync cannot go with --\(prefix)user-presence or --\(prefix)biometry",
-        why: "what asks for its owner never leaves its device", try: "one of them")
+        why: "an item with an access control does not sync", try: "one of them")
     }
   }
 }

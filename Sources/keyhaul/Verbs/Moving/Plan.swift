@@ -185,7 +185,7 @@ struct Plan: RunnableVerb {
     case .audit: try session.say(AuditReport(audit: KeychainAudit(outlook.compare()), report: report))
     case nil:
       if let expectations {
-        let result = ExpectationReport(expectations: expectations, plan: outlook.plan, document: report.document)
+        let result = ExpectationReport(expectations: expectations, report)
         missed = result.misses.count
         try save(report, to: output, in: session) { () throws(CommandFailure) in try session.say(result) }
       } else {

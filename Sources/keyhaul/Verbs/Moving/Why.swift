@@ -95,6 +95,7 @@ struct Why: RunnableVerb {
         session.note("\(Amounts.count(sealed, "item")) of it \(sealed == 1 ? "is" : "are") sealed and may be meant.")
         session.note("inspect --list shows the places, --item N tells one's story.")
       }
+      if !report.source.isDevice { session.note(UnseenItems.sentence) }
       return .noMatch
     }
     try session.say(report)

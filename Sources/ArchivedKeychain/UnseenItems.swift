@@ -1,0 +1,34 @@
+import KeychainFormats
+
+/// What a backup cannot show: items of its device that were left out when it was made.
+///
+/// A report of a backup counts what is in the backup; that nothing of it stays behind says nothing of these. Every such
+/// report, in text, JSON or as a page, has `sentence` once.
+///
+/// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `s3dl_export_row`); docs/Rules.md, "What a backup leaves
+/// out". Tombstones are left out as well, and are no items.
+public enum UnseenItems {
+  /// Why an item is in no backup, in the order of `Reason`.
+  public static let reasons: [Reason] = Reason.allCases.filter { $0.unseenWords != nil }
+
+  /// "passcode-only items, keys held by a token, … and items of App Clips"
+  public static let words = Amounts.list(reasons.compactMap(\.unseenWords))
+
+  public static let sentence =
+    "A backup cannot show what never entered it, and no count here includes it: \(words)."
+}
+
+extension Reason {
+  /// What the items are called that no backup holds for this reason; `nil` where a backup may hold them.
+  fileprivate var unseenWords: String? {
+    switch self {
+    case .passcodeOnly: "passcode-only items"
+    case .hardwareKey: "keys held by a token"
+    case .systemBound: "the system's own items"
+    case .needsAuthentication: "items that ask for a person"
+    case .sharedGroup: "shared groups' copies"
+    case .appClip: "items of App Clips"
+    case .deviceBound, .backupNotEncrypted, .deleted, .noClassKey, .tagMismatch, .malformed, .unsupportedVersion: nil
+    }
+  }
+}

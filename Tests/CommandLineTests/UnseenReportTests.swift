@@ -1,0 +1,146 @@
+import ArchivedKeychain
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+/// A phone with 22 items, four of which no backup holds: whoever reads a report of its backup alone has to learn that
+/// there may be such items.
+@Suite("What every report of a backup says of the items that no backup holds")
+struct UnseenReportTests {
+  private static let password = "--password-file .bp"
+
+  /// Each report of a backup, to another phone and back to the one that made it.
+  static let reports = [
+    "plan b.tar --to new-phone \(password)", "plan b.tar --to old-phone \(password)",
+    "plan b.tar --to old-phone \(password) --compare", "plan b.tar --to new-phone \(password) --compare -v",
+    "plan plain.tar --to old-phone --compare", "plan b.tar --to new-phone \(password) --by-app",
+    "plan b.tar --to old-phone \(password) --audit", "plan b.tar --to new-phone \(password) --expect e.json",
+    "plan b.tar --to new-phone \(password) --redact", "restore b.tar --to old-phone \(password) -n",
+    "inspect b.tar", "inspect b.tar \(password)", "inspect b.tar --list \(password)", "inspect plain.tar",
+    "verify b.tar \(password)", "verify plain.tar", "diff b.tar plain.tar \(password)",
+    "diff b.tar old-phone \(password)", "diff old-phone b.tar -v \(password)",
+    "why b.tar --account anna --service chat.example \(password)", "why b.tar --kind generic \(password)",
+    "why b.tar --kind generic -v \(password)", "why b.tar --account 'card 4' \(password)",
+  ]
+
+  private static func world() throws -> MoveWorld { try MoveWorld(copyOf: pattern.get()) }
+
+  private static let pattern = Result {
+    let world = try MoveWorld()
+    try world.backUp(to: "b.tar")
+    try world.succeed("backup old-phone -o plain.tar --no-password -q")
+    let list = #"{"format":"plan-expectations/1","expectations":[{"service":"chat.example","account":"anna","#
+    try world.write(Array((list + #""expect":"migrates"}]}"#).utf8), to: "e.json")
+    return world
+  }
+
+  /// A report's words with its line breaks taken out.
+  private func words(_ text: String) -> String { text.split { $0 == "\n" || $0 == " " }.joined(separator: " ") }
+
+  @Test("is one sentence, said once, within 80 columns, with -q too", arguments: reports)
+  func text(line: String) throws {
+    let world = try Self.world()
+    let outcome = try world.devices.run("COLUMNS=80 keyhaul \(line)")
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(words(outcome.output).components(separatedBy: UnseenItems.sentence).count == 2, "\(outcome.output)")
+    for line in outcome.output.split(separator: "\n") where !line.hasPrefix("digest") {
+      #expect(DisplayWidth.columns(of: String(line)) <= 80, "\(line)")
+    }
+    // Where nothing stays of what is in the backup, it is not said that nothing does.
+    for claim in ["0 stay", "0 never do", "nothing stays", "Never leave the device (0)", "all that can move"] {
+      #expect(!words(outcome.output).contains(claim), "\(claim): \(outcome.output)")
+    }
+    guard !line.contains(" -v") else { return }
+    let quiet = try world.devices.run("COLUMNS=80 keyhaul \(line) -q")
+    #expect(words(quiet.output).components(separatedBy: UnseenItems.sentence).count == 2, "\(quiet.output)")
+  }
+
+  @Test("is a member of the document, with the reasons", arguments: reports)
+  func document(line: String) throws {
+    let world = try Self.world()
+    let document = try world.object(world.succeed("\(line) --json"))
+    let member = try #require(document["cannot_show"] as? [String: Any])
+    #expect(member["sentence"] as? String == UnseenItems.sentence)
+    #expect(
+      member["reasons"] as? [String] == [
+        "passcode-only", "hardware-key", "system-bound", "needs-authentication", "shared-group", "app-clip",
+      ])
+  }
+
+  @Test("is not said of a device, whose plan names each of them")
+  func device() throws {
+    let world = try Self.world()
+    for line in [
+      "plan old-phone --to new-phone", "plan old-phone --to old-phone --compare",
+      "plan old-phone --to new-phone --by-app",
+      "plan old-phone --to new-phone --audit", "plan old-phone --to new-phone --expect e.json",
+      "why old-phone --account 'card 4'", "diff old-phone new-phone", "export old-phone -o -",
+    ] {
+      let outcome = try world.keyhaul(line)
+      #expect(!words(outcome.output + outcome.errors).contains("A backup cannot show"), "\(outcome)")
+      if line.hasPrefix("export") { continue }
+      #expect(try world.object(world.keyhaul("\(line) --json").output)["cannot_show"] == nil, "\(line)")
+    }
+    #expect(try world.succeed("plan old-phone --to old-phone --compare").contains("* 18 arrive, 4 stay"))
+  }
+
+  @Test("is said beside an export and in its document, and with -q left out like everything beside it")
+  func export() throws {
+    let world = try Self.world()
+    for (name, flags) in [("names.json", ""), ("out.csv", " --reveal"), ("out.wifi", " --reveal")] {
+      let export = "export b.tar \(Self.password) -o \(name)\(flags)"
+      let outcome = try world.keyhaul(export)
+      #expect(outcome.status == 0 && words(outcome.errors).contains(UnseenItems.sentence), "\(outcome)")
+      let file = try world.read(name)
+      #expect(String(decoding: file, as: UTF8.self).contains("A backup cannot show") == (name == "names.json"))
+      let quiet = try world.keyhaul("\(export) -q --yes")
+      #expect(quiet.status == 0 && !quiet.errors.contains("A backup cannot show"), "\(quiet)")
+      #expect(try world.read(name) == file)
+      guard name == "names.json" else { continue }
+      let result = try world.object(world.succeed("\(export) --json --yes"))
+      #expect((result["cannot_show"] as? [String: Any])?["sentence"] as? String == UnseenItems.sentence)
+    }
+    let items = try world.object(String(decoding: world.read("names.json"), as: UTF8.self))
+    #expect((items["cannot_show"] as? [String: Any])?["sentence"] as? String == UnseenItems.sentence)
+  }
+
+  @Test("answers who asks a backup for an item that is not in it")
+  func nothingMatches() throws {
+    let world = try Self.world()
+    try world.succeed("device delete old-phone --confirm old-phone -q")
+    let asked = try world.keyhaul("why b.tar --account 'card 4' \(Self.password)")
+    #expect(asked.status == 4 && words(asked.errors).contains(UnseenItems.sentence), "\(asked)")
+    let quiet = try world.keyhaul("why b.tar --account 'card 4' \(Self.password) -q")
+    #expect(quiet.status == 4 && !quiet.errors.contains("A backup cannot show"), "\(quiet)")
+  }
+
+  @Test("stands once on each page, and no verdict says of the phone what is true of the backup")
+  func pages() throws {
+    let world = try Self.world()
+    for (line, verdict) in [
+      ("plan b.tar --to old-phone --format html", "All 18 items in the backup come back to old-phone"),
+      ("inspect b.tar --format html", "This keychain can go to any device with the password"),
+      ("diff b.tar plain.tar --format html", "Nothing differs"),
+    ] {
+      let page = try world.succeed("\(line) \(Self.password) -o -").replacing("&#39;", with: "'")
+      #expect(page.components(separatedBy: UnseenItems.sentence).count == 2, "\(line)")
+      #expect(page.contains(verdict), "\(line)")
+    }
+    let page = try world.succeed("plan old-phone --to new-phone --format html -o -")
+    #expect(!page.contains("A backup cannot show"))
+  }
+
+  @Test("leaves the checksum of a plan without that member as it was, and covers it where it is")
+  func checksum() throws {
+    let world = try Self.world()
+    try world.succeed("plan b.tar --to new-phone \(Self.password) -o move.plan -q")
+    let text = String(decoding: try world.read("move.plan"), as: UTF8.self)
+    #expect(text.contains("passcode-only items"))
+    try world.write(Array(text.replacing("passcode-only items", with: "nothing of note").utf8), to: "edited.plan")
+    let refused = try world.keyhaul("restore b.tar --to new-phone --plan edited.plan \(Self.password) --yes")
+    #expect(refused.status == 16 && refused.errors.contains("it was edited"), "\(refused)")
+    let done = try world.keyhaul("restore b.tar --to new-phone --plan move.plan \(Self.password) --yes")
+    #expect(done.status == 0, "\(done)")
+  }
+}
