@@ -68,7 +68,9 @@ struct KeybagHardwareTests {
     for number in UInt32(5)...11 {
       let bag = try changed(number, to: 2, nil)
       let error = #expect(throws: DataProtectionError.self) {
-        _ = try BackupKeybag.protect(bag, with: Secret(utf8: "new"), deviceKey: deviceKey(), rounds: 1)
+        _ = try BackupKeybag.protect(
+          bag, passcodeKey: bag.passcodeKey(password: .empty), with: Secret(utf8: "new"), deviceKey: deviceKey(),
+          rounds: 1)
       }
       #expect(error?.code == .hardwareLayerMissing && error?.category == .refused)
       #expect(error?.reason == "the key of class \(number) is not wrapped with the hardware of any device")
