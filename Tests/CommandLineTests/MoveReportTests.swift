@@ -13,7 +13,8 @@ struct MoveReportTests {
     for archive in ["b.tar", "plain.tar"] {
       for device in ["new-phone", "old-phone"] {
         for policy in ["replace", "merge"] {
-          let text = try world.succeed("plan \(archive) --to \(device) --existing \(policy) --password-file .bp --json")
+          let password = archive == "b.tar" ? "--password-file .bp" : ""
+          let text = try world.succeed("plan \(archive) --to \(device) --existing \(policy) \(password) --json")
           #expect(try PlanSchema.problems(in: text) == [], "\(archive) \(device) \(policy)")
           let plan = try world.object(text)
           let source = try #require(plan["source"] as? [String: Any])

@@ -13,7 +13,9 @@ OK, PARTIAL, NOT_FOUND, WRONG_PASSWORD, DAMAGED, REFUSED = 0, 3, 10, 12, 13, 14
 FILES = [file for file in ordinary_files() if len(file.content or b"") < 10_000]
 BASES = {
     name: replace(recipe, files=FILES)
-    for name, recipe in {"encrypted": MODERN, "plain": PLAIN, "mbdb": OLD, "mbdb-plain": OLD_PLAIN}.items()
+    for name, recipe in {"encrypted": MODERN, "plain": PLAIN, "mbdb": OLD, "mbdb-plain": OLD_PLAIN,
+                         "plain-unbound": replace(PLAIN, unbound_classes=(6, 7, 8)),
+                         "encrypted-unbound": replace(MODERN, unbound_classes=(9, 10, 11))}.items()
 }
 ITEMS = 6
 """How many items a faulty backup holds: generic passwords of the classes 7, 7, 6, 10, 9, 6."""

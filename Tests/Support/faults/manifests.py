@@ -96,9 +96,9 @@ def values():
                 key(lambda data: struct.pack("<I", 99) + data[4:]))
     yield value("key-class-4", "ManifestKey names class 4 and is wrapped for 3", DAMAGED,
                 key(lambda data: struct.pack("<I", 4) + data[4:]))
-    yield value("says-not-encrypted", "IsEncrypted is false though everything is encrypted", DAMAGED,
+    yield value("says-not-encrypted", "IsEncrypted is false though everything is encrypted", REFUSED,
                 lambda found: found.update(IsEncrypted=False))
-    yield value("says-not-encrypted-mbdb", "IsEncrypted is false though everything is encrypted", DAMAGED,
+    yield value("says-not-encrypted-mbdb", "IsEncrypted is false though everything is encrypted", REFUSED,
                 lambda found: found.update(IsEncrypted=False), base="mbdb")
     # What is in it can be read; no device wrote it so, and what it was nobody can tell.
     yield Fault("manifest-says-encrypted", "IsEncrypted is true though everything is in clear",

@@ -79,6 +79,8 @@ class Recipe:
     curve_classes: frozenset = frozenset()
     header_extra: List[Tuple[bytes, bytes]] = field(default_factory=list)
     class_extra: List[Tuple[bytes, bytes]] = field(default_factory=list)
+    unbound_classes: Tuple[int, ...] = ()
+    """Classes whose keys lack the device's layer that every device gives them: the password alone opens them."""
     has_key_types: bool = True
     names_keybag: bool = True
     blob_versions: Tuple[int, ...] = (3,)
@@ -103,7 +105,8 @@ class Recipe:
     @property
     def device_classes(self):
         """The classes that need the device's key as well."""
-        return {5, 9, 10, 11} if self.is_encrypted else {5, 6, 7, 8, 9, 10, 11}
+        bound = {5, 9, 10, 11} if self.is_encrypted else {5, 6, 7, 8, 9, 10, 11}
+        return bound - set(self.unbound_classes)
 
     @property
     def shown_rounds(self):
