@@ -95,8 +95,8 @@ struct PretendingWithoutPassword {
     let path = try phones.desk.backUp(phones.old, password: nil, as: .folder)
     try editPropertyList(path + "/Manifest.plist") { $0["IsEncrypted"] = .boolean(true) }
     // Neither the list nor a file in it is encrypted: it can be read, and is not restored.
-    let error = try thrown(MigrationError.self) { _ = try phones.restore(path, password: .some(password)) }
-    #expect(error?.category == .refused)
+    let error = #expect(throws: (any Error).self) { _ = try phones.restore(path, password: .some(password)) }
+    #expect((error as? any ExplainedError)?.category == .refused)
     #expect(try HeldKeychain(phones.new.held()).rows.isEmpty)
   }
 }

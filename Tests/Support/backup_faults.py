@@ -12,6 +12,7 @@ import json
 import pathlib
 import sys
 
+import faults.costly
 import faults.keybags
 import faults.keychains
 import faults.lists
@@ -22,7 +23,9 @@ from backup_cases import FIXTURES, MODERN
 PUBLISHED = FIXTURES / "backup-faults.json"
 FAULTS = [
     fault
-    for part in (faults.manifests, faults.keybags, faults.lists, faults.payloads, faults.keychains)
+    for part in (
+        faults.manifests, faults.keybags, faults.lists, faults.payloads, faults.keychains, faults.costly,
+    )
     for fault in part.faults()
 ]
 
