@@ -23,16 +23,16 @@ struct VerificationTests {
     .password("anna"), .password("berta", .afterFirstUnlock), .password("push token", .whenUnlockedThisDeviceOnly),
   ]
 
-  private func shelf(
+  func shelf(
     hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [Shelf.File] = Self.files()
   ) throws -> Shelf {
     try Shelf(hasPassword: hasPassword, layout: layout, files: files, items: Self.items)
   }
 
   /// Whose hardware is at hand.
-  private enum Hardware { case none, own, other }
+  enum Hardware { case none, own, other }
 
-  private func verify(
+  func verify(
     _ shelf: Shelf, knowsPassword: Bool = true, hardware: Hardware = .none
   ) throws -> BackupVerification {
     let archive = try shelf.open()
@@ -48,7 +48,7 @@ struct VerificationTests {
     return try BackupVerification(archive, keys: keys)
   }
 
-  private func detail(_ id: BackupVerification.CheckID, _ verification: BackupVerification) -> String? {
+  func detail(_ id: BackupVerification.CheckID, _ verification: BackupVerification) -> String? {
     verification.checks.first { $0.id == id }?.detail
   }
 
@@ -214,43 +214,6 @@ struct VerificationTests {
     #expect(verification.verdict == .damaged && !verification.isKeychainLost)
     #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
     #expect(detail(.files, verification)?.hasPrefix("1 of 1 present") == true)
-  }
-
-  @Test("that its device never finished is checked all the same, and damaged")
-  func unfinished() throws {
-    let shelf = try shelf()
-    try shelf.write(
-      try BackupStatus(uuid: nil, date: Shelf.date, snapshotState: "uploading").serialized(), to: "Status.plist")
-    let verification = try verify(shelf)
-    #expect(verification.faultCount == [.structure: 1] && verification.faults.first?.kind == .unfinished)
-    #expect(verification.verdict == .damaged && !verification.isUnopened)
-    #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
-  }
-
-  @Test(
-    "with a paper that is cut names it as a fault, and everything else is checked all the same",
-    arguments: ["Info.plist", "Status.plist"], [true, false])
-  func cutPaper(name: String, knowsPassword: Bool) throws {
-    let shelf = try shelf()
-    let whole = try XMLPlist.encode(.dictionary(["Device Name": .string("x"), "SnapshotState": .string("finished")]))
-    try shelf.write(whole, to: name)
-    #expect(try verify(shelf, knowsPassword: knowsPassword).verdict == .whole)
-    try shelf.write(Array(whole.dropLast(20)), to: name)
-    let verification = try verify(shelf, knowsPassword: knowsPassword)
-    #expect(verification.faultCount == [.structure: 1] && verification.verdict == .damaged)
-    let fault = try #require(verification.faults.first)
-    #expect(fault.kind == .structureDamaged && fault.file == name)
-    #expect(fault.reason.hasPrefix("it ends inside of an element, at byte "))
-    #expect(!verification.isHostile && !verification.isMerelyIncomplete && !verification.isUnopened)
-    if knowsPassword { #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0)) }
-  }
-
-  @Test("with a paper that stands for more than it holds is not to be trusted", arguments: ["Info.plist", "Status.plist"])
-  func bombAsPaper(name: String) throws {
-    let shelf = try shelf()
-    try shelf.write(CostlyPlists.nestedArrays, to: name)
-    let verification = try verify(shelf)
-    #expect(verification.isHostile && verification.faults.map(\.file) == [name])
   }
 
   @Test("of which the encrypted list is cut is damaged, which nobody needs a password to see")

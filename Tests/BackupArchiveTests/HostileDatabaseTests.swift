@@ -44,7 +44,8 @@ struct HostileDatabaseTests {
     HostileSchema("an index of a sum", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain, flags + 1)", "\"i\""),
     HostileSchema("an index of a sign", ForeignDatabase.schema + "CREATE INDEX i ON Files(-flags)", "\"i\""),
     HostileSchema("an index of a number", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain, 1.5)", "\"i\""),
-    HostileSchema("an index of a pattern", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain LIKE 'x')", "\"i\""),
+    HostileSchema(
+      "an index of a pattern", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain LIKE 'x')", "\"i\""),
     HostileSchema("an index of a question", ForeignDatabase.schema + "CREATE INDEX i ON Files(flags IS NULL)", "\"i\""),
     HostileSchema(
       "an index of a case", ForeignDatabase.schema + "CREATE INDEX i ON Files(CASE flags WHEN 1 THEN 2 END)", "\"i\""),

@@ -28,7 +28,8 @@ struct PaperTests {
   }
 
   @Test(
-    "of which nothing depends and which claims forty gigabytes is left out, and said", arguments: [StoredPart.status, .info]
+    "of which nothing depends and which claims forty gigabytes is left out, and said",
+    arguments: [StoredPart.status, .info]
   )
   func sparse(part: StoredPart) throws {
     let folder = try sample()
@@ -76,7 +77,8 @@ struct PaperTests {
     #expect(try open(folder, limits: limits).notes == [])
     limits.propertyListByteCount -= 1
     let notes = try open(folder, limits: limits).notes
-    #expect(notes.count == 1 && notes.allSatisfy { if case .paperUnreadable(part.path, _) = $0 { true } else { false } })
+    #expect(
+      notes.count == 1 && notes.allSatisfy { if case .paperUnreadable(part.path, _) = $0 { true } else { false } })
   }
 
   @Test("that is cut anywhere is said, and the rest is read", arguments: [StoredPart.status, .info])

@@ -52,7 +52,8 @@ public enum CostlyPlists {
   /// The archive of a file's record with so many keys besides its path.
   public static func record(keys count: Int) -> [UInt8] {
     let all = UInt8(count + 1)
-    let record = [0xDF, 0x10, all] + [7] + [UInt8](repeating: 5, count: count) + [UInt8](repeating: 8, count: count + 1)
+    let record =
+      [0xDF, 0x10, all] + [7] + [UInt8](repeating: 5, count: count) + [UInt8](repeating: 8, count: count + 1)
     return list(
       [
         [0xD2, 1, 2, 3, 4], text("$top"), text("$objects"), [0xD1, 5, 9], [0xA2, 10, 6], text("root"), record,

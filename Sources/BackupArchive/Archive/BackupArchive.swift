@@ -103,7 +103,9 @@ public struct BackupArchive: Sendable {
     status = Self.paper(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.paper(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
     if let status, !status.isFinished { notes.append(.unfinished(state: status.snapshotState)) }
-    if status == nil, !unreadable.contains(where: { $0.name == StoredPart.status.path }) { notes.append(.statusMissing) }
+    if status == nil, !unreadable.contains(where: { $0.name == StoredPart.status.path }) {
+      notes.append(.statusMissing)
+    }
     notes += unreadable.map(\.note)
     unreadablePapers = unreadable
     digest = try ArchiveDigest.digest(of: parts, layout: layout)

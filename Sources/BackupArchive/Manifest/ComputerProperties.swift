@@ -40,7 +40,9 @@ public struct ComputerProperties: Sendable {
     var remaining = byteCount
     for (identifier, bytes) in metadata where bytes.count <= remaining {
       remaining -= bytes.count
-      guard let list = try? Self.metadata(bytes), let name = list["itemName"]?.stringValue, !name.isEmpty else { continue }
+      guard let list = try? Self.metadata(bytes), let name = list["itemName"]?.stringValue, !name.isEmpty else {
+        continue
+      }
       names[identifier] = name
     }
     return names

@@ -45,7 +45,8 @@ struct KeyedRecord {
       let list = try root.value(of: "$objects"), case .array(let objects) = try document.object(at: list)
     else { throw FormatError(.fileRecord, .malformed, "it has no $objects") }
     self.objects = objects
-    guard let top = try root.value(of: "$top"), let start = try Self.dictionary(at: top, of: document)?.value(of: "root"),
+    guard let top = try root.value(of: "$top"),
+      let start = try Self.dictionary(at: top, of: document)?.value(of: "root"),
       let index = try resolve(start, "root"), let record = try Self.dictionary(at: index, of: document)
     else { throw FormatError(.fileRecord, .malformed, "its root is no dictionary") }
     for position in 0..<record.keys.count {
