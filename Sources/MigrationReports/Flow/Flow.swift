@@ -26,12 +26,13 @@ struct Flow: Sendable {
   /// In the order in which they are drawn, from the top: by origin, then by end. None is empty.
   let streams: [Stream]
 
-  init(_ page: PlanPage) {
+  /// - Parameter removedCount: How many items of the target are gone afterwards.
+  init(_ decisions: [MigrationPlan.Decision], removedCount: Int) {
     var counts: [Origin: [End: Int]] = [:]
-    for decision in page.plan.decisions {
+    for decision in decisions {
       counts[.archived(decision.protection), default: [:]][End(decision.outcome), default: 0] += 1
     }
-    if page.counts.removed > 0 { counts[.onTarget] = [.gone: page.counts.removed] }
+    if removedCount > 0 { counts[.onTarget] = [.gone: removedCount] }
     let origins = ProtectionClass.allCases.map { Origin.archived($0) } + [.archived(nil), .onTarget]
     streams = origins.flatMap { origin in
       End.allCases.compactMap { end in

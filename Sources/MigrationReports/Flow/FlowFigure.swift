@@ -9,11 +9,15 @@ struct FlowFigure {
   private let target: String
   private let isReturn: Bool
 
-  init(_ page: PlanPage) {
-    flow = Flow(page)
-    source = page.sourceDevice
-    target = page.target.name
-    isReturn = page.isReturn
+  /// - Parameters:
+  ///   - source: The name of the device that the items come from.
+  ///   - target: That of the device that they go to.
+  ///   - isReturn: Whether the two are one device.
+  init(_ flow: Flow, source: String, target: String, isReturn: Bool) {
+    self.flow = flow
+    self.source = source
+    self.target = target
+    self.isReturn = isReturn
   }
 
   func write(to page: inout Markup) {
