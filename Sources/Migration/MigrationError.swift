@@ -63,13 +63,15 @@ public struct MigrationError: ExplainedError {
     MigrationError(
       .stalePlan, .stalePlan, "the plan no longer fits", reason: reason, advice: "plan again")
   }
+
   static func malformedPlan(_ reason: String) -> MigrationError {
     MigrationError(.malformedPlan, .refused, "the file is not a saved plan", reason: reason, advice: "plan again")
   }
+}
 
-  static func otherPlanFormat(_ format: String) -> MigrationError {
-    MigrationError(
-      .otherPlanFormat, .refused, "the plan is of another format",
-      reason: "it says \(HostileText.shown(format)); \(PlanDocument.formatName) is read", advice: "plan again")
-  }
+/// Turns an error of a part below into one of this layer.
+func reporting<Value: ~Copyable, Failure: ExplainedError>(
+  _ body: () throws(Failure) -> Value
+) throws(MigrationError) -> Value {
+  do throws(Failure) { return try body() } catch { throw MigrationError(error) }
 }

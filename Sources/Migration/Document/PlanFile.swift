@@ -90,3 +90,11 @@ public struct PlanFile: Sendable {
     Array(String(hexadecimal: try Digest.sha256(Array(head) + Array(tail))).utf8)
   }
 }
+
+extension MigrationError {
+  static func otherPlanFormat(_ format: String) -> MigrationError {
+    MigrationError(
+      .otherPlanFormat, .refused, "the plan is of another format",
+      reason: "it says \(HostileText.shown(format)); \(PlanDocument.formatName) is read", advice: "plan again")
+  }
+}

@@ -131,7 +131,7 @@ public enum BackupExporter {
         reason: "it runs iOS \(version); this format begins with iOS \(firstWritableVersion)",
         advice: "a device made with --ios \(firstWritableVersion) or later")
     }
-    try Restorer.checkReadable(session)
+    try LockedRows.requireNone(on: session)
   }
 
   /// Goes through the rows one by one.
