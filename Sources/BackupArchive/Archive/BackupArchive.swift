@@ -191,14 +191,3 @@ public struct BackupArchive: Sendable {
     }
   }
 }
-
-/// Runs a call of the system on what stands at `path` and says of an error which path it is.
-func opened<Value: ~Copyable>(
-  _ path: String, _ body: () throws(SystemFailure) -> Value
-) throws(BackupArchiveError) -> Value {
-  do throws(SystemFailure) {
-    return try body()
-  } catch {
-    throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.text)")
-  }
-}

@@ -12,6 +12,6 @@ public struct KeychainPayload: Sendable {
 
   public static let domain = "KeychainDomain"
   public static let relativePath = "keychain-backup.plist"
-  /// SHA-1 of `KeychainDomain-keychain-backup.plist`; the same in every backup, published with every reader of them.
-  public static let fileIdentifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+  /// The name under which it is stored: SHA-1 of `KeychainDomain-keychain-backup.plist`, the same in every backup.
+  public static let fileIdentifier = StoredPart.keychainFileIdentifier
 }

@@ -168,8 +168,3 @@ extension EntryPath {
 private let wantedPaths = StoredPart.allCases.map { ($0, parts(of: $0.path)) }
 
 private func parts(of path: String) -> [ArraySlice<UInt8>] { Array(path.utf8).split(separator: UInt8(ascii: "/")) }
-
-/// Whether this is the name of a stored payload: forty lower-case hexadecimal digits.
-func isFileIdentifier(_ text: some StringProtocol) -> Bool {
-  text.utf8.count == 40 && text.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
-}

@@ -26,32 +26,3 @@ struct StoredParts: Sendable {
     return parts
   }
 }
-
-/// The files of a backup that have a name of their own.
-enum StoredPart: CaseIterable {
-  case manifest, status, info, database, keychain
-  /// `Manifest.mbdb`, of iOS 9 and earlier, and the keychain file as it lies beside it.
-  case oldDatabase, oldKeychain
-
-  /// Relative to the backup's folder.
-  var path: String {
-    switch self {
-    case .manifest: "Manifest.plist"
-    case .status: "Status.plist"
-    case .info: "Info.plist"
-    case .database: "Manifest.db"
-    case .keychain: BackupLayout.manifestDB.storedPath(of: KeychainPayload.fileIdentifier)
-    case .oldDatabase: "Manifest.mbdb"
-    case .oldKeychain: BackupLayout.mbdb.storedPath(of: KeychainPayload.fileIdentifier)
-    }
-  }
-
-  func limit(_ limits: ArchiveLimits) -> Int {
-    switch self {
-    case .manifest, .status, .info: limits.propertyListByteCount
-    case .database: limits.databaseByteCount
-    case .keychain, .oldKeychain: limits.keychainByteCount
-    case .oldDatabase: limits.oldDatabaseByteCount
-    }
-  }
-}

@@ -88,11 +88,6 @@ public struct StoredPayloads: Sendable, Equatable {
 
   func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
 
-  /// Whether a listed file should be stored and is not. An empty one need not be.
-  public func lacks(_ file: ListedFile) -> Bool {
-    file.kind == .file && byteCount(of: file.fileIdentifier) == nil && (try? file.record())?.size != 0
-  }
-
   mutating func add(_ fileIdentifier: some StringProtocol, byteCount: Int64) {
     guard let name = Name(fileIdentifier), byteCounts.updateValue(byteCount, forKey: name) == nil else { return }
     self.byteCount += byteCount

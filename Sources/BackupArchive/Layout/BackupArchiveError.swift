@@ -140,3 +140,14 @@ func explained<Value: ~Copyable, Failure: ExplainedError>(
     throw BackupArchiveError(error, in: part)
   }
 }
+
+/// Runs a call of the system on what stands at `path` and says of an error which path it is.
+func opened<Value: ~Copyable>(
+  _ path: String, _ body: () throws(SystemFailure) -> Value
+) throws(BackupArchiveError) -> Value {
+  do throws(SystemFailure) {
+    return try body()
+  } catch {
+    throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.text)")
+  }
+}

@@ -10,14 +10,3 @@ public enum ManifestStorage: Sendable, Hashable {
   /// Below this many bytes a list is not worth a file.
   public static let smallestFileByteCount = 8 << 20
 }
-
-extension BackupArchive {
-  /// Where a large list of files is kept, as the archive was opened; for copies of it that are opened too.
-  var storage: ManifestStorage {
-    switch source {
-    case .folder(_, let source): source.storage
-    case .container(let container): container.storage
-    case .stream: .temporaryFile
-    }
-  }
-}

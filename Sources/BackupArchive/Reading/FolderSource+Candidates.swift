@@ -88,3 +88,8 @@ extension FolderSource {
     return false
   }
 }
+
+extension FileSystem.Name {
+  /// `nil` for bytes that are not UTF-8.
+  var validText: String? { String(validating: dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) }
+}
