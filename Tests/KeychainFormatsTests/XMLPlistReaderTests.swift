@@ -1,6 +1,7 @@
-import KeychainFormats
 import TestSupport
 import Testing
+
+@testable import KeychainFormats
 
 @Suite("Reading XML property lists")
 struct XMLPlistReaderTests {
@@ -94,6 +95,17 @@ struct XMLPlistReaderTests {
     }
     _ = try body(nested(XMLPlist.maximumDepth))
     #expect(code("<plist>\(nested(XMLPlist.maximumDepth + 1))</plist>") == .overLimit)
+  }
+
+  @Test("accepts as many elements as its limit says, its root and keys among them, and not one more")
+  func elements() throws {
+    // plist, dict, key, array and four values: eight.
+    let values = "<true/><true></true><string>b</string><integer>1</integer>"
+    let list = Array("<plist><dict><key>a</key><array>\(values)</array></dict></plist>".utf8)
+    _ = try XMLPlist.decode(list, maximumElementCount: 8)
+    let error = #expect(throws: FormatError.self) { try XMLPlist.decode(list, maximumElementCount: 7) }
+    #expect(error?.code == .overLimit && error?.reason.hasPrefix("more than 7 elements") == true)
+    #expect(XMLPlist.maximumElementCount == 1_000_000)
   }
 
   @Test("with any prefix and any bit changed gives an error or a value, and never traps")

@@ -1,7 +1,7 @@
 extension XMLPlist {
   /// Every list of a backup is a few megabytes at most.
   public static let maximumByteCount = 64 << 20
-  /// Elements of one list, keys among them.
+  /// The elements of one list, its root and keys among them.
   public static let maximumElementCount = 1_000_000
 
   /// Whether bytes begin as an XML property list does: after a byte-order mark and white space, a tag.
@@ -16,11 +16,15 @@ extension XMLPlist {
   /// own is refused, and so is every entity but XML's own five and characters by number.
   /// - Throws: `.malformed` and `.truncated` with the offset, `.overLimit` for more levels, elements or bytes.
   public static func decode(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
+    try decode(bytes, maximumElementCount: maximumElementCount)
+  }
+
+  static func decode(_ bytes: [UInt8], maximumElementCount: Int) throws(FormatError) -> PropertyValue {
     guard bytes.count <= maximumByteCount else {
       throw FormatError(.xmlPlist, .overLimit, "\(bytes.count) bytes; at most \(maximumByteCount) are accepted")
     }
     return try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in
-      var reader = XMLPlistReader(XMLScanner(buffer))
+      var reader = XMLPlistReader(XMLScanner(buffer), maximumElementCount: maximumElementCount)
       return try reader.document()
     }
   }
@@ -30,8 +34,12 @@ extension XMLPlist {
 private struct XMLPlistReader {
   private var scanner: XMLScanner
   private var elementCount = 0
+  private let maximumElementCount: Int
 
-  init(_ scanner: XMLScanner) { self.scanner = scanner }
+  init(_ scanner: XMLScanner, maximumElementCount: Int) {
+    self.scanner = scanner
+    self.maximumElementCount = maximumElementCount
+  }
 
   mutating func document() throws(FormatError) -> PropertyValue {
     try scanner.skipProlog()
@@ -54,12 +62,12 @@ private struct XMLPlistReader {
 
   private mutating func nextTag() throws(FormatError) -> XMLScanner.Tag? {
     try scanner.skipMiscellany()
-    elementCount += 1
-    guard elementCount <= 2 * XMLPlist.maximumElementCount else {
-      throw FormatError(
-        .xmlPlist, .overLimit, "more than \(XMLPlist.maximumElementCount) elements", offset: scanner.offset)
+    let tag = try scanner.tag()
+    if let tag, !tag.isEnd { elementCount += 1 }
+    guard elementCount <= maximumElementCount else {
+      throw FormatError(.xmlPlist, .overLimit, "more than \(maximumElementCount) elements", offset: scanner.offset)
     }
-    return try scanner.tag()
+    return tag
   }
 
   private mutating func close(_ name: String) throws(FormatError) {
