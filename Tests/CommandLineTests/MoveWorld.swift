@@ -106,12 +106,16 @@ struct PlannedItems: Equatable {
   let decisions: [Int: String]
   let migrating: Set<Int>
 
-  init(_ plan: [String: Any]) {
+  /// - Parameter namesSealed: Whether the names of what stays behind count. They are known where the device that made the
+  ///   backup is found by its identifier, and its key opens them.
+  init(_ plan: [String: Any], namesSealed: Bool = true) {
     var decisions: [Int: String] = [:]
     var migrating: Set<Int> = []
     for item in plan["items"] as? [[String: Any]] ?? [] {
       guard let index = item["index"] as? Int else { continue }
-      let fields = ["outcome", "change", "reason", "account", "service", "server", "label", "protection"]
+      let names = namesSealed || item["outcome"] as? String == "migrates"
+      let fields =
+        ["outcome", "change", "reason", "protection"] + (names ? ["account", "service", "server", "label"] : [])
       decisions[index] = fields.map { item[$0] as? String ?? "-" }.joined(separator: "|")
       if item["outcome"] as? String == "migrates" { migrating.insert(index) }
     }
