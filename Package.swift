@@ -30,7 +30,10 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
 /// Apple's systems have the keychain calls themselves: there the module is nothing but `Security`.
 #if os(Linux)
   let keychainServices = part(
-    "KeychainServices", ["VirtualDevice", "KeychainStore", "Certificates", "DataProtection", "KeychainFormats"],
+    "KeychainServices",
+    [
+      "VirtualDevice", "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats",
+    ],
     excluding: ["Apple"])
   /// The classes of the tutorials, to be copied into an app: no product, built and tested like one.
   let keychainExamples = [
@@ -41,8 +44,8 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
     tests(
       of: "KeychainServices",
       [
-        "KeychainExamples", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore",
-        "DataProtection", "KeychainFormats",
+        "KeychainExamples", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "SecItem",
+        "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats",
       ])
   ]
 #else
@@ -58,8 +61,8 @@ let package = Package(
     .library(
       name: "KeyhaulKit",
       targets: [
-        "KeychainFormats", "DataProtection", "Certificates", "KeychainStore", "VirtualDevice", "BackupArchive",
-        "ArchivedKeychain", "Migration", "MigrationReports",
+        "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem",
+        "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "MigrationReports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
@@ -79,13 +82,18 @@ let package = Package(
     part("KeychainFormats", []),
     part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
-    part("KeychainStore", ["Certificates", "DataProtection", "KeychainFormats", grdb, sqlite]),
-    part("VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
+    part("KeychainRules", ["DataProtection", "KeychainFormats"]),
+    part("KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", grdb, sqlite]),
+    part("SecItem", ["KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats"]),
+    part("VirtualDevice", ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats"]),
     part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", "CSQLite", grdb]),
-    part("ArchivedKeychain", ["BackupArchive", "KeychainStore", "Certificates", "DataProtection", "KeychainFormats"]),
+    part("ArchivedKeychain", ["BackupArchive", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats"]),
     part(
       "Migration",
-      ["VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats"]),
+      [
+        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainRules", "DataProtection",
+        "KeychainFormats",
+      ]),
     part(
       "MigrationReports",
       ["Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "DataProtection", "KeychainFormats"]),
@@ -98,8 +106,9 @@ let package = Package(
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "KeychainStore",
-        "Certificates", "DataProtection", "KeychainFormats", "BundledFixtures", "CProgramArguments",
+        "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "SecItem",
+        "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "BundledFixtures",
+        "CProgramArguments",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -109,15 +118,17 @@ let package = Package(
     tests(of: "KeychainFormats"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
     tests(of: "Certificates", ["DataProtection", "KeychainFormats"]),
-    tests(of: "KeychainStore", ["DataProtection", "KeychainFormats", grdb]),
-    tests(of: "VirtualDevice", ["KeychainStore", "DataProtection", "KeychainFormats"]),
+    tests(of: "KeychainRules", ["DataProtection", "KeychainFormats"]),
+    tests(of: "KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", grdb]),
+    tests(of: "SecItem", ["KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", grdb]),
+    tests(of: "VirtualDevice", ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats"]),
     tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "CSQLite"]),
     tests(of: "ArchivedKeychain", ["BackupArchive", "DataProtection", "KeychainFormats"]),
     tests(
       of: "Migration",
       [
-        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "DataProtection", "KeychainFormats",
-        "BundledFixtures", grdb,
+        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainRules", "DataProtection",
+        "KeychainFormats", "BundledFixtures", grdb,
       ]),
     tests(
       of: "MigrationReports", ["Migration", "ArchivedKeychain", "BackupArchive", "DataProtection", "KeychainFormats"]),

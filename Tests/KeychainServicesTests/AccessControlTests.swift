@@ -1,6 +1,6 @@
 import Foundation
 import KeychainServices
-import KeychainStore
+import SecItem
 import Testing
 import VirtualDevice
 

@@ -4,6 +4,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import KeychainRules
 @testable import KeychainStore
 
 /// SHA-1 of nothing (FIPS 180).
@@ -49,20 +50,9 @@ struct Columns {
       .key: [zero, "''", hashOfNothing, "0", "0", "0", "0", "0.0", "0.0"],
     ]
     for kind in ItemKind.allCases {
-      let columns = KeychainSchema.primaryKey(of: kind).map(\.code.rawValue).joined(separator: ",")
+      let columns = ColumnDefinitions.primaryKey(of: kind).map(\.code.rawValue).joined(separator: ",")
       #expect(try keychain.sql("SELECT \(columns) FROM \(kind.rawValue)") == [(expected[kind] ?? []) + tail])
     }
-  }
-
-  @Test("an empty value and an absent one have the same columns")
-  func absentIsEmpty() throws {
-    let absent = KeychainItem(kind: .genericPassword, attributes: [.accessGroup: .string("g")])
-    let empty = absent.with([
-      .account: .string(""), .service: .data([]), .syncViewHint: .string(""), .tokenID: .string(""),
-      .sharingGroup: .string(""),
-      .multiUser: .data([]), .synchronizable: .integer(0),
-    ])
-    #expect(try PrimaryKey(of: absent) == PrimaryKey(of: empty))
   }
 
   @Test("a protocol stays the text it is, and a port a number")

@@ -2,6 +2,7 @@ import DataProtection
 import KeychainFormats
 import Testing
 
+@testable import KeychainRules
 @testable import KeychainStore
 
 @Suite("A search with a condition that no column knows")

@@ -4,6 +4,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import KeychainRules
 @testable import KeychainStore
 
 @Suite("A damaged row")
@@ -88,23 +89,29 @@ struct DamagedRows {
 
 @Suite("Errors of the keychain")
 struct KeychainErrors {
-  @Test("have Apple's numbers and a category each")
+  @Test("have a category, words and advice each")
   func table() {
-    let expected: [(KeychainStoreError.Code, Int32, ErrorCategory)] = [
-      (.duplicateItem, -25299, .failed), (.itemNotFound, -25300, .notFound),
-      (.interactionNotAllowed, -25308, .locked), (.authFailed, -25293, .refused), (.decode, -26275, .damaged),
-      (.parameter, -50, .failed), (.noSuchAttribute, -25303, .failed), (.io, -36, .failed), (.diskFull, -34, .failed),
-      (.notAvailable, -25291, .failed), (.closed, -25291, .failed), (.busy, -25291, .busy),
-      (.damaged, -25291, .damaged),
+    let expected: [(KeychainStoreError.Code, ErrorCategory)] = [
+      (.duplicateItem, .failed), (.itemNotFound, .notFound), (.interactionNotAllowed, .locked), (.authFailed, .refused),
+      (.decode, .damaged), (.parameter, .failed), (.noSuchAttribute, .failed), (.io, .failed), (.diskFull, .failed),
+      (.notAvailable, .failed), (.closed, .failed), (.busy, .busy), (.damaged, .damaged),
     ]
     #expect(Set(expected.map(\.0)) == Set(KeychainStoreError.Code.allCases))
-    for (code, status, category) in expected {
+    for (code, category) in expected {
       let error = KeychainStoreError(code, "a reason")
-      #expect(error.status == status)
       #expect(error.category == category)
       #expect(error.description == "\(error.summary): a reason")
       #expect(!error.advice.isEmpty)
     }
+  }
+
+  @Test("say of a rule's refusal what the rule says", arguments: KeychainRuleError.Code.allCases)
+  func rules(code: KeychainRuleError.Code) {
+    let rule = KeychainRuleError(code, "a reason")
+    let error = KeychainStoreError(rule)
+    #expect(error.code.rawValue == code.rawValue)
+    #expect(error.reason == "a reason")
+    #expect(error.explanation == rule.explanation)
   }
 
   @Test(

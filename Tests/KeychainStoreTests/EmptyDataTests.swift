@@ -5,6 +5,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import KeychainRules
 @testable import KeychainStore
 
 /// Columns that hold data of their own and may be empty, by table.
@@ -51,7 +52,7 @@ struct EmptyDataTests {
     for kind in ItemKind.allCases {
       #expect(try !empties(of: kind, keychain).contains("'blob0'"))
       #expect(try keychain.sql("SELECT count(*) FROM \(kind.rawValue) WHERE musr = ''") != [["0"]])
-      for definition in KeychainSchema.columns(of: kind) {
+      for definition in ColumnDefinitions.all(of: kind) {
         let column = definition.code.rawValue
         let blobs = try keychain.sql(
           "SELECT count(*) FROM \(kind.rawValue) WHERE typeof(\(column)) = 'blob' AND length(\(column)) = 0")

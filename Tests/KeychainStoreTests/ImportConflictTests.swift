@@ -2,78 +2,8 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import KeychainRules
 @testable import KeychainStore
-
-private let low = [UInt8](repeating: 1, count: 20)
-private let high = [UInt8](repeating: 2, count: 20)
-
-@Suite("An item of a backup meets a row: the decision")
-struct ImportDecision {
-  struct Case: Sendable, CustomTestStringConvertible {
-    let name: String
-    let incoming: (date: Double?, digest: [UInt8])
-    let existing: ExistingRow.State?
-    let outcome: ImportResolution.Outcome
-    let dateAfter: Double?
-    var testDescription: String { name }
-  }
-
-  private static func living(_ date: Double?, _ digest: [UInt8]) -> ExistingRow.State {
-    .item(modificationDate: date.map { .seconds($0) }, digest: digest)
-  }
-
-  static let cases: [Case] = [
-    Case(name: "nothing there", incoming: (5, low), existing: nil, outcome: .insertsNew, dateAfter: 5),
-    Case(name: "nothing there, no date", incoming: (nil, low), existing: nil, outcome: .insertsNew, dateAfter: nil),
-    Case(
-      name: "corrupt", incoming: (5, low), existing: .corrupt, outcome: .replaces(.existingCorrupt), dateAfter: 5),
-    Case(
-      name: "tombstone, even a later one", incoming: (5, low),
-      existing: .tombstone(uuid: "U", persistentReference: [1]), outcome: .replaces(.existingTombstone), dateAfter: 5),
-    Case(
-      name: "older", incoming: (5, high), existing: living(4, low), outcome: .replaces(.existingOlder), dateAfter: 5),
-    Case(
-      name: "newer", incoming: (4, low), existing: living(5, high), outcome: .keepsExisting(.existingNewer),
-      dateAfter: 5),
-    Case(
-      name: "same date, the backup's digest is smaller", incoming: (5, low), existing: living(5, high),
-      outcome: .replaces(.sameDateSmallerDigest), dateAfter: 5.001),
-    Case(
-      name: "same date, the backup's digest is larger", incoming: (5, high), existing: living(5, low),
-      outcome: .keepsExisting(.sameDateSmallerDigest), dateAfter: 5),
-    Case(name: "the same", incoming: (5, low), existing: living(5, low), outcome: .identical, dateAfter: 5),
-    Case(
-      name: "the backup's has no date", incoming: (nil, low), existing: living(5, high),
-      outcome: .keepsExisting(.incomingUndated), dateAfter: 5),
-    Case(
-      name: "the row has no date", incoming: (5, high), existing: living(nil, low),
-      outcome: .replaces(.existingUndated), dateAfter: 5),
-    Case(
-      name: "neither has a date", incoming: (nil, low), existing: living(nil, high),
-      outcome: .replaces(.sameDateSmallerDigest), dateAfter: nil),
-    Case(
-      name: "locked", incoming: (5, low), existing: .unreadable(.locked(.whenUnlocked)),
-      outcome: .blocked(.locked(.whenUnlocked)), dateAfter: nil),
-  ]
-
-  @Test("follows the dates, then the digests", arguments: cases)
-  func decision(_ row: Case) {
-    let resolution = ImportConflict.resolve(
-      modificationDate: row.incoming.date.map { .seconds($0) }, digest: { row.incoming.digest },
-      existing: row.existing.map(ExistingRow.init(state:)))
-    #expect(resolution.outcome == row.outcome)
-    #expect(resolution.modificationDate?.secondsSinceReferenceDate == row.dateAfter)
-  }
-
-  @Test("a tombstone hands on its UUID and its persistent reference")
-  func inheritance() {
-    let resolution = ImportConflict.resolve(
-      modificationDate: .seconds(1), digest: { low },
-      existing: ExistingRow(state: .tombstone(uuid: "U", persistentReference: [9])))
-    #expect(resolution.inheritedUUID == "U")
-    #expect(resolution.inheritedPersistentReference == [9])
-  }
-}
 
 @Suite("An item of a backup meets a row: the database afterwards")
 struct ImportConflicts {
@@ -171,17 +101,6 @@ struct ImportConflicts {
     try keychain.tamper("UPDATE genp SET \(change)")
     #expect(try keychain.restore(new.dated(5), reference: reference).outcome == .replaces(.existingCorrupt))
     #expect(try row(keychain) == ["1", "5.0", "1.0", "'NEW'", "x" + backupReference.hex, "0"])
-  }
-
-  @Test("an item with a date without end is no item to store, and says so before anything is stored")
-  func endless() throws {
-    for seconds in [Double.infinity, -.infinity, .nan] {
-      for code in [AttributeCode.modificationDate, .creationDate] {
-        let item = old.with([code: .date(KeychainDate(secondsSinceReferenceDate: seconds))])
-        let error = #expect(throws: KeychainStoreError.self) { try IncomingItem(item) }
-        #expect(error?.code == .decode)
-      }
-    }
   }
 
   @Test("a row that is locked stops the import with nothing changed")

@@ -4,6 +4,7 @@ import GRDB
 import KeychainFormats
 import TestSupport
 
+@testable import KeychainRules
 @testable import KeychainStore
 
 /// A keychain in a file of its own, with the class keys of a device that has a passcode, and raw SQL beside it.

@@ -4,6 +4,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import KeychainRules
 @testable import KeychainStore
 
 @Suite("The duplicate that wasn't: what makes two items the same")
@@ -96,12 +97,6 @@ struct PrimaryKeys {
         try keychain.store.rowSummaries(includingTombstones: true).first { $0.reference == stored.summary.reference })
       #expect(try PrimaryKey(of: stored.item) == summary.primaryKey)
     }
-  }
-
-  @Test("a key prints nothing of its item")
-  func printing() throws {
-    let key = try PrimaryKey(of: .genericPassword("planted", group: "planted"))
-    #expect(!"\(key)".contains("planted"))
   }
 }
 

@@ -2,6 +2,7 @@ import GRDB
 import KeychainFormats
 import Testing
 
+@testable import KeychainRules
 @testable import KeychainStore
 
 @Suite("Finding one item among very many")

@@ -4,6 +4,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import KeychainRules
 @testable import KeychainStore
 
 @Suite("Restoring into a keychain")
@@ -67,21 +68,10 @@ struct Restoring {
     }
   }
 
-  @Test("Safari's old passwords become synchronised, others don't")
+  @Test("Safari's old passwords become synchronised")
   func inferredSync() throws {
     let safari = KeychainItem.internetPassword(group: "com.apple.cfnetwork")
     #expect(try restored(safari).isSynchronizable)
-    for other in [
-      KeychainItem.internetPassword(), safari.without(.protocolType), safari.with([.protocolType: .integer(1)]),
-      safari.with([.server: .data([1])]), safari.without(.authenticationType),
-      safari.with([.sharingGroup: .string("s")]),
-      .genericPassword(group: "com.apple.cfnetwork").with([
-        .server: .string("a"), .protocolType: .string("b"), .authenticationType: .string("c"),
-      ]),
-    ] {
-      #expect(!SyncInference.appliesTo(other))
-      #expect(try !IncomingItem(other).item.isSynchronizable)
-    }
   }
 
   @Test("inferring it comes before the conflict: the synchronised row with the same key is met")
@@ -93,20 +83,6 @@ struct Restoring {
     #expect(try keychain.sql("SELECT sync, mdat FROM inet") == [["1", "20.0"]])
   }
 
-  @Test("an item without a group, without a known class or with an impossible value is refused as undecodable")
-  func impossible() {
-    let item = KeychainItem.genericPassword()
-    for broken in [
-      item.without(.accessGroup), item.without(.protection), item.with([.protection: .string("zz")]),
-      item.with([.account: .boolean(true)]), item.with(["future": .real(0.5)]),
-      item.with([.modificationDate: .string("yesterday")]),
-    ] {
-      let error = #expect(throws: KeychainStoreError.self) { try IncomingItem(broken) }
-      #expect(error?.code == .decode)
-      #expect(error?.status == -26275)
-    }
-  }
-
   @Test("an access control in a backup does not count; one of the device's own items stays with it")
   func accessControl() throws {
     let constraints = PropertyValue.dictionary(["od": .boolean(true)])
@@ -115,8 +91,9 @@ struct Restoring {
     #expect(try restored(item.with([.accessControl: .data([1])]))[.accessControl] == nil)
 
     let keychain = try Keychain()
+    let preserved = try IncomingItem(preserved: item)
     try keychain.store.restore { (transaction) throws(KeychainStoreError) in
-      try transaction.importItem(IncomingItem(preserved: item), keys: keychain.keys, random: keychain.random)
+      try transaction.importItem(preserved, keys: keychain.keys, random: keychain.random)
     }
     #expect(try keychain.only()[.accessControl] == constraints)
   }
@@ -133,7 +110,7 @@ struct Restoring {
     let settled = try IncomingItem(item(probe)).item.derDictionary().count
     let largest = IncomingItem.maximumByteCount - (settled - probe)
     #expect(try restored(item(largest)).secret?.count == largest)
-    let error = #expect(throws: KeychainStoreError.self) { try IncomingItem(item(largest + 1)) }
+    let error = #expect(throws: KeychainRuleError.self) { try IncomingItem(item(largest + 1)) }
     #expect(error?.code == .decode)
   }
 
@@ -182,10 +159,11 @@ struct Restoring {
     let before = try keychain.only()
 
     let preserved = try keychain.store.rows(includingTombstones: true, keys: keychain.keys).compactMap(\.item)
+      .map { try IncomingItem($0) }
     try keychain.store.restore { (transaction) throws(KeychainStoreError) in
       try transaction.deleteNonSynced()
       for item in preserved {
-        try transaction.importItem(try IncomingItem(item), keys: keychain.keys, random: keychain.random)
+        try transaction.importItem(item, keys: keychain.keys, random: keychain.random)
       }
     }
 

@@ -2,7 +2,6 @@ import ArchivedKeychain
 import DataProtection
 import Foundation
 import KeychainFormats
-import KeychainStore
 import TestSupport
 import Testing
 import VirtualDevice

@@ -1,7 +1,6 @@
 import ArchivedKeychain
 import DataProtection
 import KeychainFormats
-import KeychainStore
 import TestSupport
 import Testing
 import VirtualDevice

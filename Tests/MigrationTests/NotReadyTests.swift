@@ -2,7 +2,6 @@ import BackupArchive
 import DataProtection
 import Foundation
 import KeychainFormats
-import KeychainStore
 import Synchronization
 import TestSupport
 import Testing

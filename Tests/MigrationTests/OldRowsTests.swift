@@ -2,7 +2,6 @@ import ArchivedKeychain
 import DataProtection
 import GRDB
 import KeychainFormats
-import KeychainStore
 import Testing
 import VirtualDevice
 

@@ -2,7 +2,7 @@ import ArchivedKeychain
 import DataProtection
 import Foundation
 import KeychainFormats
-import KeychainStore
+import KeychainRules
 import TestSupport
 import Testing
 import VirtualDevice

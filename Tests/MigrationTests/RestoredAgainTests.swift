@@ -2,7 +2,6 @@ import ArchivedKeychain
 import DataProtection
 import Foundation
 import KeychainFormats
-import KeychainStore
 import Testing
 import VirtualDevice
 

@@ -1,6 +1,5 @@
 import ArchivedKeychain
 import KeychainFormats
-import KeychainStore
 import Testing
 import VirtualDevice
 

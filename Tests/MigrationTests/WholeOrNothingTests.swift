@@ -1,7 +1,7 @@
 import ArchivedKeychain
 import DataProtection
 import KeychainFormats
-import KeychainStore
+import KeychainRules
 import TestSupport
 import Testing
 import VirtualDevice

@@ -21,8 +21,8 @@ MOST_LINES_OF_A_FILE = 300
 
 # From the bottom: a part imports parts that stand before it, and nothing else of ours.
 PARTS = [
-    "KeychainFormats", "DataProtection", "Certificates", "KeychainStore", "VirtualDevice", "BackupArchive",
-    "ArchivedKeychain", "Migration", "MigrationReports", "KeychainServices", "keyhaul",
+    "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem", "VirtualDevice",
+    "BackupArchive", "ArchivedKeychain", "Migration", "MigrationReports", "KeychainServices", "keyhaul",
 ]
 
 # Their folders are still being put in order: what is found in them is printed and does not fail.

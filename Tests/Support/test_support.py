@@ -443,6 +443,8 @@ class HouseRules(unittest.TestCase):
                                     "// Issu" "e 12", "<" * 7 + " HEAD"],
         "Sources/Migration/A.swift": ["import Found" "ation", "public import Found" "ation",
                                       "@preconcurrency import Found" "ation"],
+        "Sources/KeychainRules/A.swift": ["import GR" "DB", "package import Found" "ation"],
+        "Sources/SecItem/A.swift": ["import GR" "DB", "import Found" "ation"],
         "docs/Format.md": ["as in spe" "c/02", "see sha" "red/DESIGN.md", "cd /wor" "k/main", "open /t" "mp/a"],
     }
     CLEAN = {

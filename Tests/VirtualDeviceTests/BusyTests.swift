@@ -1,7 +1,9 @@
 import DataProtection
 import Foundation
 import KeychainFormats
+import KeychainRules
 import KeychainStore
+import SecItem
 import Synchronization
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import Foundation
 import KeychainFormats
-import KeychainStore
 import Testing
 
 @testable import VirtualDevice

@@ -1,7 +1,6 @@
 import DataProtection
 import Foundation
 import KeychainFormats
-import KeychainStore
 import Testing
 
 @testable import VirtualDevice

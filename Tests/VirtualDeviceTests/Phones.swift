@@ -2,6 +2,7 @@ import DataProtection
 import Foundation
 import KeychainFormats
 import KeychainStore
+import SecItem
 import Synchronization
 import TestSupport
 
@@ -97,7 +98,7 @@ extension DeviceSession {
       return 0
     } catch let error as VirtualDeviceError {
       guard let underlying = error.underlying as? KeychainStoreError else { throw error }
-      return underlying.status
+      return underlying.status.rawValue
     }
   }
 

@@ -1,6 +1,7 @@
 import DataProtection
 import Foundation
 import KeychainFormats
+import KeychainRules
 import KeychainStore
 import Testing
 

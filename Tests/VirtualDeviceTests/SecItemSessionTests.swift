@@ -1,6 +1,6 @@
 import DataProtection
 import KeychainFormats
-import KeychainStore
+import SecItem
 import Synchronization
 import TestSupport
 import Testing

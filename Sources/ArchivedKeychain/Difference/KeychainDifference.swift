@@ -1,5 +1,5 @@
 public import KeychainFormats
-import KeychainStore
+import KeychainRules
 
 /// What a second keychain has that a first one has not, and the other way round. Made of two lists of items without any
 /// file or key at hand; holds names and dates, never a secret.
@@ -125,7 +125,7 @@ public struct KeychainDifference: Sendable {
   /// - Returns: `nil` for an item with a value that no database takes; it is equal to none.
   private static func primaryKey(of compared: ComparedItem) throws(ArchivedKeychainError) -> PrimaryKey? {
     guard let item = compared.item else { return nil }
-    do throws(KeychainStoreError) {
+    do throws(KeychainRuleError) {
       return try PrimaryKey(of: item)
     } catch {
       if error.code == .parameter { return nil }

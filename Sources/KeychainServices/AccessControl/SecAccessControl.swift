@@ -2,7 +2,7 @@
 
 public import Foundation
 import KeychainFormats
-import KeychainStore
+import SecItem
 
 /// A protection class and what a person has to do before the item opens.
 public final class SecAccessControl: Sendable {

@@ -1,4 +1,4 @@
-import KeychainStore
+import SecItem
 import VirtualDevice
 
 /// The four calls as the client's app.

@@ -1,5 +1,5 @@
 public import Foundation
-public import KeychainStore
+public import SecItem
 import Synchronization
 public import VirtualDevice
 

@@ -1,6 +1,6 @@
 public import Foundation
 import KeychainFormats
-import KeychainStore
+import SecItem
 import Synchronization
 import VirtualDevice
 

@@ -4,7 +4,7 @@ import Certificates
 import DataProtection
 public import Foundation
 import KeychainFormats
-import KeychainStore
+import SecItem
 
 /// An X.509 certificate.
 public final class SecCertificate: Sendable {

@@ -1,7 +1,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
 import KeychainFormats
-import KeychainStore
+import SecItem
 
 /// A certificate and its private key.
 public final class SecIdentity: Sendable {

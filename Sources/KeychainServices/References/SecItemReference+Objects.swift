@@ -1,6 +1,6 @@
 import Foundation
 import KeychainFormats
-import KeychainStore
+import SecItem
 
 extension SecItemReference {
   /// What a caller holds in its hand.

@@ -4,7 +4,7 @@ import Certificates
 import DataProtection
 public import Foundation
 import KeychainFormats
-import KeychainStore
+import SecItem
 
 /// A public or private key, RSA or on one of the curves P-256, P-384 and P-521.
 public final class SecKey: Sendable {

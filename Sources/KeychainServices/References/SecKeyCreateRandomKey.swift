@@ -4,7 +4,7 @@ import Certificates
 import DataProtection
 public import Foundation
 import KeychainFormats
-import KeychainStore
+import SecItem
 
 /// Makes a key pair, and stores its halves where they are to be permanent.
 ///

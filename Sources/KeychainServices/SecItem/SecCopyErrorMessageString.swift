@@ -1,7 +1,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
 public import Foundation
-import KeychainStore
+import SecItem
 
 /// What a status means, as a sentence.
 ///

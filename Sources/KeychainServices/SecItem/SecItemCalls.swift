@@ -1,7 +1,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
 public import Foundation
-import KeychainStore
+import SecItem
 
 // Apple's four calls. Each acts as the app, and on the device, that `KeychainServices` names at the moment of the call.
 // Source of the signatures: Apple `SecItem.h`.

@@ -1,6 +1,6 @@
 import Foundation
 import KeychainFormats
-import KeychainStore
+import SecItem
 
 extension SecItemValue {
   /// The most levels of arrays and dictionaries in a query; the calls themselves take one.

@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import KeychainRules
 
 extension Database {
   /// Runs a prepared statement that gives no rows.

@@ -1,4 +1,5 @@
 import KeychainFormats
+import KeychainRules
 
 /// Apple's schema 12.11 of `keychain-2.db`, derived from the attribute table.
 ///
@@ -19,26 +20,10 @@ enum KeychainSchema {
   /// Everything a database consists of, in the order in which it is made.
   static let objects: [Object] = ItemKind.allCases.flatMap(objects(of:)) + versionObjects + metadataKeyObjects
 
-  /// The definitions with a column of their own, in column order.
-  static func columns(of kind: ItemKind) -> [AttributeDefinition] { columnsByKind[kind] ?? [] }
-
-  /// The columns that together may occur only once in a table.
-  static func primaryKey(of kind: ItemKind) -> [AttributeDefinition] { primaryKeyByKind[kind] ?? [] }
-
-  private static let columnsByKind = definitions(flagged: .column)
-  private static let primaryKeyByKind = definitions(flagged: [.column, .primaryKey])
-
-  private static func definitions(flagged flags: AttributeFlags) -> [ItemKind: [AttributeDefinition]] {
-    Dictionary(
-      uniqueKeysWithValues: ItemKind.allCases.map { kind in
-        (kind, AttributeTable.definitions(of: kind).filter { $0.flags.isSuperset(of: flags) })
-      })
-  }
-
   private static func objects(of kind: ItemKind) -> [Object] {
     let table = kind.rawValue
-    let columns = columns(of: kind)
-    let unique = primaryKey(of: kind).map(\.code.rawValue).joined(separator: ",")
+    let columns = ColumnDefinitions.all(of: kind)
+    let unique = ColumnDefinitions.primaryKey(of: kind).map(\.code.rawValue).joined(separator: ",")
     let body = columns.map(declaration(of:)).joined(separator: ",")
     let indexed = columns.filter { $0.flags.contains(.indexed) }.map(\.code.rawValue)
     return [Object(category: .table, name: table, sql: "CREATE TABLE \(table)(\(body),UNIQUE(\(unique)))")]

@@ -1,4 +1,5 @@
 import GRDB
+import KeychainRules
 
 /// Compares what is in a database with Apple's schema before anything is asked of it.
 ///

@@ -1,6 +1,7 @@
 public import DataProtection
 import GRDB
 import KeychainFormats
+public import KeychainRules
 
 extension KeychainStore {
   /// One IMMEDIATE transaction in which a backup is put in place. What the closure throws takes everything back.
@@ -27,14 +28,6 @@ extension KeychainStore {
 public struct RestoreTransaction: ~Copyable {
   private let transaction: KeychainTransaction
 
-  /// Whose rows a restore leaves in place.
-  ///
-  /// Source: Apple `SecItemDb.c` (`SecServerImportKeychainInPlist`).
-  public static let keptAccessGroups = [
-    "com.apple.security.sos", "com.apple.security.sos-usercredential", "com.apple.security.ckks",
-    "com.apple.security.egoIdentities", "com.apple.security.octagon",
-  ]
-
   init(_ transaction: KeychainTransaction) { self.transaction = transaction }
 
   /// Deletes what iOS deletes before it restores: every row that is not synchronised, not in one of the kept groups and
@@ -43,13 +36,13 @@ public struct RestoreTransaction: ~Copyable {
   /// - Returns: How many rows are gone.
   @discardableResult
   public borrowing func deleteNonSynced() throws(KeychainStoreError) -> Int {
-    let places = Self.keptAccessGroups.map { _ in "?" }.joined(separator: ",")
+    let places = RestoreRemoval.keptAccessGroups.map { _ in "?" }.joined(separator: ",")
     var count = 0
     for kind in ItemKind.allCases {
       // A ggrp that is NULL, which no writer leaves, makes the condition NULL and keeps the row, as in Apple's statement.
       try transaction.database.run(
         "DELETE FROM \(kind.rawValue) WHERE sync=0 AND NOT agrp IN (\(places)) AND NOT ggrp <> ''",
-        Self.keptAccessGroups.map { .text($0) })
+        RestoreRemoval.keptAccessGroups.map { .text($0) })
       count += transaction.database.changesCount
     }
     return count
@@ -66,17 +59,20 @@ public struct RestoreTransaction: ~Copyable {
     _ incoming: IncomingItem, keys: borrowing ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) -> ImportResolution {
     var item = incoming.item
-    if item[.uuid]?.stringValue == nil { item[.uuid] = .string(try NewItem.randomUUIDText(random)) }
+    if item[.uuid]?.stringValue == nil { item[.uuid] = .string(try byRule(try NewItem.randomUUIDText(random))) }
     if item[.persistentReference] == nil {
-      item[.persistentReference] = .data(try NewItem.randomBytes(random, count: 16))
+      item[.persistentReference] = .data(try byRule(try NewItem.randomBytes(random, count: 16)))
     }
     let row = try WritableRow(sealing: item, keys: keys, random: random)
-    if try transaction.insert(row) != nil { return try ImportConflict.resolve(incoming: incoming, existing: nil) }
+    if try transaction.insert(row) != nil {
+      return try byRule(try ImportConflict.resolve(incoming: incoming, existing: nil))
+    }
     guard let raw = try transaction.row(row.kind, primaryKey: row.primaryKey) else {
       throw KeychainStoreError(.damaged, "a row is in the way that cannot be found")
     }
     let existing = try RowSealing.open(raw, keys: keys)
-    let resolution = try ImportConflict.resolve(incoming: incoming, existing: try ExistingRow(existing))
+    let met = try ExistingRow(existing)
+    let resolution = try byRule(try ImportConflict.resolve(incoming: incoming, existing: met))
     if case .blocked(let fault) = resolution.outcome { throw KeychainStoreError(fault) }
     guard
       let winner = resolution.outcome.isReplacement
@@ -98,10 +94,11 @@ extension KeychainStore {
   ) throws(KeychainStoreError) -> Bool {
     try read { (transaction) throws(KeychainStoreError) in
       for incoming in items {
-        let key = try ItemColumns.primaryKeyValues(of: incoming.item)
+        let key = try byRule(try ItemColumns.primaryKeyValues(of: incoming.item))
         guard let raw = try transaction.row(incoming.item.kind, primaryKey: key) else { return false }
         let existing = try RowSealing.open(raw, keys: keys)
-        let resolution = try ImportConflict.resolve(incoming: incoming, existing: try ExistingRow(existing))
+        let met = try ExistingRow(existing)
+        let resolution = try byRule(try ImportConflict.resolve(incoming: incoming, existing: met))
         guard resolution.leaves(existing.item, meeting: incoming) else { return false }
       }
       return true

@@ -50,6 +50,17 @@ public struct ItemQuery: Sendable {
   }
 }
 
+extension ItemQuery {
+  /// The access group inside the seal decides; the column can be changed by anyone who can write the file.
+  package func admits(_ item: KeychainItem) -> Bool {
+    if let condition, !condition(item) { return false }
+    return switch accessGroups {
+    case .all: true
+    case .only(let groups): item.accessGroup.map(groups.contains) ?? false
+    }
+  }
+}
+
 /// An item with what the database knows of it.
 public struct StoredItem: Sendable {
   public let summary: RowSummary

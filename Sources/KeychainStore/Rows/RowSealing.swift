@@ -1,5 +1,6 @@
 import DataProtection
 import KeychainFormats
+import KeychainRules
 
 /// Between an item in clear and the content of its row's `data`: sealed under the key of the item's class, in the form
 /// with the fixed vector and an authenticated header that iOS 10 wrote; with an access control, as version 6.
@@ -77,36 +78,5 @@ enum RowSealing {
     case (.failed(let failure), _): throw KeychainStoreError(failure)
     default: return .undecodable(reason: error.description)
     }
-  }
-}
-
-extension KeychainStoreError {
-  /// Source: Apple `SecItemServer.c`, `SecKeybagSupport.c` (key store results to `OSStatus`).
-  init(sealing error: ItemSealError) {
-    switch error.fault {
-    case .locked: self.init(.interactionNotAllowed, error.reason)
-    case .noClassKey where error.keyClass == .whenPasscodeSetThisDeviceOnly:
-      self.init(.authFailed, "the item's class exists only while a passcode is set")
-    case .malformed: self.init(.parameter, error.reason)
-    case .noClassKey, .deviceBound, .classKeyDamaged, .keyUnwrapFailed, .tagMismatch, .unsupportedVersion, .failed:
-      self.init(.notAvailable, error.reason)
-    }
-  }
-
-  /// What a search or a change answers that meets a row with a fault which is not the row's own.
-  init(_ fault: RowFault) {
-    switch fault {
-    case .undecodable(let reason): self.init(.decode, reason)
-    case .locked(let keyClass):
-      self.init(.interactionNotAllowed, "the key of class \(keyClass.rawValue) is not in memory")
-    case .keyUnavailable(let keyClass): self.init(.notAvailable, "there is no key of class \(keyClass.rawValue)")
-    }
-  }
-}
-
-extension KeychainItem {
-  /// SHA-1 of the attributes and the secret that make the item what it is; the column `sha1`.
-  func storedDigest() throws(KeychainStoreError) -> [UInt8] {
-    do { return try digest() } catch { throw KeychainStoreError(sealing: error) }
   }
 }

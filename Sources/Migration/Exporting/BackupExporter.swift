@@ -2,6 +2,7 @@ public import ArchivedKeychain
 public import BackupArchive
 public import DataProtection
 public import KeychainFormats
+import KeychainRules
 import KeychainStore
 public import VirtualDevice
 

@@ -1,7 +1,7 @@
 public import ArchivedKeychain
 import DataProtection
 import KeychainFormats
-import KeychainStore
+import KeychainRules
 
 /// Decides what a restore would do. Pure: no file, no database, no clock, and no identity of either device.
 public enum MigrationPlanner {
@@ -26,7 +26,7 @@ public enum MigrationPlanner {
         verdicts[item.index] = verdict
       case .admitted(let incoming, let detail):
         let step: TargetModel.Step
-        do throws(KeychainStoreError) {
+        do throws(KeychainRuleError) {
           step = try target.importing(incoming, from: .archive(index: item.index))
         } catch {
           verdicts[item.index] = malformed(item, error)
@@ -69,7 +69,7 @@ public enum MigrationPlanner {
     var overwrites: MigrationPlan.OverwrittenItem?
   }
 
-  private static func malformed(_ archived: ArchivedItem, _ error: KeychainStoreError) -> Verdict {
+  private static func malformed(_ archived: ArchivedItem, _ error: KeychainRuleError) -> Verdict {
     Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, place(of: archived)))
   }
 
@@ -100,7 +100,7 @@ public enum MigrationPlanner {
       if let reason = RestoreRules.reasonToLeaveOut(item, surroundings) {
         return .refused(Verdict(outcome: .staysBehind(reason), detail: nil))
       }
-      do throws(KeychainStoreError) {
+      do throws(KeychainRuleError) {
         let incoming = try IncomingItem(item, persistentReference: archived.persistentReference)
         let inferred = incoming.item.isSynchronizable && !item.isSynchronizable
         return .admitted(

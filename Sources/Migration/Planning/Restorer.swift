@@ -2,6 +2,7 @@ public import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import KeychainRules
 import KeychainStore
 public import VirtualDevice
 

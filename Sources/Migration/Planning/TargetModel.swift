@@ -1,6 +1,6 @@
 import ArchivedKeychain
 import KeychainFormats
-import KeychainStore
+import KeychainRules
 
 /// The target's keychain as the planner thinks it forward, import by import.
 ///
@@ -68,7 +68,7 @@ struct TargetModel {
   /// - Throws: `.notAvailable` where a digest cannot be computed.
   mutating func importing(
     _ incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin
-  ) throws(KeychainStoreError) -> Step {
+  ) throws(KeychainRuleError) -> Step {
     let key = incoming.primaryKey
     let slot = slots[key]
     let resolution = try ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
@@ -83,7 +83,7 @@ struct TargetModel {
       }
       slots[key] = Slot(item: stored, archiveIndexes: holders)
     }
-    let rival = try before[key].map { (row) throws(KeychainStoreError) in try Rival(row, of: incoming) }
+    let rival = try before[key].map { (row) throws(KeychainRuleError) in try Rival(row, of: incoming) }
     let change = Self.change(resolution.outcome, rival)
     return Step(
       planned: MigrationPlan.PlannedImport(
@@ -113,7 +113,7 @@ struct TargetModel {
     /// Whether it is the arriving item, to the last byte that counts.
     let isSame: Bool
 
-    init(_ row: TargetRow, of incoming: IncomingItem) throws(KeychainStoreError) {
+    init(_ row: TargetRow, of incoming: IncomingItem) throws(KeychainRuleError) {
       self.row = row
       guard case .item(_, let digest) = row.existing.state else {
         isSame = false

@@ -1,5 +1,6 @@
 public import ArchivedKeychain
 public import KeychainFormats
+public import KeychainRules
 public import KeychainStore
 
 /// One row of the target's keychain as the planner sees it.

@@ -1,4 +1,4 @@
-public import KeychainStore
+public import SecItem
 import Synchronization
 
 /// Plays the person who holds a device: answers every dialog the same way, and remembers what was asked.

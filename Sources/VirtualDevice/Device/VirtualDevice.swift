@@ -1,6 +1,5 @@
 import DataProtection
 import KeychainFormats
-import KeychainStore
 
 /// A simulated iPhone: a folder with its identity, its hardware key, its keybag, its memory and its keychain.
 ///

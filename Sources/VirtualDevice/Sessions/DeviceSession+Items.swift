@@ -1,4 +1,5 @@
 public import KeychainFormats
+public import KeychainRules
 public import KeychainStore
 
 extension DeviceSession {

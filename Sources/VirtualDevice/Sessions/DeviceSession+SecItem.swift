@@ -1,4 +1,5 @@
-public import KeychainStore
+import KeychainStore
+public import SecItem
 
 extension DeviceSession {
   /// `SecItemAdd`, called by an app of the device.

@@ -1,6 +1,5 @@
 import ArgumentParser
 import KeychainFormats
-import KeychainStore
 import VirtualDevice
 
 /// What `item update` changes in the items that it meets.

@@ -1,6 +1,6 @@
 import Foundation
 import KeychainServices
-import KeychainStore
+import SecItem
 import Testing
 
 /// What the app's own tests say, on a device in memory.

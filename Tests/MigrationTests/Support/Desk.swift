@@ -2,6 +2,7 @@ import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import KeychainRules
 import KeychainStore
 import Migration
 import TestSupport
@@ -80,10 +81,9 @@ extension DeviceSession {
   func plant(_ items: [KeychainItem]) throws {
     let store = try willChangeItems()
     let random = environment.random
+    let preserved = try items.map { try IncomingItem(preserved: $0) }
     try store.restore { (transaction) throws(KeychainStoreError) in
-      for item in items {
-        _ = try transaction.importItem(IncomingItem(preserved: item), keys: classKeys, random: random)
-      }
+      for item in preserved { _ = try transaction.importItem(item, keys: classKeys, random: random) }
     }
   }
 

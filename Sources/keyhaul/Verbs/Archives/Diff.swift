@@ -3,6 +3,7 @@ import ArgumentParser
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import KeychainRules
 import KeychainStore
 import Migration
 import VirtualDevice

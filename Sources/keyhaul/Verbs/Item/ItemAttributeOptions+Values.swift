@@ -1,5 +1,4 @@
 import KeychainFormats
-import KeychainStore
 import VirtualDevice
 
 extension ItemAttributeOptions {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import KeychainFormats
+import KeychainRules
 import KeychainStore
 import Migration
 import VirtualDevice

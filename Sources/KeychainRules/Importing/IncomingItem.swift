@@ -1,0 +1,87 @@
+public import KeychainFormats
+
+/// An item of a backup as a restore would store it where nothing is in its way: pure, so that a plan can be made of it.
+///
+/// It belongs to the single user, it is synchronised if it is one of Safari's old passwords, and its persistent
+/// reference is settled. What is missing (UUID, reference) is drawn when it is stored.
+/// Source: Apple `SecItemDb.c` (`SecServerImportItem`).
+public struct IncomingItem: Sendable {
+  public let item: KeychainItem
+  public let primaryKey: PrimaryKey
+
+  /// The user that stays what it is; every other view becomes the single user's.
+  ///
+  /// Source: Apple `SecItemServer.c` (`SecMUSRGetSystemKeychainUUID`).
+  public static let systemKeychainUser: [UInt8] = [
+    0xF6, 0x23, 0xAE, 0x5C, 0xCC, 0x81, 0x4C, 0xAC, 0x8A, 0xD4, 0xF0, 0x01, 0x3F, 0x31, 0x35, 0x11,
+  ]
+
+  /// How many bytes an item's dictionary may have, so that it fits into a blob with all that storing it adds.
+  public static let maximumByteCount = ItemBlob.maximumByteCount - 4096
+
+  /// An item of a backup. An access control among its attributes does not count: no backup holds one.
+  ///
+  /// - Parameter reference: The bytes that stand beside the item in the backup. A reference of 20 bytes, this kind's
+  ///   name and a UUID, counts; every other is ignored, as is an inner one that is not 16 bytes.
+  /// - Throws: `.decode` where the item has no access group, no known protection class, a value that its attribute
+  ///   cannot have or a blob cannot hold: such an item is left out, the others are restored.
+  public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
+    var item = item
+    if item[.accessControl] != nil { item[.accessControl] = nil }
+    try self.init(settling: item, reference: reference)
+  }
+
+  /// An item of this device that was kept aside during a restore; its access control stays.
+  ///
+  /// - Throws: As for an item of a backup.
+  public init(preserved item: KeychainItem) throws(KeychainRuleError) {
+    try self.init(settling: item, reference: nil)
+  }
+
+  private init(settling item: KeychainItem, reference: [UInt8]?) throws(KeychainRuleError) {
+    do throws(KeychainRuleError) {
+      var item = try item.withConvertedAttributes()
+      guard item.accessGroup != nil else { throw KeychainRuleError(.decode, "the item names no access group") }
+      guard item.protection != nil else { throw KeychainRuleError(.decode, "the item names no protection class") }
+      if item[.multiUser] != .data(Self.systemKeychainUser) { item[.multiUser] = .data([]) }
+      let reference = Self.persistentReference(beside: reference, inside: item).map { PropertyValue.data($0) }
+      if item[.persistentReference] != reference { item[.persistentReference] = reference }
+      if SyncInference.appliesTo(item) { item[.synchronizable] = .integer(1) }
+      try Self.checkStorable(item)
+      primaryKey = try PrimaryKey(of: item)
+      self.item = item
+    } catch {
+      throw KeychainRuleError(error.code == .parameter ? .decode : error.code, error.reason)
+    }
+  }
+
+  /// SHA-1 of the item's digest encoding, which a conflict at equal dates is decided by. Not kept: most meet nothing.
+  ///
+  /// - Throws: `.notAvailable` where OpenSSL has no SHA-1; that the item has an encoding is known.
+  public func digest() throws(KeychainRuleError) -> [UInt8] { try item.storedDigest() }
+
+  /// What cannot be stored has to show before a transaction begins, or one item would undo the restore of all.
+  ///
+  /// Its attributes were converted to what their columns take; a date without end, which none takes, has no encoding.
+  private static func checkStorable(_ item: KeychainItem) throws(KeychainRuleError) {
+    var plain = item
+    if plain[.accessControl] != nil { plain[.accessControl] = nil }
+    guard !plain.certainlyEncodes(within: maximumByteCount) else { return }
+    let byteCount: Int
+    do {
+      byteCount = try plain.derDictionary().count
+      _ = try plain.digestEncoding()
+    } catch {
+      throw KeychainRuleError(.decode, error.reason)
+    }
+    guard byteCount <= maximumByteCount else {
+      throw KeychainRuleError(.decode, "the item has \(byteCount) bytes; at most \(maximumByteCount) are stored")
+    }
+  }
+
+  private static func persistentReference(beside reference: [UInt8]?, inside item: KeychainItem) -> [UInt8]? {
+    if let reference, case .uuid(item.kind, let bytes)? = try? PersistentReference(parsing: reference) { return bytes }
+    guard let inner = item[.persistentReference]?.dataValue, inner.count == 16 else { return nil }
+    return inner
+  }
+}

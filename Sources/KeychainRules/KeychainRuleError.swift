@@ -1,0 +1,55 @@
+import DataProtection
+public import KeychainFormats
+
+/// Why an item or a value is none that a keychain can hold. Told without any database.
+public struct KeychainRuleError: ExplainedError, Equatable {
+  /// What went wrong, with the name that Apple's `SecBase.h` gives its result code.
+  public enum Code: String, Sendable, CaseIterable {
+    /// A question or an item that makes no sense.
+    case parameter
+    /// The kind of item has no such attribute.
+    case noSuchAttribute
+    /// The item of a backup is none that can be stored.
+    case decode
+    /// The cryptography itself failed.
+    case notAvailable
+  }
+
+  public let code: Code
+  public let reason: String
+
+  public init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  public var explanation: ErrorExplanation { code.explanation }
+}
+
+extension KeychainRuleError.Code {
+  package var explanation: ErrorExplanation {
+    switch self {
+    case .parameter:
+      .init(.failed, "the keychain does not take this", advice: "see the attributes of this kind of item")
+    case .noSuchAttribute:
+      .init(.failed, "this kind of item has no such attribute", advice: "see the attributes of this kind of item")
+    case .decode: .init(.damaged, "the item cannot be read", advice: "restore the item from a backup")
+    case .notAvailable:
+      .init(.failed, "the keychain is not available", advice: "check that the device's folder is whole")
+    }
+  }
+}
+
+extension KeychainRuleError {
+  init(_ error: DataProtectionError) { self.init(.notAvailable, error.description) }
+
+  /// Why an item has no digest: it has no encoding, or nothing computes one.
+  init(digesting error: ItemSealError) {
+    switch error.fault {
+    case .malformed: self.init(.parameter, error.reason)
+    case .locked, .noClassKey, .deviceBound, .classKeyDamaged, .keyUnwrapFailed, .tagMismatch, .unsupportedVersion,
+      .failed:
+      self.init(.notAvailable, error.reason)
+    }
+  }
+}

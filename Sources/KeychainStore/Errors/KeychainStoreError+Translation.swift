@@ -1,0 +1,82 @@
+import DataProtection
+import GRDB
+import KeychainFormats
+package import KeychainRules
+
+extension KeychainStoreError {
+  init(_ error: DataProtectionError) { self.init(.notAvailable, error.description) }
+
+  /// SQLite's own message names tables and columns, never a value. What has no status of its own makes the keychain
+  /// unavailable, as for Apple's daemon.
+  init(_ error: DatabaseError) {
+    let code: Code =
+      switch error.resultCode {
+      case .SQLITE_FULL: .diskFull
+      case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
+      case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_SCHEMA, .SQLITE_MISMATCH: .damaged
+      case .SQLITE_CONSTRAINT:
+        error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE ? .duplicateItem : .damaged
+      case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_PERM: .io
+      case .SQLITE_TOOBIG: .parameter
+      default: .notAvailable
+      }
+    self.init(code, "SQLite answers \(error.resultCode.rawValue): \(error.message ?? "no message")")
+  }
+
+  /// Whatever GRDB threw, as an error of this layer.
+  init(fromDatabase error: any Error) {
+    switch error {
+    case let error as KeychainStoreError: self = error
+    case let error as DatabaseError: self.init(error)
+    default: self.init(.io, "the database layer failed")
+    }
+  }
+}
+
+extension KeychainStoreError {
+  /// Source: Apple `SecItemServer.c`, `SecKeybagSupport.c` (key store results to `OSStatus`).
+  init(sealing error: ItemSealError) {
+    switch error.fault {
+    case .locked: self.init(.interactionNotAllowed, error.reason)
+    case .noClassKey where error.keyClass == .whenPasscodeSetThisDeviceOnly:
+      self.init(.authFailed, "the item's class exists only while a passcode is set")
+    case .malformed: self.init(.parameter, error.reason)
+    case .noClassKey, .deviceBound, .classKeyDamaged, .keyUnwrapFailed, .tagMismatch, .unsupportedVersion, .failed:
+      self.init(.notAvailable, error.reason)
+    }
+  }
+
+  /// What a search or a change answers that meets a row with a fault which is not the row's own.
+  package init(_ fault: RowFault) {
+    switch fault {
+    case .undecodable(let reason): self.init(.decode, reason)
+    case .locked(let keyClass):
+      self.init(.interactionNotAllowed, "the key of class \(keyClass.rawValue) is not in memory")
+    case .keyUnavailable(let keyClass): self.init(.notAvailable, "there is no key of class \(keyClass.rawValue)")
+    }
+  }
+}
+
+extension KeychainStoreError {
+  /// What a rule says of an item or a value.
+  package init(_ error: KeychainRuleError) {
+    let code: Code =
+      switch error.code {
+      case .parameter: .parameter
+      case .noSuchAttribute: .noSuchAttribute
+      case .decode: .decode
+      case .notAvailable: .notAvailable
+      }
+    self.init(code, error.reason)
+  }
+}
+
+/// Asks a rule and turns what it throws into this layer's error.
+func byRule<Value>(_ body: @autoclosure () throws(KeychainRuleError) -> Value) throws(KeychainStoreError) -> Value {
+  do throws(KeychainRuleError) { return try body() } catch { throw KeychainStoreError(error) }
+}
+
+/// Runs a piece of database work and turns what it throws into this layer's error.
+func translatingErrors<Value>(_ body: () throws -> Value) throws(KeychainStoreError) -> Value {
+  do { return try body() } catch { throw KeychainStoreError(fromDatabase: error) }
+}

@@ -1,0 +1,63 @@
+public import KeychainFormats
+import KeychainRules
+
+/// Why the keychain database did not do what it was asked.
+public struct KeychainStoreError: ExplainedError, Equatable {
+  /// What went wrong, with the name that Apple's `SecBase.h` gives its result code.
+  public enum Code: String, Sendable, CaseIterable {
+    /// An item with the same primary key is there already.
+    case duplicateItem
+    case itemNotFound
+    /// The key of the item's class is not in memory: the device is locked.
+    case interactionNotAllowed
+    /// A class that needs a passcode on a device that has none.
+    case authFailed
+    /// The item cannot be decrypted or read with any key this device has.
+    case decode
+    /// A question or an item that makes no sense.
+    case parameter
+    /// The kind of item has no such attribute.
+    case noSuchAttribute
+    case io
+    case diskFull
+    /// No class key at all, or the database cannot be opened.
+    case notAvailable
+    /// `close()` was called before.
+    case closed
+    /// Another process holds the database.
+    case busy
+    /// The file is no keychain database, or holds what does not belong there.
+    case damaged
+  }
+
+  public let code: Code
+  public let reason: String
+
+  public init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  public var explanation: ErrorExplanation {
+    switch code {
+    case .duplicateItem:
+      .init(.failed, "the item exists already", advice: "update the item that is there, or delete it first")
+    case .itemNotFound: .init(.notFound, "no item matches", advice: "search with fewer attributes")
+    case .interactionNotAllowed: .init(.locked, "the item's key is not in memory", advice: "unlock the device")
+    case .authFailed:
+      .init(.refused, "the device has no passcode", advice: "set a passcode, or choose another protection")
+    case .decode: KeychainRuleError.Code.decode.explanation
+    case .parameter: KeychainRuleError.Code.parameter.explanation
+    case .noSuchAttribute: KeychainRuleError.Code.noSuchAttribute.explanation
+    case .io:
+      .init(
+        .failed, "the keychain database cannot be read or written",
+        advice: "check the disk and the permissions of the device's folder")
+    case .diskFull: .init(.failed, "the disk is full", advice: "free some space; nothing was changed")
+    case .notAvailable: KeychainRuleError.Code.notAvailable.explanation
+    case .closed: .init(.failed, "the keychain is closed", advice: "open the device again")
+    case .busy: .init(.busy, "the keychain database is in use", advice: "wait until the other process has finished")
+    case .damaged: .init(.damaged, "the keychain database is damaged", advice: "restore the device from a backup")
+    }
+  }
+}

@@ -1,0 +1,27 @@
+package import DataProtection
+package import KeychainFormats
+import KeychainRules
+
+extension KeychainStore {
+  /// Puts items in place that bring their dates along, as a device made from a description needs. Everything else is as
+  /// for added items. All of them or, where one cannot be added, none.
+  ///
+  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`.
+  package func provision(
+    _ items: [KeychainItem], keys: borrowing ClassKeys, random: any RandomSource
+  ) throws(KeychainStoreError) {
+    try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
+      for item in items {
+        let modified = item.modificationDate ?? .reference
+        var prepared = try byRule(try NewItem.prepared(item, now: modified, random: random))
+        prepared[.creationDate] = .date(item.creationDate ?? modified)
+        // A description may have a deleted item's mark; nobody can add one.
+        if item.isTombstone { prepared[.tombstone] = .integer(1) }
+        let row = try WritableRow(sealing: prepared, keys: keys, random: random)
+        guard try transaction.insert(row) != nil else {
+          throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key is there")
+        }
+      }
+    }
+  }
+}

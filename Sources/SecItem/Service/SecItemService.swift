@@ -1,0 +1,12 @@
+public import KeychainStore
+
+/// Apple's four keychain calls on a device's keychain, as its daemon answers them.
+///
+/// A call gives back what the caller's result pointer would receive, `nil` where that is nothing; every other end than
+/// `errSecSuccess` is a `SecItemError` with Apple's status.
+/// Source: Apple `SecItem.m`, `SecItemServer.c`, `SecDbQuery.c`, `SecItemDb.c`.
+public struct SecItemService: Sendable {
+  public let store: KeychainStore
+
+  public init(store: KeychainStore) { self.store = store }
+}

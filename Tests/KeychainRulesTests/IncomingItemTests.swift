@@ -1,0 +1,48 @@
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@Suite("An item of a backup, as it would be stored")
+struct IncomingItems {
+  @Test("an item without a group, without a known class or with an impossible value is refused as undecodable")
+  func impossible() {
+    let item = KeychainItem.genericPassword()
+    for broken in [
+      item.without(.accessGroup), item.without(.protection), item.with([.protection: .string("zz")]),
+      item.with([.account: .boolean(true)]), item.with(["future": .real(0.5)]),
+      item.with([.modificationDate: .string("yesterday")]),
+    ] {
+      let error = #expect(throws: KeychainRuleError.self) { try IncomingItem(broken) }
+      #expect(error?.code == .decode)
+    }
+  }
+
+  @Test("an item with a date without end is no item to store, and says so before anything is stored")
+  func endless() throws {
+    for seconds in [Double.infinity, -.infinity, .nan] {
+      for code in [AttributeCode.modificationDate, .creationDate] {
+        let item = KeychainItem.genericPassword().with([code: .date(KeychainDate(secondsSinceReferenceDate: seconds))])
+        let error = #expect(throws: KeychainRuleError.self) { try IncomingItem(item) }
+        #expect(error?.code == .decode)
+      }
+    }
+  }
+
+  @Test("Safari's old passwords become synchronised, others don't")
+  func inferredSync() throws {
+    let safari = KeychainItem.internetPassword(group: "com.apple.cfnetwork")
+    #expect(SyncInference.appliesTo(safari))
+    #expect(try IncomingItem(safari).item.isSynchronizable)
+    for other in [
+      KeychainItem.internetPassword(), safari.without(.protocolType), safari.with([.protocolType: .integer(1)]),
+      safari.with([.server: .data([1])]), safari.without(.authenticationType),
+      safari.with([.sharingGroup: .string("s")]),
+      .genericPassword(group: "com.apple.cfnetwork").with([
+        .server: .string("a"), .protocolType: .string("b"), .authenticationType: .string("c"),
+      ]),
+    ] {
+      #expect(!SyncInference.appliesTo(other))
+      #expect(try !IncomingItem(other).item.isSynchronizable)
+    }
+  }
+}
