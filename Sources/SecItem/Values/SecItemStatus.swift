@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// The results of Apple's keychain calls (`OSStatus`): those that this keychain ends calls with, and those that apps
 /// compare with although nothing here gives them.
 ///
@@ -29,68 +31,148 @@ public enum SecItemStatus: Int32, Sendable, CaseIterable {
   case internalError = -26276
   case serviceNotAvailable = -67585
   case verifyFailed = -67808
+}
 
+extension SecItemStatus {
   /// The name of Apple's constant.
-  public var constantName: String {
-    switch self {
-    case .success: "errSecSuccess"
-    case .unimplemented: "errSecUnimplemented"
-    case .diskFull: "errSecDiskFull"
-    case .ioError: "errSecIO"
-    case .parameter: "errSecParam"
-    case .allocate: "errSecAllocate"
-    case .userCanceled: "errSecUserCanceled"
-    case .badRequest: "errSecBadReq"
-    case .missingEntitlement: "errSecMissingEntitlement"
-    case .upgradePending: "errSecUpgradePending"
-    case .restrictedAPI: "errSecRestrictedAPI"
-    case .notAvailable: "errSecNotAvailable"
-    case .readOnly: "errSecReadOnly"
-    case .authFailed: "errSecAuthFailed"
-    case .duplicateItem: "errSecDuplicateItem"
-    case .itemNotFound: "errSecItemNotFound"
-    case .noSuchAttribute: "errSecNoSuchAttr"
-    case .invalidItemReference: "errSecInvalidItemRef"
-    case .noSuchClass: "errSecNoSuchClass"
-    case .interactionNotAllowed: "errSecInteractionNotAllowed"
-    case .authNeeded: "errSecAuthNeeded"
-    case .policyDenied: "errSecPolicyDenied"
-    case .decode: "errSecDecode"
-    case .internalError: "errSecInternal"
-    case .serviceNotAvailable: "errSecServiceNotAvailable"
-    case .verifyFailed: "errSecVerifyFailed"
+  public var constantName: String { facts.constantName }
+
+  /// What `SecCopyErrorMessageString` says of it: the fact that the constant stands for, in this project's words.
+  public var sentence: String { facts.sentence }
+
+  var category: ErrorCategory { facts.category }
+  var advice: String { facts.advice }
+
+  private struct Facts {
+    let constantName: String
+    let category: ErrorCategory
+    let sentence: String
+    let advice: String
+
+    init(_ constantName: String, _ category: ErrorCategory, _ sentence: String, advice: String) {
+      self.constantName = constantName
+      self.category = category
+      self.sentence = sentence
+      self.advice = advice
     }
   }
 
-  /// What `SecCopyErrorMessageString` says of it: the fact that the constant stands for, in this project's words.
-  public var sentence: String {
+  private static let adviceOnQuery = "compare the keys and their values with Apple's reference of the call"
+  private static let adviceOnFolder = "check that the device's folder is whole"
+  private static let adviceOnPerson = "let the person authenticate"
+  private static let adviceOnLock = "unlock the device, or let the call ask the person"
+  private static let adviceOnSearch = "search with fewer attributes"
+  private static let adviceOnDamage = "restore the item from a backup"
+
+  /// The table of all that is said of a status.
+  private var facts: Facts {
     switch self {
-    case .success: "The call did what it was asked."
-    case .unimplemented: "This kind of item cannot be searched in this way."
-    case .diskFull: "There is no space left on the disk."
-    case .ioError: "The keychain's file could not be read or written."
-    case .parameter: "A key or a value of the call is not valid, or some of them do not go together."
-    case .allocate: "There is not enough memory."
-    case .userCanceled: "The person dismissed the dialog."
-    case .badRequest: "The call does not fit the state that things are in."
-    case .missingEntitlement: "The app has no access group, or none that allows this."
-    case .upgradePending: "The keychain is waiting to be converted to its newest form."
-    case .restrictedAPI: "An App Clip may not do this."
-    case .notAvailable: "The keychain cannot be used."
-    case .readOnly: "The keychain cannot be changed."
-    case .authFailed: "The person could not be authenticated, or the device has no passcode and the item needs one."
-    case .duplicateItem: "There is an item with the same primary key already."
-    case .itemNotFound: "No item matches."
-    case .noSuchAttribute: "This class of items has no such attribute."
-    case .invalidItemReference: "The reference leads to no item any more."
-    case .noSuchClass: "There is no such class of items, or the reference is to an item of another one."
-    case .interactionNotAllowed: "The device is locked, or a person would have to be asked and may not be."
-    case .authNeeded: "The person has to be authenticated first."
-    case .policyDenied: "A policy forbids this."
-    case .decode: "The item's bytes cannot be decrypted or read."
-    case .internalError: "Something went wrong inside the keychain."
-    case .serviceNotAvailable: "A service that the call needs is not there."
-    case .verifyFailed: "A signature or a digest does not verify."
+    case .success:
+      Facts(
+        "errSecSuccess", .failed, "The call did what it was asked.",
+        advice: Self.adviceOnFolder)
+    case .unimplemented:
+      Facts(
+        "errSecUnimplemented", .failed, "This kind of item cannot be searched in this way.",
+        advice: Self.adviceOnQuery)
+    case .diskFull:
+      Facts(
+        "errSecDiskFull", .failed, "There is no space left on the disk.",
+        advice: "free some space; nothing was changed")
+    case .ioError:
+      Facts(
+        "errSecIO", .failed, "The keychain's file could not be read or written.",
+        advice: Self.adviceOnFolder)
+    case .parameter:
+      Facts(
+        "errSecParam", .failed, "A key or a value of the call is not valid, or some of them do not go together.",
+        advice: Self.adviceOnQuery)
+    case .allocate:
+      Facts(
+        "errSecAllocate", .failed, "There is not enough memory.",
+        advice: Self.adviceOnFolder)
+    case .userCanceled:
+      Facts(
+        "errSecUserCanceled", .refused, "The person dismissed the dialog.",
+        advice: Self.adviceOnPerson)
+    case .badRequest:
+      Facts(
+        "errSecBadReq", .failed, "The call does not fit the state that things are in.",
+        advice: Self.adviceOnQuery)
+    case .missingEntitlement:
+      Facts(
+        "errSecMissingEntitlement", .refused, "The app has no access group, or none that allows this.",
+        advice: "use one of the app's access groups")
+    case .upgradePending:
+      Facts(
+        "errSecUpgradePending", .locked, "The keychain is waiting to be converted to its newest form.",
+        advice: Self.adviceOnLock)
+    case .restrictedAPI:
+      Facts(
+        "errSecRestrictedAPI", .refused, "An App Clip may not do this.",
+        advice: "an App Clip cannot do this")
+    case .notAvailable:
+      Facts(
+        "errSecNotAvailable", .failed, "The keychain cannot be used.",
+        advice: Self.adviceOnFolder)
+    case .readOnly:
+      Facts(
+        "errSecReadOnly", .refused, "The keychain cannot be changed.",
+        advice: Self.adviceOnFolder)
+    case .authFailed:
+      Facts(
+        "errSecAuthFailed", .refused,
+        "The person could not be authenticated, or the device has no passcode and the item needs one.",
+        advice: "set a passcode, or authenticate")
+    case .duplicateItem:
+      Facts(
+        "errSecDuplicateItem", .failed, "There is an item with the same primary key already.",
+        advice: "update the item that is there, or delete it first")
+    case .itemNotFound:
+      Facts(
+        "errSecItemNotFound", .notFound, "No item matches.",
+        advice: Self.adviceOnSearch)
+    case .noSuchAttribute:
+      Facts(
+        "errSecNoSuchAttr", .failed, "This class of items has no such attribute.",
+        advice: Self.adviceOnQuery)
+    case .invalidItemReference:
+      Facts(
+        "errSecInvalidItemRef", .failed, "The reference leads to no item any more.",
+        advice: Self.adviceOnSearch)
+    case .noSuchClass:
+      Facts(
+        "errSecNoSuchClass", .failed, "There is no such class of items, or the reference is to an item of another one.",
+        advice: Self.adviceOnQuery)
+    case .interactionNotAllowed:
+      Facts(
+        "errSecInteractionNotAllowed", .locked,
+        "The device is locked, or a person would have to be asked and may not be.",
+        advice: Self.adviceOnLock)
+    case .authNeeded:
+      Facts(
+        "errSecAuthNeeded", .refused, "The person has to be authenticated first.",
+        advice: Self.adviceOnPerson)
+    case .policyDenied:
+      Facts(
+        "errSecPolicyDenied", .refused, "A policy forbids this.",
+        advice: Self.adviceOnPerson)
+    case .decode:
+      Facts(
+        "errSecDecode", .damaged, "The item's bytes cannot be decrypted or read.",
+        advice: Self.adviceOnDamage)
+    case .internalError:
+      Facts(
+        "errSecInternal", .failed, "Something went wrong inside the keychain.",
+        advice: Self.adviceOnFolder)
+    case .serviceNotAvailable:
+      Facts(
+        "errSecServiceNotAvailable", .failed, "A service that the call needs is not there.",
+        advice: Self.adviceOnFolder)
+    case .verifyFailed:
+      Facts(
+        "errSecVerifyFailed", .damaged, "A signature or a digest does not verify.",
+        advice: Self.adviceOnDamage)
     }
   }
 }
