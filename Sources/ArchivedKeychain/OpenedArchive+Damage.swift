@@ -40,7 +40,17 @@ extension OpenedArchive {
       }
     }
     if let keybagDamage, losesItemsToKeybag { damage.append(.classKeys(keybagDamage)) }
+    if let missing = missingClassKeys { damage.append(.classKeys(missing)) }
     return damage
+  }
+
+  /// The classes of items that the keybag has no key of, as a clause; `nil` where it has the keys of all.
+  private var missingClassKeys: String? {
+    let lost = items.compactMap { if case .failed(.noClassKey(let keyClass)) = $0.opening { keyClass } else { nil } }
+    guard !lost.isEmpty else { return nil }
+    let names = Amounts.list(Set(lost.map(\.rawValue)).sorted().map(String.init))
+    let need = lost.count == 1 ? "needs" : "need"
+    return "the keybag has no key of class \(names), and \(Amounts.count(lost.count, "item")) \(need) one"
   }
 
   /// Whether an item is of a class whose key in the keybag does not unwrap.

@@ -38,7 +38,8 @@ public struct UnboundKeychain: Sendable, Hashable {
   public var meaning: String {
     backupHasPassword
       ? "with the password their items, of this device only, open on any device"
-      : "everybody can open their items, and anybody can have written them"
+      : "no device's hardware is needed for their items; with no password either, as its manifest says, everybody can "
+        + "open them, and anybody can have written them"
   }
 }
 

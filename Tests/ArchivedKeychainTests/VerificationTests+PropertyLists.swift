@@ -20,6 +20,15 @@ extension VerificationTests {
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
   }
 
+  @Test("without a word about how far its device came is not called whole, though nothing is wrong")
+  func unconfirmed() throws {
+    let shelf = try shelf()
+    try shelf.remove("Status.plist")
+    let verification = try verify(shelf)
+    #expect(verification.faultCount == [:] && verification.verdict == .unconfirmed && !verification.isWhole)
+    #expect(verification.notes == ["there is no Status.plist that says the backup was finished"])
+  }
+
   @Test(
     "with a paper that is cut names it as a fault, and everything else is checked all the same",
     arguments: ["Info.plist", "Status.plist"], [true, false])

@@ -26,7 +26,7 @@ PARTS = [
 ]
 
 # Their folders are still being put in order: what is found in them is printed and does not fail.
-UNORDERED = {"KeychainStore", "keyhaul"}
+UNORDERED = {"keyhaul"}
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 TEXT = re.compile(r'#*"""(?:.*?)"""#*|"(?:\\.|[^"\\\n])*"', re.S)

@@ -73,16 +73,27 @@ public struct BackupVerification: Sendable, Equatable {
     /// No fault was found, and every item of the keychain needs the hardware of the device that made the backup, so that
     /// none of them could be checked.
     case foreign
+    /// No fault was found, and nothing says whether the device finished the backup: what it did not write, nobody misses.
+    case unconfirmed
   }
 
   public var verdict: Verdict {
     if !faultCount.isEmpty { return .damaged }
+    if !saysItsState { return .unconfirmed }
     guard let items, items.deviceBound > 0, items.readable == 0 else { return .whole }
     return .foreign
   }
 
   /// Whether nothing is damaged or missing, as far as it was checked.
-  public var isWhole: Bool { verdict != .damaged }
+  public var isWhole: Bool {
+    switch verdict {
+    case .whole, .foreign: true
+    case .damaged, .unconfirmed: false
+    }
+  }
+
+  /// Whether the backup says how far its device came, in `Status.plist`.
+  public internal(set) var saysItsState = true
 
   /// Whether the only faults are payloads that are not there, and the keychain's is: all that is there is right.
   public var isMerelyIncomplete: Bool { missingCount > 0 && faultCount == [.files: missingCount] }
@@ -129,6 +140,7 @@ extension BackupVerification {
       case recordMalformed = "record-malformed"
       case structureDamaged = "structure-damaged"
       case unfinished
+      case falseClaim = "false-claim"
       case keybagDamaged = "keybag-damaged"
       case hardwareLayerMissing = "hardware-layer-missing"
       case keybagMismatch = "keybag-mismatch"

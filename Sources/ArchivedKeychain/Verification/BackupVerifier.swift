@@ -16,8 +16,12 @@ struct BackupVerifier {
       case .unfinished: findings.add(.init(.structure, .unfinished, file: "Status.plist", note.description))
       // Faults, below.
       case .paperUnreadable: continue
-      case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers,
-        .digestDiffers, .encryptionClaimed:
+      case .encryptionClaimed:
+        findings.add(.init(.structure, .falseClaim, file: "Manifest.plist", note.description))
+      case .statusMissing:
+        findings.saysItsState = false
+        findings.notes.append(note.description)
+      case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers, .digestDiffers:
         findings.notes.append(note.description)
       }
     }

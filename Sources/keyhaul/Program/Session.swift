@@ -113,8 +113,9 @@ final class Session {
   }
 
   /// Something that the user should know of, though the work goes on.
-  func warn(_ message: String, why: String? = nil, try advice: String? = nil) {
-    guard !common.quiet else { return }
+  /// - Parameter evenQuiet: Said with `-q` too: whoever does not hear it trusts what cannot be trusted.
+  func warn(_ message: String, why: String? = nil, try advice: String? = nil, evenQuiet: Bool = false) {
+    guard evenQuiet || !common.quiet else { return }
     if isJSON {
       var fields: [(String, JSONValue)] = [("message_type", "warning"), ("message", .string(message))]
       if let why { fields.append(("why", .string(why))) }

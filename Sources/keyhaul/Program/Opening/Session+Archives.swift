@@ -50,7 +50,8 @@ extension Session {
     if let unbound = archive.unboundKeychain {
       warn(
         "\(name) holds what no device writes", why: "\(unbound.fact): \(unbound.meaning)",
-        try: unbound.isRefused ? "don't trust it; no restore takes it" : "don't trust it, unless you made it so")
+        try: unbound.isRefused ? "don't trust it; no restore takes it" : "don't trust it, unless you made it so",
+        evenQuiet: true)
     }
     tellSurprises(of: archive, at: location, name: name)
     return NamedArchive(name: name, archive: archive)
@@ -62,7 +63,7 @@ extension Session {
     if archive.notes.contains(.encryptionClaimed) {
       warn(
         "\(name) says that it is encrypted, and it is not", why: ArchiveNote.encryptionClaimed.description,
-        try: "don't trust this copy; what is in it anybody can read")
+        try: "don't trust this copy; its files anybody can read", evenQuiet: true)
     }
     guard case .path(let path) = location else { return }
     // Beside a link stands another file than beside what it points to.
@@ -76,7 +77,8 @@ extension Session {
       warn(
         "a run that was ended left something beside \(name)", why: "\(leftover.path): \(content)",
         try: leftover.isSwept
-          ? "delete it; the next rekey of \(name) does that too" : "delete it once \(name) is known to be whole")
+          ? "delete it; the next rekey of \(name) does that too" : "delete it once \(name) is known to be whole",
+        evenQuiet: leftover.content != .encrypted)
     }
   }
 

@@ -19,7 +19,7 @@ struct VerificationReport {
   var status: CommandStatus {
     if verification.isHostile { return .refused }
     if verification.isWhole { return .ok }
-    return verification.isMerelyIncomplete ? .partial : .damaged
+    return verification.isMerelyIncomplete || verification.verdict == .unconfirmed ? .partial : .damaged
   }
 
   struct Line {
@@ -95,6 +95,10 @@ struct VerificationReport {
       }
       return verification.isMerelyIncomplete
         ? "\(name) is not whole: \(loss); the rest is right." : "\(name) is damaged: \(loss).\(rescue)"
+    case .unconfirmed:
+      return
+        "Nothing in \(name) is damaged, as far as can be seen; whether its device finished it nothing says: there is "
+        + "no Status.plist."
     case .foreign:
       let items = Amounts.count(verification.items?.deviceBound ?? 0, "item")
       return "Nothing in \(name) is damaged, as far as can be seen here: its \(items) open only on \(owner)."
@@ -124,6 +128,9 @@ struct VerificationReport {
     let count = verification.faultCount
     if verification.isUnopened { return "it cannot be opened" }
     if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("its device never finished it") }
+    if verification.faults.contains(where: { $0.kind == .falseClaim }) {
+      parts.append("it says that it is encrypted, and it is not")
+    }
     let papers = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
     if !papers.isEmpty {
       parts.append("its \(Amounts.list(papers.compactMap(\.file))) cannot be read")

@@ -113,6 +113,6 @@ extension Session {
     warn(
       consequence ?? "everybody can compute the hardware key of \(device)",
       why: "the hardware key of \(device) is published: it derives from a description's seed and the device's name",
-      try: "a device made without --published-hardware-key, for anything but tests")
+      try: "a device made without --published-hardware-key, for anything but tests", evenQuiet: true)
   }
 }

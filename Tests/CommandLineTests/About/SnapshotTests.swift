@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -99,7 +100,7 @@ struct SnapshotTests {
     return world
   }
 
-  private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Snapshots")
+  private static let folder = Repository.root.appending(path: "Tests/CommandLineTests/Snapshots")
   private static let isRecording = ProcessInfo.processInfo.environment["KEYHAUL_RECORD_SNAPSHOTS"] == "1"
 
   /// Moments, measured times and random identifiers are of the run, and stand for themselves.

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import KeychainFormats
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -15,8 +16,7 @@ struct ItemFindTests {
 
   /// The description that the device was made from, as its author wrote it.
   static func fixture(_ name: String) throws -> JSONValue {
-    let file = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../../Fixtures/devices/\(name).json").standardizedFileURL
+    let file = Repository.root.appending(path: "Fixtures/devices/\(name).json")
     return try JSONReader.read(Array(Data(contentsOf: file)))
   }
 

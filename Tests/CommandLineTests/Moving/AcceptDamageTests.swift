@@ -94,6 +94,28 @@ struct AcceptDamageTests {
     #expect(yes.status == 3 && yes.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
   }
 
+  @Test("is a class key that items need and that is not there, as one that is changed is")
+  func absentKey() throws {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o b/ --no-password -q")
+    try world.succeed("device erase old-phone --yes -q")
+    var manifest = try world.read("b/Manifest.plist")
+    let field = try #require(
+      KeybagFields.inside(manifest).first { $0.tag == "CLAS" && Array(manifest[$0.range]) == [0, 0, 0, 7] })
+    // A class that nothing knows, so that there is none of number 7.
+    manifest[field.range.upperBound - 1] = 13
+    try world.write(manifest, to: "b/Manifest.plist")
+    let before = try state(of: world)
+    let refused = try world.keyhaul("restore b/ --to old-phone --yes")
+    // Five items of the description that a backup takes are of class 7.
+    let fact = "the keybag has no key of class 7, and 5 items need one"
+    #expect(refused.status == 13 && flat(refused.errors).contains(fact), "\(refused)")
+    #expect(try state(of: world) == before)
+    let done = try world.keyhaul("restore b/ --to old-phone --yes --accept-damage")
+    #expect(done.status == 3)
+    #expect(done.output == "Restored 13 items to old-phone in one step; 5 could not be read.\n")
+  }
+
   @Test("is none where a key is damaged that no item needs: a warning, and a restore as ever")
   func idleKey() throws {
     let world = try MoveWorld()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Stories told on the command line")
 struct TextSessionTests {
-  static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Sessions")
+  static let folder = Repository.root.appending(path: "Tests/CommandLineTests/Sessions")
   static let names =
     ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).filter { $0.hasSuffix(".txt") }.sorted()
 

@@ -1,13 +1,12 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("The page about the architecture")
 struct ArchitecturePageTests {
-  private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
-
   /// The error types that a part of the library shows, by the part.
   private static func declared() throws -> [String: Set<String>] {
-    let sources = root.appending(path: "Sources")
+    let sources = Repository.root.appending(path: "Sources")
     var names: [String: Set<String>] = [:]
     for part in try FileManager.default.contentsOfDirectory(atPath: sources.path) where part.first?.isUppercase == true
     {
@@ -24,7 +23,7 @@ struct ArchitecturePageTests {
 
   @Test("names every error of each part, and none that there is not")
   func errors() throws {
-    let page = try String(contentsOf: Self.root.appending(path: "docs/Architecture.md"), encoding: .utf8)
+    let page = try String(contentsOf: Repository.root.appending(path: "docs/Architecture.md"), encoding: .utf8)
     let section = try #require(
       page.components(separatedBy: "\n## Errors\n").last?.components(separatedBy: "\n## ").first)
     var told: [String: Set<String>] = [:]

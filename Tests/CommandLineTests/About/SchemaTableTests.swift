@@ -1,17 +1,15 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Every form of JSON is described")
 struct SchemaTableTests {
-  private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
-    .standardizedFileURL
-
   /// Of files in a device's own folder, which nothing else reads or writes.
   private static let ownFormats: Set = ["device-change/1", "virtual-device/1"]
 
   /// The formats that the program's sources name, such as `migration-plan/1`.
   private static func formats() throws -> Set<String> {
-    let sources = root.appending(path: "Sources")
+    let sources = Repository.root.appending(path: "Sources")
     let paths = try FileManager.default.subpathsOfDirectory(atPath: sources.path).filter { $0.hasSuffix(".swift") }
     let named: Set<String> = try paths.reduce(into: []) { formats, path in
       let text = try String(contentsOf: sources.appending(path: path), encoding: .utf8)
@@ -24,10 +22,10 @@ struct SchemaTableTests {
   func schemas() throws {
     let formats = try Self.formats()
     #expect(formats.count > 20 && formats.contains("backup-list/1") && formats.contains("migration-plan/1"))
-    let page = try String(contentsOf: Self.root.appending(path: "docs/Reports.md"), encoding: .utf8)
+    let page = try String(contentsOf: Repository.root.appending(path: "docs/Reports.md"), encoding: .utf8)
     for format in formats {
       let name = format.replacing("/", with: "-") + ".schema.json"
-      let schema = try? String(contentsOf: Self.root.appending(path: "docs/schemas/\(name)"), encoding: .utf8)
+      let schema = try? String(contentsOf: Repository.root.appending(path: "docs/schemas/\(name)"), encoding: .utf8)
       #expect(schema?.contains("\"const\": \"\(format)\"") == true, "\(format) has no docs/schemas/\(name)")
       #expect(page.contains("`\(format)`"), "\(format) is not in docs/Reports.md")
     }
@@ -36,7 +34,8 @@ struct SchemaTableTests {
   @Test("and no schema describes what is gone")
   func leftovers() throws {
     let formats = try Self.formats()
-    let files = try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "docs/schemas").path)
+    let files = try FileManager.default.contentsOfDirectory(
+      atPath: Repository.root.appending(path: "docs/schemas").path)
     for file in files where file != "message.schema.json" {
       let name = file.replacing(".schema.json", with: "")
       let format = name.replacing(/-([0-9]+)$/, with: { "/\($0.1)" })

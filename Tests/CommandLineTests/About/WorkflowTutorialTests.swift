@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import keyhaul
@@ -6,8 +7,7 @@ import Testing
 @Suite("The tutorial about an app's migration")
 struct WorkflowTutorialTests {
   private static func blocks(_ language: String) throws -> [String] {
-    let page = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../../docs/Tutorials/TestYourAppsMigration.md")
+    let page = Repository.root.appending(path: "docs/Tutorials/TestYourAppsMigration.md")
     return try String(contentsOf: page, encoding: .utf8).components(separatedBy: "```\(language)\n").dropFirst()
       .compactMap { $0.components(separatedBy: "\n```").first }
   }
@@ -40,7 +40,7 @@ struct WorkflowTutorialTests {
   @Test("has a workflow that installs what the package wants of the system")
   func libraries() throws {
     let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
-    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+    let root = Repository.root
     let manifest = try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)
     let wanted = Set(manifest.matches(of: /\.apt\(\["([^"]+)"\]\)/).map { String($0.1) })
     #expect(wanted.count == 3)
