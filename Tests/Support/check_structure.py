@@ -25,8 +25,8 @@ PARTS = [
     "BackupArchive", "ArchivedKeychain", "Migration", "MigrationReports", "KeychainServices", "keyhaul",
 ]
 
-# Their folders are still being put in order: what is found in them is printed and does not fail.
-UNORDERED = {"keyhaul"}
+# Larger than a target should be, and how large it may be: what is left to be divided does not grow meanwhile.
+LARGER_FOR_NOW = {"keyhaul": 12_600}
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 TEXT = re.compile(r'#*"""(?:.*?)"""#*|"(?:\\.|[^"\\\n])*"', re.S)
@@ -108,7 +108,7 @@ def main():
     parser.add_argument("--draw", action="store_true")
     parser.add_argument("folder", nargs="?", default=pathlib.Path(__file__).resolve().parents[2], type=pathlib.Path)
     arguments = parser.parse_args()
-    root, findings, known, checked = arguments.folder.resolve(), [], [], 0
+    root, findings, checked = arguments.folder.resolve(), [], 0
     present = sorted(path.name for path in (root / "Sources").iterdir() if any(path.rglob("*.swift")))
     for name in present:
         if name not in PARTS:
@@ -129,28 +129,26 @@ def main():
             if file.lines > MOST_LINES_OF_A_FILE:
                 findings.append(f"{file.path}: {file.lines} lines; at most {MOST_LINES_OF_A_FILE}")
         total = sum(file.lines for file in files)
-        inside = known if part in UNORDERED else findings
-        if total > MOST_LINES_OF_A_TARGET:
-            inside.append(f"{target}: {total} lines; at most {MOST_LINES_OF_A_TARGET}")
+        most = LARGER_FOR_NOW.get(part, MOST_LINES_OF_A_TARGET)
+        if total > most:
+            findings.append(f"{target}: {total} lines; at most {most}")
         places = defaultdict(int)
         for file in files:
             places[file.folder(target)] += 1
         for folder, count in sorted(places.items()):
             if count > MOST_FILES:
-                inside.append(f"{target / folder}: {count} files; at most {MOST_FILES}")
+                findings.append(f"{target / folder}: {count} files; at most {MOST_FILES}")
         uses, why = folder_uses(files, target)
         for way in circles(uses):
             steps = "; ".join(why[step] for step in zip(way, way[1:]))
-            inside.append(f"{target}: folders use each other: {' -> '.join(way)} ({steps})")
+            findings.append(f"{target}: folders use each other: {' -> '.join(way)} ({steps})")
         if arguments.draw:
             print(f"{part}  ({len(files)} files, {total:,} lines)  -> {', '.join(p for p in PARTS if p in imported) or 'nothing'}")
             for folder in lowest_first(uses):
                 print(f"    {folder}  ({places[folder]})  -> {', '.join(sorted(uses[folder])) or 'nothing'}")
-    for finding in known:
-        print(f"known: {finding}")
     for finding in findings:
         print(finding)
-    print(f"structure: {checked} files checked, {len(known)} known, {len(findings)} findings", file=sys.stderr)
+    print(f"structure: {checked} files checked, {len(findings)} findings", file=sys.stderr)
     sys.exit(1 if findings or not checked else 0)
 
 

@@ -73,11 +73,11 @@ struct FinishedSessionTests {
     #expect(
       openers.sorted() == [
         "KeychainServices/Client/KeychainClient+Device.swift", "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
-        "keyhaul/Program/Session+Devices.swift",
+        "keyhaul/Opening/Session+Devices.swift",
       ])
     for name in [
       "KeychainServices/Client/DeviceGate.swift", "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
-      "keyhaul/Program/Session+Devices.swift",
+      "keyhaul/Opening/Session+Devices.swift",
     ] {
       #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains("try session.finish()"))
     }

@@ -71,9 +71,8 @@ extension Session {
     return typed.withBytes { SensitiveBytes(copying: $0) }
   }
 
-  /// Gets the hardware key of the device that made a backup, where the user has one.
-  func deviceKey(_ options: OpeningOptions, of subject: String) throws(CommandFailure) -> DeviceKey? {
-    guard let source = try options.deviceKeySource() else { return nil }
+  /// Gets the hardware key of the device that made a backup.
+  func deviceKey(from source: SecretSource, of subject: String) throws(CommandFailure) -> DeviceKey {
     let bytes = try read(source, family: .deviceKey, subject: subject)
     do {
       return try DeviceKey(bytes.secret())

@@ -1,0 +1,51 @@
+import ArchivedKeychain
+import KeychainFormats
+import KeychainStore
+import Migration
+
+/// The table of `item find`.
+enum ItemTable {
+  /// Where names would be cut, classes go by their codes and dates without their time: nobody knows an item by those.
+  static func table(of rows: [ItemRow], style: TextStyle) -> Table {
+    let table = table(of: rows, isShort: false)
+    return table.fits(style) ? table : self.table(of: rows, isShort: true)
+  }
+
+  private static func table(of rows: [ItemRow], isShort: Bool) -> Table {
+    var table = Table(
+      [
+        .init("KIND"), .init(nameTitle(of: Set(rows.map(\.summary.kind))), flexible: true),
+        .init("ACCOUNT", flexible: true), .init(ItemText.protectionTitle(isShort: isShort)),
+        .init("CHANGED"),
+      ])
+    for row in rows {
+      table.add([
+        ItemText.kind(row.summary.kind), name(of: row), row.identity.account ?? "",
+        ItemText.protection(row.protection, isShort: isShort),
+        row.modificationDate.map(isShort ? TimeText.localDay : TimeText.localWithoutZone) ?? "–",
+      ])
+    }
+    return table
+  }
+
+  /// Items of one kind have one attribute that names them; a mixed table has a column for all of these.
+  private static func nameTitle(of kinds: Set<ItemKind>) -> String {
+    guard let kind = kinds.first, kinds.count == 1 else { return "NAME" }
+    return switch kind {
+    case .genericPassword: "SERVICE"
+    case .internetPassword: "SERVER"
+    case .certificate, .key: "LABEL"
+    }
+  }
+
+  private static func name(of row: ItemRow) -> String {
+    guard let stored = row.stored else { return "(cannot be read)" }
+    let identity = row.identity
+    return switch row.summary.kind {
+    case .genericPassword: identity.service ?? ""
+    case .internetPassword: identity.server ?? ""
+    case .certificate: identity.label ?? ""
+    case .key: ItemText.name(of: stored.item)
+    }
+  }
+}

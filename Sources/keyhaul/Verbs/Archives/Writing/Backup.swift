@@ -1,0 +1,238 @@
+import ArchivedKeychain
+import ArgumentParser
+import BackupArchive
+import DataProtection
+import KeychainFormats
+import Migration
+import MigrationReports
+import VirtualDevice
+
+/// `keyhaul backup`: a device's keychain into an archive.
+struct Backup: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Back up a device's keychain",
+    usage: "keyhaul backup DEVICE -o ARCHIVE [--no-password] [--rounds N]",
+    examples: [
+      "keyhaul backup old-phone -o family.backup",
+      "keyhaul backup old-phone -o family.tar.zst --password-file ~/.bp",
+    ],
+    flags: [
+      ("-o, --output ARCHIVE", "a folder (ends in /), or one file: .tar, .tar.gz, .tar.zst, .zip"),
+      HelpScreen.passwordFlag,
+      ("--no-password", "make a backup that opens only on this device"), HelpScreen.dryRunFlag, HelpScreen.yesFlag,
+    ])
+  static let configuration = described(as: "backup")
+
+  @Argument(help: "The device to back up.", completion: .deviceNames) var device: String
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp("The archive to write; - is a tar on standard output.", valueName: "archive"),
+    completion: .file())
+  var output: String
+  @Flag(help: "Protect nothing with a password: the backup opens only on this device.")
+  var noPassword = false
+  @Option(
+    help: ArgumentHelp("Rounds of key derivation (default 10,000,000).", valueName: "n"),
+    transform: RoundCount.parseWritten)
+  var rounds: RoundCount?
+  @OptionGroup(title: "The new archive's password") var password: PasswordFlags
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    try checkFlags(session)
+    return try session.withDevice(device, .writing, wait: wait.time) { device in
+      do throws(MigrationError) {
+        try BackupExporter.check(device)
+      } catch {
+        throw CommandFailure(error, device: device.name)
+      }
+      let (destination, replaces) = try ArchiveOutput.destination(
+        output, deviceIdentifier: device.record.udid, asks: !dryRun.isOn, in: session)
+      let isPublished = try device.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)
+      let backup = try prepare(device, isPublished: isPublished, in: session)
+      guard !dryRun.isOn else {
+        try report(backup.report, device, isPublished: isPublished, outcome: nil, in: session)
+        session.note("Nothing was written (--dry-run).")
+        return Self.status(of: backup.report)
+      }
+      try Interruption.check()
+      let outcome: BackupWriter.Outcome
+      let name = output == "-" ? "standard output" : output
+      do throws(MigrationError) {
+        outcome = try session.changing(
+          DoneChange("the backup of \(device.name) was written to \(name)", look: Self.look(at: output))
+        ) { () throws(MigrationError) in try backup.write(to: destination, replace: replaces) }
+      } catch {
+        throw ArchiveOutput.failure(error, writing: output)
+      }
+      try device.recordBackup(at: backup.contents.date)
+      if let leftover = outcome.leftover {
+        session.warn("the replaced backup is still there", why: leftover, try: "delete it")
+      }
+      try report(backup.report, device, isPublished: isPublished, outcome: outcome, in: session)
+      return Self.status(of: backup.report)
+    }
+  }
+
+  private static func look(at output: String) -> String? {
+    output == "-" ? nil : "keyhaul inspect \(ShellWord.quoted(output))"
+  }
+
+  private static func status(of report: ExportReport) -> CommandStatus {
+    report.leftOut.contains { $0.reason.isDamage } ? .partial : .ok
+  }
+
+  private func checkFlags(_ session: Session) throws(CommandFailure) {
+    if noPassword, password.isGiven {
+      throw .usage("--no-password and a password cannot go together", try: "one of them")
+    }
+    if noPassword, rounds != nil {
+      throw .usage(
+        "--no-password and --rounds cannot go together", why: "without a password nothing slow is derived",
+        try: "one of them")
+    }
+    try ArchiveOutput.check(output, in: session)
+  }
+
+  private func prepare(
+    _ device: DeviceSession, isPublished: Bool, in session: Session
+  ) throws -> PreparedBackup {
+    if isPublished {
+      session.warnOfPublishedKey(
+        of: device.name,
+        noPassword
+          ? "everybody can open the keychain in this backup"
+          : "everybody who has its password can open this backup's items of this device only, on any device")
+    }
+    if noPassword, isPublished { return try prepared(device, nil, in: session) }
+    if noPassword {
+      session.warn(
+        "this backup's keychain opens only on \(device.name)",
+        why: "without a password every keychain key also needs that device's hardware",
+        try: "leave --no-password out to be able to move it")
+      return try prepared(device, nil, in: session)
+    }
+    let secret = try session.password(password, of: output == "-" ? "the backup" : output, isNew: true)
+    return try prepared(device, secret, in: session)
+  }
+
+  private func prepared(
+    _ device: DeviceSession, _ password: consuming Secret?, in session: Session
+  ) throws -> PreparedBackup {
+    let rounds = rounds?.value ?? BackupKeybag.standardRounds
+    do throws(MigrationError) {
+      return try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) { (progress) throws(MigrationError) in
+        try BackupExporter.prepare(device, password: password, rounds: rounds, progress: progress)
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(error, doing: "cannot back up \(device.name)")
+    }
+  }
+
+  // MARK: The report
+
+  private func report(
+    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, outcome: BackupWriter.Outcome?,
+    in session: Session
+  ) throws(CommandFailure) {
+    if session.isJSON {
+      try session.answer(json(report, device, isPublished: isPublished, outcome))
+      return
+    }
+    var size = noPassword ? "no password" : "encrypted"
+    if let outcome { size += ", \(Amounts.bytes(outcome.byteCount))" }
+    let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
+    let did = outcome == nil ? "Would back up" : "Backed up"
+    var lines = [
+      "\(did) \(Amounts.grouped(report.exported.count)) of \(Amounts.count(report.total, "item")) from \(device.name) to "
+        + "\(place) (\(size))."
+    ]
+    if session.common.verbose > 0 { lines += exportedLines(report, style: session.resultStyle) }
+    lines += leftOutLines(report, style: session.resultStyle)
+    if session.common.verbose > 0 { lines += tombstoneLines(report, style: session.resultStyle) }
+    // The archive itself is on standard output then.
+    for line in lines { if output == "-" { session.note(line) } else { try session.say(line) } }
+  }
+
+  /// Each item that goes along, in columns.
+  private func exportedLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    let protections = report.exported.map { ItemText.protection($0.protection) }
+    let widest = protections.map(DisplayWidth.columns).max() ?? 0
+    let nameWidth = max(Table.narrowestColumn, style.width - 4 - 11 - 4 - widest)
+    return zip(report.exported, protections).map { item, protection in
+      let name = HostileText.shown(ItemText.name(item.identity), columns: nameWidth, ellipsis: style.ellipsis)
+      return "  + " + DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11) + "  "
+        + DisplayWidth.padded(name, columns: nameWidth) + "  " + protection
+    }
+  }
+
+  private func leftOutLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    var lines: [String] = []
+    var shown: [Reason] = []
+    let missing = report.missing
+    let countWidth = Amounts.grouped(missing.count).count
+    for reason in Reason.allCases {
+      let items = missing.filter { $0.reason == reason }
+      guard let first = items.first else { continue }
+      let names = common.verbose > 0 ? items[...] : items.prefix(1)
+      let label = shown.isEmpty ? "  left out  " : "            "
+      for (index, item) in names.enumerated() {
+        let count = DisplayWidth.padded(
+          index == 0 ? Amounts.grouped(items.count) : "", columns: countWidth, rightAligned: true)
+        let name = "\"\(HostileText.shown(ItemText.name(item.item.identity), columns: 32))\""
+        let more = items.count > names.count ? " and \(items.count - names.count) more" : ""
+        let head = index == 0 ? label : "            "
+        let detail = item.detail ?? reason.explanation.headline
+        lines += WordWrap.labelled(
+          head + count + " " + DisplayWidth.padded(index == 0 ? reason.rawValue : "", columns: 21),
+          "\(name)\(more): \(HostileText.shown(detail))", columns: style.width)
+      }
+      shown.append(first.reason)
+    }
+    if let example = shown.first { lines.append("  \"keyhaul explain \(example.rawValue)\" says why.") }
+    return lines
+  }
+
+  private func tombstoneLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    let tombstones = report.tombstones
+    guard !tombstones.isEmpty else { return [] }
+    let names = tombstones.map { "\"\(HostileText.shown(ItemText.name($0.item.identity), columns: 32))\"" }
+    return WordWrap.labelled(
+      "  not counted  ",
+      Amounts.count(tombstones.count, "mark of a deleted item", plural: "marks of deleted items")
+        + ": " + names.joined(separator: ", "), columns: style.width)
+  }
+
+  private func json(
+    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, _ outcome: BackupWriter.Outcome?
+  ) -> JSONValue {
+    [
+      "format": "backup-result/1", "device": .string(device.name), "archive": .text(outcome?.path ?? output),
+      "encrypted": .boolean(!noPassword), "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
+      "items": .count(report.exported.count), "total": .count(report.total),
+      "left_out": .array(report.missing.map(Self.leftOut)), "deleted": .array(report.tombstones.map(Self.leftOut)),
+      "published_hardware_key": .boolean(isPublished),
+    ]
+  }
+
+  private static func leftOut(_ left: ExportReport.LeftOut) -> JSONValue {
+    .object(
+      JSONValue.identity(left.item.identity) + [
+        ("protection", .text(left.item.protection?.rawValue)), ("reason", .string(left.reason.rawValue)),
+      ] + (left.detail.map { [("detail", .string($0))] } ?? []))
+  }
+}
+
+extension JSONValue {
+  /// The fields that name an item in every report.
+  static func identity(_ identity: ItemIdentity) -> [(String, JSONValue)] {
+    [
+      ("kind", .string(identity.kind.reportName)), ("label", .text(identity.label)),
+      ("account", .text(identity.account)), ("service", .text(identity.service)), ("server", .text(identity.server)),
+      ("access_group", .text(identity.accessGroup)),
+    ]
+  }
+}
