@@ -103,12 +103,17 @@ let package = Package(
       exclude: ["README.md", "backup-faults.json", "make_fixtures.py", "secitem-calls.csv"],
       sources: ["BundledFixtures.swift"],
       resources: [.embedInCode("devices")], swiftSettings: strict),
+    part(
+      "CommandSession",
+      [
+        "DataProtection", "KeychainFormats", "CProgramArguments",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "SecItem",
+        "CommandSession", "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "SecItem",
         "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "BundledFixtures",
-        "CProgramArguments",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -135,7 +140,8 @@ let package = Package(
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "TestSupport", "Migration", "ArchivedKeychain", "BackupArchive", "DataProtection", "KeychainFormats",
+        "keyhaul", "CommandSession", "TestSupport", "Migration", "ArchivedKeychain", "BackupArchive", "DataProtection",
+        "KeychainFormats",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],

@@ -22,11 +22,11 @@ MOST_LINES_OF_A_FILE = 300
 # From the bottom: a part imports parts that stand before it, and nothing else of ours.
 PARTS = [
     "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem", "VirtualDevice",
-    "BackupArchive", "ArchivedKeychain", "Migration", "MigrationReports", "KeychainServices", "keyhaul",
+    "BackupArchive", "ArchivedKeychain", "Migration", "MigrationReports", "KeychainServices", "CommandSession", "keyhaul",
 ]
 
 # Larger than a target should be, and how large it may be: what is left to be divided does not grow meanwhile.
-LARGER_FOR_NOW = {"keyhaul": 12_600}
+LARGER_FOR_NOW = {"keyhaul": 10_500}
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 TEXT = re.compile(r'#*"""(?:.*?)"""#*|"(?:\\.|[^"\\\n])*"', re.S)

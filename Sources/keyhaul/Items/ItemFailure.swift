@@ -1,3 +1,4 @@
+import CommandSession
 import DataProtection
 import KeychainFormats
 import KeychainStore

@@ -1,3 +1,4 @@
+import CommandSession
 import KeychainFormats
 
 /// Items of a report in columns: a symbol, the kind, the name, the protection class, a remark where there is one.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 import KeychainFormats
 
 /// `keyhaul completions SHELL`: the script that teaches a shell our verbs and flags.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 
 /// `keyhaul device …`
 struct DeviceGroup: VerbGroup {

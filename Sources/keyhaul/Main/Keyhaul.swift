@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 
 /// The root command. A verb stands here as soon as it can run, and not before.
 struct Keyhaul: ParsableCommand {

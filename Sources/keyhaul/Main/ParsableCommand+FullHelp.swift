@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 
 extension ParsableCommand {
   /// Everything that the parser says of a command; of the forms of a result, which it knows as a flag of all verbs, those

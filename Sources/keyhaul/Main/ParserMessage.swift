@@ -1,3 +1,4 @@
+import CommandSession
 import KeychainFormats
 
 /// Turns what the argument parser says into our own form of error.

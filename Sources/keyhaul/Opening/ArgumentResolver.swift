@@ -1,3 +1,4 @@
+import CommandSession
 import Foundation
 import KeychainFormats
 import VirtualDevice

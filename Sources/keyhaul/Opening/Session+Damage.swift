@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import CommandSession
 import KeychainFormats
 
 /// What is known of a backup's damage before a restore of it.

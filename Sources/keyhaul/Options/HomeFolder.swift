@@ -1,3 +1,5 @@
+import CommandSession
+
 /// Where virtual devices live.
 enum HomeFolder {
   /// `--home`, then `KEYHAUL_HOME`, then the platform's place for an application's data.

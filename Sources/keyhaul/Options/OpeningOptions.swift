@@ -1,5 +1,6 @@
 import ArgumentParser
 import BackupArchive
+import CommandSession
 import DataProtection
 import KeychainFormats
 

@@ -1,3 +1,4 @@
+import CommandSession
 import KeychainFormats
 
 extension JSONValue {

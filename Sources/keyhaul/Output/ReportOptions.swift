@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 
 /// Where the result of a verb that only looks goes.
 struct ReportOptions: ParsableArguments {

@@ -29,7 +29,7 @@ struct ArchitecturePageTests {
     var told: [String: Set<String>] = [:]
     for row in section.split(separator: "\n") {
       let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-      guard cells.count == 2, !cells[1].hasPrefix("none"), cells[0] != "keyhaul" else { continue }
+      guard cells.count == 2, !cells[1].hasPrefix("none"), cells[0] != "CommandSession" else { continue }
       let names = Set(cells[1].matches(of: /`(\w+)`/).map { String($0.1) })
       if !names.isEmpty { told[cells[0]] = names }
     }

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import Migration
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("What explain can say")

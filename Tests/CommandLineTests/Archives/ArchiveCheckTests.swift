@@ -5,6 +5,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("Checking and comparing archives, as a script sees it")

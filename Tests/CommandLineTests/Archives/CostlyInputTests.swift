@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("A small backup that asks for much")

@@ -3,6 +3,7 @@ import KeychainFormats
 import Testing
 import VirtualDevice
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("The verbs of a device")

@@ -4,6 +4,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("Finding items")

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("What moving a keychain looks like")

@@ -2,6 +2,7 @@ import BackupArchive
 import Foundation
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("A plan of a device, and the other ways to look at a plan")

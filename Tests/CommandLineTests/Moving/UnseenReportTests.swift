@@ -2,6 +2,7 @@ import ArchivedKeychain
 import Foundation
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 /// A phone with 22 items, four of which no backup holds: whoever reads a report of its backup alone has to learn that

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("What an argument refers to")

@@ -1,6 +1,7 @@
 import KeychainFormats
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("What a person reads when something fails")

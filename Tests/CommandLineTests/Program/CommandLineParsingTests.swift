@@ -2,6 +2,7 @@ import ArgumentParser
 import KeychainFormats
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("A line that is typed")

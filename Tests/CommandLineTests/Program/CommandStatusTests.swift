@@ -1,6 +1,7 @@
 import KeychainFormats
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("Exit codes, which scripts switch on")

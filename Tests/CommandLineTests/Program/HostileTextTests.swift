@@ -1,6 +1,7 @@
 import KeychainFormats
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("A name out of a backup, shown on a terminal")

@@ -2,6 +2,7 @@ import Foundation
 import KeychainFormats
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("JSON for programs")

@@ -3,6 +3,7 @@ import Foundation
 import KeychainFormats
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("What is said where")

@@ -2,6 +2,7 @@ import Foundation
 import KeychainFormats
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("How text looks, by where it goes")

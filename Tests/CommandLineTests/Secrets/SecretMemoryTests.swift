@@ -5,6 +5,7 @@
   import KeychainFormats
   import Testing
 
+  @testable import CommandSession
   @testable import keyhaul
 
   @Suite("What is left of a secret in memory when a verb has shown it", .serialized)

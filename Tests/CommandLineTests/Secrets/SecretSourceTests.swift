@@ -1,6 +1,7 @@
 import ArgumentParser
 import Testing
 
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("Where a password comes from")

@@ -1,5 +1,6 @@
 import ArgumentParser
 
+@testable import CommandSession
 @testable import keyhaul
 
 /// A root with every verb that is declared, whether it can run yet or not.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import TestSupport
 
+@testable import CommandSession
 @testable import keyhaul
 
 /// A session whose streams are files, to see what was said on each.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 import KeychainFormats
 
 /// `keyhaul explain [REASON|CODE]`: what a reason in a report, or an exit code, means and what to do.

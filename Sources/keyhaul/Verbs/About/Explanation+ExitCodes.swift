@@ -1,3 +1,5 @@
+import CommandSession
+
 extension Explanation {
   /// Every exit code, in their order. Unknown codes mean failure.
   static let exitCodes: [Explanation] = CommandStatus.fixed.map(page) + [page(.signal(2))]

@@ -1,3 +1,4 @@
+import CommandSession
 import KeychainFormats
 
 /// A page of `explain`: what becomes of an item, a reason that reports give, or an exit code.

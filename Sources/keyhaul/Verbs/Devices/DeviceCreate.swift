@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 import DataProtection
 import KeychainFormats
 import VirtualDevice

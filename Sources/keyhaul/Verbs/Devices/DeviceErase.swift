@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 import KeychainFormats
 import VirtualDevice
 

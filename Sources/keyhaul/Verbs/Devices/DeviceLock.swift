@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 import VirtualDevice
 
 /// `keyhaul device lock`: the keys of "when unlocked" leave memory.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 import VirtualDevice
 
 /// `keyhaul device restart`: back to the state before the first unlock.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSession
 import VirtualDevice
 
 /// `keyhaul device unlock`: the passcode brings the keys into memory.

@@ -1,4 +1,5 @@
 import BundledFixtures
+import CommandSession
 import Foundation
 import KeychainFormats
 import VirtualDevice

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import ArgumentParser
 import Certificates
+import CommandSession
 import DataProtection
 import KeychainFormats
 import KeychainStore

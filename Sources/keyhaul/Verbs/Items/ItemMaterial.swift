@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import Certificates
+import CommandSession
 import DataProtection
 import KeychainFormats
 import Migration

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import CommandSession
 import KeychainFormats
 import Migration
 

@@ -1,4 +1,5 @@
 import BackupArchive
+import CommandSession
 import KeychainFormats
 import Migration
 import VirtualDevice

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import CommandSession
 import KeychainFormats
 import KeychainStore
 import Migration

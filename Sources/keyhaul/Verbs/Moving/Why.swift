@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import ArgumentParser
+import CommandSession
 import KeychainFormats
 import Migration
 import VirtualDevice

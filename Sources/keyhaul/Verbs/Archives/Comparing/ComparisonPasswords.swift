@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import CommandSession
 import DataProtection
 
 /// The passwords of two archives that are compared, and the hardware key that the user gave for them. A person's backups

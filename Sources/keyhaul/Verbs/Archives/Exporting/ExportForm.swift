@@ -1,3 +1,4 @@
+import CommandSession
 import KeychainFormats
 
 /// What an export is made as: what `--format` says, or else the ending of the file's name.

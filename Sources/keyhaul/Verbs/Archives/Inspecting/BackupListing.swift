@@ -1,4 +1,5 @@
 import BackupArchive
+import CommandSession
 import KeychainFormats
 
 /// The backups in a folder of several, and how to choose one (`backup-list/1`).

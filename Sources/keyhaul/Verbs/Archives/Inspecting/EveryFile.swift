@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import CommandSession
 import KeychainFormats
 
 /// The files of a backup by their names, as `export --domain D --path P` wants them: the end of `inspect --tree -v`.

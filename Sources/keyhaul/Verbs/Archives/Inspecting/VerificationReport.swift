@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import CommandSession
 import KeychainFormats
 
 /// What checking a backup found out, for people and as `backup-verification/1`.

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import CommandSession
 import Foundation
 import KeychainFormats
 import Migration

@@ -1,0 +1,54 @@
+package import KeychainFormats
+
+/// Why a command ends without having done its work, in the three parts that a person needs.
+///
+/// Texts are lower case without a full stop. Names in them may be hostile: they are escaped where the failure is shown,
+/// so that every failure is. Never holds a secret.
+package struct CommandFailure: Error, Equatable {
+  package var status: CommandStatus
+  /// What happened, with the name that the user typed.
+  package var message: String
+  /// The fact found, with its place.
+  package var why: String?
+  /// One command or action.
+  package var advice: String?
+  /// Ends the program without a word, as a closed pipe does.
+  package var isSilent = false
+  /// On which side of the moment in which a change became final it happened.
+  package var stage = ChangeStage.beforeCommit
+  /// What was done and stands, where that is so: a clause.
+  package var done: String?
+
+  package init(_ status: CommandStatus, _ message: String, why: String? = nil, try advice: String? = nil) {
+    self.status = status
+    self.message = message
+    self.why = why
+    self.advice = advice
+  }
+
+  /// An error of the library, told about what the user named.
+  ///
+  /// - Parameter subject: What was being done: "cannot open family.backup". The error's summary follows after a colon;
+  ///   without a subject it stands alone.
+  package init(_ error: any ExplainedError, doing subject: String? = nil) {
+    self.init(
+      CommandStatus(error.category),
+      subject.map { "\($0): \(error.summary)" } ?? error.summary,
+      why: error.reason,
+      try: error.advice)
+    stage = error.stage
+  }
+
+  /// Whatever ended the work: our own failures as they are, the library's explained, others by their description.
+  package init(any error: any Error) {
+    switch error {
+    case let failure as CommandFailure: self = failure
+    case let explained as any ExplainedError: self.init(explained)
+    default: self.init(.failed, "something unforeseen happened", why: "\(error)")
+    }
+  }
+
+  package static func usage(_ message: String, why: String? = nil, try advice: String? = nil) -> CommandFailure {
+    CommandFailure(.usage, message, why: why, try: advice)
+  }
+}

@@ -1,0 +1,33 @@
+import KeychainFormats
+
+/// The kinds of secret that a verb may ask for. A device's passcode is not a backup's password, so each has its own
+/// flags, and every prompt says which it wants and whose.
+package enum SecretFamily: String, CaseIterable, Sendable {
+  case password
+  /// Of the second of two backups.
+  case otherPassword = "other-password"
+  case newPassword = "new-password"
+  case passcode
+  case newPasscode = "new-passcode"
+  case secret
+  case newSecret = "new-secret"
+  case deviceKey = "device-key"
+
+  /// What flags start with, after the two hyphens.
+  package var flagPrefix: String { rawValue }
+
+  /// How prompts and errors call it: "new password".
+  package var noun: String { self == .otherPassword ? "password" : rawValue.replacing("-", with: " ") }
+
+  /// The environment may name a source for the password of a backup alone.
+  package var hasEnvironment: Bool { self == .password }
+
+  /// Bytes of an item are kept as they are; what a person types or saves ends in a newline that is not meant.
+  package var isTakenAsItIs: Bool { self == .secret || self == .newSecret || self == .deviceKey }
+
+  /// "--password-file, --password-fd or --password-command"
+  package var flags: String {
+    let endings = self == .deviceKey ? ["file", "fd"] : ["file", "fd", "command"]
+    return Amounts.list(endings.map { "--\(flagPrefix)-\($0)" }, conjunction: "or")
+  }
+}

@@ -1,0 +1,80 @@
+package import ArgumentParser
+import KeychainFormats
+
+/// The forms that every verb's result has.
+package enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
+  case text
+  case json
+  case csv
+  /// One self-contained page.
+  case html
+  /// Secrets of one-time passwords, an address on each line.
+  case otpauth
+  /// Certificates and keys.
+  case pem
+  /// Wi-Fi networks and their passwords.
+  case wifi
+}
+
+extension ColourChoice: ExpressibleByArgument {}
+
+/// The flags of all verbs.
+package struct CommonOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Where virtual devices live (KEYHAUL_HOME).", valueName: "dir"), completion: .directory)
+  package var home: String?
+
+  @Flag(help: "Print one JSON document; the same as --format json.")
+  package var json = false
+
+  @Option(help: ArgumentHelp("How to print the result.", valueName: "format"))
+  package var format: OutputFormat?
+
+  @Flag(name: .shortAndLong, help: "Print only results and errors.")
+  package var quiet = false
+
+  @Flag(name: .shortAndLong, help: "Print each step; twice for bytes, offsets and timings.")
+  package var verbose: Int
+
+  @Option(help: ArgumentHelp("When to use colours.", valueName: "when"))
+  package var color: ColourChoice = .auto
+
+  @Flag(help: "Show no progress line.")
+  package var noProgress = false
+
+  @Flag(help: "Never ask anything.")
+  package var noInput = false
+
+  @Flag(name: .shortAndLong, help: "Answer yes to every question.")
+  package var yes = false
+
+  package init() {}
+
+  package var isJSON: Bool { json || format == .json }
+  package var isCSV: Bool { format == .csv }
+  package var isHTML: Bool { format == .html }
+
+  /// Refuses a file whose name promises a page that it would not hold.
+  package func check(output: String?) throws(CommandFailure) {
+    guard let output, !isHTML else { return }
+    let name = output.lowercased()
+    guard name.hasSuffix(".html") || name.hasSuffix(".htm") else { return }
+    throw .usage(
+      "\(output) would hold no page", why: "a page is made with --format html", try: "--format html, or another name")
+  }
+
+  /// What cannot be meant together, and a form that the verb's result does not have.
+  package func check(formats: [OutputFormat] = OutputFormat.allCases) throws(CommandFailure) {
+    if let format, !formats.contains(format) {
+      let known = Amounts.list(formats.map(\.rawValue), conjunction: "or")
+      throw .usage(
+        "the result is not made as \(format.rawValue)", why: "it is \(known)",
+        try: "--format \(formats.first?.rawValue ?? "text")")
+    }
+    if json, let format, format != .json {
+      throw .usage("--json and --format \(format.rawValue) cannot go together", try: "one of them")
+    }
+    if quiet, verbose > 0 {
+      throw .usage("--quiet and --verbose cannot go together", try: "one of them")
+    }
+  }
+}

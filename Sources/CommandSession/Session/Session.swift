@@ -1,0 +1,207 @@
+package import KeychainFormats
+
+/// What a verb has of the world around it: where its words go, what it may ask, and what the user wants of both.
+///
+/// Results go to standard output, everything else to standard error.
+package final class Session {
+  package let common: CommonOptions
+  /// "keyhaul restore": told to whoever finds a device busy.
+  package let verb: String
+  package let environment: [String: String]
+  /// How results look.
+  package let resultStyle: TextStyle
+  /// How messages look.
+  package let messageStyle: TextStyle
+  private let results: ByteStream
+  private let messages: ByteStream
+  private let terminalPath: String
+  private let messagesAreOnTerminal: Bool
+  private let resultsAreOnTerminal: Bool
+  /// What has claimed standard input: it can be read once.
+  private var standardInputClaim: String?
+  /// The archives whose keybags may have more work done than is usual: the user said so.
+  package var acceptedRounds: Set<String> = []
+  /// What the verb has changed for good; what fails from then on does not undo it.
+  package var done: DoneChange?
+
+  /// - Parameters:
+  ///   - output: The descriptor that results go to.
+  ///   - errors: The descriptor that everything else goes to.
+  ///   - terminalPath: The device that prompts are shown on.
+  package init(
+    common: CommonOptions, verb: String = "keyhaul", environment: [String: String], output: Int32 = 1,
+    errors: Int32 = 2, terminalPath: String = "/dev/tty"
+  ) {
+    self.common = common
+    self.verb = verb
+    self.environment = environment
+    self.terminalPath = terminalPath
+    results = ByteStream(descriptor: output)
+    messages = ByteStream(descriptor: errors)
+    let settings = TerminalSettings(environment: environment, colour: common.color)
+    resultsAreOnTerminal = TerminalSettings.isTerminal(output)
+    messagesAreOnTerminal = TerminalSettings.isTerminal(errors)
+    resultStyle = settings.style(
+      isTerminal: resultsAreOnTerminal, terminalWidth: TerminalSettings.reportedWidth(of: output))
+    messageStyle = settings.style(
+      isTerminal: messagesAreOnTerminal, terminalWidth: TerminalSettings.reportedWidth(of: errors))
+  }
+
+  /// Whether the result is one JSON document.
+  package var isJSON: Bool { common.isJSON }
+
+  package var resultIsOnTerminal: Bool { resultsAreOnTerminal }
+
+  // MARK: Results
+
+  /// A line of the result. Nothing under `--json`, where the document is the result.
+  package func say(_ line: String = "", _ colour: Colour? = nil) throws(CommandFailure) {
+    guard !isJSON else { return }
+    try write(resultStyle.painted(resultStyle.adapted(line), colour) + "\n")
+  }
+
+  package func say(_ table: Table) throws(CommandFailure) {
+    guard !isJSON else { return }
+    for line in table.lines(style: resultStyle) { try write(line + "\n") }
+  }
+
+  /// The result as the one document of `--json`.
+  package func answer(_ document: JSONValue) throws(CommandFailure) { try write(document.text() + "\n") }
+
+  /// Bytes of a result as they are: a secret that was asked for by name, a script.
+  package func writeRaw(_ bytes: some Collection<UInt8>) throws(CommandFailure) {
+    do {
+      try results.write(bytes)
+    } catch {
+      throw Self.writeFailure(error)
+    }
+  }
+
+  package func flush() throws(CommandFailure) {
+    do {
+      try results.flush()
+    } catch {
+      throw Self.writeFailure(error)
+    }
+  }
+
+  private func write(_ text: String) throws(CommandFailure) { try writeRaw(Array(text.utf8)) }
+
+  package static func writeFailure(_ error: SystemError) -> CommandFailure {
+    if error.isClosedPipe {
+      var failure = CommandFailure(.signal(SystemError.closedPipeSignal), "the reader of the result has gone")
+      failure.isSilent = true
+      return failure
+    }
+    return CommandFailure(
+      .failed, "could not write the result", why: "standard output: \(error.reason)",
+      try: error.isDiskFull ? "free space and run it again" : nil)
+  }
+
+  // MARK: Messages
+
+  /// What happened, in passing; not under `-q`.
+  package func note(_ line: String) {
+    guard !common.quiet, !isJSON else { return }
+    tell(Self.wrapped(line, isOnTerminal: messagesAreOnTerminal, style: messageStyle))
+  }
+
+  /// Each step, under `-v`; bytes, offsets and timings under `-vv`.
+  package func detail(_ line: @autoclosure () -> String, level: Int = 1) {
+    guard common.verbose >= level, !isJSON else { return }
+    tell([line()])
+  }
+
+  /// Something that the user should know of, though the work goes on.
+  /// - Parameter evenQuiet: Said with `-q` too: whoever does not hear it trusts what cannot be trusted.
+  package func warn(_ message: String, why: String? = nil, try advice: String? = nil, evenQuiet: Bool = false) {
+    guard evenQuiet || !common.quiet else { return }
+    if isJSON {
+      var fields: [(String, JSONValue)] = [("message_type", "warning"), ("message", .string(message))]
+      if let why { fields.append(("why", .string(why))) }
+      if let advice { fields.append(("try", .string(advice))) }
+      tellRaw(JSONValue.object(fields).compactText() + "\n")
+      return
+    }
+    let parts =
+      [("warning: ", message)] + (why.map { [("  why: ", $0)] } ?? []) + (advice.map { [("  try: ", $0)] } ?? [])
+    for (index, part) in parts.enumerated() {
+      let text = messageStyle.adapted(HostileText.shown(part.1))
+      let columns = min(messageStyle.width, CommandFailure.widestText)
+      let lines = WordWrap.labelled(part.0, text, columns: columns)
+      tellRaw(lines.map { messageStyle.painted($0, index == 0 ? .yellow : nil) + "\n" }.joined())
+    }
+  }
+
+  /// Ends the session with a failure said in the user's form; its status is the program's.
+  package func fail(_ failure: CommandFailure) -> CommandStatus {
+    try? results.flush()
+    guard !failure.isSilent else { return failure.status }
+    if isJSON {
+      tellRaw(failure.json.compactText() + "\n")
+    } else {
+      tellRaw(failure.lines(style: messageStyle, showsCode: common.verbose > 0).map { $0 + "\n" }.joined())
+    }
+    return failure.status
+  }
+
+  private func tell(_ lines: [String]) {
+    tellRaw(lines.map { messageStyle.adapted($0) + "\n" }.joined())
+  }
+
+  private func tellRaw(_ text: String) {
+    // What cannot be said on standard error can be said nowhere.
+    try? results.flush()
+    try? messages.write(Array(text.utf8))
+    try? messages.flush()
+  }
+
+  // MARK: Progress
+
+  /// Does slow work under its name: a line on a terminal, status lines under `--json`, nothing elsewhere.
+  ///
+  /// - Parameters:
+  ///   - title: "Deriving key: 10,000,000 rounds".
+  ///   - phase: The name in status lines: "derive-key".
+  ///   - body: The work; it may tell how far it has come.
+  package func progress<Result: ~Copyable, Failure: Error>(
+    _ title: String, phase: String, _ body: (ProgressReport) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    if isJSON {
+      let status = StatusLines(phase: phase, isQuiet: common.quiet) { self.tellRaw($0) }
+      status.update(done: nil, total: nil)
+      return try body(ProgressReport { done, total in status.update(done: done, total: total) })
+    }
+    let isWanted = messagesAreOnTerminal && !common.quiet && common.verbose == 0 && !common.noProgress
+    guard isWanted else { return try body(ProgressReport { _, _ in }) }
+    try? results.flush()
+    let line = ProgressLine(title, style: messageStyle, descriptor: messages.descriptor)
+    defer { line.end() }
+    return try body(ProgressReport { done, total in line.update(done: done, total: total) })
+  }
+
+  // MARK: Asking
+
+  /// The terminal to ask on, if there is one and asking is allowed.
+  package func terminal() -> TerminalDevice? { common.noInput ? nil : TerminalDevice(path: terminalPath) }
+
+  /// Why there is none.
+  package var missingTerminal: String {
+    common.noInput ? "--no-input forbids to ask" : "there is no terminal to ask on"
+  }
+
+  /// Takes standard input for one purpose.
+  ///
+  /// - Parameter purpose: "--password-file -", "the archive".
+  package func claimStandardInput(for purpose: String) throws(CommandFailure) {
+    if let first = standardInputClaim {
+      guard first != purpose else {
+        throw .usage("standard input cannot be \(first) twice", why: "it can be read once", try: "a file for one")
+      }
+      throw .usage(
+        "standard input cannot be both \(first) and \(purpose)", why: "it can be read once",
+        try: "a file for one of them")
+    }
+    standardInputClaim = purpose
+  }
+}

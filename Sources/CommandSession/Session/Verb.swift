@@ -1,0 +1,40 @@
+package import ArgumentParser
+
+/// A verb of the command line: its options, and its short help.
+package protocol Verb: ParsableCommand {
+  static var screen: HelpScreen { get }
+  var common: CommonOptions { get }
+  /// The forms that its result has.
+  static var formats: [OutputFormat] { get }
+}
+
+extension Verb {
+  package static var formats: [OutputFormat] { [.text, .json] }
+}
+
+/// A verb that can be run, and so can stand in the root command's list.
+package protocol RunnableVerb: Verb {
+  /// Does the work.
+  ///
+  /// - Returns: How it ended, where it did end; what stopped it is thrown (`CommandFailure`, or an `ExplainedError`).
+  func perform(in session: Session) throws -> CommandStatus
+}
+
+/// A word that has verbs below it: `device`, `item`.
+package protocol VerbGroup: ParsableCommand {}
+
+extension ParsableCommand {
+  /// What the user types for it.
+  package static var word: String { configuration.commandName ?? "" }
+}
+
+extension Verb {
+  /// The configuration that the argument parser wants, from the screen.
+  package static func described(as name: String) -> CommandConfiguration {
+    CommandConfiguration(
+      commandName: name, abstract: screen.sentence, usage: screen.usage,
+      discussion: screen.examples.isEmpty
+        ? "" : "Examples:\n" + screen.examples.map { "  " + $0 }.joined(separator: "\n"),
+      helpNames: .long)
+  }
+}

@@ -1,0 +1,71 @@
+import KeychainFormats
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Where bytes leave the program: a descriptor, written whole or not at all for what the caller can tell. What waits is
+/// overwritten once it is written, for it may be a secret.
+package final class ByteStream {
+  /// Bytes that wait are written once there are this many.
+  package static let bufferByteCount = 32_768
+
+  package let descriptor: Int32
+  private var waiting = SensitiveBuffer()
+  /// What the first write that failed failed with: what follows would have a hole before it.
+  private var failure: SystemError?
+
+  package init(descriptor: Int32) { self.descriptor = descriptor }
+
+  /// Takes the bytes; they may wait until `flush`.
+  package func write(_ bytes: some Collection<UInt8>) throws(SystemError) {
+    let appended: Void? = bytes.withContiguousStorageIfAvailable { waiting.append(UnsafeRawBufferPointer($0)) }
+    if appended == nil { for byte in bytes { waiting.append(byte) } }
+    if waiting.count >= Self.bufferByteCount { try flush() }
+  }
+
+  /// Writes what waits. Interrupted and partial writes are carried on; what failed is not tried again, and fails from
+  /// then on, so that no caller that had to go on hides it from the last one.
+  package func flush() throws(SystemError) {
+    if let failure { throw failure }
+    guard waiting.count > 0 else { return }
+    defer { waiting.removeAll() }
+    do throws(SystemError) {
+      try waiting.withBytes { (bytes) throws(SystemError) in try Self.writeAll(bytes, to: descriptor) }
+    } catch {
+      failure = error
+      throw error
+    }
+  }
+
+  package static func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
+    try bytes.withUnsafeBytes { bytes in
+      Result { () throws(SystemError) in try writeAll(bytes, to: descriptor) }
+    }.get()
+  }
+
+  /// The same for bytes that are lent, and copied nowhere.
+  package static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(SystemError) {
+    var offset = 0
+    while offset < bytes.count {
+      let written = posixWrite(descriptor, UnsafeRawBufferPointer(rebasing: bytes[offset...]))
+      if written >= 0 {
+        offset += written
+        continue
+      }
+      let error = SystemError.last
+      if error.code == EINTR { continue }
+      guard error.code == EAGAIN || error.code == EWOULDBLOCK else { throw error }
+      var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+      _ = poll(&ready, 1, -1)
+    }
+  }
+}
+
+private func posixWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+  write(descriptor, bytes.baseAddress, bytes.count)
+}

@@ -1,0 +1,88 @@
+package import DataProtection
+package import KeychainFormats
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Bytes of a secret while they arrive, in memory that is overwritten wherever they leave it.
+package final class WipedBuffer {
+  package enum Outcome: Equatable {
+    case more
+    case end
+    /// Nothing has come for a while, or a signal has; the caller looks whether to go on.
+    case nothingYet
+    /// The limit is reached and something follows.
+    case full
+  }
+
+  /// The most bytes that are accepted.
+  package let limit: Int
+  package private(set) var count = 0
+  private var storage: UnsafeMutableRawBufferPointer
+
+  package init(limit: Int) {
+    self.limit = limit
+    storage = .allocate(byteCount: 256, alignment: 16)
+    storage.initializeMemory(as: UInt8.self, repeating: 0)
+  }
+
+  deinit {
+    wipe(storage)
+    storage.deallocate()
+  }
+
+  /// How long a read waits before the caller can look whether to go on, in milliseconds.
+  package static let patience: Int32 = 200
+
+  /// Reads what is there, waiting a little for the first byte of it.
+  package func readOnce(from descriptor: Int32) throws(SystemError) -> Outcome {
+    var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    // A descriptor that cannot be waited for answers at once, and the read says why.
+    let waited = poll(&ready, 1, Self.patience)
+    // After a signal nothing may be read: the read would wait for what the caller no longer wants.
+    if waited == 0 || (waited < 0 && errno == EINTR) { return .nothingYet }
+    if count == storage.count { grow() }
+    let room = UnsafeMutableRawBufferPointer(rebasing: storage[count...])
+    let received = read(descriptor, room.baseAddress, room.count)
+    guard received >= 0 else {
+      let error = SystemError.last
+      if error.code == EINTR { return .nothingYet }
+      throw error
+    }
+    count += received
+    if received == 0 { return .end }
+    return count > limit ? .full : .more
+  }
+
+  package func withBytes<Result: ~Copyable>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    body(UnsafeRawBufferPointer(rebasing: storage[..<count]))
+  }
+
+  /// A second owner of the bytes; these are overwritten with the buffer.
+  package func secret() -> Secret { withBytes { Secret(copying: $0) } }
+
+  package func sensitiveBytes() -> SensitiveBytes { withBytes { SensitiveBytes(copying: $0) } }
+
+  package var endsInNewline: Bool { count > 0 && storage[count - 1] == UInt8(ascii: "\n") }
+
+  /// Takes one LF or CRLF off the end, and nothing else.
+  package func dropTrailingNewline() {
+    guard endsInNewline else { return }
+    count -= 1
+    if count > 0, storage[count - 1] == UInt8(ascii: "\r") { count -= 1 }
+  }
+
+  private func grow() {
+    let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: storage.count * 2, alignment: 16)
+    larger.initializeMemory(as: UInt8.self, repeating: 0)
+    larger.copyMemory(from: UnsafeRawBufferPointer(storage))
+    wipe(storage)
+    storage.deallocate()
+    storage = larger
+  }
+}

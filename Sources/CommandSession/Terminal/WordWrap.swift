@@ -1,0 +1,33 @@
+/// Text broken at its spaces. A word that is too long stands alone and whole: a path that is cut is of no use.
+package enum WordWrap {
+  package static func lines(of text: String, columns: Int) -> [String] {
+    var lines: [String] = []
+    for paragraph in text.split(separator: "\n", omittingEmptySubsequences: false) {
+      var line = ""
+      var width = 0
+      for word in paragraph.split(separator: " ") {
+        let wordWidth = DisplayWidth.columns(of: String(word))
+        if line.isEmpty {
+          (line, width) = (String(word), wordWidth)
+        } else if width + 1 + wordWidth <= columns {
+          line += " " + word
+          width += 1 + wordWidth
+        } else {
+          lines.append(line)
+          (line, width) = (String(word), wordWidth)
+        }
+      }
+      lines.append(line)
+    }
+    return lines
+  }
+
+  /// The text behind a label, its further lines aligned under its first.
+  package static func labelled(_ label: String, _ text: String, columns: Int) -> [String] {
+    let indent = DisplayWidth.columns(of: label)
+    let space = String(repeating: " ", count: indent)
+    return lines(of: text, columns: max(20, columns - indent)).enumerated().map { index, line in
+      (index == 0 ? label : space) + line
+    }
+  }
+}
