@@ -34,7 +34,7 @@ struct ArchitecturePageTests {
       if !names.isEmpty { told[cells[0]] = names }
     }
     let declared = try Self.declared()
-    #expect(declared.count == 8 && declared.values.reduce(0) { $0 + $1.count } == 10)
+    #expect(declared.count == 10 && declared.values.reduce(0) { $0 + $1.count } == 11)
     #expect(told == declared)
   }
 }

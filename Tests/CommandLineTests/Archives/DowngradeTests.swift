@@ -53,7 +53,8 @@ struct DowngradeTests {
 
   private static let fact = """
     the keys of classes 6, 7 and 8 in its keybag are not wrapped with the hardware of any device, as every device wraps \
-    them in a backup without a password: everybody can open their items, and anybody can have written them
+    them in a backup without a password: no device's hardware is needed for their items; with no password either, as \
+    its manifest says, everybody can open them, and anybody can have written them
     """
 
   private func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
