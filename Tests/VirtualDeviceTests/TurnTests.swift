@@ -93,7 +93,7 @@ struct TurnTests {
     }
     for _ in 0..<10 {
       let before = turns.withLock { $0 }
-      try phone.openSession(.writing, verb: "patient", wait: .seconds(60)).end()
+      try phone.openSession(.writing, verb: "patient", wait: .seconds(300)).end()
       // Among three who take turns; chance may pass somebody over some times, not hundreds of times.
       #expect(turns.withLock { $0 } - before < 300)
     }
