@@ -112,8 +112,9 @@ let package = Package(
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "CommandSession", "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "SecItem",
-        "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "BundledFixtures",
+        "CommandSession", "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
+        "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats",
+        "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
