@@ -15,7 +15,7 @@ PYTHON := .venv/bin/python
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
 	@echo "make build     the release program, $(PROGRAM)"
-	@echo "make test      the tests, with a part of what there is very much of, in five minutes on two cores"
+	@echo "make test      the tests, with a part of what there is very much of"
 	@echo "make test-exhaustive  the tests with all of it"
 	@echo "make lint      formatting and house rules"
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults"
