@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// A GitHub workflow with one job, as far as the tutorial's needs reading.
 struct Workflow {
@@ -125,9 +126,11 @@ final class WorkflowRunner {
   }
 
   private func script(_ name: String, _ text: String) throws {
-    let url = bin.appending(path: name)
-    try Data("#!/bin/sh\nset -eu\n\(text)\n".utf8).write(to: url)
-    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: url.path)
+    try Data("#!/bin/sh\nset -eu\n\(text)\n".utf8).write(to: world.home.appending(path: "\(name).text"))
+    // Another process makes the file that is run: a child of another test may still hold one that this process wrote,
+    // and a file that is open for writing cannot be run.
+    let made = try world.run("cp \(name).text bin/\(name) && chmod 755 bin/\(name)")
+    try #require(made.status == 0, "\(made)")
   }
 
   /// The outcome of each step up to the first that fails.
