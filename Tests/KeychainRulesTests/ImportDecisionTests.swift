@@ -1,5 +1,6 @@
 import KeychainFormats
 import KeychainRules
+import TestSupport
 import Testing
 
 private let low = [UInt8](repeating: 1, count: 20)

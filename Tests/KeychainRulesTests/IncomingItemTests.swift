@@ -1,5 +1,6 @@
 import KeychainFormats
 import KeychainRules
+import TestSupport
 import Testing
 
 @Suite("An item of a backup, as it would be stored")

@@ -1,5 +1,6 @@
 import KeychainFormats
 import KeychainRules
+import TestSupport
 import Testing
 
 @Suite("A primary key without a database")

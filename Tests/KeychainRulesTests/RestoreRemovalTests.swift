@@ -1,4 +1,5 @@
 import KeychainFormats
+import TestSupport
 import Testing
 
 @testable import KeychainRules

@@ -1,5 +1,6 @@
 import DataProtection
 import KeychainFormats
+import TestSupport
 import Testing
 
 @testable import KeychainRules

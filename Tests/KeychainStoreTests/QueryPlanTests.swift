@@ -1,5 +1,6 @@
 import GRDB
 import KeychainFormats
+import TestSupport
 import Testing
 
 @testable import KeychainRules

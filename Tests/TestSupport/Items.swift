@@ -1,7 +1,8 @@
-import KeychainFormats
+public import KeychainFormats
 
+/// Items by the few attributes that a test is about.
 extension KeychainItem {
-  static func genericPassword(
+  public static func genericPassword(
     _ account: String = "anna", service: String = "mail", group: String = "keyhaul",
     as protection: ProtectionClass = .whenUnlocked, secret: String = "correct horse"
   ) -> KeychainItem {
@@ -15,7 +16,8 @@ extension KeychainItem {
     return item
   }
 
-  static func internetPassword(_ server: String = "imap.example.org", group: String = "keyhaul") -> KeychainItem {
+  public static func internetPassword(_ server: String = "imap.example.org", group: String = "keyhaul") -> KeychainItem
+  {
     var item = KeychainItem(
       kind: .internetPassword,
       attributes: [
@@ -26,13 +28,13 @@ extension KeychainItem {
     return item
   }
 
-  func with(_ attributes: [AttributeCode: PropertyValue]) -> KeychainItem {
+  public func with(_ attributes: [AttributeCode: PropertyValue]) -> KeychainItem {
     var item = self
     for (code, value) in attributes { item[code] = value }
     return item
   }
 
-  func without(_ codes: AttributeCode...) -> KeychainItem {
+  public func without(_ codes: AttributeCode...) -> KeychainItem {
     var item = self
     for code in codes { item[code] = nil }
     return item
@@ -40,5 +42,5 @@ extension KeychainItem {
 }
 
 extension KeychainDate {
-  static func seconds(_ seconds: Double) -> KeychainDate { KeychainDate(secondsSinceReferenceDate: seconds) }
+  public static func seconds(_ seconds: Double) -> KeychainDate { KeychainDate(secondsSinceReferenceDate: seconds) }
 }
