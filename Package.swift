@@ -96,7 +96,10 @@ let package = Package(
       ]),
     part(
       "MigrationReports",
-      ["Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "DataProtection", "KeychainFormats"]),
+      [
+        "Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection",
+        "KeychainFormats",
+      ]),
     keychainServices,
     .target(
       name: "BundledFixtures", path: "Fixtures",
@@ -129,7 +132,7 @@ let package = Package(
     tests(of: "SecItem", ["KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", grdb]),
     tests(of: "VirtualDevice", ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats"]),
     tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "CSQLite"]),
-    tests(of: "ArchivedKeychain", ["BackupArchive", "DataProtection", "KeychainFormats"]),
+    tests(of: "ArchivedKeychain", ["BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats"]),
     tests(
       of: "Migration",
       [
@@ -137,12 +140,13 @@ let package = Package(
         "KeychainFormats", "BundledFixtures", grdb,
       ]),
     tests(
-      of: "MigrationReports", ["Migration", "ArchivedKeychain", "BackupArchive", "DataProtection", "KeychainFormats"]),
+      of: "MigrationReports",
+      ["Migration", "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats"]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "CommandSession", "TestSupport", "Migration", "ArchivedKeychain", "BackupArchive", "DataProtection",
-        "KeychainFormats",
+        "keyhaul", "CommandSession", "TestSupport", "Migration", "ArchivedKeychain", "BackupArchive", "KeychainRules",
+        "DataProtection", "KeychainFormats",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],

@@ -1,5 +1,6 @@
 public import DataProtection
 public import KeychainFormats
+import KeychainRules
 
 extension ArchivedItem {
   /// Tries every item of a keychain file with the class keys that a keybag gave.

@@ -1,5 +1,6 @@
 import DataProtection
 import KeychainFormats
+public import KeychainRules
 
 extension ArchivedItem {
   /// Why the item does not open here, as every report names it; `nil` where it opens.

@@ -1,6 +1,7 @@
 public import BackupArchive
 public import DataProtection
 import KeychainFormats
+public import KeychainRules
 
 /// A backup after its password, and the hardware key of one device, were tried on it: what a plan is made of.
 public struct OpenedArchive: Sendable {

@@ -1,4 +1,5 @@
 import KeychainFormats
+public import KeychainRules
 
 /// What a backup cannot show: items of its device that were left out when it was made.
 ///

@@ -1,6 +1,7 @@
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import KeychainRules
 import Testing
 
 @testable import ArchivedKeychain

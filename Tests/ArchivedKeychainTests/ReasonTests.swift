@@ -1,5 +1,6 @@
 import DataProtection
 import KeychainFormats
+import KeychainRules
 import Testing
 
 @testable import ArchivedKeychain

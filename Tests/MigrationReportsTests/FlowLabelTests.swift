@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import Foundation
 import KeychainFormats
+import KeychainRules
 import Migration
 import Testing
 

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import KeychainFormats
+import KeychainRules
 import Migration
 import TestSupport
 import Testing

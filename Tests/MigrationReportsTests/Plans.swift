@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import KeychainFormats
+import KeychainRules
 
 @testable import Migration
 @testable import MigrationReports

@@ -3,6 +3,7 @@ import BackupArchive
 import DataProtection
 import Foundation
 import KeychainFormats
+import KeychainRules
 import Testing
 import VirtualDevice
 

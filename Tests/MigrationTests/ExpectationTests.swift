@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import Foundation
 import KeychainFormats
+import KeychainRules
 import Testing
 
 @testable import Migration

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import KeychainRules
 import TestSupport
 import Testing
 import VirtualDevice

@@ -3,6 +3,7 @@ import BackupArchive
 import DataProtection
 import Foundation
 import KeychainFormats
+import KeychainRules
 import TestSupport
 import Testing
 import VirtualDevice

@@ -1,4 +1,5 @@
 import KeychainFormats
+import KeychainRules
 
 /// Two keychains without what is sealed in either, and what is known of that.
 struct ComparableItems {

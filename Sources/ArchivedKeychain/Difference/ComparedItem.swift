@@ -1,5 +1,6 @@
 import BackupArchive
 public import KeychainFormats
+public import KeychainRules
 
 /// One item of a keychain that is compared with another keychain: opened, or as much as is known of a sealed one.
 public struct ComparedItem: Sendable {

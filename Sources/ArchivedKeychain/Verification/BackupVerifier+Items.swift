@@ -1,6 +1,7 @@
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import KeychainRules
 
 extension BackupVerifier {
   /// The keychain's file: that it is there, ends in its padding, has its digest, follows its format, and was sealed for

@@ -1,5 +1,6 @@
 public import ArchivedKeychain
 import KeychainFormats
+import KeychainRules
 
 /// A plan as a document: what `plan --json` prints and what a saved plan holds (format `migration-plan/1`). `PlanFile`
 /// is the document with its checksum.

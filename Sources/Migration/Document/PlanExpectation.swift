@@ -1,5 +1,6 @@
 public import ArchivedKeychain
 import KeychainFormats
+public import KeychainRules
 
 /// What someone expects of a plan for the items that a matcher means.
 public struct PlanExpectation: Sendable, Hashable {

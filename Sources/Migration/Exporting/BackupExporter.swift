@@ -2,7 +2,7 @@ public import ArchivedKeychain
 public import BackupArchive
 public import DataProtection
 public import KeychainFormats
-import KeychainRules
+public import KeychainRules
 import KeychainStore
 public import VirtualDevice
 

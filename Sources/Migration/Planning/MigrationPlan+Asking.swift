@@ -1,4 +1,5 @@
 public import ArchivedKeychain
+public import KeychainRules
 
 extension MigrationPlan {
   /// What becomes of the items that a name means, for a test to compare with.

@@ -1,6 +1,6 @@
 public import ArchivedKeychain
 public import KeychainFormats
-package import KeychainRules
+public import KeychainRules
 
 /// What a restore does with the items that are on the target already.
 public enum ExistingItemPolicy: String, Sendable, CaseIterable, Codable {

@@ -1,7 +1,7 @@
 public import ArchivedKeychain
 import DataProtection
 import KeychainFormats
-import KeychainRules
+public import KeychainRules
 
 /// Decides what a restore would do. Pure: no file, no database, no clock, and no identity of either device.
 public enum MigrationPlanner {

@@ -1,4 +1,5 @@
 public import ArchivedKeychain
+public import KeychainRules
 
 /// A word that reports of a move use and that has a page of its own: why an item does not arrive, what an arriving item
 /// does, what happens to the target's own items, and why an archive is refused.

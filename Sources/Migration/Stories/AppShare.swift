@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import KeychainRules
 
 /// What a plan does with the items of one app.
 public struct AppShare: Sendable {

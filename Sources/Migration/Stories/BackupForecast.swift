@@ -1,6 +1,7 @@
 public import ArchivedKeychain
 public import DataProtection
 import KeychainFormats
+import KeychainRules
 public import VirtualDevice
 
 /// What a backup of a device made now would hold, without one being written: what a plan has for an archive where there

@@ -1,5 +1,6 @@
 public import ArchivedKeychain
 public import KeychainFormats
+public import KeychainRules
 public import VirtualDevice
 
 /// Everything there is to say of one item: who may read it when, what the four restores do with it, what happened to it

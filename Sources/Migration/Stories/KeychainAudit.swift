@@ -1,5 +1,6 @@
-public import ArchivedKeychain
+import ArchivedKeychain
 import KeychainFormats
+public import KeychainRules
 
 /// What a developer wants to know of the items that apps store: which may leave the device, which never do, and which
 /// have a protection class that Apple has given up.

@@ -2,6 +2,7 @@ public import ArchivedKeychain
 import BackupArchive
 import DataProtection
 public import KeychainFormats
+public import KeychainRules
 public import VirtualDevice
 
 /// What the four ways of restoring would bring of someone's own items: the table {password, none} × {same device, other

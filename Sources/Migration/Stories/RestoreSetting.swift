@@ -1,5 +1,6 @@
-public import ArchivedKeychain
+import ArchivedKeychain
 public import KeychainFormats
+public import KeychainRules
 
 /// One of the four ways to bring a keychain back: from a backup with or without a password, to the device that made it or
 /// to another.

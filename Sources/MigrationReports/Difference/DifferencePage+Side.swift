@@ -1,5 +1,6 @@
 public import ArchivedKeychain
 import KeychainFormats
+public import KeychainRules
 
 extension DifferencePage {
   /// One of the two keychains.

@@ -1,6 +1,7 @@
 public import ArchivedKeychain
 public import DataProtection
 import KeychainFormats
+import KeychainRules
 import Migration
 
 /// What two keychains differ in, as a page for people. It names the attributes that changed, never their values.

@@ -2,6 +2,7 @@ public import ArchivedKeychain
 public import BackupArchive
 public import DataProtection
 public import KeychainFormats
+public import KeychainRules
 public import Migration
 
 /// What is in an archive, as a page for people: with its password or without.

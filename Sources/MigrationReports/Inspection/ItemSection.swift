@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import KeychainFormats
+import KeychainRules
 import Migration
 
 /// The keychain's items: by class and where that lets them go, what is damaged, and every item, folded.

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import KeychainFormats
+import KeychainRules
 
 /// Why some items do not arrive or do not open, and what to do about it.
 struct ReasonCard {

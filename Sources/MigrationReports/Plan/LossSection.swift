@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import KeychainFormats
+import KeychainRules
 import Migration
 
 /// What does not arrive, why, and what to do about it: one card for each reason, damage after rules; then what the

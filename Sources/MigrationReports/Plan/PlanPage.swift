@@ -1,6 +1,7 @@
 import ArchivedKeychain
 public import DataProtection
 import KeychainFormats
+import KeychainRules
 public import Migration
 
 /// A plan as a page for people: what moves, what is lost and what to do about it.

@@ -1,6 +1,7 @@
 import CommandSession
 import Foundation
 import KeychainFormats
+import KeychainRules
 import VirtualDevice
 
 /// What an argument of the command line refers to.

@@ -3,6 +3,7 @@ import BackupArchive
 import CommandSession
 import Foundation
 import KeychainFormats
+import KeychainRules
 import MigrationReports
 
 extension Session {

@@ -1,6 +1,7 @@
 import CommandSession
 import DataProtection
 import KeychainFormats
+import KeychainRules
 import VirtualDevice
 
 extension Session {

@@ -2,6 +2,7 @@ import BackupArchive
 import CommandSession
 import Foundation
 import KeychainFormats
+import KeychainRules
 
 #if canImport(Glibc)
   import Glibc

@@ -1,4 +1,5 @@
 import ArgumentParser
+import KeychainRules
 import Testing
 
 @testable import CommandSession

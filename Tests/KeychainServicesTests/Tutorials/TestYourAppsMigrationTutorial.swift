@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import Foundation
+import KeychainRules
 import KeychainServices  // on iOS: import Security
 import Migration
 import Testing

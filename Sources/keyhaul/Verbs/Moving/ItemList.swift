@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import CommandSession
 import KeychainFormats
+import KeychainRules
 import Migration
 
 /// The items that a restore is to bring, as `--only` names them: `{"indexes": [0, 3]}`, by their places in the archive.

@@ -3,6 +3,7 @@ import ArgumentParser
 import BackupArchive
 import CommandSession
 import KeychainFormats
+import KeychainRules
 import Migration
 import MigrationReports
 import VirtualDevice

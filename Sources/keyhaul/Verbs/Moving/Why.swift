@@ -2,6 +2,7 @@ import ArchivedKeychain
 import ArgumentParser
 import CommandSession
 import KeychainFormats
+import KeychainRules
 import Migration
 import VirtualDevice
 

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import CommandSession
 import KeychainFormats
+import KeychainRules
 
 /// One of two keychains that are compared.
 struct ComparisonSide {

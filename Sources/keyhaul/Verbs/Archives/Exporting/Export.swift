@@ -4,6 +4,7 @@ import BackupArchive
 import CommandSession
 import Foundation
 import KeychainFormats
+import KeychainRules
 import VirtualDevice
 
 /// `keyhaul export`: items of an archive or a device, or one file of an archive, for other programs.

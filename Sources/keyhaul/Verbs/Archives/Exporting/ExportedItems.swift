@@ -2,6 +2,7 @@ import ArchivedKeychain
 import BackupArchive
 import CommandSession
 import KeychainFormats
+import KeychainRules
 import KeychainStore
 import VirtualDevice
 

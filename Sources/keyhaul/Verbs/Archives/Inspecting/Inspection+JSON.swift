@@ -2,6 +2,7 @@ import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import KeychainFormats
+import KeychainRules
 
 extension Inspection {
   /// What is not known without the password is `null`.

@@ -3,6 +3,7 @@ import BackupArchive
 import CommandSession
 import DataProtection
 import KeychainFormats
+import KeychainRules
 import MigrationReports
 
 extension Inspection {

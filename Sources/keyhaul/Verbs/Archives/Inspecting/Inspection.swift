@@ -3,6 +3,7 @@ import BackupArchive
 import CommandSession
 import DataProtection
 import KeychainFormats
+import KeychainRules
 
 /// What can be said of an archive, with or without its password (`backup-inspection/1`).
 struct Inspection: Report {

@@ -4,6 +4,7 @@ import BackupArchive
 import CommandSession
 import DataProtection
 import KeychainFormats
+import KeychainRules
 import Migration
 import MigrationReports
 import VirtualDevice

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import CommandSession
 import KeychainFormats
+import KeychainRules
 import Migration
 
 /// `plan --by-app` (format `migration-by-app/1`): the plan's items by the app they belong to.

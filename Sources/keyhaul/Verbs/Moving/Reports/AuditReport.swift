@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import CommandSession
 import KeychainFormats
+import KeychainRules
 import Migration
 
 /// `plan --audit` (format `keychain-audit/1`): what a developer asks of the items that apps store.

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import CommandSession
 import KeychainFormats
+import KeychainRules
 import Migration
 
 /// `plan --compare` (format `migration-comparison/1`): what a backup with and one without a password bring back, to the

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import CommandSession
 import Foundation
 import KeychainFormats
+import KeychainRules
 import Migration
 
 /// A file of expectations (format `plan-expectations/1`).

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import CommandSession
 import KeychainFormats
+import KeychainRules
 import Migration
 import VirtualDevice
 

@@ -1,4 +1,3 @@
-public import ArchivedKeychain
 public import KeychainFormats
 
 /// One rule of what a restore leaves out of an archive, although the item opens.

@@ -34,7 +34,7 @@ public enum SystemBoundItems {
   }
 
   /// Groups of which every item is one, whatever else it is: known of an item that is locked, too.
-  static let groups = ["com.apple.security.sos", "lockdown-identities"]
+  package static let groups = ["com.apple.security.sos", "lockdown-identities"]
 
   /// Rules that hold on every device.
   static let everywhere: [Row] =

@@ -1,9 +1,7 @@
-import ArchivedKeychain
 import KeychainFormats
+import KeychainRules
+import TestSupport
 import Testing
-import VirtualDevice
-
-@testable import Migration
 
 @Suite("What a backup leaves out")
 struct ExportRuleTests {
@@ -14,13 +12,13 @@ struct ExportRuleTests {
       ExportCandidate(item: item, isAccessControlled: guarded, isAppClip: clip, deviceSyncs: syncs))
   }
 
-  private let plain = KeychainItem.password("a")
+  private let plain = KeychainItem.genericPassword("a")
 
   @Test("an ordinary item of every class but one is taken")
   func ordinary() {
     for protection in ProtectionClass.allCases {
       let expected: Reason? = protection == .whenPasscodeSetThisDeviceOnly ? .passcodeOnly : nil
-      #expect(reason(.password("a", protection)) == expected)
+      #expect(reason(.genericPassword("a", as: protection)) == expected)
     }
   }
 
@@ -29,17 +27,6 @@ struct ExportRuleTests {
     #expect(reason(plain.with([.tokenID: .string("com.apple.setoken")])) == .hardwareKey)
     #expect(reason(plain.with([.tokenID: .data([])])) == .hardwareKey)
     #expect(reason(plain.with([.tokenID: .string("")])) == nil)
-  }
-
-  @Test("is what every report of a backup says that it cannot show, but for the marks of deleted items")
-  func unseen() {
-    #expect(Set(ExportRules.all.map(\.reason)).subtracting([.deleted]) == Set(UnseenItems.reasons))
-    #expect(UnseenItems.reasons.count == 6)
-    #expect(
-      UnseenItems.sentence
-        == "A backup cannot show what never entered it, and no count here includes it: passcode-only items, keys held "
-        + "by a token, the system's own items, items that ask for a person, shared groups' copies and items of App "
-        + "Clips.")
   }
 
   @Test("an App Clip's item, marked in its column alone")
@@ -57,8 +44,8 @@ struct ExportRuleTests {
 
   @Test("an item of the system, and one that is marked as such")
   func system() {
-    #expect(reason(.password("a", group: "com.apple.security.sos")) == .systemBound)
-    #expect(reason(.password("a", group: "com.apple.security.sos2")) == nil)
+    #expect(reason(.genericPassword("a", group: "com.apple.security.sos")) == .systemBound)
+    #expect(reason(.genericPassword("a", group: "com.apple.security.sos2")) == nil)
     #expect(reason(plain.with([.systemBound: .integer(1)])) == .systemBound)
   }
 
@@ -92,60 +79,12 @@ struct ExportRuleTests {
       #expect(found == order[start])
     }
   }
-
-  @Test("each on a device: what stays is told with its reason, the rest is in the archive")
-  func onADevice() throws {
-    let desk = try Desk(seed: "export")
-    let phone = try desk.phone("phone", passcode: "1234")
-    let session = try phone.held()
-    try session.plant([
-      .password("ordinary"), .password("passcode", .whenPasscodeSetThisDeviceOnly),
-      .password("token", marks: [.tokenID: .string("com.apple.setoken")]),
-      .password("shared", marks: [.sharingGroup: .string("g")]),
-      .password("system", group: "lockdown-identities"), .password("spared", marks: [.systemBound: .integer(0)]),
-      .password("deleted", marks: [.tombstone: .integer(1), .synchronizable: .integer(1)]),
-      .password("guarded", marks: [.accessControl: .dictionary(["od": .string("cpo")])]), .password("clip"),
-      .password("broken"),
-    ])
-    try HeldKeychain.execute(
-      """
-      UPDATE genp SET clip = 1 WHERE rowid = 9;
-      UPDATE genp SET data = x'0300000006000000' WHERE rowid = 10;
-      """, on: phone)
-    let report = try BackupExporter.prepare(session, password: nil).report
-    #expect(report.exported.map(\.identity.account) == ["ordinary", "spared"])
-    let reasons = report.leftOut.map(\.reason)
-    #expect(
-      reasons == [
-        .passcodeOnly, .hardwareKey, .sharedGroup, .systemBound, .deleted, .needsAuthentication, .appClip, .malformed,
-      ])
-    #expect(report.leftOut.last?.detail?.isEmpty == false)
-    #expect(report.leftOut.last?.item.identity.account == nil)
-    // The tombstone is no item.
-    #expect(report.total == 9)
-    let archive = try desk.open(try desk.backUp(phoneAfter(session), password: nil), password: nil, on: nil)
-    #expect(archive.items.count == 2)
-  }
-
-  private func phoneAfter(_ session: DeviceSession) -> VirtualDevice {
-    session.end()
-    return session.device
-  }
-
-  @Test("a device that syncs sends its tombstones along")
-  func syncing() throws {
-    let desk = try Desk(seed: "tombstones")
-    let session = try desk.phone("phone", syncing: true).held()
-    try session.plant(.password("deleted", marks: [.tombstone: .integer(1), .synchronizable: .integer(1)]))
-    let report = try BackupExporter.prepare(session, password: nil).report
-    #expect(report.exported.map(\.identity.account) == ["deleted"])
-  }
 }
 
 @Suite("The system's own items")
 struct SystemBoundTests {
   private func generic(_ group: String, _ service: String, _ account: String = "x") -> KeychainItem {
-    .password(account, service: service, group: group)
+    .genericPassword(account, service: service, group: group)
   }
 
   private func key(_ label: String, group: String = "ichat", kind: ItemKind = .key) -> KeychainItem {
@@ -187,8 +126,8 @@ struct SystemBoundTests {
 
   @Test("sysb decides alone, in both directions, where it is a number")
   func mark() {
-    let bound = KeychainItem.password("a", group: "com.apple.security.sos")
-    let free = KeychainItem.password("a")
+    let bound = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
+    let free = KeychainItem.genericPassword("a")
     #expect(!SystemBoundItems.contain(bound.with([.systemBound: .integer(0)])))
     for number in [1, 2, -1] as [Int64] {
       #expect(SystemBoundItems.contain(free.with([.systemBound: .integer(number)])))
@@ -202,7 +141,7 @@ struct SystemBoundTests {
 
   @Test("an item whose group is missing or no text is not bound")
   func groupless() {
-    let bound = KeychainItem.password("a", group: "com.apple.security.sos")
+    let bound = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
     #expect(!SystemBoundItems.contain(bound.without(.accessGroup)))
     #expect(!SystemBoundItems.contain(bound.with([.accessGroup: .data(Array("com.apple.security.sos".utf8))])))
     #expect(!SystemBoundItems.contain(bound.without(.accessGroup).with([.sharingGroup: .string("g")])))
@@ -210,8 +149,8 @@ struct SystemBoundTests {
 
   @Test("a shared copy is bound")
   func shared() {
-    #expect(SystemBoundItems.contain(.password("a", marks: [.sharingGroup: .string("g")])))
-    #expect(!SystemBoundItems.contain(.password("a", marks: [.sharingGroup: .string("")])))
+    #expect(SystemBoundItems.contain(.genericPassword("a").with([.sharingGroup: .string("g")])))
+    #expect(!SystemBoundItems.contain(.genericPassword("a").with([.sharingGroup: .string("")])))
   }
 
   @Test("a Shared iPad has further rows, which count nowhere else")
@@ -257,22 +196,22 @@ struct RestoreRuleTests {
     RestoreRules.reasonToLeaveOut(item, RestoreSurroundings(targetSyncs: syncs, onSharedIPad: iPad))
   }
 
-  private let plain = KeychainItem.password("a")
+  private let plain = KeychainItem.genericPassword("a")
 
   @Test("each rule alone")
   func alone() {
     #expect(reason(plain) == nil)
-    #expect(reason(.password("a", .whenPasscodeSetThisDeviceOnly)) == .passcodeOnly)
+    #expect(reason(.genericPassword("a", as: .whenPasscodeSetThisDeviceOnly)) == .passcodeOnly)
     #expect(reason(plain.with([.tokenID: .string("t")])) == .hardwareKey)
     #expect(reason(plain.with([.sharingGroup: .string("g")])) == .sharedGroup)
-    #expect(reason(.password("a", group: "lockdown-identities")) == .systemBound)
+    #expect(reason(.genericPassword("a", group: "lockdown-identities")) == .systemBound)
     #expect(reason(plain.with([.accessControl: .dictionary([:])])) == .needsAuthentication)
     #expect(reason(plain.with([.accessControl: .data([])])) == .needsAuthentication)
     let tombstone = plain.with([.tombstone: .integer(1)])
     #expect(reason(tombstone) == .deleted)
     #expect(reason(tombstone, syncs: true) == nil)
-    #expect(reason(.password("a", group: "com.apple.rapport")) == nil)
-    #expect(reason(.password("a", group: "com.apple.rapport"), iPad: true) == .systemBound)
+    #expect(reason(.genericPassword("a", group: "com.apple.rapport")) == nil)
+    #expect(reason(.genericPassword("a", group: "com.apple.rapport"), iPad: true) == .systemBound)
   }
 
   @Test("in this order")

@@ -1,4 +1,3 @@
-public import ArchivedKeychain
 public import KeychainFormats
 
 /// One rule of what a backup leaves out.
@@ -50,11 +49,4 @@ public enum ExportRules {
   public static func reasonToLeaveOut(_ candidate: ExportCandidate) -> Reason? {
     all.first { $0.leavesOut(candidate) }?.reason
   }
-}
-
-extension KeychainItem {
-  /// The item is a reference to what a token holds (`tkid`).
-  var hasToken: Bool { self[.tokenID]?.stringValue.map { !$0.isEmpty } ?? (self[.tokenID] != nil) }
-  /// The item is a shared group's copy (`ggrp`).
-  var isSharedCopy: Bool { self[.sharingGroup]?.stringValue.map { !$0.isEmpty } ?? false }
 }
