@@ -9,7 +9,7 @@ struct Demo: RunnableVerb {
     sentence: "Show a backup, a plan and a restore on two virtual devices",
     usage: "keyhaul demo [--keep DIR]",
     examples: ["keyhaul demo", "keyhaul demo --keep ~/keyhaul-demo"],
-    flags: [("--keep DIR", "keep the devices and archives in a folder")])
+    flags: ["--keep"])
   static let configuration = described(as: "demo")
 
   @Option(help: ArgumentHelp("Keep the devices and archives in this folder.", valueName: "dir"), completion: .directory)

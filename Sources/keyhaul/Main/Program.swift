@@ -123,7 +123,7 @@ struct Program {
   }
 
   private func shortHelp(_ path: VerbPath, style: TextStyle) throws -> [String] {
-    if let verb = path.verb as? any Verb.Type { return verb.screen.lines(style: style) }
+    if let verb = path.verb as? any Verb.Type { return verb.screen.lines(of: verb, style: style) }
     if path.commands.count == 1 { return Keyhaul.shortHelp(style: style) }
     return GroupHelp.lines(path, style: style)
   }

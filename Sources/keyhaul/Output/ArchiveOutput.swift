@@ -5,6 +5,9 @@ import KeychainFormats
 
 /// Where a verb writes an archive: what `-o` may be, and what it would replace.
 enum ArchiveOutput {
+  static let help =
+    "The archive to write: a folder (ends in /), or one file: .tar, .tar.gz, .tar.zst, .zip; - is a tar on standard output."
+
   /// Endings of containers that are not written. A tar by such a name would deceive whoever opens it.
   private static let foreignEndings = [
     ".7z", ".rar", ".xz", ".txz", ".bz2", ".tbz", ".tbz2", ".lz", ".lzma", ".lz4", ".br", ".z", ".dmg", ".iso", ".cpio",

@@ -15,7 +15,8 @@ struct HelpTests {
 
   @Test("of a verb fits on one screen of 80 columns", arguments: verbs)
   func oneScreen(name: String) throws {
-    let lines = try verb(name).screen.lines(style: .plain)
+    let verb = try verb(name)
+    let lines = verb.screen.lines(of: verb, style: .plain)
     #expect(lines.count <= HelpScreen.maximumLineCount)
     for line in lines where !line.contains("keyhaul ") { #expect(DisplayWidth.columns(of: line) <= 80) }
     #expect(lines.last == "\"keyhaul \(name) --help\" says everything.")
@@ -25,9 +26,24 @@ struct HelpTests {
   func flagsExist(name: String) throws {
     let verb = try verb(name)
     let known = Set(FlagCatalog.names(of: verb))
-    let text = ([verb.screen.usage] + verb.screen.flags.map(\.0)).joined(separator: " ")
+    let text = ([verb.screen.usage] + verb.screen.flags.map(\.flags)).joined(separator: " ")
     let named = text.matches(of: /--[a-z][a-z-]*/).map { String($0.0) }
     for flag in named { #expect(known.contains(flag)) }
+  }
+
+  @Test("says of a flag what its own help says, where the row has no words of its own", arguments: verbs)
+  func wordsStandOnce(name: String) throws {
+    let verb = try verb(name)
+    let flags = FlagCatalog.flags(of: verb)
+    let full = verb.fullHelp(columns: 100).split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased()
+    let lines = verb.screen.lines(of: verb, style: .plain)
+    for row in verb.screen.flags where row.words == nil {
+      #expect(flags.contains { $0.names.contains(row.flags) }, "\(row.flags) is no flag, and has no words")
+      guard row.flags != "--format" else { continue }
+      let shown = try #require(lines.first { $0.hasPrefix("  -") && $0.contains(row.flags) })
+      let beginning = try #require(shown.firstMatch(of: /^  -.*?  +(.*)$/)).1.split(separator: "; also ").first
+      #expect(full.contains(try #require(beginning).lowercased()), "\(shown)")
+    }
   }
 
   @Test("gives examples that the verb understands", arguments: verbs)

@@ -8,7 +8,7 @@ struct Explain: RunnableVerb {
     sentence: "Explain a reason of a report, or an exit code",
     usage: "keyhaul explain [REASON|CODE]",
     examples: ["keyhaul explain device-bound", "keyhaul explain 15"],
-    flags: [HelpScreen.jsonFlag])
+    flags: ["--json"])
   static let configuration = described(as: "explain")
 
   @Argument(

@@ -13,11 +13,7 @@ struct DeviceCreate: RunnableVerb {
       "keyhaul device create old-phone --passcode-file ~/.pin", "keyhaul device create old-phone --from old-phone",
     ],
     flags: [
-      ("--model M", "its product type (default iPhone15,2)"), ("--ios V", "its version of iOS (default 18.1)"),
-      ("--from FIXTURE", "fill it from a description: a path, or \(FixtureSource.bundledNames)"),
-      ("--published-hardware-key", "with --from, for tests: a hardware key that everybody can compute"),
-      ("--passcode-file PATH", "set a passcode; also -fd, -command"),
-      ("--erase-after-failures", "ten wrong passcodes erase it"),
+      "--model", "--ios", "--from", "--published-hardware-key", "--passcode-file", "--erase-after-failures",
     ])
   static let configuration = described(as: "create")
 

@@ -9,10 +9,11 @@ struct DeviceDelete: RunnableVerb {
     sentence: "Delete a virtual device for good",
     usage: "keyhaul device delete NAME --confirm NAME",
     examples: ["keyhaul device delete old-phone --confirm old-phone"],
-    flags: [("--confirm NAME", "say the name, so that nobody is asked for it"), HelpScreen.dryRunFlag])
+    flags: ["--confirm", "--dry-run"])
   static let configuration = described(as: "delete")
 
-  @Option(help: ArgumentHelp("The device's name once more.", valueName: "name")) var confirm: String?
+  @Option(help: ArgumentHelp("The device's name once more, so that nobody is asked for it.", valueName: "name"))
+  var confirm: String?
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions

@@ -9,7 +9,7 @@ struct DeviceErase: RunnableVerb {
     sentence: "Erase all content of a device, keeping its hardware",
     usage: "keyhaul device erase NAME",
     examples: ["keyhaul device erase old-phone", "keyhaul device erase old-phone --yes"],
-    flags: [HelpScreen.yesFlag, HelpScreen.dryRunFlag])
+    flags: ["--yes", "--dry-run"])
   static let configuration = described(as: "erase")
 
   @OptionGroup var dryRun: DryRunOptions

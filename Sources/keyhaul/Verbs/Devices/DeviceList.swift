@@ -9,7 +9,7 @@ struct DeviceList: RunnableVerb {
     sentence: "List the virtual devices",
     usage: "keyhaul device list",
     examples: ["keyhaul device list", "keyhaul device list --json"],
-    flags: [HelpScreen.jsonFlag, ("--home DIR", "where virtual devices live")])
+    flags: ["--json", "--home"])
   static let configuration = described(as: "list")
 
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions

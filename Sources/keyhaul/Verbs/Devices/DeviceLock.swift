@@ -8,7 +8,7 @@ struct DeviceLock: RunnableVerb {
     sentence: "Lock a virtual device",
     usage: "keyhaul device lock NAME",
     examples: ["keyhaul device lock old-phone"],
-    flags: [HelpScreen.waitFlag])
+    flags: ["--wait"])
   static let configuration = described(as: "lock")
 
   @OptionGroup var target: TargetDevice

@@ -8,7 +8,7 @@ struct DeviceRestart: RunnableVerb {
     sentence: "Restart a virtual device",
     usage: "keyhaul device restart NAME",
     examples: ["keyhaul device restart old-phone"],
-    flags: [HelpScreen.waitFlag])
+    flags: ["--wait"])
   static let configuration = described(as: "restart")
 
   @OptionGroup var target: TargetDevice

@@ -9,7 +9,7 @@ struct DeviceShow: RunnableVerb {
     sentence: "Show a virtual device",
     usage: "keyhaul device show NAME",
     examples: ["keyhaul device show old-phone", "keyhaul device show old-phone --json"],
-    flags: [HelpScreen.jsonFlag])
+    flags: ["--json"])
   static let configuration = described(as: "show")
 
   @OptionGroup var target: TargetDevice

@@ -8,7 +8,7 @@ struct DeviceUnlock: RunnableVerb {
     sentence: "Unlock a virtual device",
     usage: "keyhaul device unlock NAME",
     examples: ["keyhaul device unlock old-phone", "keyhaul device unlock old-phone --passcode-file ~/.pin"],
-    flags: [HelpScreen.passcodeFlag, HelpScreen.waitFlag])
+    flags: ["--passcode-file", "--wait"])
   static let configuration = described(as: "unlock")
 
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags

@@ -21,11 +21,9 @@ struct ItemAdd: RunnableVerb {
       "keyhaul item add old-phone --kind key --label mail --secret-file mail.key",
     ],
     flags: [
-      ("--kind KIND", "generic, internet, certificate or key (default generic)"),
-      ("--account, --service, --server", "what the item is for"),
-      ("--protection CLASS", "when-unlocked, after-first-unlock, always; with -this-device; passcode-only"),
-      ("--secret-file PATH", "read the secret, or a certificate or key in PEM or DER; - is standard input"),
-      HelpScreen.dryRunFlag,
+      "--kind", .init("--account, --service, --server", "what the item is for"),
+      .init("--protection", "when-unlocked, after-first-unlock, always; with -this-device; passcode-only"),
+      .init("--secret-file", "read the secret, or a certificate or key in PEM or DER"), "--dry-run",
     ])
   static let configuration = described(as: "add")
 

@@ -15,9 +15,8 @@ struct ItemDelete: RunnableVerb {
       "keyhaul item delete old-phone --access-group '*.example.chat' -n",
     ],
     flags: [
-      ("--account, --service, --server", "what the items are for; * stands for any text"),
-      ("--kind KIND", "generic, internet, certificate or key"), HelpScreen.yesFlag, HelpScreen.dryRunFlag,
-      HelpScreen.jsonFlag,
+      .init("--account, --service, --server", "what the items are for; * stands for any text"), "--kind", "--yes",
+      "--dry-run", "--json",
     ])
   static let configuration = described(as: "delete")
 

@@ -17,12 +17,8 @@ struct ItemFind: RunnableVerb {
       "keyhaul item find old-phone --server '*.example.org' --sort changed --reverse --limit 5",
     ],
     flags: [
-      ("--account, --service, --server", "what the item is for; * stands for any text"),
-      ("--kind KIND", "generic, internet, certificate or key"),
-      ("--reveal", "print the bare secret; exactly one item must match"), ("--limit N", "print at most this many"),
-      ("--sort BY", "kind, name, account, label, group, protection, created or changed"),
-      ("--format csv", "a table for spreadsheets and other programs"),
-      ("-o, --output FILE", "write the result to a file; - also shows a secret on a terminal"), HelpScreen.jsonFlag,
+      .init("--account, --service, --server", "what the item is for; * stands for any text"), "--kind", "--reveal",
+      "--limit", "--sort", "--format", "--output", "--json",
     ])
   static let configuration = described(as: "find")
   static let formats: [OutputFormat] = [.text, .json, .csv]

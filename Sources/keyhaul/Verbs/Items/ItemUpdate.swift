@@ -16,13 +16,10 @@ struct ItemUpdate: RunnableVerb {
       "keyhaul item update old-phone --service '*.example' --new-protection when-unlocked-this-device",
     ],
     flags: [
-      ("--account, --service, --server", "which items; * stands for any text"),
-      ("--kind KIND", "generic, internet, certificate or key"),
-      ("--new-account, --new-label, ...", "what they get; the same for every attribute"),
-      ("--new-protection CLASS", "when they can be read from now on, and how far they may go"),
-      ("--new-biometry, --no-new-sync, ...", "what else they ask for or do from now on, or no longer"),
-      ("--new-secret-file PATH", "read the new secret of a password; - is standard input"), HelpScreen.yesFlag,
-      HelpScreen.dryRunFlag, HelpScreen.jsonFlag,
+      .init("--account, --service, --server", "which items; * stands for any text"), "--kind",
+      .init("--new-account, --new-label, ...", "what they get; the same for every attribute"), "--new-protection",
+      .init("--new-biometry, --no-new-sync, ...", "what else they ask for or do from now on, or no longer"),
+      "--new-secret-file", "--yes", "--dry-run", "--json",
     ])
   static let configuration = described(as: "update")
 

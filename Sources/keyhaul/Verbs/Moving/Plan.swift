@@ -18,15 +18,8 @@ struct Plan: RunnableVerb {
       "keyhaul plan old-phone --to new-phone --compare",
     ],
     flags: [
-      ("--to DEVICE", "the device to restore to"), ("--existing POLICY", "items already there: replace, or merge"),
-      ("-o, --output FILE", "save the plan for restore --plan"),
-      ("--format html", "one page for people, with -o FILE"),
-      ("--compare", "with and without a password, to the same and to another device"),
-      ("--by-app", "the items by app"), ("--audit", "for developers: what leaves the device, what never does"),
-      ("--expect FILE", "check the plan against a list; 2 where it is not met"),
-      ("--exit-code", "end with 2 if any item does not migrate"), ("--redact", "leave out all names"),
-      ("--no-password", "of a DEVICE: think of a backup without a password"), HelpScreen.passwordFlag,
-      HelpScreen.jsonFlag,
+      "--to", "--existing", "--output", "--format", "--compare", "--by-app", "--audit", "--expect", "--exit-code",
+      "--redact", "--no-password", "--password-file", "--json",
     ])
   static let configuration = described(as: "plan")
   static let formats: [OutputFormat] = [.text, .json, .html]
@@ -60,11 +53,12 @@ struct Plan: RunnableVerb {
   @Flag(exclusivity: .exclusive) var view: View?
   @Option(
     help: ArgumentHelp(
-      "Check the plan against this list of expectations; - is standard input.", valueName: "file"),
+      "Check the plan against a list of expectations; exit code 2 where it is not met. - is standard input.",
+      valueName: "file"),
     completion: .file())
   var expect: String?
   @Flag(help: "End with exit code 2 if any item does not migrate.") var exitCode = false
-  @Flag(help: "Leave out all names, so that the plan can be shown to others.") var redact = false
+  @Flag(help: "Leave out all names; the plan can then be shown to others.") var redact = false
   @Flag(help: "Of a device: think of a backup without a password.") var noPassword = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions

@@ -17,11 +17,7 @@ struct Restore: RunnableVerb {
       "keyhaul restore family.backup --to new-phone --plan move.plan",
     ],
     flags: [
-      ("--to DEVICE", "the device to restore to"), ("--plan FILE", "do exactly what a saved plan says, or refuse"),
-      ("--only FILE", "bring only the items that a list names: {\"indexes\": [0, 3]}"),
-      ("--existing POLICY", "items already there: replace, or merge"),
-      ("--accept-damage", "restore what is left of a damaged backup"), HelpScreen.dryRunFlag, HelpScreen.passwordFlag,
-      HelpScreen.yesFlag,
+      "--to", "--plan", "--only", "--existing", "--accept-damage", "--dry-run", "--password-file", "--yes",
     ])
   static let configuration = described(as: "restore")
 

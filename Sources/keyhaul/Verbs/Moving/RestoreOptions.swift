@@ -7,7 +7,7 @@ extension ExistingItemPolicy: ExpressibleByArgument {}
 struct ExistingItemOptions: ParsableArguments {
   @Option(
     name: .customLong("existing"),
-    help: ArgumentHelp("Items already there: replace, as iOS does, or merge (default replace).", valueName: "policy"))
+    help: ArgumentHelp("Items already there: replace, as iOS does, or merge; replace by default.", valueName: "policy"))
   var given: ExistingItemPolicy?
 
   var policy: ExistingItemPolicy { given ?? .replace }

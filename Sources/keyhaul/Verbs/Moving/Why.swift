@@ -16,10 +16,9 @@ struct Why: RunnableVerb {
       "keyhaul why old-phone --account anna",
     ],
     flags: [
-      ("--account, --service, --server", "what the item is for; * stands for any text"),
-      ("--kind KIND", "generic, internet, certificate or key"), ("--item N", "the item at this place in the backup"),
-      ("--to DEVICE", "what it does there; also finds what is only there"), HelpScreen.passwordFlag,
-      HelpScreen.jsonFlag,
+      .init("--account, --service, --server", "what the item is for; * stands for any text"), "--kind", "--item",
+      "--to",
+      "--password-file", "--json",
     ])
   static let configuration = described(as: "why")
 
@@ -33,7 +32,10 @@ struct Why: RunnableVerb {
     parsing: .unconditional,
     help: ArgumentHelp("The item at this place in the backup, as plans number it.", valueName: "n"))
   var item: Int?
-  @Option(help: ArgumentHelp("The device that the item should go to.", valueName: "device"), completion: .deviceNames)
+  @Option(
+    help: ArgumentHelp(
+      "The device that the item should go to; an item that is only there is found too.", valueName: "device"),
+    completion: .deviceNames)
   var to: String?
   @OptionGroup var existing: ExistingItemOptions
   @OptionGroup(title: "The archive's password") var password: PasswordFlags

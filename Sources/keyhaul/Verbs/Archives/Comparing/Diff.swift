@@ -16,12 +16,10 @@ struct Diff: RunnableVerb {
     usage: "keyhaul diff A B [--exit-code] [-o FILE]",
     examples: ["keyhaul diff monday.backup family.backup", "keyhaul diff family.backup old-phone --exit-code"],
     flags: [
-      ("--exit-code", "end with 2 if anything differs, 3 if not all can be compared"),
-      ("--password-file PATH", "the password of A, and of B where it fits; also -fd, -command"),
-      ("--other-password-file PATH", "the password of B, where it has another one"),
-      ("--device-key-file PATH", "also compare the items that only their device opens"),
-      ("-v", "name what no backup holds, too"), ("-o, --output FILE", "write the result to a file"),
-      ("--format html", "one page for people, with -o FILE"), HelpScreen.jsonFlag,
+      "--exit-code", .init("--password-file", "the password of A, and of B where it fits"),
+      .init("--other-password-file", "the password of B, where it has another one"),
+      .init("--device-key-file", "also compare the items that only their device opens"),
+      .init("-v", "name what no backup holds, too"), "--output", "--format", "--json",
     ])
   static let configuration = described(as: "diff")
   static let formats: [OutputFormat] = [.text, .json, .html]

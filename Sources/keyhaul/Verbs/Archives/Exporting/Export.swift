@@ -18,11 +18,9 @@ struct Export: RunnableVerb {
       "keyhaul export family.backup --domain HomeDomain --path Library/SMS/sms.db -o sms.db",
     ],
     flags: [
-      ("--format F", "json, csv (passwords), otpauth, pem (certificates, keys) or wifi"),
-      ("--reveal", "with the secrets; names only without it"),
-      ("--kind, --service, --server", "export these items alone; * stands for any text"),
-      ("--domain D --path P", "one file instead; inspect --tree -v names them"), HelpScreen.passwordFlag,
-      HelpScreen.dryRunFlag, HelpScreen.yesFlag,
+      .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys) or wifi"), "--reveal",
+      .init("--kind, --service, --server", "export these items alone; * stands for any text"), "--domain",
+      "--password-file", "--dry-run", "--yes",
     ])
   static let configuration = described(as: "export")
   static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi]
@@ -35,11 +33,13 @@ struct Export: RunnableVerb {
       valueName: "path"),
     completion: .file())
   var output: String
-  @Flag(help: "Write secrets in plain text.") var reveal = false
+  @Flag(help: "Write the secrets too, in plain text.") var reveal = false
   @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Option(
-    help: ArgumentHelp("Export the file that --path names in this domain of the backup instead.", valueName: "domain"))
+    help: ArgumentHelp(
+      "Export the file that --path names in this domain instead; inspect --tree -v names them all.", valueName: "domain"
+    ))
   var domain: String?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions

@@ -11,13 +11,7 @@ struct Inspect: RunnableVerb {
     sentence: "Show what is in a backup",
     usage: "keyhaul inspect ARCHIVE [--list | --keybag | --tree] [-o FILE]",
     examples: ["keyhaul inspect family.backup", "keyhaul inspect family.backup --list --password-file ~/.bp"],
-    flags: [
-      ("--list", "the keychain's items"), ("--keybag", "the keybag's classes and rounds"),
-      ("--tree", "the files by domain and folder; -v names every file"),
-      ("-o, --output FILE", "write the result to a file"), ("--format html", "one page for people, with -o FILE"),
-      HelpScreen.passwordFlag,
-      HelpScreen.jsonFlag,
-    ])
+    flags: ["--list", "--keybag", "--tree", "--output", "--format", "--password-file", "--json"])
   static let configuration = described(as: "inspect")
   static let formats: [OutputFormat] = [.text, .json, .html]
 

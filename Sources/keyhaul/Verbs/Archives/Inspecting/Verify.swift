@@ -12,9 +12,9 @@ struct Verify: RunnableVerb {
     usage: "keyhaul verify ARCHIVE [--quick]",
     examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
     flags: [
-      ("--quick", "check what can be checked without the password"), HelpScreen.passwordFlag,
-      ("--device-key-file PATH", "also check the items that only their device opens"),
-      ("-v", "name every fault, however many"), HelpScreen.jsonFlag,
+      "--quick", "--password-file",
+      .init("--device-key-file", "also check the items that only their device opens"),
+      .init("-v", "name every fault, however many"), "--json",
     ])
   static let configuration = described(as: "verify")
 

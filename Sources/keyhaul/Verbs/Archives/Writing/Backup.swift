@@ -18,17 +18,13 @@ struct Backup: RunnableVerb {
       "keyhaul backup old-phone -o family.backup",
       "keyhaul backup old-phone -o family.tar.zst --password-file ~/.bp",
     ],
-    flags: [
-      ("-o, --output ARCHIVE", "a folder (ends in /), or one file: .tar, .tar.gz, .tar.zst, .zip"),
-      HelpScreen.passwordFlag,
-      ("--no-password", "make a backup that opens only on this device"), HelpScreen.dryRunFlag, HelpScreen.yesFlag,
-    ])
+    flags: ["--output", "--password-file", "--no-password", "--dry-run", "--yes"])
   static let configuration = described(as: "backup")
 
   @Argument(help: "The device to back up.", completion: .deviceNames) var device: String
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("The archive to write; - is a tar on standard output.", valueName: "archive"),
+    help: ArgumentHelp(ArchiveOutput.help, valueName: "archive"),
     completion: .file())
   var output: String
   @Flag(help: "Protect nothing with a password: the backup opens only on this device.")

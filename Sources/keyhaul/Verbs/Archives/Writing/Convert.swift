@@ -13,17 +13,14 @@ struct Convert: RunnableVerb {
       "keyhaul convert family.backup -o family.tar.zst",
       "keyhaul convert family.tar.zst -o family/",
     ],
-    flags: [
-      ("-o, --output ARCHIVE", "a folder (ends in /), or one file: .tar, .tar.gz, .tar.zst, .zip"),
-      HelpScreen.dryRunFlag, HelpScreen.yesFlag, HelpScreen.jsonFlag,
-    ])
+    flags: ["--output", "--dry-run", "--yes", "--json"])
   static let configuration = described(as: "convert")
 
   @Argument(help: "The backup: a folder or a file. Its password is not needed.", completion: .file())
   var archive: String
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("The archive to write; - is a tar on standard output.", valueName: "archive"),
+    help: ArgumentHelp(ArchiveOutput.help, valueName: "archive"),
     completion: .file())
   var output: String
   @OptionGroup(title: "Opening") var storage: StorageOptions

@@ -17,10 +17,7 @@ struct Rekey: RunnableVerb {
       "keyhaul rekey family.backup --password-file ~/.old --new-password-file ~/.new",
     ],
     flags: [
-      HelpScreen.passwordFlag, ("--new-password-file PATH", "read the new one from a file; also -fd, -command"),
-      ("--rounds N", "rounds of key derivation from now on"),
-      ("--no-password", "take the password off; needs the device's key"),
-      ("--device-key-file PATH", "that key, where the device is not in the home folder"), HelpScreen.dryRunFlag,
+      "--password-file", "--new-password-file", "--rounds", "--no-password", "--device-key-file", "--dry-run",
     ])
   static let configuration = described(as: "rekey")
 

@@ -12,10 +12,7 @@ struct DevicePasscodeChange: RunnableVerb {
       "keyhaul device passcode change old-phone",
       "keyhaul device passcode change old-phone --passcode-file ~/.pin --new-passcode-file ~/.new",
     ],
-    flags: [
-      HelpScreen.passcodeFlag, ("--new-passcode-file PATH", "read the new one from a file; also -fd, -command"),
-      HelpScreen.dryRunFlag,
-    ])
+    flags: ["--passcode-file", "--new-passcode-file", "--dry-run"])
   static let configuration = described(as: "change")
 
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags

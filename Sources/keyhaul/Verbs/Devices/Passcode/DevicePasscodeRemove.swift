@@ -10,7 +10,7 @@ struct DevicePasscodeRemove: RunnableVerb {
     sentence: "Remove the passcode, and the items that need one",
     usage: "keyhaul device passcode remove NAME",
     examples: ["keyhaul device passcode remove old-phone"],
-    flags: [HelpScreen.passcodeFlag, HelpScreen.yesFlag, HelpScreen.dryRunFlag])
+    flags: ["--passcode-file", "--yes", "--dry-run"])
   static let configuration = described(as: "remove")
 
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags

@@ -11,7 +11,7 @@ struct DevicePasscodeSet: RunnableVerb {
     examples: [
       "keyhaul device passcode set old-phone", "keyhaul device passcode set old-phone --new-passcode-file ~/.pin",
     ],
-    flags: [("--new-passcode-file PATH", "read the passcode from a file; also -fd, -command"), HelpScreen.dryRunFlag])
+    flags: ["--new-passcode-file", "--dry-run"])
   static let configuration = described(as: "set")
 
   @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
