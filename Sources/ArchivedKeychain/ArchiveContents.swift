@@ -2,9 +2,11 @@ public import KeychainFormats
 
 /// Which items an archive's keychain holds, as far as their blobs say without any key: kind and protection class.
 public struct ArchiveContents: Sendable, Equatable {
+  /// How many items stand in the array of each kind.
   public private(set) var countByKind: [ItemKind: Int] = [:]
   /// Items whose blob names no known class are not in it.
   public private(set) var countByProtection: [ProtectionClass: Int] = [:]
+  /// How many items there are, readable or not.
   public private(set) var total = 0
 
   /// Items that a backup with a password carries to any device.
@@ -14,6 +16,7 @@ public struct ArchiveContents: Sendable, Equatable {
   /// Secrets without a name (version 0, of iOS 4), which can be read and which no restore takes.
   public private(set) var secretOnly = 0
 
+  /// Counts the items; nothing of them is opened for it.
   public init(_ items: some Sequence<ArchivedItem>) {
     for item in items {
       total += 1

@@ -5,6 +5,7 @@ public import KeychainFormats
 public struct ArchivedItem: Sendable {
   /// Its position in the archive, counting genp, inet, cert, keys in that order from 0.
   public let index: Int
+  /// The kind whose array it stands in.
   public let kind: ItemKind
   /// The class its blob names; `nil` where the blob doesn't say.
   public let protection: ProtectionClass?
@@ -16,11 +17,14 @@ public struct ArchivedItem: Sendable {
   public let blob: BlobPlace?
   /// How far the key of its class was at hand; `nil` where the blob names no class.
   public let classKey: ClassKeyAvailability?
+  /// What came of trying to open it.
   public let opening: Opening
   /// Whether its form holds nothing but a secret (version 0, of iOS 4): nothing says what the item is called or whose it
   /// is, so that it can be read and not be restored.
   public let isSecretOnly: Bool
 
+  /// Creates an item as it came out of an archive; the class of the key follows from `protection` where it is not
+  /// given.
   public init(
     index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
     blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
@@ -37,11 +41,14 @@ public struct ArchivedItem: Sendable {
     self.isSecretOnly = isSecretOnly
   }
 
+  /// Where an item's blob lies.
   public struct BlobPlace: Sendable, Hashable {
+    /// The length of the blob, in bytes.
     public let byteCount: Int
     /// In bytes from the start of the decrypted keychain file.
     public let offset: Int
 
+    /// Creates a place.
     public init(byteCount: Int, offset: Int) {
       self.byteCount = byteCount
       self.offset = offset
@@ -50,10 +57,13 @@ public struct ArchivedItem: Sendable {
 
   /// What came of trying to open it.
   public enum Opening: Sendable {
+    /// The item in clear.
     case opened(KeychainItem)
+    /// Why it stayed shut.
     case failed(Failure)
   }
 
+  /// Why one item does not open. What a report calls it depends on the archive as well (`Reason`).
   public enum Failure: Sendable, Hashable {
     /// The keybag has no key of this class.
     case noClassKey(KeyClass)
@@ -66,12 +76,15 @@ public struct ArchivedItem: Sendable {
     case keyUnwrapFailed
     /// The item's key unwraps, its content does not.
     case tagMismatch
+    /// It opens, or parses, into something that is no item; the text says what is wrong and quotes no value.
     case malformed(String)
+    /// The blob has a version that is not read.
     case unsupportedVersion(UInt32)
     /// The entry has no bytes at all.
     case missingData
   }
 
+  /// The item in clear; `nil` where it does not open.
   public var item: KeychainItem? {
     switch opening {
     case .opened(let item): item

@@ -3,6 +3,7 @@ public import KeychainFormats
 /// Why an archive's keychain could not be opened as a whole. What happens to a single item is `ArchivedItem.Failure`
 /// instead.
 public struct ArchivedKeychainError: ExplainedError {
+  /// Why the keychain as a whole could not be opened.
   public enum Code: String, Sendable {
     /// A part below failed; its own words are carried on.
     case underlying
@@ -14,8 +15,11 @@ public struct ArchivedKeychainError: ExplainedError {
     case passwordNotNeeded
   }
 
+  /// Why, for a program to switch on.
   public let code: Code
+  /// What is said of every error of its kind; of `.underlying` what the part below says.
   public let explanation: ErrorExplanation
+  /// The fact found, with its place.
   public let reason: String
   /// The error of a part below that this one carries on.
   public let underlying: (any ExplainedError)?

@@ -15,6 +15,7 @@ public struct HardwareProof: Sendable, Hashable {
   /// Of no item at all.
   public init() {}
 
+  /// Collects the proof of items to which a hardware key, or none, was applied.
   public init(_ items: some Sequence<ArchivedItem>) {
     for item in items {
       guard let keyClass = item.keyClass, let own = item.provesHardware else { continue }

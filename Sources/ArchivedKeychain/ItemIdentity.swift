@@ -2,12 +2,17 @@ public import KeychainFormats
 
 /// How a person recognises an item: its kind and the names it carries, never its secret.
 public struct ItemIdentity: Sendable, Hashable {
+  /// The kind, which is known of a sealed item too.
   public var kind: ItemKind
   /// `nil` where the item is sealed or has no such attribute.
   public var label: String?
+  /// The account (`acct`), as text; hostile, as are the others.
   public var account: String?
+  /// The service (`svce`) of a generic password.
   public var service: String?
+  /// The server (`srvr`) of an internet password.
   public var server: String?
+  /// The access group (`agrp`), which tells the apps.
   public var accessGroup: String?
   /// Whether the item does not open, so that its names are not known; an item without any name is not sealed.
   public let isSealed: Bool
@@ -26,6 +31,7 @@ public struct ItemIdentity: Sendable, Hashable {
     self.label = label
   }
 
+  /// The names that an item in clear has; data that is UTF-8 counts as text.
   public init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind

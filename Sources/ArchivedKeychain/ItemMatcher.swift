@@ -5,13 +5,20 @@ public import KeychainFormats
 /// Compares with the names that a report shows, so that it works on plans as on archives. A sealed item has no names:
 /// only its kind can match.
 public struct ItemMatcher: Hashable, Sendable {
+  /// The kind that is meant; `nil` for any.
   public var kind: ItemKind?
+  /// What the label must be; `nil` for anything, also none.
   public var label: ItemPattern?
+  /// What the account must be; `nil` for anything, also none.
   public var account: ItemPattern?
+  /// What the service must be; `nil` for anything, also none.
   public var service: ItemPattern?
+  /// What the server must be; `nil` for anything, also none.
   public var server: ItemPattern?
+  /// What the access group must be; `nil` for anything, also none.
   public var accessGroup: ItemPattern?
 
+  /// Creates a matcher; an item is meant where all conditions hold.
   public init(
     kind: ItemKind? = nil, label: ItemPattern? = nil, account: ItemPattern? = nil, service: ItemPattern? = nil,
     server: ItemPattern? = nil, accessGroup: ItemPattern? = nil
@@ -24,6 +31,7 @@ public struct ItemMatcher: Hashable, Sendable {
     self.accessGroup = accessGroup
   }
 
+  /// Returns whether an item of these names is meant. An item without a name does not meet a condition on it.
   public func matches(_ identity: ItemIdentity) -> Bool {
     if let kind, kind != identity.kind { return false }
     let conditions = [

@@ -7,6 +7,7 @@ public struct ItemPattern: Hashable, Sendable {
   /// The pattern as it was written.
   public let source: String
 
+  /// Creates a pattern of a text; without a star it is the text itself, byte for byte.
   public init(_ text: String) {
     source = text
     var pieces: [[UInt8]] = [[]]

@@ -5,6 +5,7 @@ public import KeychainRules
 
 /// A backup after its password, and the hardware key of one device, were tried on it: what a plan is made of.
 public struct OpenedArchive: Sendable {
+  /// The archive as it was opened, without its keys.
   public let archive: BackupArchive
   /// In the archive's order.
   public let items: [ArchivedItem]

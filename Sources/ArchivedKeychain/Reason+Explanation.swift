@@ -14,6 +14,7 @@ extension Reason {
     /// Where the rule is published.
     public let source: String
 
+    /// Creates the words on one reason, each a sentence but the headline.
     public init(headline: String, rule: String, effect: String, action: String, source: String) {
       self.headline = headline
       self.rule = rule
@@ -23,6 +24,7 @@ extension Reason {
     }
   }
 
+  /// The words on the reason, the same in `explain`, the reports and docs/Rules.md.
   public var explanation: Explanation {
     switch self {
     case .deviceBound:

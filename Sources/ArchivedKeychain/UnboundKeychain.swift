@@ -6,6 +6,7 @@ public import KeychainFormats
 public struct UnboundKeychain: Sendable, Hashable {
   /// In ascending order; never empty.
   public let classes: [KeyClass]
+  /// Whether the keys are behind a password at least.
   public let backupHasPassword: Bool
 
   /// - Returns: `nil` where every class key that is there has the layers that a device gives it.

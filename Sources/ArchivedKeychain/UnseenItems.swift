@@ -15,6 +15,7 @@ public enum UnseenItems {
   /// "passcode-only items, keys held by a token, … and items of App Clips"
   public static let words = Amounts.list(reasons.compactMap(\.unseenWords))
 
+  /// The sentence that every report of a backup has once.
   public static let sentence =
     "A backup cannot show what never entered it, and no count here includes it: \(words)."
 }

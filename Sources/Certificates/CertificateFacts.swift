@@ -25,8 +25,11 @@ public struct CertificateFacts: Sendable, Hashable {
   /// Hostile text.
   public let subjectSummary: String?
 
+  /// The algorithm and the size of a certificate's public key.
   public struct PublicKey: Sendable, Hashable {
+    /// RSA, or the curve.
     public let algorithm: KeyMaterial.Algorithm
+    /// The size in bits, as `kSecAttrKeySizeInBits` counts it.
     public let sizeInBits: Int
   }
 
@@ -60,6 +63,9 @@ public struct CertificateFacts: Sendable, Hashable {
     return certificates
   }
 
+  /// Reads the certificates of a file in an array; as `all(in:)` for a buffer.
+  ///
+  /// - Throws: `.unexpectedKind` where there is none.
   public static func all(in file: [UInt8]) throws(MaterialError) -> [CertificateFacts] {
     try file.withRawBytes { (bytes) throws(MaterialError) in try all(in: bytes) }
   }

@@ -3,10 +3,14 @@ internal import KeychainFormats
 
 /// The curves of NIST whose keys a keychain stores (SEC 2; FIPS 186-4, D.1.2).
 public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
+  /// NIST P-256 (secp256r1), 32 bytes a coordinate.
   case p256 = 256
+  /// NIST P-384 (secp384r1), 48 bytes a coordinate.
   case p384 = 384
+  /// NIST P-521 (secp521r1), 66 bytes a coordinate.
   case p521 = 521
 
+  /// The size in bits, which `kSecAttrKeySizeInBits` says.
   public var sizeInBits: Int { rawValue }
 
   /// Of a coordinate or a private number, in bytes.

@@ -22,6 +22,9 @@ extension KeyMaterial {
     }
   }
 
+  /// Reads a key from bytes that are wiped by their last holder: PEM, DER, or the form in which a keychain stores it.
+  ///
+  /// - Throws: `.malformed`, `.encrypted`, `.unexpectedKind`, `.unsupported`, `.overLimit` or `.mismatch`.
   public init(parsing bytes: SensitiveBytes) throws(MaterialError) {
     self = try bytes.withBytes { (buffer) throws(MaterialError) in try KeyMaterial(parsing: buffer) }
   }

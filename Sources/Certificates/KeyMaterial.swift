@@ -6,8 +6,11 @@ public import KeychainFormats
 /// RSA keys are PKCS#1; keys on a curve are 04‖X‖Y, private ones followed by K. It is what
 /// `SecKeyCopyExternalRepresentation` gives. Source: Apple `SecRSAKey.c`, `SecECKey.m`.
 public struct KeyMaterial: Sendable {
+  /// The kind of key, with its curve where it has one.
   public enum Algorithm: Sendable, Hashable {
+    /// RSA, of a size that the modulus says.
     case rsa
+    /// A point of one of the curves that keychains store.
     case ellipticCurve(EllipticCurve)
 
     /// The number that `kSecAttrKeyType` writes as text: 42 and 73.
@@ -21,17 +24,23 @@ public struct KeyMaterial: Sendable {
 
   /// The values of `kSecAttrKeyType`. Source: Apple `SecItemConstants.c`.
   public enum KeyType: Int64, Sendable, CaseIterable {
+    /// `kSecAttrKeyTypeRSA`.
     case rsa = 42
+    /// `kSecAttrKeyTypeECSECPrimeRandom`.
     case ellipticCurve = 73
   }
 
   /// The values of `kSecAttrKeyClass` that keys of a pair have.
   public enum Half: Int64, Sendable, CaseIterable {
+    /// `kSecAttrKeyClassPublic`.
     case publicKey = 0
+    /// `kSecAttrKeyClassPrivate`.
     case privateKey = 1
   }
 
+  /// The kind of key.
   public let algorithm: Algorithm
+  /// The public or the private half.
   public let half: Half
   /// The bytes that the keychain holds; of a private key a secret.
   public let externalRepresentation: SensitiveBytes

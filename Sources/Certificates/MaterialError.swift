@@ -3,6 +3,7 @@ public import KeychainFormats
 
 /// Why bytes are no certificate or key that a keychain takes. No case carries a byte of a key.
 public struct MaterialError: ExplainedError, Equatable {
+  /// What is wrong with the bytes.
   public enum Code: String, Sendable {
     /// Bytes that follow none of the forms, or end too early.
     case malformed
@@ -20,14 +21,18 @@ public struct MaterialError: ExplainedError, Equatable {
     case failed
   }
 
+  /// What is wrong, for a program to switch on.
   public let code: Code
+  /// The fact found; it quotes no byte of a key.
   public let reason: String
 
+  /// Creates an error of a code and a reason.
   public init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
+  /// One sentence and one advice for each code.
   public var explanation: ErrorExplanation {
     switch code {
     case .malformed: .init(.damaged, "this is no certificate or key", advice: "a certificate or key in PEM or DER")

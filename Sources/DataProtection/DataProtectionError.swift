@@ -4,6 +4,7 @@ public import KeychainFormats
 ///
 /// One item that cannot be opened is an `ItemSealError` instead. No case carries key material or a password.
 public struct DataProtectionError: ExplainedError, Equatable {
+  /// What went wrong with the keys.
   public enum Code: String, Sendable {
     /// No class key unwraps with the password that was given.
     case wrongPassword
@@ -33,14 +34,18 @@ public struct DataProtectionError: ExplainedError, Equatable {
     case cryptoFailed
   }
 
+  /// What went wrong, for a program to switch on.
   public let code: Code
+  /// The fact found, with counts and classes and without key material.
   public let reason: String
 
+  /// Creates an error of a code and a reason.
   public init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
+  /// One sentence and one advice for each code.
   public var explanation: ErrorExplanation {
     switch code {
     case .wrongPassword:

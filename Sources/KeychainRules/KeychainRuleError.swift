@@ -15,14 +15,18 @@ public struct KeychainRuleError: ExplainedError, Equatable {
     case notAvailable
   }
 
+  /// What a rule refuses, for a program to switch on.
   public let code: Code
+  /// The fact found; it quotes no value of an item.
   public let reason: String
 
+  /// Creates an error of a code and a reason.
   public init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
+  /// One sentence and one advice for each code.
   public var explanation: ErrorExplanation { code.explanation }
 }
 

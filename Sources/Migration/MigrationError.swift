@@ -2,6 +2,7 @@ public import KeychainFormats
 
 /// Why a backup, a plan or a restore could not be made as a whole. What happens to a single item is a `Reason` instead.
 public struct MigrationError: ExplainedError {
+  /// Why it could not be made.
   public enum Code: String, Sendable {
     /// A part below failed; its own words are carried on.
     case underlying
@@ -17,12 +18,16 @@ public struct MigrationError: ExplainedError {
     case unsupportedSystem
   }
 
+  /// Why, for a program to switch on.
   public let code: Code
+  /// What is said of every error of its kind; of `.underlying` what the part below says.
   public let explanation: ErrorExplanation
+  /// The fact found, with its place.
   public let reason: String
   /// The error of a part below that this one carries on.
   public let underlying: (any ExplainedError)?
 
+  /// That of the error below; what has none stands before the commit.
   public var stage: ChangeStage { underlying?.stage ?? .beforeCommit }
 
   init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: String) {

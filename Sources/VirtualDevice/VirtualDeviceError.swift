@@ -2,6 +2,7 @@ public import KeychainFormats
 
 /// What went wrong with a virtual device, or with the folder that holds it.
 public struct VirtualDeviceError: ExplainedError {
+  /// What went wrong with the device.
   public enum Code: String, Sendable, CaseIterable {
     /// There is no device of this name.
     case notFound
@@ -45,16 +46,20 @@ public struct VirtualDeviceError: ExplainedError {
     case keychain
   }
 
+  /// What went wrong, for a program to switch on.
   public let code: Code
   /// The name of the device, or the path, that was asked for.
   public let device: String
+  /// The fact found, with its place.
   public let reason: String
   /// What a lower layer reported, where it was one that did.
   public let underlying: (any ExplainedError)?
   /// The error number of the system call that failed (`.io`), or 0.
   public let systemError: CInt
+  /// On which side of the change's commit it happened.
   public let stage: ChangeStage
 
+  /// Creates an error of a device.
   public init(
     _ code: Code, _ device: String, _ reason: String, underlying: (any ExplainedError)? = nil, systemError: CInt = 0,
     stage: ChangeStage = .beforeCommit
@@ -81,6 +86,7 @@ public struct VirtualDeviceError: ExplainedError {
       stage: stage)
   }
 
+  /// One sentence and one advice for each code; for `.keychain` those of `underlying`.
   public var explanation: ErrorExplanation {
     switch code {
     case .notFound: .init(.notFound, "there is no such device", advice: "keyhaul device list")

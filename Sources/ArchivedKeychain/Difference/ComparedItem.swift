@@ -6,7 +6,9 @@ public import KeychainRules
 public struct ComparedItem: Sendable {
   /// Its position in its list, counted from 0 as every report does.
   public let index: Int
+  /// The names that it is known by; sealed where it does not open.
   public let identity: ItemIdentity
+  /// The class that protects it; `nil` where nothing says it.
   public let protection: ProtectionClass?
   /// `nil` where it does not open.
   public let item: KeychainItem?
@@ -15,8 +17,12 @@ public struct ComparedItem: Sendable {
   /// Why it does not open; `nil` where it does.
   public let reason: Reason?
 
+  /// The kind of item.
   public var kind: ItemKind { identity.kind }
 
+  /// Creates an item that opens.
+  ///
+  /// - Parameter protection: What the blob says, where that is at hand; otherwise what the item says.
   public init(
     index: Int, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil
   ) {

@@ -2,18 +2,23 @@ public import KeychainFormats
 
 /// What is different about an item that two keychains have. Values are never part of it, nor are their lengths.
 public struct ItemChange: Sendable, Equatable {
+  /// The names in the first list.
   public let before: ItemIdentity
+  /// The names in the second list, which differ where a name was changed that is in no primary key.
   public let after: ItemIdentity
   /// The class that it has in the second list.
   public let protection: ProtectionClass?
   /// Its position in either list.
   public let indexBefore: Int
+  /// Its position in the second list.
   public let indexAfter: Int
   /// The attributes that differ, dates among them, in the order of Apple's schema and then those that it does not know.
   public let attributes: [AttributeCode]
   /// Whether the secret differs: `v_Data`, or what an internet password holds besides.
   public let isSecretChanged: Bool
+  /// The date of the last change in the first list; `nil` where it has none.
   public let modifiedBefore: KeychainDate?
+  /// The date of the last change in the second list; `nil` where it has none.
   public let modifiedAfter: KeychainDate?
 
   /// Only the date of the last change differs.

@@ -22,9 +22,13 @@ public struct KeychainDifference: Sendable {
 
   /// An item that one list alone has, or seems to have.
   public struct Side: Sendable, Equatable {
+    /// Its position in its own list, counted from 0.
     public let index: Int
+    /// The names that it is known by.
     public let identity: ItemIdentity
+    /// The class that protects it; `nil` where nothing says it.
     public let protection: ProtectionClass?
+    /// The date of the last change; `nil` where it is sealed or has none.
     public let modified: KeychainDate?
     /// What tells it from others that are new or gone under the same names: "port 8443", "not synced". Hostile; values of
     /// its primary key, never of a secret.
@@ -46,13 +50,16 @@ public struct KeychainDifference: Sendable {
     /// Of those in both, the ones that open in the first list. What opens in the second is counted beside them; no item
     /// is in both counts.
     public var openInFirst = 0
+    /// Of those in both, the ones that open in the second list.
     public var openInSecond = 0
     /// Sealed items of the first list to which nothing in the second is known to belong.
     public var onlyInFirst = 0
+    /// Sealed items of the second list to which nothing in the first is known to belong.
     public var onlyInSecond = 0
     /// Of all these, items that are damaged, rather than bound to a device.
     public var damaged = 0
 
+    /// The items of all three places, each once.
     public var total: Int { inBoth + onlyInFirst + onlyInSecond }
   }
 

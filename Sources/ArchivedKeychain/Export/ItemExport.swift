@@ -19,6 +19,7 @@ public struct ItemExport: Sendable {
 
   /// An item that has no form in the export.
   public struct LeftOut: Sendable, Hashable {
+    /// The names that it is known by.
     public let identity: ItemIdentity
     /// Why, as the end of a sentence: "its secret is not text".
     public let reason: String

@@ -1,6 +1,7 @@
 public import KeychainFormats
 
 extension ItemExport {
+  /// The names of the two columns, as the first row has them.
   public static let networkColumns = ["Network", "Password"]
 
   /// The Wi-Fi networks that a device knows, and their passwords, as a table like that of the passwords.

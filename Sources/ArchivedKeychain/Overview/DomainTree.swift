@@ -8,6 +8,7 @@ import KeychainFormats
 public struct DomainTree: Sendable, Equatable {
   /// A domain, a group of them or a folder, with everything below it.
   public struct Node: Sendable, Equatable {
+    /// One part of a domain's name or of a path; hostile. Empty for the root.
     public let name: String
     /// Listed files; folders and links are not counted.
     public var fileCount = 0
@@ -37,6 +38,7 @@ public struct DomainTree: Sendable, Equatable {
     }
   }
 
+  /// Everything together, without a name.
   public let root: Node
 
   /// The most folders of a path that are told apart; a hostile path may have millions.
@@ -59,6 +61,7 @@ public struct DomainTree: Sendable, Equatable {
       self.depth = min(depth, mostDepth)
     }
 
+    /// Counts a file; folders, links and what has no domain are passed over.
     public func add(_ file: ListedFile) {
       guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
       let byteCount = stored.byteCount(of: file.fileIdentifier)
@@ -83,6 +86,7 @@ public struct DomainTree: Sendable, Equatable {
       return branches
     }
 
+    /// What was counted by now.
     public var tree: DomainTree { DomainTree(root: root.node) }
 
     /// "AppDomain", "org.example.app", "Documents"

@@ -10,6 +10,7 @@ public struct FilesByFolder: Sendable {
 
   private var places: [Folder: [FilePlace]] = [:]
 
+  /// Creates an index of no file.
   public init() {}
 
   /// Enters a file at its place in the list. Folders, links and what has no domain are passed over.

@@ -5,6 +5,7 @@ import KeychainFormats
 public struct BackupVerification: Sendable, Equatable {
   /// In the order in which they were made. What could not be checked stands in `unchecked` instead.
   public internal(set) var checks: [Check] = []
+  /// The checks that were not made, and why: without a password most of them.
   public internal(set) var unchecked: [Unchecked] = []
   /// The faults by their check; of each, no more than `mostFaults` are named.
   public internal(set) var faults: [Fault] = []
@@ -28,6 +29,7 @@ public struct BackupVerification: Sendable, Equatable {
   /// place, or a list of files in which something runs: then the whole is not to be trusted.
   public internal(set) var isHostile = false
 
+  /// The checks in the order in which they are made. The raw value is what machine-readable reports say.
   public enum CheckID: String, Sendable, CaseIterable {
     /// The property lists that every backup has.
     case structure
@@ -43,8 +45,11 @@ public struct BackupVerification: Sendable, Equatable {
     case items
   }
 
+  /// A check that was made.
   public struct Check: Sendable, Equatable {
+    /// Which check it is.
     public let id: CheckID
+    /// True where it found no fault.
     public let isOK: Bool
     /// What was found, in a sentence. May hold the device's name, which is hostile.
     public let detail: String
@@ -52,23 +57,31 @@ public struct BackupVerification: Sendable, Equatable {
 
   /// A check that was not made, and why.
   public struct Unchecked: Sendable, Equatable {
+    /// Which check it is.
     public let id: CheckID
+    /// Why it was not made, in a sentence.
     public let reason: String
   }
 
+  /// How the items of the keychain answered to every key at hand.
   public struct ItemCounts: Sendable, Equatable {
+    /// Items whose tag is right and whose content is an item.
     public var readable = 0
     /// Items that open only with other hardware than was at hand, as far as anybody can tell. Nothing tells whether their
     /// bytes are right.
     public var deviceBound = 0
+    /// Items that a key known to be right does not open, or that follow no format.
     public var damaged = 0
 
+    /// The items of all three counts.
     public var total: Int { readable + deviceBound + damaged }
   }
 
+  /// What the checks come to. The raw value is what machine-readable reports say.
   public enum Verdict: String, Sendable {
     /// No fault was found.
     case whole
+    /// At least one fault was found.
     case damaged
     /// No fault was found, and every item of the keychain needs the hardware of the device that made the backup, so that
     /// none of them could be checked.
@@ -77,6 +90,7 @@ public struct BackupVerification: Sendable, Equatable {
     case unconfirmed
   }
 
+  /// What the checks come to; the worst of what was found.
   public var verdict: Verdict {
     if !faultCount.isEmpty { return .damaged }
     if !saysItsState { return .unconfirmed }
@@ -117,7 +131,9 @@ public struct BackupVerification: Sendable, Equatable {
 extension BackupVerification {
   /// One thing that is wrong, with its place.
   public struct Fault: Sendable, Equatable {
+    /// The check that found it.
     public let check: CheckID
+    /// What is wrong, for a program to switch on.
     public let kind: Kind
     /// The file it is in: a name of the backup's own, or domain and path as the list has them. Hostile.
     public var file: String?
@@ -132,20 +148,35 @@ extension BackupVerification {
 
     /// The raw value is what machine-readable reports say.
     public enum Kind: String, Sendable, CaseIterable {
+      /// A payload is listed and not stored.
       case payloadMissing = "payload-missing"
+      /// A payload ends before its content does.
       case payloadCut = "payload-cut"
+      /// The system, or the container, does not give the payload's bytes.
       case payloadUnreadable = "payload-unreadable"
+      /// The stored bytes have another digest than the list records.
       case digestMismatch = "digest-mismatch"
+      /// What a payload decrypts to does not end in valid padding, so that the key or its bytes are wrong.
       case paddingInvalid = "padding-invalid"
+      /// A row of the list of files has a record that does not parse.
       case recordMalformed = "record-malformed"
+      /// A property list that every backup has cannot be read, or is not there.
       case structureDamaged = "structure-damaged"
+      /// The device did not come to the end of the backup.
       case unfinished
+      /// The manifest says that there is a password, and everything is in clear.
       case falseClaim = "false-claim"
+      /// The keybag contradicts itself, or one of its keys does not unwrap.
       case keybagDamaged = "keybag-damaged"
+      /// A class key is not wrapped with the device's hardware although every device wraps it so.
       case hardwareLayerMissing = "hardware-layer-missing"
+      /// The keychain was sealed for another keybag.
       case keybagMismatch = "keybag-mismatch"
+      /// The list of files cannot be read to its end.
       case databaseDamaged = "database-damaged"
+      /// The keychain's file cannot be read.
       case keychainDamaged = "keychain-damaged"
+      /// An item does not open with a key that is known to be right.
       case itemDamaged = "item-damaged"
     }
 

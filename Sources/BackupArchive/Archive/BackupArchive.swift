@@ -6,6 +6,7 @@ public import KeychainFormats
 /// Opening reads the parts that matter, once and under limits, and keeps copies of its own. All later questions but for
 /// payloads are answered from there, so that a backup which is swapped meanwhile cannot answer one of them differently.
 public struct BackupArchive: Sendable {
+  /// What `Manifest.plist` says.
   public let manifest: BackupManifest
   /// `nil` where there is no `Status.plist`, or none that can be read.
   public let status: BackupStatus?
@@ -21,6 +22,7 @@ public struct BackupArchive: Sendable {
   let parts: StoredParts
   let source: PayloadSource
 
+  /// The keybag, with every key wrapped.
   public var keybag: Keybag { manifest.keybag }
   /// The device that it was made from: what the device itself says, completed by what the computer wrote beside it.
   public let device: BackupDevice
@@ -33,6 +35,7 @@ public struct BackupArchive: Sendable {
   public let isEncrypted: Bool
   /// Whether the list of files is encrypted: since iOS 10.2, where there is a password.
   public var isListEncrypted: Bool { isEncrypted && layout == .manifestDB && manifest.manifestKey != nil }
+  /// Whether the device had a passcode when the backup was made; `nil` where the manifest doesn't say.
   public var wasPasscodeSet: Bool? { manifest.wasPasscodeSet }
   /// Whether the keychain's file is stored. Known without a password, because its stored name is the same everywhere.
   public var hasKeychain: Bool { parts.contains(layout.keychainPart) }

@@ -8,7 +8,9 @@ public enum BackupFolder {
     public let name: String
     /// The identifier of the device, from its own manifest or else from the folder's name.
     public let identifier: String?
+    /// The name that its owner gave the device; hostile. `nil` where `Info.plist` and the manifest don't say.
     public let deviceName: String?
+    /// When the backup was made; `nil` where nothing says it.
     public let date: KeychainDate?
     /// `nil` where the manifest cannot be read.
     public let isEncrypted: Bool?
@@ -21,6 +23,7 @@ public enum BackupFolder {
 
     /// How far it was written, as its own papers say.
     public enum State: String, Sendable, CaseIterable {
+      /// The device came to its end.
       case finished
       /// Its device never came to the end.
       case unfinished

@@ -67,8 +67,10 @@ public struct StoredPayloads: Sendable, Equatable {
   /// Of all payloads together.
   public private(set) var byteCount: Int64 = 0
 
+  /// Creates a list of no payload.
   public init() {}
 
+  /// How many payloads are stored.
   public var count: Int { byteCounts.count }
 
   /// The stored size of a payload; `nil` where it isn't there.

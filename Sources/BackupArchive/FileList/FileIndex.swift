@@ -11,8 +11,10 @@ public struct FileIndex: Sendable {
   /// Of what is listed more than once, which no device does.
   private var further: [StoredPayloads.Name: [FilePlace]] = [:]
 
+  /// Creates an index of no file.
   public init() {}
 
+  /// Enters a file at its place in the list. A file whose identifier is none is passed over.
   public mutating func add(_ file: ListedFile, at place: FilePlace) {
     guard let name = StoredPayloads.Name(file.fileIdentifier) else { return }
     if places[name] == nil { places[name] = place } else { further[name, default: []].append(place) }

@@ -43,8 +43,11 @@ public final class FileList: Sendable {
 
   /// How many files of each kind the list holds.
   public struct Listing: Sendable, Equatable {
+    /// Files with contents.
     public var fileCount = 0
+    /// Folders.
     public var directoryCount = 0
+    /// Symbolic links.
     public var linkCount = 0
     /// Neither: what a device had not finished.
     public var otherCount = 0
@@ -148,6 +151,7 @@ public final class FileList: Sendable {
     }
   }
 
+  /// Reads single files of the list. Not to be used from two threads at once.
   public final class Reader {
     fileprivate enum Form {
       case database(ManifestDatabase.Reader)
@@ -158,6 +162,9 @@ public final class FileList: Sendable {
 
     fileprivate init(_ form: Form) { self.form = form }
 
+    /// Returns the file at a place; `nil` where there is none.
+    ///
+    /// - Throws: `.damaged` where what stands there is no record.
     public func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
       switch form {
       case .database(let reader): return try reader.file(at: place)

@@ -5,7 +5,9 @@ public import KeychainFormats
 ///
 /// Every word of it comes from the backup: a path may name any place, and is never to be written to unchecked.
 public struct ListedFile: Sendable, Hashable {
+  /// What the list says that it is.
   public enum Kind: Sendable, Hashable, CaseIterable {
+    /// A file, a folder or a symbolic link, by the flags of the row or the mode of the record.
     case file, directory, link
     /// What a device had not finished, and what no bit or mode tells.
     case other
@@ -15,7 +17,9 @@ public struct ListedFile: Sendable, Hashable {
   public let fileIdentifier: String
   /// Such as `KeychainDomain`; `nil` in rows that a transfer has left over.
   public let domain: String?
+  /// The path inside the domain; hostile. `nil` in rows that a transfer has left over.
   public let relativePath: String?
+  /// What it is.
   public let kind: Kind
   private let description: Description
 

@@ -44,7 +44,9 @@ public struct ArchiveLimits: Sendable {
       + 3 * Int64(propertyListByteCount)
   }
 
+  /// Creates the standard limits, to change single ones of.
   public init() {}
 
+  /// Limits that a backup of a full 1 TB iPhone stays under.
   public static let standard = ArchiveLimits()
 }

@@ -11,6 +11,7 @@ public enum ArchiveDestination: Sendable, Hashable {
   /// A folder that is absent or empty becomes the backup; one that holds other things gets a folder named after the
   /// device's identifier; one that holds a backup is replaced, where that is allowed.
   case folder(String)
+  /// One file of this format, replaced where there is one already and that is allowed.
   case file(String, ContainerFormat)
   /// A tar on an open descriptor, such as standard output; it stays open. Nothing can be taken back from a stream.
   case stream(descriptor: Int32)
@@ -28,9 +29,13 @@ public enum ArchiveDestination: Sendable, Hashable {
 
 /// The formats in which a backup's folder is packed into one file.
 public enum ContainerFormat: String, Sendable, CaseIterable {
+  /// Not compressed.
   case tar
+  /// Compressed with gzip, for which every system has a tool.
   case gzippedTar = "tar.gz"
+  /// Compressed with Zstandard, which is faster and smaller.
   case zstandardTar = "tar.zst"
+  /// A zip, each entry compressed for itself.
   case zip
 
   /// The format that a file's name asks for; a name that asks for none gets a tar.

@@ -2,6 +2,7 @@ public import KeychainFormats
 
 /// Why a backup could not be read or written.
 public struct BackupArchiveError: ExplainedError, Equatable {
+  /// What went wrong with the backup. The raw value is the identifier in machine-readable output.
   public enum Code: String, Sendable, CaseIterable {
     /// Nothing is at the place that was named.
     case notFound = "not-found"
@@ -45,14 +46,18 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case interrupted
   }
 
+  /// What went wrong, for a program to switch on.
   public let code: Code
+  /// The fact found, with the file it is in. Names out of the backup are made harmless.
   public let reason: String
 
+  /// Creates an error of a code and a reason.
   public init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
+  /// One sentence and one advice for each code.
   public var explanation: ErrorExplanation {
     switch code {
     case .notFound: .init(.notFound, "there is no such backup", advice: "check the path")

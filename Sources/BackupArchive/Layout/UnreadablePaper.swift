@@ -3,6 +3,7 @@
 public struct UnreadablePaper: Sendable, Equatable {
   /// Of the file.
   public let name: String
+  /// Why it cannot be read.
   public let error: BackupArchiveError
 
   init(_ part: StoredPart, _ error: BackupArchiveError) {

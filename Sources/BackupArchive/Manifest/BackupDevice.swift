@@ -2,14 +2,18 @@
 public struct BackupDevice: Sendable, Hashable {
   /// `UniqueDeviceID`, the identifier that names the backup's folder.
   public var identifier: String?
+  /// The name that its owner gave it; hostile, as is everything here.
   public var name: String?
   /// Such as `iPhone15,2`.
   public var productType: String?
   /// Of iOS, such as `18.1`.
   public var productVersion: String?
+  /// The build of iOS, such as `22B83`.
   public var buildVersion: String?
+  /// The serial number.
   public var serialNumber: String?
 
+  /// Creates a device of what is known of it.
   public init(
     identifier: String? = nil, name: String? = nil, productType: String? = nil, productVersion: String? = nil,
     buildVersion: String? = nil, serialNumber: String? = nil

@@ -7,17 +7,22 @@ public import KeychainFormats
 public struct BackupManifest: Sendable {
   /// `10.0` since iOS 10.
   public var version: String
+  /// When the backup was made.
   public var date: KeychainDate?
   /// The only authority on whether the backup has a password; there is a keybag either way. `nil` where it doesn't say.
   public var isEncrypted: Bool?
+  /// Whether the device had a passcode then; `nil` where it doesn't say.
   public var wasPasscodeSet: Bool?
+  /// The class keys, wrapped.
   public var keybag: Keybag
   /// The manifest database's key: its class as 4 bytes, little-endian, then the wrapped key. Only where it is encrypted.
   public var manifestKey: [UInt8]?
+  /// The device that the backup was made from, by its own account.
   public var device: BackupDevice
   /// Every other pair, as it was read.
   public var others: PropertyDictionary
 
+  /// Creates a manifest to be written.
   public init(
     version: String = "10.0", date: KeychainDate?, isEncrypted: Bool?, wasPasscodeSet: Bool?, keybag: Keybag,
     manifestKey: [UInt8]?, device: BackupDevice, others: PropertyDictionary = PropertyDictionary()
@@ -35,6 +40,9 @@ public struct BackupManifest: Sendable {
   /// The newest version that is known; no device has written a newer one since 2016.
   private static let newestMajorVersion = 10
 
+  /// Reads a `Manifest.plist`, binary or XML.
+  ///
+  /// - Throws: `.damaged`, `.unsupported` for a version above 10, `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
     let part = StoredPart.manifest.path
     var root = try rootDictionary(of: bytes, in: part)

@@ -4,12 +4,16 @@ public import KeychainFormats
 public struct BackupStatus: Sendable, Equatable {
   /// `3.3` on current devices.
   public var version: String?
+  /// An identifier of this backup, in text.
   public var uuid: String?
+  /// When the backup was finished, or broken off.
   public var date: KeychainDate?
   /// `finished`, or how far the device had come: `uploading`, `moving`, `removing`.
   public var snapshotState: String
+  /// False where the device sent only what had changed; the backup holds everything all the same.
   public var isFullBackup: Bool?
 
+  /// Creates the status of a backup that is about to be written, finished unless told otherwise.
   public init(
     version: String? = "3.3", uuid: String?, date: KeychainDate?, snapshotState: String = "finished",
     isFullBackup: Bool? = true
@@ -21,6 +25,9 @@ public struct BackupStatus: Sendable, Equatable {
     self.isFullBackup = isFullBackup
   }
 
+  /// Reads a `Status.plist`, binary or XML.
+  ///
+  /// - Throws: `.damaged` where it is none or does not say how far the device came, `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
     let part = StoredPart.status.path
     let root = try rootDictionary(of: bytes, in: part)
@@ -35,6 +42,7 @@ public struct BackupStatus: Sendable, Equatable {
   /// Whether the device came to its end.
   public var isFinished: Bool { snapshotState == "finished" }
 
+  /// The status as a binary property list.
   public func serialized() throws(BackupArchiveError) -> [UInt8] {
     var root: PropertyDictionary = ["BackupState": .string("new"), "SnapshotState": .string(snapshotState)]
     root["Date"] = date.map { .date($0) }

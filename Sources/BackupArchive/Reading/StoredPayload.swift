@@ -1,5 +1,6 @@
 /// A payload where it is stored, to be read once.
 public struct StoredPayload {
+  /// The name that it is stored under: forty hexadecimal digits.
   public let fileIdentifier: String
   private let place: Place
 

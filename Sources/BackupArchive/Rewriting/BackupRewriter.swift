@@ -5,6 +5,7 @@ public struct BackupRewriter: Sendable {
   let system: FileSystem
   let limits: ArchiveLimits
 
+  /// Creates a rewriter of the real file system with the standard limits.
   public init() { self.init(system: .real) }
 
   package init(system: FileSystem, limits: ArchiveLimits = .standard) {
@@ -28,6 +29,7 @@ public struct BackupRewriter: Sendable {
     public let path: String?
     /// Of the file or stream, or of all files in the folder.
     public let byteCount: Int64
+    /// How many files were written, the property lists among them.
     public let fileCount: Int
     /// Whether the disk confirmed that it keeps the copy's name too; never so for a stream.
     public let isDurable: Bool

@@ -4,16 +4,20 @@ public import KeychainFormats
 public struct BackupContents: Sendable {
   /// Its identifier is needed: it names the backup's folder.
   public var device: BackupDevice
+  /// When the backup is made; it stands in the manifest and in every file's record.
   public var date: KeychainDate
   /// Goes into the backup as it is; the class keys that `BackupWriter` is given have to be this bag's.
   public var keybag: Keybag
+  /// Whether it has a password; the manifest and the files' form follow from it.
   public var isEncrypted: Bool
+  /// Whether the device has a passcode, which the manifest says.
   public var wasPasscodeSet: Bool
   /// The keychain file's property list, its items sealed under the keybag.
   public var keychainFile: [UInt8]
   /// Bundle identifiers of the apps on the device.
   public var applications: [String]
 
+  /// Creates the contents of one backup.
   public init(
     device: BackupDevice, date: KeychainDate, keybag: Keybag, isEncrypted: Bool, wasPasscodeSet: Bool,
     keychainFile: [UInt8], applications: [String] = []

@@ -7,6 +7,7 @@ public struct BackupLeftover: Sendable, Hashable {
   public enum Content: Sendable {
     /// The files of the backup, for everybody to read.
     case plain
+    /// Its manifest says that it has a password.
     case encrypted
     /// Its manifest is not there, or it is one large file.
     case unknown
@@ -14,6 +15,7 @@ public struct BackupLeftover: Sendable, Hashable {
 
   /// Where it stands.
   public let path: String
+  /// Whether what it holds is for everybody to read.
   public let content: Content
   /// Whether the next write of the backup removes it. A backup that was put aside by its name is not removed.
   public let isSwept: Bool

@@ -6,6 +6,7 @@ public import DataProtection
 public struct BackupWriter: Sendable {
   private let placement: BackupPlacement
 
+  /// Creates a writer to the real file system.
   public init() { self.init(system: .real) }
 
   package init(system: FileSystem) { placement = BackupPlacement(system: system) }

@@ -52,6 +52,7 @@ public final class FileEncryptor {
     try blocks.transform(bytes, holdingBackLastBlock: false)
   }
 
+  /// The same for an array.
   public func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }
@@ -75,6 +76,7 @@ public final class FileDecryptor {
     try blocks.transform(bytes, holdingBackLastBlock: true)
   }
 
+  /// The same for an array.
   public func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }

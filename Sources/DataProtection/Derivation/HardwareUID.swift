@@ -2,6 +2,7 @@ import KeychainFormats
 
 /// The 256-bit AES key that a device's chip is made with and never gives out; a virtual device keeps it in a file.
 public struct HardwareUID: ~Copyable, Sendable {
+  /// The size of a UID, in bytes.
   public static let size = 32
   private let key: Secret
 

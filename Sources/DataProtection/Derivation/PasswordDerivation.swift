@@ -7,20 +7,26 @@ public enum PasswordDerivation {
   public struct Parameters: Sendable, Equatable {
     /// `SALT` and `ITER`, of the last round.
     public var salt: [UInt8]
+    /// `ITER`, the PBKDF2-HMAC-SHA1 rounds; 10,000 in backups since iOS 10.2, 1 in some before.
     public var iterations: UInt32
     /// `DPSL` and `DPIC`, of the first of two rounds. Their presence decides that there are two, no version does.
     public var first: FirstRound?
 
+    /// The slow round since iOS 10.2: PBKDF2-HMAC-SHA256.
     public struct FirstRound: Sendable, Equatable {
+      /// `DPSL`, twenty bytes in every real bag.
       public var salt: [UInt8]
+      /// `DPIC`, ten million in every real bag.
       public var iterations: UInt32
 
+      /// Creates the first of two rounds.
       public init(salt: [UInt8], iterations: UInt32) {
         self.salt = salt
         self.iterations = iterations
       }
     }
 
+    /// Creates the parameters of a keybag; without a `first` there is one round alone.
     public init(salt: [UInt8], iterations: UInt32, first: FirstRound? = nil) {
       self.salt = salt
       self.iterations = iterations

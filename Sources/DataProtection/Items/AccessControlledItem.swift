@@ -2,6 +2,7 @@ public import KeychainFormats
 
 /// An item with an access-control list, opened.
 public struct AccessControlledItem: Sendable {
+  /// The item in clear, without its constraints.
   public var item: KeychainItem
   /// Operation to constraint, as the item's creator set it.
   public var constraints: PropertyDictionary

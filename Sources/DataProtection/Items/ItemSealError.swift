@@ -2,15 +2,18 @@ public import KeychainFormats
 
 /// Why one item cannot be opened or sealed. The other items are not touched by it.
 public struct ItemSealError: ExplainedError, Equatable {
+  /// What is wrong with the item.
   public let fault: ItemFault
   /// The class the item asks for, where that much could be read.
   public let keyClass: KeyClass?
 
+  /// Creates an error of one item.
   public init(_ fault: ItemFault, keyClass: KeyClass? = nil) {
     self.fault = fault
     self.keyClass = keyClass
   }
 
+  /// One sentence and one advice for each fault.
   public var explanation: ErrorExplanation {
     let otherCopy = "another copy; the other items are not affected"
     return switch fault {
@@ -30,6 +33,7 @@ public struct ItemSealError: ExplainedError, Equatable {
     }
   }
 
+  /// The fact found, with the class of the key; it quotes no value of the item.
   public var reason: String {
     let name = keyClass.map { "class \($0.rawValue)" } ?? "its class"
     return switch fault {

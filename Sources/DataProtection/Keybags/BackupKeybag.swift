@@ -2,7 +2,9 @@ public import KeychainFormats
 
 /// A keybag together with the keys it holds.
 public struct UnlockedKeybag: ~Copyable, Sendable {
+  /// The bag as the manifest has it, with every key wrapped.
   public let keybag: Keybag
+  /// The keys that its password, and the device's key where it was at hand, opened.
   public let classKeys: ClassKeys
 
   /// Gives up the keys to a new owner.

@@ -57,6 +57,7 @@ public struct ClassKeys: ~Copyable, Sendable {
     self.workspace = Mutex(workspace)
   }
 
+  /// Returns whether the key of a class is at hand, and why not where it isn't.
   public borrowing func availability(of keyClass: KeyClass) -> ClassKeyAvailability {
     entries[keyClass]?.availability ?? .absent
   }

@@ -14,7 +14,9 @@ public enum ItemFault: Error, Sendable, Equatable {
   case keyUnwrapFailed
   /// Changed bytes.
   case tagMismatch
+  /// The key opens it, and what is inside follows no format of an item.
   case malformed(FormatError)
+  /// The blob is of a version that is not opened here.
   case unsupportedVersion(UInt32)
   /// Not the item's fault.
   case failed(DataProtectionError)

@@ -47,6 +47,7 @@ extension Keybag {
   public struct FittingKey: ~Copyable {
     /// 32 bytes.
     public let passcodeKey: Secret
+    /// The Unicode form of the password that fits, which is most often the one that was typed.
     public let form: PasswordForm
   }
 

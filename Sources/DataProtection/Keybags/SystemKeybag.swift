@@ -29,6 +29,7 @@ public struct SystemKeybag: Sendable, Equatable {
     }
   }
 
+  /// The bytes of the file `keybag`: the bag with its signature.
   public func serialized() -> [UInt8] { signed.serialized() }
 
   /// Makes the bag of a device that was just set up or erased.
@@ -146,7 +147,9 @@ public struct SystemKeybag: Sendable, Equatable {
 
 /// A device's keybag together with the keys it holds.
 public struct UnlockedSystemKeybag: ~Copyable, Sendable {
+  /// The bag, with every key wrapped.
   public let keybag: SystemKeybag
+  /// The keys that the passcode and the hardware opened.
   public let classKeys: ClassKeys
 
   /// Gives up the keys to a new owner.

@@ -2,6 +2,7 @@
 public struct UnusualRounds: Sendable, Equatable {
   /// What the keybag asks for, and what real ones do.
   public let rounds: UInt32
+  /// What real keybags ask for in the same place.
   public let usual: UInt32
 
   /// "400 times": how many times the usual count it is, rounded down.

@@ -8,6 +8,7 @@ public enum Digest {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try sha1(buffer) }
   }
 
+  /// The same of a buffer, 20 bytes.
   public static func sha1(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     let context = try DigestContext(.sha1)
     try context.update(bytes)
@@ -19,6 +20,7 @@ public enum Digest {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try sha256(buffer) }
   }
 
+  /// The same of a buffer, 32 bytes.
   public static func sha256(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     let context = try DigestContext(.sha256)
     try context.update(bytes)
@@ -30,7 +32,9 @@ public enum Digest {
 ///
 /// Not to be used from two threads at once.
 public final class DigestStream {
+  /// The digests that Apple's formats use.
   public enum Algorithm: Sendable {
+    /// SHA-1 gives 20 bytes, SHA-256 gives 32.
     case sha1, sha256
 
     fileprivate var own: DigestContext.Algorithm {
@@ -44,6 +48,9 @@ public final class DigestStream {
   private let context: DigestContext
   private let result: UnsafeMutableRawBufferPointer
 
+  /// Creates a stream at the start of a message.
+  ///
+  /// - Throws: `.cryptoFailed`.
   public init(_ algorithm: Algorithm) throws(DataProtectionError) {
     context = try DigestContext(algorithm.own)
     result = .allocate(byteCount: algorithm.own.size, alignment: 16)
@@ -51,8 +58,12 @@ public final class DigestStream {
 
   deinit { result.deallocate() }
 
+  /// Takes the next bytes of the message.
+  ///
+  /// - Throws: `.cryptoFailed`.
   public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) { try context.update(bytes) }
 
+  /// The same for an array.
   public func update(_ bytes: [UInt8]) throws(DataProtectionError) {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try context.update(buffer) }
   }

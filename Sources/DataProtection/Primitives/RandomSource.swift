@@ -17,8 +17,12 @@ extension RandomSource {
 
 /// The operating system's randomness through OpenSSL's generator.
 public struct SystemRandomSource: RandomSource {
+  /// Creates a source; it has no state of its own.
   public init() {}
 
+  /// Fills the buffer.
+  ///
+  /// - Throws: `.randomFailed`, with the buffer in no state to be used.
   public func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
     guard let base = buffer.baseAddress, buffer.count > 0 else { return }
     guard let count = Int32(exactly: buffer.count), RAND_bytes(base, count) == 1 else {
@@ -38,9 +42,12 @@ public final class SeededRandomSource: RandomSource {
   private let seed: [UInt8]
   private let state = Mutex(State())
 
+  /// Creates a source that gives the same bytes for the same seed.
   public init(seed: [UInt8]) { self.seed = seed }
+  /// Creates a source of the seed's UTF-8 bytes.
   public convenience init(seed: String) { self.init(seed: Array(seed.utf8)) }
 
+  /// Fills the buffer with the bytes that follow those given before.
   public func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
     try state.withLock { (state) throws(DataProtectionError) in
       for index in buffer.indices {

@@ -7,7 +7,9 @@ internal import KeychainFormats
 public struct Secret: ~Copyable, Sendable {
   private let memory: WipedMemory
 
+  /// The number of bytes, which is not treated as a secret.
   public var count: Int { memory.count }
+  /// True where there are no bytes, as for the password of a backup that has none.
   public var isEmpty: Bool { count == 0 }
 
   /// Allocates `count` bytes, zeroed, and lets `body` fill them. They are overwritten too where `body` throws.
@@ -17,6 +19,7 @@ public struct Secret: ~Copyable, Sendable {
     memory = try WipedMemory(count: count, filledBy: body)
   }
 
+  /// Creates a copy of bytes that stay with their owner, who has to overwrite them.
   public init(copying bytes: UnsafeRawBufferPointer) {
     self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
   }

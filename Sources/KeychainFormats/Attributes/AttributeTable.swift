@@ -2,20 +2,28 @@
 ///
 /// Source: Apple `SecItemSchema.c` (attribute kinds) and `SecDbItem.c` (conversions).
 public enum AttributeKind: String, Sendable {
+  /// Numbers and times that the store keeps: the row's number, the two dates of an item, and any other date
+  /// (`KeychainDate`).
   case rowID, creationDate, modificationDate, date
   /// String, data or number, kept as it came.
   case blob
   /// Bytes; text and numbers are turned into bytes.
   case data
+  /// Text, kept as it came.
   case string
   /// A whole number; text that is no canonical 32-bit decimal stays text.
   case number
+  /// The column that holds the sealed item, `data`. It is no attribute of the item in clear.
   case encryptedData
   /// The protection class code.
   case access
+  /// The access control of an item: each operation with its constraint. No item with one is in a backup.
   case accessControl
+  /// Flags that are 0 or 1: whether the item synchronizes, whether it is a tombstone, whether deleting it leaves one.
   case sync, tomb, useTombstone
+  /// The digest of the item, twenty bytes, computed anew whenever the item changes.
   case sha1
+  /// The digest of the attributes of the primary key, computed and never stored.
   case primaryKey
   /// Zero or sixteen bytes.
   case uuid
@@ -68,8 +76,11 @@ public struct AttributeFlags: OptionSet, Sendable, Hashable {
 
 /// One attribute of one kind of item.
 public struct AttributeDefinition: Sendable, Hashable {
+  /// The code, as the column and the blob spell it.
   public let code: AttributeCode
+  /// How a value of the attribute is converted, stored and compared.
   public let kind: AttributeKind
+  /// What the attribute takes part in: the primary key, the blob, the digest and the rest.
   public let flags: AttributeFlags
   /// The name Apple's headers give it, where they give it one.
   public let constantName: String?

@@ -3,9 +3,14 @@
 ///
 /// Source: Apple `SecItemSchema.c`, `SecItemDb.c` (`SecServerCopyKeychainPlist`).
 public enum ItemKind: String, Sendable, CaseIterable, Hashable {
+  /// A password for a service and an account (`kSecClassGenericPassword`); apps keep tokens and keys of their own in
+  /// it.
   case genericPassword = "genp"
+  /// A password for a server, with protocol, port and path (`kSecClassInternetPassword`).
   case internetPassword = "inet"
+  /// An X.509 certificate (`kSecClassCertificate`), whose secret is its DER.
   case certificate = "cert"
+  /// A cryptographic key (`kSecClassKey`), whose secret is PKCS#1 for RSA and 04‖X‖Y‖K for a curve.
   case key = "keys"
 
   /// The name that reports and JSON use.

@@ -3,12 +3,21 @@
 /// The raw value is what the keychain database stores in its `pdmn` column and what an item's blob repeats.
 /// Source: Apple `SecItemConstants.c` (`kSecAttrAccessible…`), `SecDbKeychainItem.m`.
 public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
+  /// `kSecAttrAccessibleWhenUnlocked`: readable while the device is unlocked; migrates with the password of a backup.
   case whenUnlocked = "ak"
+  /// `kSecAttrAccessibleAfterFirstUnlock`: readable from the first unlock after a start on; migrates with a password.
   case afterFirstUnlock = "ck"
+  /// `kSecAttrAccessibleAlways`: readable at any time; migrates with a password. Deprecated by Apple since iOS 12.
   case always = "dk"
+  /// `kSecAttrAccessibleWhenUnlockedThisDeviceOnly`: readable while unlocked; restores to the same device alone.
   case whenUnlockedThisDeviceOnly = "aku"
+  /// `kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly`: readable from the first unlock on; restores to the same device
+  /// alone.
   case afterFirstUnlockThisDeviceOnly = "cku"
+  /// `kSecAttrAccessibleAlwaysThisDeviceOnly`: readable at any time; restores to the same device alone. Deprecated
+  /// since iOS 12.
   case alwaysThisDeviceOnly = "dku"
+  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly`: readable while unlocked, gone with the passcode; in no backup.
   case whenPasscodeSetThisDeviceOnly = "akpu"
 
   /// The keybag class whose key protects the item.

@@ -5,6 +5,7 @@ public struct FileRecord: Sendable, Hashable {
   /// Keys of its archive's dictionaries, each for itself; a device writes sixteen.
   public static let maximumKeyCount = 64
 
+  /// The path inside the domain, with `/` between its parts and none in front; empty for the domain's own folder.
   public var relativePath: String
   /// Where a symbolic link points. It comes from the archive and may name any place.
   public var target: String?
@@ -14,21 +15,28 @@ public struct FileRecord: Sendable, Hashable {
   public var encryptionKey: ClassWrappedKey?
   /// `st_mode` with the type bits.
   public var mode: UInt32
+  /// The number of the inode on the device that made the backup (`st_ino`).
   public var inode: UInt64
+  /// The owner's number on that device (`st_uid`); 501 is `mobile`.
   public var userID: Int64
+  /// The group's number (`st_gid`).
   public var groupID: Int64
   /// Unix seconds, as are the two others.
   public var lastModified: Int64
+  /// The last change of the inode (`st_ctime`), in Unix seconds.
   public var lastStatusChange: Int64
+  /// The time the file was made (`st_birthtime`), in Unix seconds.
   public var birth: Int64
   /// What the device recorded as the plain length. Not always right: the padding says the real one.
   public var size: Int64
+  /// The class whose key wraps the file's own; a backup without a password records it too, and wraps nothing.
   public var protectionClass: KeyClass
   /// A binary property list of names and data, as it is stored.
   public var extendedAttributes: [UInt8]?
   /// `st_flags`.
   public var flags: Int64
 
+  /// Creates a record of a file that is about to be written. 501 is the user `mobile`, which owns an app's files.
   public init(
     relativePath: String, target: String? = nil, digest: [UInt8]? = nil, encryptionKey: ClassWrappedKey? = nil,
     mode: UInt32, inode: UInt64 = 0, userID: Int64 = 501, groupID: Int64 = 501, lastModified: Int64 = 0,
@@ -54,12 +62,17 @@ public struct FileRecord: Sendable, Hashable {
 
   /// What a mode's type bits say the file is.
   public enum FileType: Sendable, Hashable {
+    /// A file with contents (`S_IFREG`).
     case regular
+    /// A folder (`S_IFDIR`), which has no payload.
     case directory
+    /// A symbolic link (`S_IFLNK`), whose `target` is in the record.
     case symbolicLink
+    /// Other type bits: a device, a socket, a pipe, or none. No backup has a payload for one.
     case other
   }
 
+  /// The type that the bits under 0xF000 of `mode` give.
   public var fileType: FileType {
     switch mode & 0xF000 {
     case 0x8000: .regular

@@ -4,13 +4,16 @@
 public struct KeychainBackupFile: Sendable, Hashable {
   /// One item as the file holds it.
   public struct Entry: Sendable, Hashable {
+    /// The kind whose array the item stands in.
     public var kind: ItemKind
     /// The sealed item; `nil` where the file has none, which makes the item unreadable and no other.
     public var blob: [UInt8]?
+    /// The value of `v_PersistentRef`: twelve or twenty bytes that `PersistentReference` reads, kept as they came.
     public var persistentReference: [UInt8]?
     /// Where the blob's bytes begin in the file that was read, in bytes from its start.
     public var blobOffset: Int?
 
+    /// Creates an entry; `blobOffset` belongs to entries that were read.
     public init(kind: ItemKind, blob: [UInt8]?, persistentReference: [UInt8]? = nil, blobOffset: Int? = nil) {
       self.kind = kind
       self.blob = blob
@@ -19,6 +22,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     }
   }
 
+  /// The most items that a file may have; a full device has some thousands.
   public static let maximumEntryCount = 200_000
   /// By how many bytes all blobs and references together may be longer than the file. No device stores two items in the
   /// same bytes; every item is decrypted on its own, wherever its bytes lie.
@@ -38,6 +42,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
     static let persistentReference = "v_PersistentRef"
   }
 
+  /// Creates a file to write.
+  ///
+  /// - Parameter keybagUUID: The lower-case UUID of the bag that the items are sealed for (`Keybag.uuidText`).
   public init(keybagUUID: String?, entries: [Entry]) {
     self.keybagUUID = keybagUUID
     self.entries = entries

@@ -18,12 +18,17 @@ public struct OldManifest: Sendable {
     public var domain: String?
     /// Without extended attributes, which stand beside it.
     public var record: FileRecord
+    /// The pairs of a name and data at the record's end, at most 255.
     public var extendedAttributes: [ExtendedAttribute]
 
+    /// One extended attribute of a file, `com.apple.…` for example.
     public struct ExtendedAttribute: Sendable, Hashable {
+      /// The attribute's name; empty where the record has none.
       public var name: String
+      /// The attribute's bytes as they are stored.
       public var value: [UInt8]
 
+      /// Creates an attribute of a name and its bytes.
       public init(name: String, value: [UInt8]) {
         self.name = name
         self.value = value
@@ -56,6 +61,8 @@ public struct OldManifest: Sendable {
   /// The same from a place on that an earlier reading gave as its offset.
   public func entries(from offset: Int) -> Entries { Entries(bytes: bytes, offset: max(offset, Self.header.count)) }
 
+  /// The records one after the other, each decoded when it is asked for: a list of a million files is never in memory
+  /// whole.
   public struct Entries: Sendable {
     fileprivate let bytes: [UInt8]
     /// Where the next record begins, in bytes from the start of the list.

@@ -28,6 +28,7 @@ extension ExplainedError {
   /// One thing to do next: "the password set when the backup was made".
   public var advice: String { explanation.advice }
 
+  /// Before the commit, unless the error's type says otherwise.
   public var stage: ChangeStage { .beforeCommit }
 
   public var description: String { "\(summary): \(reason)" }
@@ -35,10 +36,14 @@ extension ExplainedError {
 
 /// What an error means to the person at the keyboard and to a program, whatever was found.
 public struct ErrorExplanation: Sendable, Hashable {
+  /// The kind of failure, from which the program takes its exit code.
   public let category: ErrorCategory
+  /// What happened, in lower case and without a full stop: "the password is wrong".
   public let summary: String
+  /// One thing to do next, in lower case and without a full stop.
   public let advice: String
 
+  /// Creates what is said of every error of one kind.
   public init(_ category: ErrorCategory, _ summary: String, advice: String) {
     self.category = category
     self.summary = summary
@@ -48,13 +53,22 @@ public struct ErrorExplanation: Sendable, Hashable {
 
 /// The kinds of failure a caller can act on. The raw value is the identifier in machine-readable output.
 public enum ErrorCategory: String, Sendable, CaseIterable {
+  /// The work failed for a reason that is none of the others, such as a disk that is full.
   case failed
+  /// Something that was named is not there: a device, an archive, an item.
   case notFound = "not-found"
+  /// Somebody else holds the device; the same call may succeed later.
   case busy
+  /// The password or passcode opens nothing.
   case wrongPassword = "wrong-password"
+  /// The bytes are not what their format or their digest says.
   case damaged
+  /// The work could be done and is not: a limit, a rule or a precaution stands against it.
   case refused
+  /// The device is locked, and what is asked for can be read only while it is not.
   case locked
+  /// The device or the archive is no longer as it was when the plan was made.
   case stalePlan = "stale-plan"
+  /// The call contradicts itself, or lacks a part.
   case usage
 }

@@ -2,19 +2,31 @@
 public struct FormatError: ExplainedError, Equatable {
   /// Which format was being read or written.
   public enum Format: String, Sendable {
+    /// Apple's binary property list (`bplist00`).
     case binaryPlist = "binary property list"
+    /// The DER that Apple encodes items in (blob version 3).
     case der = "DER property list"
+    /// A keybag's records.
     case keybag = "keybag"
+    /// A sealed item: `ItemBlob`, `AccessControlBlob` or `LegacyItemBlob`.
     case itemBlob = "item blob"
+    /// An item's dictionary after it was opened.
     case item = "keychain item"
+    /// A keyed archive in the manifest database.
     case fileRecord = "MBFile record"
+    /// The bytes of a `PersistentReference`.
     case persistentReference = "persistent reference"
+    /// A backup's `keychain-backup.plist`.
     case keychainFile = "keychain file"
+    /// A class and a wrapped key: `ClassWrappedKey`.
     case wrappedKey = "wrapped key field"
+    /// A property list in XML.
     case xmlPlist = "XML property list"
+    /// The list of files of a backup of iOS 4 to 9 (`Manifest.mbdb`).
     case oldManifest = "list of files"
   }
 
+  /// What is wrong with the bytes.
   public enum Code: String, Sendable {
     /// The bytes end before the value does.
     case truncated
@@ -32,12 +44,18 @@ public struct FormatError: ExplainedError, Equatable {
     case unencodable
   }
 
+  /// The format that was being read or written.
   public let format: Format
+  /// What is wrong, for a program to switch on.
   public let code: Code
+  /// The fact found, with its place where it has one. It quotes no value of an item.
   public let reason: String
   /// In bytes from the start of the value that was being read.
   public let offset: Int?
 
+  /// Creates an error; `reason` then ends with the offset.
+  ///
+  /// - Parameter offset: In bytes from the start of the value that was being read.
   public init(_ format: Format, _ code: Code, _ reason: String, offset: Int? = nil) {
     self.format = format
     self.code = code
@@ -45,6 +63,7 @@ public struct FormatError: ExplainedError, Equatable {
     self.offset = offset
   }
 
+  /// One sentence and one advice for each code, with the format's name in it.
   public var explanation: ErrorExplanation {
     let name = format.rawValue
     return switch code {

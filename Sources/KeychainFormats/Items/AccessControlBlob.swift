@@ -5,18 +5,22 @@
 ///
 /// Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_acl`, `ks_decrypt_data`).
 public struct AccessControlBlob: Sendable, Hashable {
+  /// The version number in the blob's first word, without the bit of the static vector.
   public static let version: UInt32 = 6
 
+  /// The top bit of the first word: a fixed initialization vector, and `authenticatedHeader` as additional data.
   public let hasStaticIV: Bool
   /// The protection code, `ak` for example, as DER; kept as it came.
   private let protectionDER: [UInt8]
   /// The dictionary of the keys as DER; kept as it came.
   private let keysDER: [UInt8]
+  /// The code of the protection class, `ak` for example.
   public let protection: String
   /// `d1`: the item's key, wrapped by the class key.
   public let wrappedKey: [UInt8]
   /// `d2`: the reference key, whose external data holds the access-control list.
   public let referenceKey: [UInt8]
+  /// The sealed attributes and secret. Nothing outside the device's key store opens them.
   public let ciphertext: [UInt8]
   /// Sixteen bytes.
   public let tag: [UInt8]
@@ -80,6 +84,7 @@ public struct AccessControlBlob: Sendable, Hashable {
     return header
   }
 
+  /// The blob's bytes; of a blob that was read, the same bytes.
   public func serialized() -> [UInt8] { authenticatedHeader + keysDER + ciphertext + tag }
 
   private static func takeCounted(

@@ -13,6 +13,7 @@ public struct ItemBlob: Sendable, Hashable {
     case v3 = 3
   }
 
+  /// The version, which decides how the plaintext is encoded.
   public let version: Version
   /// Whether the version word's top bit is set: a fixed initialisation vector of twelve bytes and
   /// `authenticatedHeader` as additional data. Clear in backups, where the vector is empty and nothing is added.
@@ -21,11 +22,15 @@ public struct ItemBlob: Sendable, Hashable {
   public let keyClass: KeyClass
   /// Forty bytes for a symmetric class key, seventy-two for a Curve25519 one.
   public let wrappedKey: [UInt8]
+  /// The sealed dictionary, as long as its plaintext.
   public let ciphertext: [UInt8]
   /// Sixteen bytes.
   public let tag: [UInt8]
 
+  /// The two lengths that a wrapped key can have, in bytes: RFC 3394 adds 8 to the key's 32, Curve25519 a public key of
+  /// 32.
   public static let wrappedKeyByteCounts = [40, 72]
+  /// The length of a GCM tag, in bytes.
   public static let tagByteCount = 16
   /// Items are a few kilobytes; an archive that claims more is not believed.
   public static let maximumByteCount = 16 << 20
@@ -91,6 +96,7 @@ public struct ItemBlob: Sendable, Hashable {
     return header
   }
 
+  /// The blob's bytes; of a blob that was read, the same bytes.
   public func serialized() -> [UInt8] { authenticatedHeader + wrappedKey + ciphertext + tag }
 
   /// The version number at the front of a blob of any version; `nil` for fewer than four bytes.

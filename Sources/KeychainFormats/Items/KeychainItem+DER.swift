@@ -35,6 +35,9 @@ extension KeychainItem {
     }
   }
 
+  /// Reads a decrypted item of blob version 3 from bytes that are wiped by their last holder.
+  ///
+  /// - Throws: `FormatError` where the bytes are no DER dictionary with string keys, with the offset.
   public init(derDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
     self = try bytes.withBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainItem in
       try KeychainItem(derDictionary: buffer, kind: kind)

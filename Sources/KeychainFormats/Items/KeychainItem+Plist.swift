@@ -28,6 +28,9 @@ extension KeychainItem {
     }
   }
 
+  /// Reads a decrypted item of blob version 2 from bytes that are wiped by their last holder.
+  ///
+  /// - Throws: `FormatError` where the bytes are no property list of a dictionary, with the offset.
   public init(plistDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
     self = try bytes.withBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainItem in
       try KeychainItem(plistDictionary: buffer, kind: kind)

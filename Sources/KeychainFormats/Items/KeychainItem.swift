@@ -2,12 +2,14 @@
 ///
 /// Attributes this project does not know survive reading and writing. Printing an item shows no value of it.
 public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable {
+  /// The kind, which decides what attributes there are and which of them are secrets.
   public var kind: ItemKind
   /// Everything but the secrets. An absent attribute has no entry; `null` is never stored.
   public var attributes: [AttributeCode: PropertyValue]
   /// The values of attributes flagged D: `v_Data` and, of internet passwords, `binn bini bin0…bin3`.
   public var secrets: [AttributeCode: SensitiveBytes]
 
+  /// Creates an item; what is a secret of its kind belongs into `secrets` alone.
   public init(
     kind: ItemKind, attributes: [AttributeCode: PropertyValue] = [:], secrets: [AttributeCode: SensitiveBytes] = [:]
   ) {
@@ -16,6 +18,7 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
     self.secrets = secrets
   }
 
+  /// The value of an attribute that is no secret; `nil` where the item has none. Setting `nil` removes it.
   public subscript(code: AttributeCode) -> PropertyValue? {
     get { attributes[code] }
     set { attributes[code] = newValue }
@@ -33,10 +36,15 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
     set { attributes[.protection] = newValue.map { .string($0.rawValue) } }
   }
 
+  /// The access group (`agrp`): which apps share the item, `ABCDE12345.org.example.app` for example.
   public var accessGroup: String? { attributes[.accessGroup]?.stringValue }
+  /// True for `sync` 1: the item travels by iCloud Keychain, and a restore removes none that the target has.
   public var isSynchronizable: Bool { attributes[.synchronizable]?.integerValue == 1 }
+  /// True for `tomb` 1: the item was deleted, and what is left of it tells other devices so.
   public var isTombstone: Bool { attributes[.tombstone]?.integerValue == 1 }
+  /// The date of the last change (`mdat`), which decides between two items of one primary key.
   public var modificationDate: KeychainDate? { attributes[.modificationDate]?.dateValue }
+  /// The date the item was made (`cdat`).
   public var creationDate: KeychainDate? { attributes[.creationDate]?.dateValue }
 
   public var description: String { "<\(kind.reportName), \(attributes.count) attributes>" }

@@ -3,6 +3,7 @@
 /// Little-endian: version, class, the item's key wrapped in forty bytes, then AES-256-CBC with a zero vector and PKCS#7
 /// padding. Source: iphone-dataprotection, `keychain/keychain4.py`.
 public struct LegacyItemBlob: Sendable, Hashable {
+  /// The class whose key opens the secret.
   public let keyClass: KeyClass
   /// Forty bytes.
   public let wrappedKey: [UInt8]

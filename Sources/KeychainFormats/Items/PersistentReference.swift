@@ -11,6 +11,7 @@ public enum PersistentReference: Sendable, Hashable {
 
   private static let tokenPrefix = Array("tkpr".utf8)
 
+  /// The kind that the reference begins with.
   public var kind: ItemKind {
     switch self {
     case .rowID(let kind, _), .uuid(let kind, _), .token(let kind, _, _): kind

@@ -2,10 +2,12 @@
 ///
 /// The class is little-endian. Source: iphone_backup_decrypt, `google_iphone_dataprotection.py`.
 public struct ClassWrappedKey: Sendable, Hashable {
+  /// The class whose key wraps this one.
   public var keyClass: KeyClass
   /// Forty bytes for a symmetric class key, seventy-two for a Curve25519 one.
   public var wrappedKey: [UInt8]
 
+  /// Creates a field to write.
   public init(keyClass: KeyClass, wrappedKey: [UInt8]) {
     self.keyClass = keyClass
     self.wrappedKey = wrappedKey
@@ -21,6 +23,7 @@ public struct ClassWrappedKey: Sendable, Hashable {
       wrappedKey: Array(bytes[4...]))
   }
 
+  /// The field's bytes: 44 for a symmetric class key, 76 for a Curve25519 one.
   public func serialized() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: keyClass.rawValue)

@@ -42,6 +42,7 @@ public struct Keybag: Sendable, Hashable {
     /// `DPSL`, twenty bytes.
     public var salt: [UInt8]
 
+    /// Creates the round; `salt` has twenty bytes in every real bag.
     public init(rounds: UInt32, salt: [UInt8]) {
       self.rounds = rounds
       self.salt = salt
@@ -81,6 +82,7 @@ public struct Keybag: Sendable, Hashable {
 /// Header fields. Reading gives `nil` where the record is absent or has a length that is not the field's.
 /// Writing replaces the first record's value in place, adds an absent record, or removes it with `nil`.
 extension Keybag {
+  /// `VERS`, 2 to 5 in real bags. No reader decides anything by it.
   public var version: UInt32? {
     get { header.word(of: .version) }
     set { header.set(.version, to: newValue) }
@@ -98,6 +100,7 @@ extension Keybag {
   /// The lower-case text of `uuid`, which a keychain file names as its `keybag-uuid`.
   public var uuidText: String? { uuid.flatMap(UUIDText.lowercase) }
 
+  /// The `WRAP` of the header; 0 in backup bags, and without effect on the class keys, which have their own.
   public var wrap: WrapFlags? { header.word(of: .wrap).map(WrapFlags.init(rawValue:)) }
 
   /// The salt of the SHA-1 round.

@@ -8,10 +8,15 @@ extension Keybag {
     /// The bits that number the type; the two above are flags of device bags.
     static let mask: UInt32 = 0x3FFF_FFFF
 
+    /// The bag of a running device, opened by its passcode and its hardware.
     public static let system = BagType(rawValue: 0)
+    /// The bag of a backup, opened by the backup's password.
     public static let backup = BagType(rawValue: 1)
+    /// The bag that a paired computer or a device management holds to unlock the device. Nothing here opens one.
     public static let escrow = BagType(rawValue: 2)
+    /// The bag of an iCloud backup. Nothing here makes or opens one.
     public static let cloudBackup = BagType(rawValue: 3)
+    /// A bag of type 4. Nothing here makes or opens one.
     public static let asymmetricBackup = BagType(rawValue: 4)
   }
 
@@ -33,7 +38,9 @@ extension Keybag {
 
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
+    /// A key of 32 bytes for RFC 3394.
     public static let symmetric = KeyType(rawValue: 0)
+    /// A Curve25519 pair: the public half, in clear, wraps; the private one is what the bag keeps.
     public static let curve25519 = KeyType(rawValue: 1)
   }
 
@@ -61,11 +68,13 @@ extension Keybag {
       if let publicKey { records.append(Record(.publicKey, publicKey)) }
     }
 
+    /// The group's own identifier, sixteen bytes. Nothing depends on it.
     public var uuid: [UInt8]? { records.value(of: .uuid).flatMap { $0.count == 16 ? $0 : nil } }
 
     /// The number as it stands in the bag; bags of devices carry a key generation in its upper bits.
     public var keyClass: KeyClass? { records.word(of: .keyClass).map(KeyClass.init(rawValue:)) }
 
+    /// What the key is wrapped with. Setting it changes no byte of the key: it has to be wrapped so.
     public var wrap: WrapFlags? {
       get { records.word(of: .wrap).map(WrapFlags.init(rawValue:)) }
       set { records.set(.wrap, to: newValue?.rawValue) }
@@ -83,6 +92,7 @@ extension Keybag {
       set { records.set(.wrappedKey, to: newValue) }
     }
 
+    /// The public half of a Curve25519 class, 32 bytes in clear.
     public var publicKey: [UInt8]? { records.value(of: .publicKey) }
   }
 }

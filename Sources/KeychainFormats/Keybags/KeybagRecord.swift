@@ -10,19 +10,33 @@ extension Keybag {
       rawValue = text.withUTF8Buffer { $0.reduce(0) { $0 << 8 | UInt32($1) } }
     }
 
+    /// The version of the bag, in the header.
     public static let version = Tag("VERS")
+    /// The type of the bag (`BagType`), in the header.
     public static let type = Tag("TYPE")
+    /// An identifier of sixteen bytes: of the bag first, then of each class key, whose group it begins.
     public static let uuid = Tag("UUID")
+    /// The wrapped key of the signature, forty bytes, in the header.
     public static let hmacKey = Tag("HMCK")
+    /// What a class key is wrapped with (`WrapFlags`).
     public static let wrap = Tag("WRAP")
+    /// The salt of the SHA-1 round, twenty bytes.
     public static let salt = Tag("SALT")
+    /// The rounds of the SHA-1 derivation.
     public static let iterations = Tag("ITER")
+    /// The mark of the second round, 1 where there is one.
     public static let dpwt = Tag("DPWT")
+    /// The rounds of the SHA-256 derivation (iOS 10.2 and later).
     public static let dpic = Tag("DPIC")
+    /// The salt of the SHA-256 round, twenty bytes.
     public static let dpsl = Tag("DPSL")
+    /// The number of a class (`KeyClass`).
     public static let keyClass = Tag("CLAS")
+    /// The kind of a class's key (`KeyType`).
     public static let keyType = Tag("KTYP")
+    /// The wrapped class key, 40 or 32 bytes.
     public static let wrappedKey = Tag("WPKY")
+    /// The public half of a Curve25519 class, 32 bytes.
     public static let publicKey = Tag("PBKY")
     /// The keybag inside a system bag's outer records.
     public static let data = Tag("DATA")
@@ -41,9 +55,12 @@ extension Keybag {
   ///
   /// Printing one shows no bytes of its value, which may be a wrapped key.
   public struct Record: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    /// What the record holds.
     public let tag: Tag
+    /// The record's bytes; big-endian where they are a number.
     public var value: [UInt8]
 
+    /// Creates a record of any length, also one that its tag's field does not have: `Keybag.validate()` checks that.
     public init(_ tag: Tag, _ value: [UInt8]) {
       self.tag = tag
       self.value = value

@@ -4,6 +4,7 @@
 public struct SignedKeybag: Sendable, Hashable {
   /// Outer records in the order they came, unknown ones among them.
   private let records: [Keybag.Record]
+  /// The bag inside of `DATA`.
   public let keybag: Keybag
   /// The bytes the signature covers.
   public let signedBytes: [UInt8]
@@ -51,5 +52,6 @@ public struct SignedKeybag: Sendable, Hashable {
     records = [Keybag.Record(.data, signedBytes), Keybag.Record(.signature, signature)]
   }
 
+  /// The bytes of the outer records; of a bag that was read and not changed, the same bytes.
   public func serialized() -> [UInt8] { Keybag.serialized(records) }
 }

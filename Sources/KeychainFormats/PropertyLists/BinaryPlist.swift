@@ -4,6 +4,7 @@
 public enum BinaryPlist {
   /// What a file may ask for before it is refused.
   public struct Limits: Sendable, Hashable {
+    /// The most bytes that a list may have.
     public var maximumByteCount: Int
     /// Levels of containers, the outermost value counted.
     public var maximumDepth: Int
@@ -14,6 +15,7 @@ public enum BinaryPlist {
     /// container some eighty, where the file needs a single byte for either.
     public var maximumValueCount: Int
 
+    /// Creates limits; what a list asks for beyond them is `.overLimit`.
     public init(maximumByteCount: Int, maximumDepth: Int, valuesPerByte: Int, maximumValueCount: Int = .max) {
       self.maximumByteCount = maximumByteCount
       self.maximumDepth = maximumDepth

@@ -5,7 +5,9 @@
 ///
 /// Source: Apple Security `der_plist.c` and its parts, with the regression tests `su-10` to `su-17`.
 public enum DERPropertyList {
+  /// The most bytes that are read: 16 MiB, as of an item.
   public static let maximumByteCount = 16 << 20
+  /// The most levels of dictionaries, arrays and sets inside each other.
   public static let maximumDepth = 64
   /// How many values one list may hold, containers and keys among them.
   public static let maximumValueCount = 100_000
@@ -42,6 +44,9 @@ public enum DERPropertyList {
     }
   }
 
+  /// Decodes one value that takes up all of the bytes, without a copy of them.
+  ///
+  /// - Throws: `.truncated`, `.malformed`, `.overLimit` or `.trailingBytes`, with the offset.
   public static func decode(_ bytes: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue {
     var decoder = try DERDecoder(bytes, format: .der, dates: .refuse)
     return try decoder.onlyValue()

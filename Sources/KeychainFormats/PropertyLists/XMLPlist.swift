@@ -2,6 +2,7 @@
 ///
 /// Source: Apple's property list DTD 1.0.
 public enum XMLPlist {
+  /// The most levels of elements inside each other.
   public static let maximumDepth = 128
 
   /// The document with its declaration, a tab for each level, lines ending in LF.

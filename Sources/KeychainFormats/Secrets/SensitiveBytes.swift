@@ -5,7 +5,9 @@
 public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomReflectable {
   private let memory: WipedMemory
 
+  /// The number of bytes, which is not treated as a secret.
   public var count: Int { memory.count }
+  /// True where there are no bytes.
   public var isEmpty: Bool { count == 0 }
 
   /// Allocates `count` bytes, zeroed, and lets `body` fill them. The bytes are wiped too where `body` throws.
@@ -15,12 +17,14 @@ public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomRefl
     memory = try WipedMemory(count: count, filledBy: body)
   }
 
+  /// Creates a copy of bytes that stay with their owner, who wipes them.
   public convenience init(copying bytes: UnsafeRawBufferPointer) {
     self.init(count: bytes.count) { (target: UnsafeMutableRawBufferPointer) in
       target.copyMemory(from: bytes)
     }
   }
 
+  /// Creates a copy of an array. The array itself is not wiped: take it for bytes that are no secret yet, or in tests.
   public convenience init(copying bytes: [UInt8]) {
     self.init(count: bytes.count) { (target: UnsafeMutableRawBufferPointer) in
       target.copyBytes(from: bytes)

@@ -3,10 +3,12 @@
 /// A date that was read from DER remembers its text, because decoding and encoding again can give other digits for
 /// dates near 2001 (rewriting an item must not change it). Equality and hashing look at the seconds alone.
 public struct KeychainDate: Sendable, Hashable, Comparable {
+  /// Seconds since 2001-01-01T00:00:00Z, fractions included, as Foundation counts.
   public let secondsSinceReferenceDate: Double
   /// The GeneralizedTime text this was decoded from, if it was.
   public let encodedText: String?
 
+  /// Creates a date of a number of seconds since 2001-01-01T00:00:00Z.
   public init(secondsSinceReferenceDate: Double, encodedText: String? = nil) {
     self.secondsSinceReferenceDate = secondsSinceReferenceDate
     self.encodedText = encodedText
@@ -17,10 +19,12 @@ public struct KeychainDate: Sendable, Hashable, Comparable {
   /// Seconds between the Unix epoch and 2001-01-01T00:00:00Z.
   public static let unixEpochOffset: Double = 978_307_200
 
+  /// Creates a date of a Unix time in seconds.
   public init(secondsSince1970: Double) {
     self.init(secondsSinceReferenceDate: secondsSince1970 - Self.unixEpochOffset)
   }
 
+  /// The same date as Unix time, in seconds.
   public var secondsSince1970: Double { secondsSinceReferenceDate + Self.unixEpochOffset }
 
   public static func == (left: Self, right: Self) -> Bool {

@@ -5,6 +5,7 @@ public import KeychainFormats
 /// The key of an item in clear equals the key of the row it would collide with, without any class key. It holds hashes
 /// and access-group names and prints nothing of them.
 public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
+  /// The kind, whose table decides which columns count.
   public let kind: ItemKind
   /// Type, length and bytes of every column, so that no two lists of values give the same bytes.
   private let encoding: [UInt8]

@@ -10,6 +10,7 @@ public struct ExportRule: Sendable {
 
 /// What the export rules look at: an item as its device knows it, with the marks that its columns carry.
 public struct ExportCandidate: Sendable {
+  /// The item in clear.
   public var item: KeychainItem
   /// The item has an access control with constraints.
   public var isAccessControlled: Bool
@@ -17,8 +18,10 @@ public struct ExportCandidate: Sendable {
   public var isAppClip: Bool
   /// The device takes part in synchronization, so that tombstones travel.
   public var deviceSyncs: Bool
+  /// The device is a Shared iPad, which has more system-bound items.
   public var onSharedIPad: Bool
 
+  /// Creates a candidate; without marks it is an ordinary app's item on a device that does not sync.
   public init(
     item: KeychainItem, isAccessControlled: Bool = false, isAppClip: Bool = false, deviceSyncs: Bool = false,
     onSharedIPad: Bool = false
@@ -35,6 +38,7 @@ public struct ExportCandidate: Sendable {
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `s3dl_export_row`).
 public enum ExportRules {
+  /// The rules in the order in which they are asked; the first that applies names the reason.
   public static let all: [ExportRule] = [
     ExportRule(reason: .passcodeOnly) { $0.item.protection == .whenPasscodeSetThisDeviceOnly },
     ExportRule(reason: .hardwareKey) { $0.item.hasToken },

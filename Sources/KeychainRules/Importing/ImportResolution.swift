@@ -5,9 +5,13 @@ public import KeychainFormats
 /// A pure decision: the plan shows it, the store carries it out.
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`), `SecDbItem.c` (`SecDbItemInsertOrReplace`).
 public struct ImportResolution: Sendable, Equatable {
+  /// What happens.
   public enum Outcome: Sendable, Equatable {
+    /// Nothing with this primary key is there.
     case insertsNew
+    /// The item takes the place of the row.
     case replaces(Replacement)
+    /// The row stays as it is, but for its date and its reference where the rules say so.
     case keepsExisting(Retention)
     /// Both are the same item to the last byte that counts; the existing row stays.
     case identical
@@ -17,19 +21,24 @@ public struct ImportResolution: Sendable, Equatable {
 
   /// Why the item of the backup wins.
   public enum Replacement: String, Sendable {
+    /// The row does not open, is a mark, is older, has no date while the item has one, or at equal dates has the larger
+    /// digest.
     case existingCorrupt, existingTombstone, existingOlder, existingUndated, sameDateSmallerDigest
   }
 
   /// Why the existing row wins.
   public enum Retention: String, Sendable {
+    /// The row is newer, the item has no date while the row has one, or at equal dates the row has the smaller digest.
     case existingNewer, incomingUndated, sameDateSmallerDigest
   }
 
+  /// What happens, and why.
   public let outcome: Outcome
   /// The modification date that the row holds afterwards; that of a row that stays is left as it is.
   public let modificationDate: KeychainDate?
   /// What the row takes over from the tombstone that it replaces.
   public let inheritedUUID: String?
+  /// The persistent reference that the row takes over from the tombstone, 16 bytes.
   public let inheritedPersistentReference: [UInt8]?
 
   init(

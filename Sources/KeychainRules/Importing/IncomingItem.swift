@@ -6,7 +6,9 @@ public import KeychainFormats
 /// reference is settled. What is missing (UUID, reference) is drawn when it is stored.
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`).
 public struct IncomingItem: Sendable {
+  /// The item as it would be stored.
   public let item: KeychainItem
+  /// What it collides with a row by.
   public let primaryKey: PrimaryKey
 
   /// The user that stays what it is; every other view becomes the single user's.

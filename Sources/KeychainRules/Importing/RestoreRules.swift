@@ -2,6 +2,7 @@ public import KeychainFormats
 
 /// One rule of what a restore leaves out of an archive, although the item opens.
 public struct RestoreRule: Sendable {
+  /// The reason that it gives.
   public let reason: Reason
   let leavesOut: @Sendable (KeychainItem, RestoreSurroundings) -> Bool
 }
@@ -10,10 +11,12 @@ public struct RestoreRule: Sendable {
 public struct RestoreSurroundings: Sendable, Hashable {
   /// The target takes part in synchronization, so that tombstones mean something there.
   public var targetSyncs: Bool
+  /// The target is a Shared iPad, which has more system-bound items.
   public var onSharedIPad: Bool
   /// The backup has a password. Decides what a missing hardware key is called, never what moves.
   public var backupHasPassword: Bool
 
+  /// Creates surroundings; by default of a device that does not sync and a backup without a password.
   public init(targetSyncs: Bool = false, onSharedIPad: Bool = false, backupHasPassword: Bool = false) {
     self.targetSyncs = targetSyncs
     self.onSharedIPad = onSharedIPad
@@ -28,6 +31,7 @@ public struct RestoreSurroundings: Sendable, Hashable {
 /// is taken from an archive, which no device puts there; and a tombstone is kept out of a device that does not sync,
 /// where it could only hide an item.
 public enum RestoreRules {
+  /// The rules in the order in which they are asked; the first that applies names the reason.
   public static let all: [RestoreRule] = [
     RestoreRule(reason: .passcodeOnly) { item, _ in item.protection == .whenPasscodeSetThisDeviceOnly },
     RestoreRule(reason: .hardwareKey) { item, _ in item.hasToken },

@@ -7,6 +7,7 @@ public struct ItemChanges: Sendable {
   /// New secrets; those not named stay.
   public var secrets: [AttributeCode: SensitiveBytes]
 
+  /// Creates changes; without any an update gives the items a new date alone.
   public init(
     attributes: [AttributeCode: PropertyValue] = [:], secrets: [AttributeCode: SensitiveBytes] = [:]
   ) {

@@ -46,6 +46,7 @@ public func SecAccessControlCreateWithFlags(
   }
 }
 
+/// Returns the number that `CFGetTypeID` gives for an access control.
 public func SecAccessControlGetTypeID() -> CFTypeID { CoreFoundationType.accessControl.rawValue }
 
 extension NSError {

@@ -8,13 +8,17 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable, Hashable {
   public static let userPresence = Self(rawValue: 1 << 0)
   /// A biometry that is enrolled, now or later.
   public static let biometryAny = Self(rawValue: 1 << 1)
+  /// The former name of `biometryAny`.
   public static let touchIDAny = biometryAny
   /// A biometry that was enrolled when the item was made, and no other since.
   public static let biometryCurrentSet = Self(rawValue: 1 << 3)
+  /// The former name of `biometryCurrentSet`.
   public static let touchIDCurrentSet = biometryCurrentSet
+  /// The device's passcode.
   public static let devicePasscode = Self(rawValue: 1 << 4)
   /// A paired device, such as a watch.
   public static let companion = Self(rawValue: 1 << 5)
+  /// The former name of `companion`.
   public static let watch = companion
   /// One of the constraints suffices.
   public static let or = Self(rawValue: 1 << 14)

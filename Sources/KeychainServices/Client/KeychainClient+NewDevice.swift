@@ -3,6 +3,7 @@ public import Foundation
 public import VirtualDevice
 
 extension KeychainClient {
+  /// The name of the app on a new device for which none is given.
   public static let standardApp = "app"
 
   /// An app on a device made for it, which is gone with the last reference to the client. On systems with a file system

@@ -10,6 +10,7 @@ public final class KeychainClient: Sendable {
   /// How long a call waits for another process that holds the device.
   public static let patience = Duration.seconds(30)
 
+  /// The device that the app is on.
   public let device: VirtualDevice
   /// The app's name on the device, which gives its access groups.
   public let app: String

@@ -41,12 +41,14 @@ public enum KeychainServices {
     try using(KeychainClient(device, as: app), body)
   }
 
+  /// Lets what the closure does speak through this client; tasks and threads beside it are not touched.
   public static func using<Result>(
     _ client: KeychainClient, _ body: () throws -> Result
   ) rethrows -> Result {
     try $ownClient.withValue(client, operation: body)
   }
 
+  /// Lets what an asynchronous closure and its child tasks do speak to a device as one of its apps.
   public static func using<Result>(
     _ device: VirtualDevice, as app: String, isolation: isolated (any Actor)? = #isolation,
     _ body: () async throws -> Result
@@ -54,6 +56,7 @@ public enum KeychainServices {
     try await using(KeychainClient(device, as: app), isolation: isolation, body)
   }
 
+  /// Lets what an asynchronous closure and its child tasks do speak through this client.
   public static func using<Result>(
     _ client: KeychainClient, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
   ) async rethrows -> Result {

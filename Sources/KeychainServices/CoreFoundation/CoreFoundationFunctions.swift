@@ -43,16 +43,26 @@ public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID {
   return type.rawValue
 }
 
+/// Returns the number that `CFGetTypeID` gives for text.
 public func CFStringGetTypeID() -> CFTypeID { CoreFoundationType.string.rawValue }
+/// Returns the number that `CFGetTypeID` gives for data.
 public func CFDataGetTypeID() -> CFTypeID { CoreFoundationType.data.rawValue }
+/// Returns the number that `CFGetTypeID` gives for a number that is no boolean.
 public func CFNumberGetTypeID() -> CFTypeID { CoreFoundationType.number.rawValue }
+/// Returns the number that `CFGetTypeID` gives for one of the two booleans.
 public func CFBooleanGetTypeID() -> CFTypeID { CoreFoundationType.boolean.rawValue }
+/// Returns the number that `CFGetTypeID` gives for a date.
 public func CFDateGetTypeID() -> CFTypeID { CoreFoundationType.date.rawValue }
+/// Returns the number that `CFGetTypeID` gives for an array.
 public func CFArrayGetTypeID() -> CFTypeID { CoreFoundationType.array.rawValue }
+/// Returns the number that `CFGetTypeID` gives for a dictionary.
 public func CFDictionaryGetTypeID() -> CFTypeID { CoreFoundationType.dictionary.rawValue }
 
+/// Returns the number of an error; of a keychain call's error its status.
 public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
+/// Returns the domain that the error's number counts in.
 public func CFErrorGetDomain(_ error: CFError) -> CFString { NSString(string: error.domain) }
+/// Returns a sentence on the error for people.
 public func CFErrorCopyDescription(_ error: CFError) -> CFString { NSString(string: error.localizedDescription) }
 
 extension NSNumber {

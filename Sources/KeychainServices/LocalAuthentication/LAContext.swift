@@ -6,13 +6,16 @@ import VirtualDevice
 
 /// What a person is asked for. Source: Apple `LAContext.h`.
 public enum LAPolicy: Int, Sendable, CaseIterable {
+  /// Biometry alone.
   case deviceOwnerAuthenticationWithBiometrics = 1
   /// Biometry or the passcode.
   case deviceOwnerAuthentication = 2
 }
 
+/// The sensor of a device; a virtual one says `faceID`.
 public enum LABiometryType: Int, Sendable { case none, touchID, faceID }
 
+/// What an app can bring along in the place of a dialog.
 public enum LACredentialType: Int, Sendable {
   /// The password of items made with `.applicationPassword`.
   case applicationPassword = 0
@@ -45,16 +48,19 @@ open class LAContext: @unchecked Sendable {
     set { state.withLock { $0.isInteractionForbidden = newValue } }
   }
 
+  /// The sentence that a dialog shows, unless the query has one.
   open var localizedReason: String {
     get { state.withLock(\.localizedReason) }
     set { state.withLock { $0.localizedReason = newValue } }
   }
 
+  /// The title of the button for another way than biometry. Kept, but of no effect here.
   open var localizedFallbackTitle: String? {
     get { state.withLock(\.localizedFallbackTitle) }
     set { state.withLock { $0.localizedFallbackTitle = newValue } }
   }
 
+  /// The title of the button that dismisses the dialog. Kept, but of no effect here.
   open var localizedCancelTitle: String? {
     get { state.withLock(\.localizedCancelTitle) }
     set { state.withLock { $0.localizedCancelTitle = newValue } }
@@ -106,6 +112,7 @@ open class LAContext: @unchecked Sendable {
     }
   }
 
+  /// Returns whether a password was brought along.
   open func isCredentialSet(_ type: LACredentialType) -> Bool {
     state.withLock { $0.applicationPassword != nil }
   }

@@ -54,6 +54,7 @@ public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
   return SecKey(KeychainItem(key))
 }
 
+/// Returns the number that `CFGetTypeID` gives for a certificate.
 public func SecCertificateGetTypeID() -> CFTypeID { CoreFoundationType.certificate.rawValue }
 
 extension SecCertificate: SecurityObject {

@@ -24,6 +24,9 @@ extension SecIdentity: Hashable {
   public func hash(into hasher: inout Hasher) { SecCertificate(certificate).hash(into: &hasher) }
 }
 
+/// Gives the certificate of an identity.
+///
+/// - Returns: Always `errSecSuccess`.
 @discardableResult
 public func SecIdentityCopyCertificate(
   _ identity: SecIdentity, _ certificate: UnsafeMutablePointer<SecCertificate?>
@@ -32,6 +35,9 @@ public func SecIdentityCopyCertificate(
   return errSecSuccess
 }
 
+/// Gives the private key of an identity.
+///
+/// - Returns: Always `errSecSuccess`.
 @discardableResult
 public func SecIdentityCopyPrivateKey(
   _ identity: SecIdentity, _ privateKey: UnsafeMutablePointer<SecKey?>
@@ -40,6 +46,7 @@ public func SecIdentityCopyPrivateKey(
   return errSecSuccess
 }
 
+/// Returns the number that `CFGetTypeID` gives for an identity.
 public func SecIdentityGetTypeID() -> CFTypeID { CoreFoundationType.identity.rawValue }
 
 extension SecIdentity: SecurityObject {

@@ -94,6 +94,7 @@ public func SecKeyGetBlockSize(_ key: SecKey) -> Int {
   return bits / 8 + (bits % 8 == 0 ? 0 : 1)
 }
 
+/// Returns the number that `CFGetTypeID` gives for a key.
 public func SecKeyGetTypeID() -> CFTypeID { CoreFoundationType.key.rawValue }
 
 /// Gives an error to whoever asks for it.

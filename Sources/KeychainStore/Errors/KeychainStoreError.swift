@@ -7,6 +7,7 @@ public struct KeychainStoreError: ExplainedError, Equatable {
   public enum Code: String, Sendable, CaseIterable {
     /// An item with the same primary key is there already.
     case duplicateItem
+    /// No row matches what was asked for.
     case itemNotFound
     /// The key of the item's class is not in memory: the device is locked.
     case interactionNotAllowed
@@ -18,7 +19,9 @@ public struct KeychainStoreError: ExplainedError, Equatable {
     case parameter
     /// The kind of item has no such attribute.
     case noSuchAttribute
+    /// The file could not be read or written.
     case io
+    /// There is no space left; the transaction was taken back.
     case diskFull
     /// No class key at all, or the database cannot be opened.
     case notAvailable
@@ -30,14 +33,18 @@ public struct KeychainStoreError: ExplainedError, Equatable {
     case damaged
   }
 
+  /// What went wrong, for a program to switch on.
   public let code: Code
+  /// The fact found; it quotes no value of an item.
   public let reason: String
 
+  /// Creates an error of a code and a reason.
   public init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
+  /// One sentence and one advice for each code.
   public var explanation: ErrorExplanation {
     switch code {
     case .duplicateItem:

@@ -16,6 +16,9 @@ extension KeychainStore {
     }
   }
 
+  /// Does a whole restore in one transaction, as above, where the closure throws the database's own errors.
+  ///
+  /// - Throws: What the closure throws; then nothing was changed.
   @discardableResult
   public func restore<Value>(
     _ body: (borrowing RestoreTransaction) throws(KeychainStoreError) -> Value

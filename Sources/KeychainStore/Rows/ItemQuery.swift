@@ -2,22 +2,29 @@ public import KeychainFormats
 
 /// Which items a search, an update or a deletion means.
 public struct ItemQuery: Sendable {
+  /// The access groups whose items are meant.
   public enum AccessGroups: Sendable, Equatable {
+    /// Items of every group, those without one among them.
     case all
     /// Items of these groups alone; none where the list is empty.
     case only([String])
   }
 
+  /// By `sync`: items of this device alone, items that iCloud Keychain carries, or both.
   public enum Synchronization: Sendable, Equatable { case localOnly, synchronizedOnly, any }
 
+  /// By `tomb`: without tombstones, with them, or they alone.
   public enum Tombstones: Sendable, Equatable { case excluded, included, only }
 
   /// `nil` looks through all kinds in their order; those without one of the attributes are left out.
   public var kind: ItemKind?
   /// Attributes that must be equal. A value of another type with the same bytes matches too, as the columns hold hashes.
   public var attributes: [AttributeCode: PropertyValue]
+  /// The access groups, as the seal and not as the column has them.
   public var accessGroups: AccessGroups
+  /// Whether synchronized items are meant.
   public var synchronization: Synchronization
+  /// Whether tombstones are meant.
   public var tombstones: Tombstones
   /// One row alone.
   public var row: RowReference?
@@ -31,6 +38,7 @@ public struct ItemQuery: Sendable {
   /// opened meets nothing: an update or a deletion stops at one whose key is locked and passes over one that is damaged.
   public var condition: (@Sendable (KeychainItem) -> Bool)?
 
+  /// Creates a query; without arguments it means every item but tombstones.
   public init(
     kind: ItemKind? = nil, attributes: [AttributeCode: PropertyValue] = [:], accessGroups: AccessGroups = .all,
     synchronization: Synchronization = .any, tombstones: Tombstones = .excluded, row: RowReference? = nil,
@@ -63,15 +71,20 @@ extension ItemQuery {
 
 /// An item with what the database knows of it.
 public struct StoredItem: Sendable {
+  /// What the columns say.
   public let summary: RowSummary
+  /// The item in clear; without its secrets where the query did not want them.
   public let item: KeychainItem
 
+  /// Creates a stored item of the two.
   public init(summary: RowSummary, item: KeychainItem) {
     self.summary = summary
     self.item = item
   }
 
+  /// The row's number in its table.
   public var rowID: Int64 { summary.reference.rowID }
+  /// The 16 bytes that a lasting handle names.
   public var persistentReference: [UInt8] { summary.persistentReference }
   /// Operation to constraint of the access control that guards the item, `nil` where nothing does.
   public var accessControl: PropertyDictionary? { item[.accessControl]?.dictionaryValue }
@@ -79,6 +92,7 @@ public struct StoredItem: Sendable {
 
 /// What a search gave.
 public struct FoundItems: Sendable {
+  /// The items that match and open, by kind, then by row.
   public let items: [StoredItem]
   /// Rows that match by their columns and cannot be opened, now or ever.
   public let undecodable: [KeychainRow]

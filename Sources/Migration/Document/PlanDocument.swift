@@ -8,16 +8,24 @@ import KeychainRules
 /// The planner never sees the identities in here; they are added for people, and for finding out later whether the
 /// archive and the device are still the ones the plan was made for.
 public struct PlanDocument: Sendable, Equatable {
+  /// The format's name, as the document and its schema spell it.
   public static let formatName = "migration-plan/1"
 
+  /// The format of this document.
   public var format = Self.formatName
   /// RFC 3339, UTC.
   public var made: String
+  /// The archive or the device that would be restored from.
   public var source: Source
+  /// The device that would be restored to, as it was when the plan was made.
   public var target: Target
+  /// What happens to the target's own items.
   public var policy: ExistingItemPolicy
+  /// The decisions, counted.
   public var summary: Summary
+  /// One decision for each item of the archive, in its order.
   public var items: [Item]
+  /// Items of the target that are gone afterwards.
   public var removed: [Identity]
   /// Of an archive: what no count in here includes. Plans that were saved before there was this field have none.
   public var cannotShow: CannotShow?
@@ -26,29 +34,39 @@ public struct PlanDocument: Sendable, Equatable {
 
   /// What a backup cannot show (`UnseenItems`), as the archive's document says it.
   public struct CannotShow: Sendable, Equatable {
+    /// The sentence that the text and the page have once.
     public var sentence: String
+    /// The reasons for which an item is in no backup, by their identifiers.
     public var reasons: [String]
 
+    /// Creates what is said of every backup.
     public init() {
       sentence = UnseenItems.sentence
       reasons = UnseenItems.reasons.map(\.rawValue)
     }
   }
 
+  /// The archive, or the device of which a backup is only thought.
   public struct Source: Sendable, Equatable {
+    /// A backup, or a device that was asked what a backup of it would hold.
     public enum Kind: String, Sendable { case archive, device }
 
+    /// Which of the two it is.
     public var kind: Kind
     /// As the person named it.
     public var name: String
     /// UDID of the device that made it, as the archive claims.
     public var device: String?
+    /// When the backup was made, in RFC 3339 and UTC; `nil` where it doesn't say.
     public var made: String?
+    /// The name that its owner gave the device; `nil` where the archive doesn't say.
     public var deviceName: String?
+    /// Whether the backup has a password.
     public var encrypted: Bool
     /// `sha256:` and 64 hexadecimal digits.
     public var digest: String
 
+    /// Creates a source as it stands in the document.
     public init(
       kind: Kind, name: String, device: String?, made: String?, deviceName: String?, encrypted: Bool, digest: String
     ) {
@@ -62,15 +80,25 @@ public struct PlanDocument: Sendable, Equatable {
     }
   }
 
+  /// The device that would be restored to.
   public struct Target: Sendable, Equatable {
+    /// The name of the virtual device.
     public var name: String
+    /// Whether its hardware is that of the archive's device, proven class by class; `nil` where nothing proves it or
+    /// not all.
     public var sameDevice: Bool?
+    /// Whether both name the same identifier, which decides nothing.
     public var claimsSameDevice: Bool
+    /// The lock state, as `device show` says it.
     public var state: String
+    /// Whether a passcode is set.
     public var passcodeSet: Bool
+    /// How many rows its keychain has.
     public var items: Int
+    /// The revision, which a restore compares to tell whether the plan is stale.
     public var revision: String
 
+    /// Creates a target as it stands in the document.
     public init(
       name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, passcodeSet: Bool, items: Int,
       revision: String
@@ -85,14 +113,22 @@ public struct PlanDocument: Sendable, Equatable {
     }
   }
 
+  /// How many items have which fate.
   public struct Summary: Sendable, Equatable {
+    /// Items of the archive.
     public var total: Int
+    /// Items that arrive, or are there already as they are or newer.
     public var migrates: Int
+    /// Items that a rule or a key leaves out.
     public var staysBehind: Int
+    /// Items that are damaged in this copy.
     public var unreadable: Int
+    /// Items of the target that are gone afterwards.
     public var removed: Int
+    /// What stays behind or is unreadable, by the identifier of its reason.
     public var byReason: [String: Int]
 
+    /// Creates the counts of a plan.
     public init(_ summary: MigrationPlan.Summary) {
       total = summary.total
       migrates = summary.migrates
@@ -103,14 +139,22 @@ public struct PlanDocument: Sendable, Equatable {
     }
   }
 
+  /// The names of an item, each absent where it is sealed or has none.
   public struct Identity: Sendable, Equatable {
+    /// The kind, as reports name it: `generic-password`, `internet-password`, `certificate` or `key`.
     public var kind: String
+    /// The label.
     public var label: String?
+    /// The account.
     public var account: String?
+    /// The service.
     public var service: String?
+    /// The server.
     public var server: String?
+    /// The access group.
     public var accessGroup: String?
 
+    /// Creates the names as the document has them.
     public init(_ identity: ItemIdentity) {
       kind = identity.kind.reportName
       label = identity.label
@@ -123,15 +167,24 @@ public struct PlanDocument: Sendable, Equatable {
     var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
   }
 
+  /// One decision.
   public struct Item: Sendable, Equatable {
+    /// The item's position in the archive, from 0.
     public var index: Int
+    /// The item's names.
     public var identity: Identity
+    /// The code of the protection class; `nil` where the blob doesn't say.
     public var protection: String?
+    /// `migrates`, `stays-behind` or `unreadable`.
     public var outcome: String
+    /// What it does on the target, where it arrives.
     public var change: String?
+    /// Why it does not arrive, where it doesn't.
     public var reason: String?
+    /// A fact worth showing with it; never a value of the item.
     public var detail: String?
 
+    /// Creates a decision as the document has it.
     public init(_ decision: MigrationPlan.Decision) {
       index = decision.index
       identity = Identity(decision.identity)
@@ -160,6 +213,9 @@ public struct PlanDocument: Sendable, Equatable {
     }
   }
 
+  /// Creates the document of a plan.
+  ///
+  /// - Parameter made: The time of the plan, in RFC 3339 and UTC.
   public init(made: String, source: Source, target: Target, plan: MigrationPlan) {
     self.made = made
     self.source = source

@@ -4,18 +4,24 @@ public import KeychainRules
 
 /// What someone expects of a plan for the items that a matcher means.
 public struct PlanExpectation: Sendable, Hashable {
+  /// What is expected. The raw value is what a list of expectations says.
   public enum Fate: String, Sendable, Hashable, CaseIterable {
+    /// The item is on the target afterwards.
     case migrates
+    /// The item is in the archive, or on the device, and does not arrive.
     case staysBehind = "stays-behind"
     /// The item is in neither archive nor plan.
     case absent
   }
 
+  /// Which items are meant; all of them have to meet the expectation.
   public var matcher: ItemMatcher
+  /// What is expected of them.
   public var fate: Fate
   /// Why it stays behind, where that matters too.
   public var reason: Reason?
 
+  /// Creates an expectation.
   public init(_ matcher: ItemMatcher, _ fate: Fate, reason: Reason? = nil) {
     self.matcher = matcher
     self.fate = fate
@@ -24,6 +30,7 @@ public struct PlanExpectation: Sendable, Hashable {
 
   /// An expectation that a plan does not meet.
   public struct Miss: Sendable, Hashable {
+    /// The expectation that is not met.
     public let expectation: PlanExpectation
     /// What the plan decides about an item that is meant; `nil` where none is known to be.
     public let decision: MigrationPlan.Decision?
@@ -75,8 +82,10 @@ extension MigrationPlan {
 /// ```
 /// `*` stands for any text. A member that is not known is an error, so that a mistyped one does not widen an expectation.
 public struct PlanExpectations: Decodable, Sendable {
+  /// The format's name, as a list and its schema spell it.
   public static let formatName = "plan-expectations/1"
 
+  /// The expectations in the list's order.
   public let expectations: [PlanExpectation]
 
   private struct Member: CodingKey, Hashable {

@@ -6,6 +6,7 @@ import KeychainFormats
 /// No seal: whoever edits a plan can compute the checksum anew, and has then written another plan, which is checked like
 /// any.
 public struct PlanFile: Sendable {
+  /// The plan that the file holds.
   public let document: PlanDocument
   /// Whether the file has a checksum, as its last member.
   let hasChecksum: Bool

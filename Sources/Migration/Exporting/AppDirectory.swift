@@ -3,6 +3,7 @@ public import VirtualDevice
 
 /// Which app an item belongs to, as far as its access group and a list of apps say.
 public struct AppName: Sendable, Hashable {
+  /// How much is known of the app.
   public enum Kind: Sendable, Hashable {
     /// An app, by the name or the identifier that a list of apps gives it.
     case app
@@ -16,6 +17,7 @@ public struct AppName: Sendable, Hashable {
     case unknown
   }
 
+  /// How much is known of the app.
   public let kind: Kind
   /// Hostile: it comes out of a backup. Empty where it is unnamed or unknown.
   public let text: String
@@ -62,6 +64,7 @@ public struct AppDirectory: Sendable {
     Set(apps.flatMap(\.accessGroups).compactMap(identifier)).sorted()
   }
 
+  /// Returns the app that an item belongs to, as far as its access group says.
   public func app(of identity: ItemIdentity) -> AppName {
     guard let group = identity.accessGroup, !group.isEmpty else {
       return AppName(kind: identity.isSealed ? .unknown : .unnamed, text: "")

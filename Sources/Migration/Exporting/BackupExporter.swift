@@ -8,21 +8,29 @@ public import VirtualDevice
 
 /// What a backup takes along and what it leaves on the device.
 public struct ExportReport: Sendable {
+  /// One item of the device.
   public struct Item: Sendable, Hashable {
+    /// The names that it is known by; sealed where its row does not open.
     public let identity: ItemIdentity
+    /// The class that protects it; `nil` where the column has no known one.
     public let protection: ProtectionClass?
     /// Number of its row in the table of its kind.
     public let rowID: Int64
   }
 
+  /// An item that the backup leaves on the device.
   public struct LeftOut: Sendable, Hashable {
+    /// The item.
     public let item: Item
+    /// The rule that leaves it out, or what is wrong with its row.
     public let reason: Reason
     /// Why it cannot be read, where that is the reason.
     public let detail: String?
   }
 
+  /// The items that are in the backup, by their positions in it.
   public internal(set) var exported: [Item] = []
+  /// The rows that stay on the device, tombstones among them.
   public internal(set) var leftOut: [LeftOut] = []
 
   /// Items that stay on the device; a deleted item's mark is none to miss.
@@ -35,7 +43,9 @@ public struct ExportReport: Sendable {
 
 /// A keychain sealed for a new keybag, ready to be written.
 public struct PreparedBackup: ~Copyable, Sendable {
+  /// What is about to be written: the device, the keybag and the sealed keychain.
   public let contents: BackupContents
+  /// What the backup takes along and what it leaves.
   public let report: ExportReport
   let keys: ClassKeys
 

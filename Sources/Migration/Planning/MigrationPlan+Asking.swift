@@ -6,6 +6,7 @@ extension MigrationPlan {
   public enum Fate: String, Sendable, Hashable, CaseIterable {
     /// It is on the target afterwards: it arrives, or the same or a newer one is there.
     case migrates
+    /// It is in the archive, and a rule or a key leaves it out.
     case staysBehind = "stays-behind"
     /// It is in the archive and damaged.
     case unreadable
@@ -33,6 +34,7 @@ extension MigrationPlan {
     }
   }
 
+  /// The decisions about the items that a matcher means, in the archive's order.
   public func decisions(for matcher: ItemMatcher) -> [Decision] { decisions.filter { matcher.matches($0.identity) } }
 
   /// Why the one item with this name does not arrive; `nil` where it does, or where several or none have the name.
@@ -48,6 +50,7 @@ extension MigrationPlan {
 }
 
 extension MigrationPlan.Outcome {
+  /// What the outcome is without its reason.
   public var fate: MigrationPlan.Fate {
     switch self {
     case .migrates: .migrates

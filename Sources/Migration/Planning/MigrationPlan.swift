@@ -19,6 +19,7 @@ public struct MigrationPlan: Sendable {
   public let decisions: [Decision]
   /// Items of the target that are gone afterwards.
   public let removed: [ItemIdentity]
+  /// What happens to the target's own items before anything is imported.
   public let policy: ExistingItemPolicy
   /// Whether the target is the device that made the archive: `true` where its hardware key opens an item of every class
   /// that needs it, `false` where it opens none; `nil` where there is none to try, or where it opens some classes and not
@@ -62,14 +63,18 @@ public struct MigrationPlan: Sendable {
   public struct Decision: Sendable, Hashable {
     /// Position in the archive.
     public let index: Int
+    /// The names that the item is known by; sealed where it does not open.
     public let identity: ItemIdentity
+    /// The class that protects it; `nil` where the blob doesn't say.
     public let protection: ProtectionClass?
+    /// What happens to it, and why.
     public let outcome: Outcome
     /// A fact worth showing with it: where the damage is, both dates of a conflict. Never a value of the item.
     public let detail: String?
     /// What the item of the target was whose place this one takes.
     public let overwrites: OverwrittenItem?
 
+    /// Creates a decision.
     public init(
       index: Int, identity: ItemIdentity, protection: ProtectionClass?, outcome: Outcome, detail: String?,
       overwrites: OverwrittenItem? = nil
@@ -104,13 +109,17 @@ public struct MigrationPlan: Sendable {
 
   /// Every case says why, so that a report never has to guess.
   public enum Outcome: Sendable, Hashable {
+    /// The item is on the target afterwards, as `Change` says.
     case migrates(Change)
+    /// The item is sound, and a rule or a key leaves it out.
     case staysBehind(Reason)
+    /// The item is damaged in this copy.
     case unreadable(Reason)
   }
 
   /// What an arriving item does to the target.
   public enum Change: String, Sendable, CaseIterable, Codable {
+    /// Nothing with its primary key was there.
     case new
     /// Takes the place of an item with the same primary key.
     case replaces
@@ -120,16 +129,25 @@ public struct MigrationPlan: Sendable {
     case identical
   }
 
+  /// The decisions, counted.
   public struct Summary: Sendable, Hashable {
+    /// Items of the archive.
     public var total = 0
+    /// Items that are on the target afterwards.
     public var migrates = 0
+    /// Items that a rule or a key leaves out.
     public var staysBehind = 0
+    /// Items that are damaged in this copy.
     public var unreadable = 0
+    /// Items of the target that are gone afterwards.
     public var removed = 0
+    /// What stays behind or is unreadable, by its reason.
     public var byReason: [Reason: Int] = [:]
+    /// What arrives, by what it does on the target.
     public var byChange: [Change: Int] = [:]
   }
 
+  /// The decisions, counted anew at each call.
   public var summary: Summary {
     var summary = Summary(total: decisions.count, removed: removed.count)
     for decision in decisions {

@@ -7,7 +7,9 @@ public import KeychainRules
 /// The one table behind `explain`, the reports and docs/Rules.md. Source of the rules: Apple `SecItemDb.c`
 /// (`SecServerImportItem`, `SecServerImportKeychainInPlist`), `SecDbItem.c` (`SecDbItemInsertOrReplace`).
 public enum ReportTerm: Sendable, Hashable, CaseIterable {
+  /// Why an item does not arrive.
   case reason(Reason)
+  /// What an arriving item does on the target.
   case change(MigrationPlan.Change)
   /// An arriving item starts to sync.
   case inferredSynchronizable
@@ -18,6 +20,7 @@ public enum ReportTerm: Sendable, Hashable, CaseIterable {
   /// The archive's keychain was sealed for another keybag.
   case keybagMismatch
 
+  /// Every word there is, in the order in which `explain` lists them.
   public static let allCases: [ReportTerm] =
     Reason.allCases.map(ReportTerm.reason) + MigrationPlan.Change.allCases.map(ReportTerm.change)
     + [.inferredSynchronizable, .removed, .preserved, .keybagMismatch]
@@ -34,6 +37,7 @@ public enum ReportTerm: Sendable, Hashable, CaseIterable {
     }
   }
 
+  /// The words on it, the same in `explain`, the reports and docs/Rules.md.
   public var explanation: Reason.Explanation {
     switch self {
     case .reason(let reason): reason.explanation

@@ -5,8 +5,11 @@ public import KeychainStore
 
 /// One row of the target's keychain as the planner sees it.
 public struct TargetRow: Sendable {
+  /// What an item of the archive collides with it by.
   public let primaryKey: PrimaryKey
+  /// The names that the row's item is known by; sealed where it does not open.
   public let identity: ItemIdentity
+  /// What the decision about a conflict needs of the row.
   public let existing: ExistingRow
   /// The opened item; `nil` where the row is locked or damaged.
   public let item: KeychainItem?
@@ -17,6 +20,7 @@ public struct TargetRow: Sendable {
   /// A deleted item's mark, damaged or not: no item to lose or to replace.
   public let isTombstone: Bool
 
+  /// Creates a row, as tests do that plan without a database.
   public init(
     primaryKey: PrimaryKey, identity: ItemIdentity, existing: ExistingRow, item: KeychainItem?,
     isRemovedByReplace: Bool, isSystemBound: Bool, isTombstone: Bool = false

@@ -3,9 +3,13 @@ import KeychainRules
 
 /// What a plan does with the items of one app.
 public struct AppShare: Sendable {
+  /// The app, as far as it is known.
   public let app: AppName
+  /// The decisions about its items that arrive.
   public internal(set) var migrates: [MigrationPlan.Decision] = []
+  /// The decisions about its items that a rule or a key leaves out.
   public internal(set) var staysBehind: [MigrationPlan.Decision] = []
+  /// The decisions about its items that are damaged.
   public internal(set) var unreadable: [MigrationPlan.Decision] = []
 
   /// What a person has to make up for in the app, by signing in again or by moving what the item guards. What a backup

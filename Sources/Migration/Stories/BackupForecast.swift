@@ -16,6 +16,7 @@ public struct BackupForecast: ~Copyable, Sendable {
   public let tombstones: [ExportReport.LeftOut]
   /// What the backup would hold, by position.
   public let exported: [ExportReport.Item]
+  /// Whether the backup is thought of with a password.
   public let hasPassword: Bool
   /// The name of the device.
   public let source: String

@@ -21,8 +21,11 @@ public struct ItemStory: Sendable {
     case targetOnly(isRemoved: Bool)
   }
 
+  /// Where the item was found.
   public let place: Place
+  /// The names that it is known by.
   public let identity: ItemIdentity
+  /// The class that protects it; `nil` where nothing says it.
   public let protection: ProtectionClass?
   /// One for each of the four restores; empty where nothing is known of them.
   public let prospects: [RestoreSetting: Prospect]
@@ -31,6 +34,7 @@ public struct ItemStory: Sendable {
   /// What it does on the target that was asked about.
   public let onTarget: MigrationPlan.Decision?
 
+  /// Creates a story of one item.
   public init(
     place: Place, identity: ItemIdentity, protection: ProtectionClass?, prospects: [RestoreSetting: Prospect],
     decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?

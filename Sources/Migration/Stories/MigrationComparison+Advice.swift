@@ -19,6 +19,7 @@ extension MigrationComparison {
     public let damaged: Int
   }
 
+  /// What the four restores say together, counted for the sentence that a report ends with.
   public var advice: Advice {
     let withPassword = RestoreSetting(hasPassword: true, onSameDevice: current.onSameDevice)
     let without = RestoreSetting(hasPassword: false, onSameDevice: current.onSameDevice)

@@ -10,9 +10,13 @@ public import VirtualDevice
 ///
 /// Counts what arrives; what is on a target already has no part in it.
 public struct MigrationComparison: Sendable {
+  /// One item, with what becomes of it in all four restores.
   public struct Item: Sendable, Hashable {
+    /// Its position in the archive or in the device's plan.
     public let index: Int
+    /// The names that it is known by; sealed where it does not open.
     public let identity: ItemIdentity
+    /// The class that protects it; `nil` where the blob doesn't say.
     public let protection: ProtectionClass?
     /// One for each setting.
     public let allProspects: [RestoreSetting: Prospect]
@@ -26,17 +30,24 @@ public struct MigrationComparison: Sendable {
     }
   }
 
+  /// What becomes of all items in one of the four restores.
   public struct Counts: Sendable, Hashable {
+    /// Items that arrive.
     public var arrives = 0
+    /// Items that a rule or a key leaves out.
     public var staysBehind = 0
+    /// Items that are damaged in this copy.
     public var unreadable = 0
+    /// What does not arrive, by its reason.
     public var byReason: [Reason: Int] = [:]
   }
 
+  /// The items in the order of the archive or of the device's plan.
   public let items: [Item]
   /// Which of the four the restore at hand is.
   public let current: RestoreSetting
 
+  /// The items counted for one of the four restores.
   public subscript(setting: RestoreSetting) -> Counts {
     items.reduce(into: Counts()) { counts, item in
       let prospect = item[setting]

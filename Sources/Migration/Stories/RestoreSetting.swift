@@ -5,14 +5,18 @@ public import KeychainRules
 /// One of the four ways to bring a keychain back: from a backup with or without a password, to the device that made it or
 /// to another.
 public struct RestoreSetting: Sendable, Hashable, CaseIterable {
+  /// Whether the backup has a password.
   public let hasPassword: Bool
+  /// Whether the target is the device that made the backup.
   public let onSameDevice: Bool
 
+  /// Creates one of the four.
   public init(hasPassword: Bool, onSameDevice: Bool) {
     self.hasPassword = hasPassword
     self.onSameDevice = onSameDevice
   }
 
+  /// The four, those with a password first.
   public static let allCases = [
     RestoreSetting(hasPassword: true, onSameDevice: true), RestoreSetting(hasPassword: true, onSameDevice: false),
     RestoreSetting(hasPassword: false, onSameDevice: true), RestoreSetting(hasPassword: false, onSameDevice: false),
@@ -21,8 +25,11 @@ public struct RestoreSetting: Sendable, Hashable, CaseIterable {
 
 /// What becomes of one item in one of the four restores, whatever is on the target.
 public enum Prospect: Sendable, Hashable {
+  /// It is on the target afterwards.
   case arrives
+  /// It is sound, and a rule or a key leaves it out.
   case staysBehind(Reason)
+  /// It is damaged in this copy.
   case unreadable(Reason)
 
   init(_ outcome: MigrationPlan.Outcome) {
@@ -33,6 +40,7 @@ public enum Prospect: Sendable, Hashable {
     }
   }
 
+  /// Why it does not arrive; `nil` where it does.
   public var reason: Reason? {
     switch self {
     case .arrives: nil

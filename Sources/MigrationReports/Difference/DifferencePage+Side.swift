@@ -5,6 +5,7 @@ public import KeychainRules
 extension DifferencePage {
   /// One of the two keychains.
   public struct Side: Sendable {
+    /// A backup, or a device.
     public enum Kind: Sendable { case archive, device }
 
     let kind: Kind
@@ -43,6 +44,7 @@ extension DifferencePage {
     let identity: ItemIdentity
     let reason: Reason
 
+    /// Creates an item that its device keeps, with the rule that keeps it.
     public init(_ identity: ItemIdentity, because reason: Reason) {
       self.identity = identity
       self.reason = reason

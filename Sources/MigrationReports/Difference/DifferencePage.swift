@@ -19,6 +19,9 @@ public struct DifferencePage: HTMLPage {
     self.program = program
   }
 
+  /// The page as one document, the same for the same difference.
+  ///
+  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
     let title = "From \(Markup.shortened(first.name)) to \(Markup.shortened(second.name))"
     return try ReportPage(title: title, program: program).html(body: { page in

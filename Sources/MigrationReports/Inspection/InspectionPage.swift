@@ -13,21 +13,32 @@ public struct InspectionPage: HTMLPage {
     public var name: String
     /// What the person types for it; `nil` where it came from a stream.
     public var argument: String?
+    /// The device that the archive names; hostile.
     public var device: BackupDevice
+    /// When the backup was made; `nil` where it doesn't say.
     public var made: KeychainDate?
+    /// The form of the list of files, by which iOS wrote it.
     public var layout: BackupLayout
     /// `sha256:` and 64 hexadecimal digits.
     public var digest: String
+    /// Whether it has a password.
     public var isEncrypted: Bool
+    /// Whether a keychain is stored in it.
     public var hasKeychain: Bool
+    /// The keybag, whose rounds and classes the page shows.
     public var keybag: Keybag
     /// How long deriving the password's key takes on the machine that makes the page.
     public var unlockTime: Duration?
+    /// How many payloads are stored, and how long they are together, in bytes.
     public var storedFiles: (count: Int, byteCount: Int64)
+    /// The files by domain and folder; `nil` where the list is encrypted and no password was given.
     public var files: Files?
+    /// The items; `nil` where no password was given, or there is no keychain.
     public var items: [Item]?
+    /// Which app an item belongs to.
     public var apps = AppDirectory([])
 
+    /// Creates what is known of an archive without its password.
     public init(
       name: String, argument: String?, device: BackupDevice, made: KeychainDate?, layout: BackupLayout, digest: String,
       isEncrypted: Bool, hasKeychain: Bool, keybag: Keybag, storedFiles: (count: Int, byteCount: Int64)
@@ -96,6 +107,9 @@ public struct InspectionPage: HTMLPage {
   var maker: String { facts.device.name.map { Markup.shortened($0) } ?? "the device that made it" }
   var missingCount: Int { facts.files?.listing.missingCount ?? 0 }
 
+  /// The page as one document, the same for the same facts.
+  ///
+  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
     let title = "What is in \(Markup.shortened(facts.name))"
     var frame = ReportPage(title: title, program: program)

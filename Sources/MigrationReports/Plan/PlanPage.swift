@@ -54,6 +54,9 @@ public struct PlanPage: HTMLPage {
     return isRedacted ? "" : app.kind == .unknown ? "" : app.words
   }
 
+  /// The page as one document, the same for the same plan.
+  ///
+  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
   public func html() throws(DataProtectionError) -> String {
     let title = "Moving \(Markup.shortened(source.name)) to \(Markup.shortened(target.name))"
     var frame = ReportPage(title: title, program: program, style: PageStyle.plan)

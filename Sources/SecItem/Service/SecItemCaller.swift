@@ -34,6 +34,8 @@ public struct SecItemCaller: Sendable, Hashable {
     self.init(accessGroups: groups, isAppClip: isAppClip)
   }
 
+  /// True where `*` is among the groups: the caller reads, changes and deletes items of every group, as some of the
+  /// system's processes do.
   public var canUseWildcard: Bool { accessGroups.contains(Self.wildcard) }
 
   /// Where the caller may add, change and delete.

@@ -3,7 +3,9 @@ public import KeychainFormats
 
 /// What a keychain call takes from its device, beside the keys in memory.
 public struct SecItemEnvironment {
+  /// The date that new and changed items get.
   public var now: KeychainDate
+  /// The source of new items' keys and identifiers.
   public var random: any RandomSource
   /// Whether iCloud keychain is on: only then does a deleted synchronised item leave a tombstone.
   public var isSyncing: Bool

@@ -6,7 +6,9 @@ public import KeychainStore
 /// `errSecSuccess` is a `SecItemError` with Apple's status.
 /// Source: Apple `SecItem.m`, `SecItemServer.c`, `SecDbQuery.c`, `SecItemDb.c`.
 public struct SecItemService: Sendable {
+  /// The database that the calls read and change.
   public let store: KeychainStore
 
+  /// Creates the four calls over a database; the caller, the keys and the environment come with each call.
   public init(store: KeychainStore) { self.store = store }
 }

@@ -2,11 +2,17 @@ public import KeychainFormats
 
 /// What an access control is asked to allow. The raw values are the short names of Apple's key store.
 public enum AccessOperation: String, Sendable, CaseIterable {
+  /// Reading the secret, and decrypting with a key.
   case decrypt = "od"
+  /// Replacing the secret, and encrypting with a key.
   case encrypt = "oe"
+  /// Deleting the item.
   case delete = "odel"
+  /// Signing with a private key.
   case sign = "osgn"
+  /// Agreeing on a key with a private key.
   case computeKey = "ock"
+  /// Attesting a key of the Secure Enclave.
   case attest = "oa"
   /// For every operation without an entry of its own.
   case standard = "dacl"
@@ -17,30 +23,44 @@ public struct AccessControlFlags: OptionSet, Sendable, Hashable {
   public let rawValue: UInt64
   public init(rawValue: UInt64) { self.rawValue = rawValue }
 
+  /// Biometry or the passcode, as the person likes; of the other flags it goes with the two last alone.
   public static let userPresence = AccessControlFlags(rawValue: 1 << 0)
+  /// A biometry that is enrolled, now or later.
   public static let biometryAny = AccessControlFlags(rawValue: 1 << 1)
+  /// A biometry that was enrolled when the item was made.
   public static let biometryCurrentSet = AccessControlFlags(rawValue: 1 << 3)
+  /// The device's passcode.
   public static let devicePasscode = AccessControlFlags(rawValue: 1 << 4)
+  /// A paired device, such as a watch.
   public static let companion = AccessControlFlags(rawValue: 1 << 5)
+  /// One of the factors suffices.
   public static let or = AccessControlFlags(rawValue: 1 << 14)
+  /// All of the factors are needed, as without either word.
   public static let and = AccessControlFlags(rawValue: 1 << 15)
+  /// Signing and key agreement with a private key.
   public static let privateKeyUsage = AccessControlFlags(rawValue: 1 << 30)
+  /// A password of the app's own, beside the factors.
   public static let applicationPassword = AccessControlFlags(rawValue: 1 << 31)
 }
 
 /// What has to be shown before an operation: so many of these factors, and the application's password.
 public struct AccessRequirement: Sendable, Hashable {
+  /// One thing that a person can show; the raw value is the name in messages and JSON.
   public enum Factor: String, Sendable, CaseIterable {
+    /// The factors of Apple's flags of the same names. User presence is biometry or the passcode.
     case userPresence, biometryAny, biometryCurrentSet, devicePasscode, companion
   }
 
+  /// The factors that count.
   public let factors: Set<Factor>
   /// How many of the factors it takes.
   public let requiredCount: Int
+  /// True where the app's own password is needed as well.
   public let needsApplicationPassword: Bool
   /// True where the item's creator allowed the operation to nobody.
   public let isForbidden: Bool
 
+  /// Creates a requirement; all of the factors are needed where no count is given. Without any it asks for nothing.
   public init(
     factors: Set<Factor> = [], requiredCount: Int? = nil, needsApplicationPassword: Bool = false,
     isForbidden: Bool = false
@@ -59,11 +79,13 @@ public struct AccessRequirement: Sendable, Hashable {
 ///
 /// Source: Apple `SecAccessControl.c`.
 public struct AccessControl: Sendable, Hashable, CustomStringConvertible {
+  /// The class that protects the item beside the constraints.
   public let protection: ProtectionClass
   /// Operation to constraint, as a sealed item keeps it; `nil` where there is nothing but the protection, as for items
   /// that were added with a class alone.
   public let operations: PropertyDictionary?
 
+  /// Creates an access control of constraints that an item had; the order of the entries does not count.
   public init(protection: ProtectionClass, operations: PropertyDictionary? = nil) {
     self.protection = protection
     self.operations = operations.map(Self.sorted)

@@ -24,11 +24,14 @@ public enum AuthenticationOutcome: String, Sendable, CaseIterable {
 
 /// What a person is asked for.
 public struct AuthenticationRequest: Sendable, Hashable {
+  /// The operation that the app wants to do.
   public let operation: AccessOperation
+  /// What the item's creator asked to be shown first.
   public let requirement: AccessRequirement
   /// The sentence that the app wants to be shown.
   public let prompt: String?
 
+  /// Creates a request, as a keychain call makes one for the device's person.
   public init(operation: AccessOperation, requirement: AccessRequirement, prompt: String? = nil) {
     self.operation = operation
     self.requirement = requirement
@@ -44,8 +47,10 @@ public struct AuthenticationContext: Sendable, Equatable {
   public var outcome: AuthenticationOutcome?
   /// The credential of items with an application password.
   public var applicationPassword: SensitiveBytes?
+  /// The sentence to be shown; that of the query comes first.
   public var prompt: String?
 
+  /// Creates a context; by default it allows a dialog and brings nothing.
   public init(
     isInteractionAllowed: Bool = true, outcome: AuthenticationOutcome? = nil,
     applicationPassword: SensitiveBytes? = nil, prompt: String? = nil

@@ -3,9 +3,12 @@ public import KeychainStore
 
 /// How a keychain call ends that does not succeed: Apple's status, and the reason in words without any value.
 public struct SecItemError: ExplainedError, Equatable {
+  /// The number that Apple's call gives back.
   public let status: SecItemStatus
+  /// What was found, in words without any value of a query or an item.
   public let reason: String
 
+  /// Creates an error of a status and a reason.
   public init(_ status: SecItemStatus, _ reason: String) {
     self.status = status
     self.reason = reason
@@ -16,11 +19,14 @@ public struct SecItemError: ExplainedError, Equatable {
     self.init(error.status, error.reason)
   }
 
+  /// The status with its number and constant, and the advice for it.
   public var explanation: ErrorExplanation {
     .init(category, "the keychain answers \(status.rawValue) (\(status.constantName))", advice: advice)
   }
 
+  /// The kind of failure, which the status decides.
   public var category: ErrorCategory { status.category }
+  /// One thing to do next, which the status decides.
   public var advice: String { status.advice }
 }
 

@@ -9,8 +9,10 @@ public enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
   case certificate(KeychainItem)
   /// The key's own encoding in `v_Data`.
   case key(KeychainItem)
+  /// A certificate and the private key of the same public key (`pkhh` equals `klbl`).
   case identity(certificate: KeychainItem, key: KeychainItem)
 
+  /// The certificate, of an identity as well; `nil` for a key.
   public var certificate: KeychainItem? {
     switch self {
     case .certificate(let item), .identity(let item, _): item
@@ -18,6 +20,7 @@ public enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
     }
   }
 
+  /// The key, of an identity as well; `nil` for a certificate.
   public var key: KeychainItem? {
     switch self {
     case .key(let item), .identity(_, let item): item

@@ -5,31 +5,57 @@ import KeychainFormats
 ///
 /// Source: Apple `SecBase.h`, `SecBasePriv.h`.
 public enum SecItemStatus: Int32, Sendable, CaseIterable {
+  /// `errSecSuccess`: the call did what it was asked.
   case success = 0
+  /// `errSecUnimplemented`: this kind of item cannot be searched in this way.
   case unimplemented = -4
+  /// `errSecDiskFull`: there is no space left; nothing was changed.
   case diskFull = -34
+  /// `errSecIO`: the keychain's file could not be read or written.
   case ioError = -36
+  /// `errSecParam`: a key or a value of the call is not valid, or some do not go together.
   case parameter = -50
+  /// `errSecAllocate`: there is not enough memory.
   case allocate = -108
+  /// `errSecUserCanceled`: the person dismissed the dialog.
   case userCanceled = -128
+  /// `errSecBadReq`: the call does not fit the state that things are in.
   case badRequest = -909
+  /// `errSecMissingEntitlement`: the app has no access group, or none that allows this.
   case missingEntitlement = -34018
+  /// `errSecUpgradePending`: the keychain waits to be converted; nothing here gives it.
   case upgradePending = -34019
+  /// `errSecRestrictedAPI`: an App Clip may not do this.
   case restrictedAPI = -34020
+  /// `errSecNotAvailable`: there is no keychain to be had.
   case notAvailable = -25291
+  /// `errSecReadOnly`: the keychain cannot be changed.
   case readOnly = -25292
+  /// `errSecAuthFailed`: the person could not be authenticated, or an item needs a passcode and the device has none.
   case authFailed = -25293
+  /// `errSecDuplicateItem`: an item with the same primary key is there.
   case duplicateItem = -25299
+  /// `errSecItemNotFound`: no item matches.
   case itemNotFound = -25300
+  /// `errSecNoSuchAttr`: the class has no such attribute.
   case noSuchAttribute = -25303
+  /// `errSecInvalidItemRef`: the reference leads to no item any more.
   case invalidItemReference = -25304
+  /// `errSecNoSuchClass`: there is no such class, or the reference is to an item of another one.
   case noSuchClass = -25306
+  /// `errSecInteractionNotAllowed`: the device is locked, or a person would have to be asked and may not be.
   case interactionNotAllowed = -25308
+  /// `errSecAuthNeeded`: the person has to be authenticated first.
   case authNeeded = -25330
+  /// `errSecPolicyDenied`: a policy forbids this.
   case policyDenied = -26270
+  /// `errSecDecode`: the item's bytes cannot be decrypted or read.
   case decode = -26275
+  /// `errSecInternal`: something went wrong inside the keychain.
   case internalError = -26276
+  /// `errSecServiceNotAvailable`: a service that the call needs is not there.
   case serviceNotAvailable = -67585
+  /// `errSecVerifyFailed`: a signature or a digest does not verify.
   case verifyFailed = -67808
 }
 

@@ -9,21 +9,33 @@ public typealias SecItemQuery = [String: SecItemValue]
 ///
 /// Printing one shows what it is and nothing of what it holds.
 public indirect enum SecItemValue: Sendable, Equatable {
+  /// `kCFNull`: no value. An update with it removes the attribute; `m_ValidOnDate` means now by it.
   case null
+  /// Text, compared by its UTF-8 bytes.
   case string(String)
+  /// Bytes that are no secret.
   case data([UInt8])
   /// Data that is a secret: what `v_Data` comes back as. Counts as data where it is given.
   case secret(SensitiveBytes)
+  /// A whole number.
   case number(Int64)
+  /// A floating-point number; no attribute keeps its fraction.
   case real(Double)
+  /// One of the two booleans, which are not the numbers 0 and 1.
   case boolean(Bool)
+  /// A date.
   case date(KeychainDate)
   /// Sixteen bytes.
   case uuid([UInt8])
+  /// Values in order: several results, or the names of issuers.
   case array([SecItemValue])
+  /// The attributes of a result.
   case dictionary(SecItemQuery)
+  /// A certificate, a key or an identity.
   case reference(SecItemReference)
+  /// What a person has to do before the item opens.
   case accessControl(AccessControl)
+  /// What the app brings along for the person's dialog.
   case context(AuthenticationContext)
 
   public static func == (left: SecItemValue, right: SecItemValue) -> Bool {
@@ -47,13 +59,21 @@ public indirect enum SecItemValue: Sendable, Equatable {
 }
 
 extension SecItemValue {
+  /// The text of a string; `nil` for every other value.
   public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+  /// The number of a whole number; `nil` for every other value, a boolean as well.
   public var numberValue: Int64? { if case .number(let value) = self { value } else { nil } }
+  /// The value of a boolean; `nil` for every other value, a number as well.
   public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
+  /// The date of a date; `nil` for every other value.
   public var dateValue: KeychainDate? { if case .date(let value) = self { value } else { nil } }
+  /// The elements of an array; `nil` for every other value.
   public var arrayValue: [SecItemValue]? { if case .array(let value) = self { value } else { nil } }
+  /// The entries of a dictionary; `nil` for every other value.
   public var dictionaryValue: SecItemQuery? { if case .dictionary(let value) = self { value } else { nil } }
+  /// The certificate, key or identity of a reference; `nil` for every other value.
   public var referenceValue: SecItemReference? { if case .reference(let value) = self { value } else { nil } }
+  /// The access control; `nil` for every other value.
   public var accessControlValue: AccessControl? { if case .accessControl(let value) = self { value } else { nil } }
 
   /// The bytes of data, a copy of those of a secret too.
@@ -105,8 +125,11 @@ extension SecItemValue {
 }
 
 extension SecItemValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral {
+  /// Creates text from a literal.
   public init(stringLiteral value: String) { self = .string(value) }
+  /// Creates a number from a literal.
   public init(integerLiteral value: Int64) { self = .number(value) }
+  /// Creates a boolean from a literal.
   public init(booleanLiteral value: Bool) { self = .boolean(value) }
 }
 

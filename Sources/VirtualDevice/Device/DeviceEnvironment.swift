@@ -7,13 +7,17 @@ public struct DeviceEnvironment: Sendable {
   /// A chip takes some 80 ms for one guess; this many rounds of the simulated one cost a few milliseconds.
   public static let standardPasscodeRounds: UInt32 = 50_000
 
+  /// The time, and how to wait.
   public var clock: DeviceClock
+  /// The source of keys, identifiers and salts.
   public var random: any RandomSource
+  /// The rounds that each guess at a passcode costs, in keybags made from now on.
   public var passcodeRounds: UInt32
   package var files: FileDoor
   /// Shared by all copies of this environment.
   let surroundings = DeviceSurroundings()
 
+  /// Creates an environment of the real file system.
   public init(
     clock: DeviceClock = .system, random: any RandomSource = SystemRandomSource(),
     passcodeRounds: UInt32 = Self.standardPasscodeRounds
@@ -30,5 +34,6 @@ public struct DeviceEnvironment: Sendable {
     return { _, _ in goesOn() }
   }
 
+  /// The system's clock and randomness, and the standard cost of a passcode.
   public static var system: DeviceEnvironment { DeviceEnvironment() }
 }

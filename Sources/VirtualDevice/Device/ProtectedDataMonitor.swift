@@ -29,6 +29,7 @@ public final class ProtectedDataMonitor: Sendable {
 
   private let state = Mutex(State())
 
+  /// Creates a monitor without observers.
   public init() {}
 
   /// - Parameter body: Must not hold the device; it may read items through the session that is locking.
@@ -41,6 +42,7 @@ public final class ProtectedDataMonitor: Sendable {
     }
   }
 
+  /// Takes an observer away; one that is being called meanwhile is called to its end.
   public func remove(_ observation: Observation) {
     state.withLock { $0.observers.removeAll { $0.number == observation.number } }
   }

@@ -5,9 +5,11 @@ import KeychainFormats
 ///
 /// This value only says where the device is; a `DeviceSession` holds it and does things.
 public struct VirtualDevice: Sendable {
+  /// The device's name in its home.
   public let name: DeviceName
   /// The device's folder.
   public let folder: String
+  /// The time, the randomness and the file system that its sessions use.
   public let environment: DeviceEnvironment
 
   /// Writes the files of a new device into its folder, which is empty.

@@ -2,10 +2,15 @@ public import KeychainFormats
 
 /// What a person must do before an item opens.
 public enum AccessConstraint: String, Sendable, CaseIterable {
+  /// Biometry or the passcode.
   case userPresence = "user-presence"
+  /// A biometry that is enrolled, now or later.
   case biometryAny = "biometry-any"
+  /// A biometry that is enrolled now, and no other after it.
   case biometryCurrentSet = "biometry-current-set"
+  /// The device's passcode.
   case devicePasscode = "device-passcode"
+  /// Signing and key agreement with a private key.
   case privateKeyUsage = "private-key-usage"
 }
 
@@ -13,6 +18,7 @@ public enum AccessConstraint: String, Sendable, CaseIterable {
 ///
 /// A fixture's passcode and secrets stand in it in clear: nothing for real use.
 public struct DeviceFixture: Sendable {
+  /// The format's name, as a fixture and a schema spell it.
   public static let format = "device-fixture/1"
   /// The most bytes a fixture may have.
   public static let largestSize = 64 << 20
@@ -21,6 +27,7 @@ public struct DeviceFixture: Sendable {
   public struct Item: Sendable {
     /// Has its protection, its secret and, for a key in hardware, its token identifier.
     public var item: KeychainItem
+    /// What a person must do before the item opens; empty for an item that asks nobody.
     public var accessConstraints: [AccessConstraint]
   }
 
@@ -28,11 +35,15 @@ public struct DeviceFixture: Sendable {
   public var seed: Int64
   /// When the device was made; also the date of items that have none.
   public var created: KeychainDate
+  /// The name of a device that is made from it, unless another is given.
   public var name: DeviceName
+  /// The model and the version of iOS.
   public var identity: DeviceIdentity
   /// UTF-8; `nil` for a device without a passcode.
   public var passcode: SensitiveBytes?
+  /// The apps with their access groups.
   public var apps: [DeviceApp]
+  /// The items in the order in which they are added.
   public var items: [Item]
 }
 

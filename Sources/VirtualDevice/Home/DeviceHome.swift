@@ -3,7 +3,9 @@ import KeychainFormats
 
 /// A folder of virtual devices, one folder each.
 public struct DeviceHome: Sendable {
+  /// The folder's path, without a slash at its end.
   public let path: String
+  /// The environment of every device in it.
   public let environment: DeviceEnvironment
 
   /// - Parameter path: Need not exist; it is made, for its owner alone, with the first device.

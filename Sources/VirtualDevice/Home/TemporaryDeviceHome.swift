@@ -2,6 +2,7 @@ import Foundation
 
 /// A folder of devices that goes with its last reference: for demos and for the tests of apps.
 public final class TemporaryDeviceHome: Sendable {
+  /// The folder's devices; they go with the last reference to this object.
   public let home: DeviceHome
 
   /// - Parameter folder: Where to make it; the system's folder for temporary files unless another is named.

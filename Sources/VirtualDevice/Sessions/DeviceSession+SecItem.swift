@@ -29,12 +29,19 @@ extension DeviceSession {
 
   // MARK: Callers that are no installed app
 
+  /// `SecItemAdd`, called by whoever has these access groups.
+  ///
+  /// - Returns: What the query asks to be returned; `nil` where it asks for nothing.
+  /// - Throws: Apple's status; `.notAvailable` or `.ioError` where the device itself cannot be used.
   @discardableResult
   public func secItemAdd(_ attributes: SecItemQuery, by caller: SecItemCaller) throws(SecItemError) -> SecItemValue? {
     let service = try writingService()
     return try service.add(attributes, caller: caller, keys: classKeys, environment: secItemEnvironment)
   }
 
+  /// `SecItemCopyMatching`, called by whoever has these access groups.
+  ///
+  /// - Throws: `.itemNotFound` and the others of Apple's statuses.
   public func secItemCopyMatching(
     _ query: SecItemQuery, by caller: SecItemCaller
   ) throws(SecItemError) -> SecItemValue? {
@@ -47,6 +54,9 @@ extension DeviceSession {
     return try search.outcome.get()
   }
 
+  /// `SecItemUpdate`, called by whoever has these access groups.
+  ///
+  /// - Throws: Apple's status; then nothing was changed.
   public func secItemUpdate(
     _ query: SecItemQuery, changes: SecItemQuery, by caller: SecItemCaller
   ) throws(SecItemError) {
@@ -54,6 +64,9 @@ extension DeviceSession {
     try service.update(query, changes: changes, caller: caller, keys: classKeys, environment: secItemEnvironment)
   }
 
+  /// `SecItemDelete`, called by whoever has these access groups.
+  ///
+  /// - Throws: Apple's status; then nothing was deleted.
   public func secItemDelete(_ query: SecItemQuery, by caller: SecItemCaller) throws(SecItemError) {
     let service = try writingService()
     try service.delete(query, caller: caller, keys: classKeys, environment: secItemEnvironment)

@@ -10,7 +10,9 @@ public import KeychainStore
 /// What a call changed is safe from the process's death when the call returns, and from a power cut when `finish()`
 /// does: one session waits for the disk once, however many items it adds.
 public final class DeviceSession {
+  /// The device that the session holds.
   public let device: VirtualDevice
+  /// Reading beside others, or writing alone.
   public let access: DeviceAccess
   /// Identity and counters, as they are stored.
   public internal(set) var record: DeviceRecord
@@ -112,13 +114,17 @@ public final class DeviceSession {
 
   // MARK: What a device is
 
+  /// The device's name as text.
   public var name: String { device.name.text }
   var folder: String { device.folder }
   var files: FileDoor { device.environment.files }
+  /// The time, the randomness and the file system of the device.
   public var environment: DeviceEnvironment { device.environment }
 
+  /// True where the keybag has a key of class 12, which exists while a passcode is set.
   public var isPasscodeSet: Bool { keybag.isPasscodeSet }
 
+  /// Which class keys are in memory now: all, those of after the first unlock, or none that a passcode guards.
   public var state: DeviceState {
     settleLock()
     if classKeys.hasKey(of: .whenUnlocked) { return .unlocked }

@@ -1,9 +1,12 @@
 /// What a listing shows of a device.
 public struct DeviceSummary: Sendable {
+  /// Identity and counters, read without the lock.
   public let record: DeviceRecord
   /// `nil` where another process is changing the device.
   public let state: DeviceState?
+  /// Whether a passcode is set; `nil` where another process is changing the device.
   public let isPasscodeSet: Bool?
+  /// How many rows the keychain has; `nil` where another process is changing the device.
   public let itemCount: Int?
   /// Whether everybody can compute its hardware key; `nil` where another process is changing the device.
   public let isHardwareKeyPublished: Bool?

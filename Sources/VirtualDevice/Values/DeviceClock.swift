@@ -17,6 +17,7 @@ public struct DeviceClock: Sendable {
   /// Whether whoever waits, for a device in use or for the key of a passcode, wants to go on with it. A program that was asked to stop says no.
   public let goesOn: @Sendable () -> Bool
 
+  /// Creates a clock of closures; a test's own jumps where the system's would wait.
   public init(
     now: @escaping @Sendable () -> KeychainDate, sleep: @escaping @Sendable (Duration) -> Void,
     goesOn: @escaping @Sendable () -> Bool = { true }

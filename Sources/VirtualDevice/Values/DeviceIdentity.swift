@@ -2,13 +2,17 @@ import DataProtection
 
 /// Who a new device shall be.
 public struct DeviceIdentity: Sendable, Equatable {
+  /// The model of a device for which none is named.
   public static let standardProductType = "iPhone15,2"
 
+  /// The model, such as `iPhone15,2`.
   public var productType: String
+  /// The version of iOS, which decides about formats and default classes.
   public var productVersion: ProductVersion
   /// The build of iOS; where it is `nil`, the one Apple published for the version, if it is among those known here.
   public var build: String?
 
+  /// Creates an identity; the standard one is an iPhone15,2 with iOS 18.1.
   public init(
     productType: String = Self.standardProductType, productVersion: ProductVersion = .standard, build: String? = nil
   ) {

@@ -5,6 +5,7 @@ public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertibl
   /// The most characters a name may have.
   public static let longest = 64
 
+  /// The name as it was given.
   public let text: String
 
   /// - Throws: `.badName`.

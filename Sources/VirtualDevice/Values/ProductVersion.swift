@@ -7,6 +7,7 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
   /// The most digits one number may have.
   public static let mostDigits = 4
 
+  /// The version as it was given; `18.1` and `18.1.0` are equal and keep their texts.
   public let text: String
   private let parts: [Int]
 
@@ -34,6 +35,7 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
     self.parts = parts
   }
 
+  /// The version of a device for which none is named, 18.1.
   public static let standard = ProductVersion(text: "18.1", parts: [18, 1])
   private static let firstWithDefaultClass = ProductVersion(text: "5", parts: [5])
   private static let firstWithManifestDatabase = ProductVersion(text: "10.2", parts: [10, 2])
