@@ -18,6 +18,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
   /// forms.
   ///
   /// - Parameters:
+  ///   - archive: The backup as it was opened.
   ///   - password: Of the backup; `nil` for one without, whose bag opens with the empty one.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.

@@ -28,12 +28,13 @@ public struct OpenedArchive: Sendable {
   /// Derives the password's key, unlocks the keybag and tries every item.
   ///
   /// - Parameters:
+  ///   - archive: The backup as it was opened.
   ///   - password: Of the backup, as `ArchiveKey` takes it.
-  ///   - deviceKey: The hardware key of the device that the archive should go to, or of one that may have made it. What it
-  ///     does not open is another device's, unless it opens something.
-  ///   - requiresKeychain: Whether a backup in which no keychain was stored is an error, and not one without items.
+  ///   - deviceKey: The hardware key of the device that the archive should go to, or of one that may have made it. What
+  ///     it does not open is another device's, unless it opens something.
   ///   - makerKey: The hardware key of the device that is said to have made the archive, to learn the names of what the
   ///     other one does not open. Nothing that it opens is kept.
+  ///   - requiresKeychain: Whether a backup in which no keychain was stored is an error, and not one without items.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
   /// - Throws: As `ArchiveKey` and the initialiser that takes one.

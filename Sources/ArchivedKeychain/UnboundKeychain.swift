@@ -9,6 +9,8 @@ public struct UnboundKeychain: Sendable, Hashable {
   /// Whether the keys are behind a password at least.
   public let backupHasPassword: Bool
 
+  /// Looks for class keys without the hardware's layer.
+  ///
   /// - Returns: `nil` where every class key that is there has the layers that a device gives it.
   public init?(of keybag: Keybag, backupHasPassword: Bool) {
     classes = BackupKeybag.classesWithoutHardware(of: keybag, hasPassword: backupHasPassword)

@@ -22,7 +22,11 @@ public struct ComparedItem: Sendable {
 
   /// Creates an item that opens.
   ///
-  /// - Parameter protection: What the blob says, where that is at hand; otherwise what the item says.
+  /// - Parameters:
+  ///   - index: Its position in its list, from 0.
+  ///   - item: The item in clear.
+  ///   - persistentReference: The reference beside it, 12 or 20 bytes; `nil` where there is none.
+  ///   - protection: What the blob says, where that is at hand; otherwise what the item says.
   public init(
     index: Int, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil
   ) {

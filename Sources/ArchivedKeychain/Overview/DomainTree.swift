@@ -55,7 +55,11 @@ public struct DomainTree: Sendable, Equatable {
     /// The branches that the last file was counted in: most files stand beside the one before them.
     private var last: (domain: String, folder: String, branches: [Branch])?
 
-    /// - Parameter depth: How many folders of a path are told apart below its domain, at most `mostDepth`.
+    /// Creates a builder that has counted nothing.
+    ///
+    /// - Parameters:
+    ///   - stored: The payloads that are stored, which give the sizes.
+    ///   - depth: How many folders of a path are told apart below its domain, at most `mostDepth`.
     public init(stored: StoredPayloads, depth: Int = 1) {
       self.stored = stored
       self.depth = min(depth, mostDepth)

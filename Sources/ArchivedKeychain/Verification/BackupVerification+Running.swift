@@ -10,6 +10,7 @@ extension BackupVerification {
   /// Faults are findings, never errors: the checks go on wherever they can.
   ///
   /// - Parameters:
+  ///   - archive: The backup as it was opened.
   ///   - keys: Of an `ArchiveKey`; with the hardware key of the device that made the backup its own items can be
   ///     checked too. `nil` for what can be checked without: of a backup that has no password everything but the items.
   ///   - keybagFault: Why there are no keys though there is a password: what that said of a damaged keybag.

@@ -7,7 +7,10 @@ extension BackupArchive {
   /// A folder is read now, relative to the handle that was opened; of one file the entry is looked for from its start:
   /// for more than a few files `forEachPayload` is the way.
   /// Bytes have been lent before damage at the end can be seen.
-  /// - Parameter keys: The backup's keybag, unlocked; not used for a backup without a password.
+  /// - Parameters:
+  ///   - file: A file of the backup's list.
+  ///   - keys: The backup's keybag, unlocked; not used for a backup without a password.
+  ///   - portion: Takes the plain bytes in their order; the pointer must not leave it.
   /// - Throws: `.payloadMissing` where nothing is stored, though an empty file is read as such; `.keyUnavailable`,
   ///   `.damaged` for a file without a key in an encrypted backup; `.unsupported` for what is no file, and where the
   ///   backup came as a stream, which is gone; and what `portion` throws.
@@ -34,7 +37,9 @@ extension BackupArchive {
   ///
   /// A payload that cannot be read stops no other. While the closure runs the backup is held: only the payload that it is
   /// given may be read in it.
-  /// - Parameter stored: What `storedFiles()` said: a folder is not listed again.
+  /// - Parameters:
+  ///   - stored: What `storedFiles()` said: a folder is not listed again.
+  ///   - body: Takes one payload.
   /// - Throws: `.notStreamable` where the backup came as a stream; `.damaged` where more payloads than
   ///   `ArchiveLimits.resumptionCount` of one file break off; and what `body` throws.
   public func forEachPayload(
@@ -60,8 +65,12 @@ extension BackupArchive {
 
   /// Reads a payload as the file that the list says it is.
   ///
-  /// - Parameter keys: `nil` for what the stored bytes alone say: then the plain size is the stored one, and the padding
-  ///   counts as valid.
+  /// - Parameters:
+  ///   - payload: The stored bytes, which can be read once.
+  ///   - file: A file of the backup's list.
+  ///   - keys: `nil` for what the stored bytes alone say: then the plain size is the stored one, and the padding counts
+  ///     as valid.
+  ///   - portion: Takes the plain bytes in their order; the pointer must not leave it.
   /// - Throws: As `readPayload(of:with:portion:)`.
   public func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: borrowing ClassKeys?,

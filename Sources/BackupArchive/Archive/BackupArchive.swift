@@ -45,7 +45,10 @@ public struct BackupArchive: Sendable {
 
   /// Opens a backup and checks everything that needs no password.
   ///
-  /// - Parameter storage: Where a large list of files is kept meanwhile.
+  /// - Parameters:
+  ///   - location: A folder, one file, or a stream; content decides, never a name.
+  ///   - limits: The most that is accepted, checked before memory is taken.
+  ///   - storage: Where a large list of files is kept meanwhile.
   /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was written;
   ///   `.hostile` and `.overLimit` for one that no device makes; `.sealedList` for one of iOS 10.0 with a password.
   public static func open(

@@ -77,7 +77,9 @@ public enum BackupFolder {
 
   /// The one backup of a device or a folder's name, compared as a whole.
   ///
-  /// - Parameter choice: A folder's name, or a device's identifier in any case.
+  /// - Parameters:
+  ///   - choice: A folder's name, or a device's identifier in any case.
+  ///   - entries: The backups of the folder, as `entries` lists them.
   /// A link to a backup that is beside it is no second one.
   ///
   /// - Returns: `nil` where none has it.

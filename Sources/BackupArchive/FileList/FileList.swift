@@ -109,7 +109,10 @@ public final class FileList: Sendable {
 
   /// Counts every row, and lends each file in the same pass, as `forEachFile` does, with its place in the list.
   ///
-  /// - Parameter kind: What is lent; `nil` for all. Folders are most of a list.
+  /// - Parameters:
+  ///   - stored: The payloads that are stored, to count what is missing; `nil` to count rows alone.
+  ///   - kind: What is lent; `nil` for all. Folders are most of a list.
+  ///   - body: Takes a file and its place.
   public func listing(
     against stored: StoredPayloads? = nil, lending kind: ListedFile.Kind? = nil,
     forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void

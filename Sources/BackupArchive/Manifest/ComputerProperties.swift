@@ -13,6 +13,8 @@ public struct ComputerProperties: Sendable {
   /// Of the whole file.
   private let byteCount: Int
 
+  /// Reads an `Info.plist`, XML or binary.
+  ///
   /// - Throws: `.damaged` for what is no property list, or cut short; `.overLimit` for one that stands for more than a
   ///   named limit accepts.
   public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {

@@ -9,7 +9,9 @@ extension BackupRewriter {
   /// - Parameters:
   ///   - archive: What was opened at `path`, and what the copy is held against.
   ///   - path: Where it stands: a folder, or one file.
+  ///   - destination: Where the copy goes, and in which form.
   ///   - replace: Whether a backup, or a file, that stands at the destination may go.
+  ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
   /// - Throws: As `BackupWriter` does; `.unreadable` where the backup changed meanwhile, `.interrupted` where `progress`
   ///   said so.
   public func convert(

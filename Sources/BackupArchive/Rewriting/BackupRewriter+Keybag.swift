@@ -10,6 +10,8 @@ extension BackupRewriter {
   /// - Parameters:
   ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
   ///   - path: Where it stands: a folder, or one file. No link.
+  ///   - progress: Told how many bytes of one file are copied; where it answers `false` the work ends with
+  ///     `.interrupted`.
   /// - Returns: Whether the disk confirmed that it keeps the new name too.
   /// - Throws: `.unreadable` where the backup changed meanwhile; `.noSpace` and `.unwritable` where the system refuses;
   ///   `.interrupted` where `progress` said so.

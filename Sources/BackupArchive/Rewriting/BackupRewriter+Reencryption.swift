@@ -22,6 +22,7 @@ extension BackupRewriter {
   ///   - keybag: The one that it gets, with the class keys that it had.
   ///   - keys: Those class keys, unlocked.
   ///   - random: Gives the keys of the files.
+  ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its folder holds other things, which
   ///   would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
   public func reencrypt(

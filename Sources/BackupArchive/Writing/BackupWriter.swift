@@ -24,9 +24,13 @@ public struct BackupWriter: Sendable {
     public let leftover: String?
   }
 
+  /// Writes a backup, whole or not at all.
+  ///
   /// - Parameters:
+  ///   - contents: What goes into the backup.
   ///   - keys: The class keys of the contents' keybag. Without a password nothing is encrypted with them here.
   ///   - random: Gives the keys of the files.
+  ///   - destination: Where it goes, and in which form.
   ///   - replace: Whether a backup, or a file, that stands at the destination may go.
   /// - Throws: `.occupied` where something stands there that may not be replaced, `.noSpace` and `.unwritable` where the
   ///   system refuses. After an error what stood there before stands there still, and nothing else was left.

@@ -2,7 +2,9 @@ extension BackupFolder {
   /// What lies in a backup's folder and is no part of a backup: what a person put there, and would lose with the backup.
   /// What file browsers leave behind counts for nothing.
   ///
-  /// - Parameter limit: How many to name at most.
+  /// - Parameters:
+  ///   - path: The folder of a backup.
+  ///   - limit: How many to name at most.
   /// - Returns: Paths in the folder, in order.
   /// - Throws: `.notFound` and `.unreadable`.
   public static func foreignFiles(

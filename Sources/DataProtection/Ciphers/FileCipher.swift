@@ -15,7 +15,11 @@ public enum FileCipher {
     public var hasValidPadding: Bool
   }
 
-  /// - Parameter key: 32 bytes.
+  /// Encrypts a whole file and pads it.
+  ///
+  /// - Parameters:
+  ///   - bytes: The plain content, of any length.
+  ///   - key: 32 bytes.
   public static func encrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> [UInt8] {
     let encryptor = try FileEncryptor(key: key)
     var result = try encryptor.update(bytes)
@@ -23,6 +27,8 @@ public enum FileCipher {
     return result
   }
 
+  /// Decrypts a whole file and takes its padding off.
+  ///
   /// - Throws: `.malformed` where the length is no multiple of 16 or zero.
   public static func decrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> Decrypted {
     let decryptor = try FileDecryptor(key: key)
@@ -44,6 +50,8 @@ public enum FileCipher {
 public final class FileEncryptor {
   private let blocks: BlockStream
 
+  /// Creates an encryptor at the start of a file.
+  ///
   /// - Parameter key: 32 bytes.
   public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.encrypt, key: key) }
 
@@ -68,6 +76,8 @@ public final class FileEncryptor {
 public final class FileDecryptor {
   private let blocks: BlockStream
 
+  /// Creates a decryptor at the start of a file.
+  ///
   /// - Parameter key: 32 bytes.
   public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.decrypt, key: key) }
 

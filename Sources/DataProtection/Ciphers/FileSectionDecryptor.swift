@@ -9,6 +9,8 @@ public final class FileSectionDecryptor {
   /// Bytes of a block; offsets and lengths of sections are multiples of it.
   public static let blockSize = FileCipher.blockSize
 
+  /// Creates a decryptor of any sections of one file.
+  ///
   /// - Parameter key: 32 bytes.
   public init(key: borrowing Secret) throws(DataProtectionError) {
     let count = key.count

@@ -7,6 +7,8 @@ public struct DeviceKey: ~Copyable, Sendable {
   public static let size = 16
   private let key: Secret
 
+  /// Takes over a hardware key (0x835).
+  ///
   /// - Throws: `.malformed` where the key has not 16 bytes.
   public init(_ key: consuming Secret) throws(DataProtectionError) {
     let count = key.count

@@ -6,6 +6,8 @@ public struct HardwareUID: ~Copyable, Sendable {
   public static let size = 32
   private let key: Secret
 
+  /// Takes over the bytes of a UID.
+  ///
   /// - Throws: `.malformed` where the UID has not 32 bytes.
   public init(_ key: consuming Secret) throws(DataProtectionError) {
     let count = key.count
@@ -45,7 +47,10 @@ public struct HardwareUID: ~Copyable, Sendable {
   /// come out are xored together. Source: iphone-dataprotection, `AppleKeyStore_kdf.c`, the form for bags of version 2 and up.
   ///
   /// - Parameters:
+  ///   - passcode: UTF-8 bytes; empty for a device without one.
+  ///   - salt: `SALT` of the keybag.
   ///   - rounds: 50,000 on a virtual device; a chip is calibrated to take some 80 ms.
+  ///   - limit: The most rounds to accept; above it nothing is derived.
   ///   - progress: Where it answers `false` the derivation ends with `.cancelled`.
   /// - Throws: `.roundsOverLimit` and `.damagedKeybag` (0 rounds) before any work is done.
   public borrowing func passcodeKey(

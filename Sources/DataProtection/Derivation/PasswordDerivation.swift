@@ -54,6 +54,7 @@ public enum PasswordDerivation {
   ///
   /// - Parameters:
   ///   - password: UTF-8 bytes as they were typed, without a trailing newline. Empty for a backup without one.
+  ///   - parameters: Salts and rounds, as the keybag has them.
   ///   - limit: The most rounds to accept, all together.
   ///   - progress: Where it answers `false` the derivation ends with `.cancelled`.
   /// - Throws: `.roundsOverLimit` and `.damagedKeybag` (0 rounds) before any work is done.

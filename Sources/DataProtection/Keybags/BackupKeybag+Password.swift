@@ -11,8 +11,12 @@ extension BackupKeybag {
   /// Nothing in the bag tells whether `deviceKey` is the right one, unless a class has a public key: an item has to have
   /// been opened with it before.
   /// - Parameters:
+  ///   - keybag: The bag of the backup as it is now.
   ///   - oldKey: The key of the empty password, as `Keybag.passcodeKey` derives it.
+  ///   - password: The new one, not empty.
+  ///   - deviceKey: The hardware key of the device that made the backup.
   ///   - rounds: Of the slow round; `nil` makes a bag with one round, as iOS 10.1 and earlier have it.
+  ///   - random: The source of the new salts and of the bag's identifier.
   ///   - progress: Told how far the new password's derivation is; where it answers `false` it ends with `.cancelled`.
   /// - Throws: `.damagedKeybag` where a class key does not unwrap with that key; `.keyUnavailable` where a
   ///   public key shows that the hardware is another; `.hardwareLayerMissing` for a bag that no device wrote, which a
@@ -51,7 +55,11 @@ extension BackupKeybag {
   /// The keybag of a backup with a password without one, as a device would have made it: only its own hardware opens the
   /// keychain's class keys then. The class keys stay.
   ///
-  /// - Parameter oldKey: The key of the password, as `Keybag.fittingKey` gives it.
+  /// - Parameters:
+  ///   - keybag: The bag of the backup as it is now.
+  ///   - oldKey: The key of the password, as `Keybag.fittingKey` gives it.
+  ///   - deviceKey: The hardware key of the device that made the backup.
+  ///   - random: The source of the new salts and of the bag's identifier.
   /// - Throws: `.wrongPassword`; `.damagedKeybag` where a class key does not unwrap; `.hardwareLayerMissing` for a bag
   ///   whose this-device-only classes lack that layer, which without a password would be open to everybody.
   public static func unprotect(

@@ -30,7 +30,10 @@ public enum BackupKeybag {
   ///
   /// - Parameters:
   ///   - password: `nil` for a backup without one.
+  ///   - deviceKey: The hardware key of the device that the backup is made of.
   ///   - rounds: Of the first, slow round; 1 up to `mostRounds`.
+  ///   - random: The source of keys, salts and identifiers.
+  ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
   /// - Throws: `.unsupported` for an empty password or a count of rounds that readers refuse.
   public static func make(
     password: borrowing Secret?, deviceKey: borrowing DeviceKey, rounds: Int = standardRounds,
@@ -61,7 +64,14 @@ public enum BackupKeybag {
   ///
   /// Salts are new. A bag with one round keeps one, since readers of its time know no other.
   ///
-  /// - Parameter rounds: Of the slow round; `nil` keeps the bag's.
+  /// - Parameters:
+  ///   - keybag: The bag of the backup as it is now.
+  ///   - old: The password that opens it.
+  ///   - new: The password that shall open it, not empty.
+  ///   - rounds: Of the slow round; `nil` keeps the bag's.
+  ///   - limit: The most rounds to accept; above it nothing is derived.
+  ///   - random: The source of keys, salts and identifiers.
+  ///   - progress: Told how far each of two derivations is; where it answers `false` it ends with `.cancelled`.
   /// - Throws: `.wrongPassword`; `.damagedKeybag` where a class key does not unwrap, because it would be lost;
   ///   `.unsupported` for an empty new password or a count of rounds that readers refuse.
   public static func rewrap(

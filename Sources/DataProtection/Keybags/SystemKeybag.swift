@@ -36,7 +36,9 @@ public struct SystemKeybag: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - passcode: Empty for none.
+  ///   - hardware: The UID of the device, which tangles the passcode and wraps the class keys.
   ///   - rounds: Of the passcode's derivation.
+  ///   - random: The source of keys, salts and identifiers.
   ///   - progress: Told how far each derivation is; where it answers `false` it ends with `.cancelled`.
   public static func make(
     passcode: borrowing Secret, hardware: borrowing HardwareUID, rounds: UInt32 = standardRounds,
@@ -66,6 +68,8 @@ public struct SystemKeybag: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - passcode: Empty where none is set.
+  ///   - hardware: The UID of the device, which tangles the passcode and wraps the class keys.
+  ///   - limit: The most rounds to accept; above it nothing is derived.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
   /// - Throws: `.wrongPasscode`; `.damagedKeybag` where the signature is not this hardware's.
   public func unlock(
@@ -90,7 +94,12 @@ public struct SystemKeybag: Sendable, Equatable {
   /// The bag under another passcode, with a new salt. The class keys stay, with one exception: setting the first
   /// passcode makes class 12, removing it (an empty `new`) destroys class 12 and with it what it protects.
   ///
-  /// - Parameter progress: Told how far each of two derivations is; where it answers `false` it ends with `.cancelled`.
+  /// - Parameters:
+  ///   - old: The passcode that opens the bag; empty where none is set.
+  ///   - new: The passcode that shall open it; empty to remove it.
+  ///   - hardware: The UID of the device, which tangles the passcode and wraps the class keys.
+  ///   - random: The source of keys, salts and identifiers.
+  ///   - progress: Told how far each of two derivations is; where it answers `false` it ends with `.cancelled`.
   public func changingPasscode(
     from old: borrowing Secret, to new: borrowing Secret, hardware: borrowing HardwareUID,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }

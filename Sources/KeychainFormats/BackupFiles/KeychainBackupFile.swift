@@ -44,7 +44,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
   /// Creates a file to write.
   ///
-  /// - Parameter keybagUUID: The lower-case UUID of the bag that the items are sealed for (`Keybag.uuidText`).
+  /// - Parameters:
+  ///   - keybagUUID: The lower-case UUID of the bag that the items are sealed for (`Keybag.uuidText`).
+  ///   - entries: The sealed items, in the order in which the file shall have them.
   public init(keybagUUID: String?, entries: [Entry]) {
     self.keybagUUID = keybagUUID
     self.entries = entries

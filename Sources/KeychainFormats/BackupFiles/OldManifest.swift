@@ -36,6 +36,8 @@ public struct OldManifest: Sendable {
     }
   }
 
+  /// Takes the bytes of a list; records are decoded when they are asked for.
+  ///
   /// - Throws: `.malformed` for bytes that do not begin with the header, `.unsupportedVersion` for another version of it,
   ///   `.overLimit`. The records are read, and may fail, one by one.
   public init(_ bytes: [UInt8]) throws(FormatError) {

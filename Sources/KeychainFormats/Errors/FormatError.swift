@@ -55,7 +55,11 @@ public struct FormatError: ExplainedError, Equatable {
 
   /// Creates an error; `reason` then ends with the offset.
   ///
-  /// - Parameter offset: In bytes from the start of the value that was being read.
+  /// - Parameters:
+  ///   - format: The format that was being read or written.
+  ///   - code: What is wrong, for a program to switch on.
+  ///   - reason: The fact found, without its place.
+  ///   - offset: In bytes from the start of the value that was being read.
   public init(_ format: Format, _ code: Code, _ reason: String, offset: Int? = nil) {
     self.format = format
     self.code = code

@@ -25,6 +25,8 @@ public struct AccessControlBlob: Sendable, Hashable {
   /// Sixteen bytes.
   public let tag: [UInt8]
 
+  /// Reads a sealed item as the database holds it.
+  ///
   /// - Throws: `.unsupportedVersion` for every version but 6, `.malformed`, `.truncated` and `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> AccessControlBlob in
@@ -56,6 +58,8 @@ public struct AccessControlBlob: Sendable, Hashable {
     (ciphertext, tag) = try cursor.takeSealedRest()
   }
 
+  /// Creates a blob of what was sealed.
+  ///
   /// - Throws: `.unencodable` for a tag that is not sixteen bytes.
   public init(
     hasStaticIV: Bool, protection: String, wrappedKey: [UInt8], referenceKey: [UInt8], ciphertext: [UInt8],

@@ -35,6 +35,8 @@ public struct ItemBlob: Sendable, Hashable {
   /// Items are a few kilobytes; an archive that claims more is not believed.
   public static let maximumByteCount = 16 << 20
 
+  /// Reads a sealed item as a backup or a database holds it.
+  ///
   /// - Throws: `.unsupportedVersion` for every version but 2 and 3, `.malformed` for a wrapped key that is not 40 or 72
   ///   bytes, `.truncated` and `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
@@ -60,6 +62,8 @@ public struct ItemBlob: Sendable, Hashable {
     (ciphertext, tag) = try cursor.takeSealedRest()
   }
 
+  /// Creates a blob of what was sealed.
+  ///
   /// - Throws: `.unencodable` for a wrapped key that is not 40 or 72 bytes or a tag that is not 16.
   public init(
     version: Version = .v3, hasStaticIV: Bool, keyClass: KeyClass, wrappedKey: [UInt8], ciphertext: [UInt8],

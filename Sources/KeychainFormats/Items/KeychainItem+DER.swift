@@ -2,7 +2,9 @@ extension KeychainItem {
   /// Reads a decrypted item of blob version 3: one DER dictionary with string keys that takes up all of the bytes.
   ///
   /// Secrets are copied into `SensitiveBytes` and nowhere else. Malformed dates become 2001-03-24, as on a device.
-  /// - Parameter kind: The kind of the table or array the item came from; it decides which attributes are secrets.
+  /// - Parameters:
+  ///   - bytes: The plaintext of the blob. It stays with the caller, who wipes it.
+  ///   - kind: The kind of the table or array the item came from; it decides which attributes are secrets.
   /// - Throws: `.malformed`, `.truncated`, `.trailingBytes` or `.overLimit`, with the offset.
   public init(derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
     var decoder = try DERDecoder(bytes, format: .item, dates: .substitute)

@@ -13,6 +13,8 @@ public struct LegacyItemBlob: Sendable, Hashable {
   private static let wrappedKeyByteCount = 40
   private static let blockByteCount = 16
 
+  /// Reads a sealed secret as a backup of iOS 4 holds it.
+  ///
   /// - Throws: `.unsupportedVersion` for every version but 0, `.truncated`, `.malformed` for a ciphertext that is not whole
   ///   blocks, `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {

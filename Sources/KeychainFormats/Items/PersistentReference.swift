@@ -18,6 +18,8 @@ public enum PersistentReference: Sendable, Hashable {
     }
   }
 
+  /// Reads a reference as an app or a backup holds it.
+  ///
   /// - Throws: `.malformed` for another length or class; identities (`idnt`) exist in calls alone.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     guard bytes.count >= 4 else {
@@ -50,6 +52,8 @@ public enum PersistentReference: Sendable, Hashable {
     return .token(kind, tokenID: tokenID, objectID: objectID)
   }
 
+  /// The reference as an app or a backup holds it.
+  ///
   /// - Throws: `.unencodable` for an identifier that is not sixteen bytes.
   public func serialized() throws(FormatError) -> [UInt8] {
     switch self {

@@ -13,6 +13,8 @@ public struct ClassWrappedKey: Sendable, Hashable {
     self.wrappedKey = wrappedKey
   }
 
+  /// Reads a class and the wrapped key after it.
+  ///
   /// - Throws: `.malformed` unless there are 44 or 76 bytes.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     guard bytes.count == 44 || bytes.count == 76 else {

@@ -52,10 +52,15 @@ public struct Keybag: Sendable, Hashable {
   /// Builds a bag to write, with its header records in Apple's order.
   ///
   /// - Parameters:
+  ///   - version: 4 in the bags of current backups; no reader decides by it.
+  ///   - type: What the bag is for.
   ///   - uuid: Sixteen bytes.
   ///   - hmacKey: Forty bytes; zero in every real backup bag.
+  ///   - wrap: Of the header, which no key is wrapped by.
   ///   - salt: Twenty bytes.
   ///   - iterations: The PBKDF2-HMAC-SHA1 rounds (or the tangling rounds of a device's bag).
+  ///   - secondRound: The slow round since iOS 10.2; `nil` for a bag with one round.
+  ///   - classKeys: The groups in the order of the bytes.
   /// - Throws: `.malformed` for a field of the wrong size or a class that occurs twice.
   public init(
     version: UInt32 = 4, type: BagType, uuid: [UInt8], hmacKey: [UInt8] = [UInt8](repeating: 0, count: 40),

@@ -55,6 +55,9 @@ extension Keybag {
     ///
     /// - Parameters:
     ///   - uuid: Sixteen bytes.
+    ///   - keyClass: The class, which occurs once in a bag.
+    ///   - wrap: What the key is wrapped with.
+    ///   - keyType: Symmetric, or a Curve25519 pair.
     ///   - wrappedKey: Forty bytes where `wrap` has `.password`, otherwise thirty-two.
     ///   - publicKey: Thirty-two bytes, for Curve25519 classes alone.
     public init(

@@ -14,6 +14,8 @@ public struct SignedKeybag: Sendable, Hashable {
   /// How long a signature is.
   public static let signatureByteCount = 20
 
+  /// Reads the outer records and the bag inside of them. The signature is not checked here.
+  ///
   /// - Throws: `.malformed` for an absent or repeated record or a signature that is not twenty bytes, and what reading
   ///   the bag throws, its offsets counted from the bag's own start.
   public init(parsing bytes: [UInt8]) throws(FormatError) {

@@ -14,6 +14,7 @@ public enum ImportConflict {
   /// - Parameters:
   ///   - modificationDate: The date of the incoming item, `nil` where it has none that can be read.
   ///   - digest: SHA-1 of the incoming item's digest encoding; asked for only where the dates decide nothing.
+  ///   - existing: The row that is there; `nil` where nothing has the primary key.
   public static func resolve<Failure: Error>(
     modificationDate: KeychainDate?, digest: () throws(Failure) -> [UInt8], existing: ExistingRow?
   ) throws(Failure) -> ImportResolution {
@@ -31,6 +32,8 @@ public enum ImportConflict {
     }
   }
 
+  /// Decides between an item of a backup and the row with the same primary key.
+  ///
   /// - Throws: `.notAvailable` where a digest cannot be computed.
   public static func resolve(
     incoming: IncomingItem, existing: ExistingRow?

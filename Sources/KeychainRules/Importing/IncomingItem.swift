@@ -23,8 +23,10 @@ public struct IncomingItem: Sendable {
 
   /// An item of a backup. An access control among its attributes does not count: no backup holds one.
   ///
-  /// - Parameter reference: The bytes that stand beside the item in the backup. A reference of 20 bytes, this kind's
-  ///   name and a UUID, counts; every other is ignored, as is an inner one that is not 16 bytes.
+  /// - Parameters:
+  ///   - item: The item as it opened.
+  ///   - reference: The bytes that stand beside the item in the backup. A reference of 20 bytes, this kind's name and a
+  ///     UUID, counts; every other is ignored, as is an inner one that is not 16 bytes.
   /// - Throws: `.decode` where the item has no access group, no known protection class, a value that its attribute
   ///   cannot have or a blob cannot hold: such an item is left out, the others are restored.
   public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {

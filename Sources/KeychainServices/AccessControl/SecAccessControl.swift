@@ -27,6 +27,7 @@ extension SecAccessControl: Hashable {
 /// - Parameters:
 ///   - allocator: Not used.
 ///   - protection: One of the values of `kSecAttrAccessible`.
+///   - flags: What a person has to do; none for a class alone.
 ///   - error: Receives `errSecParam` where there is no such value, or where the flags contradict each other.
 /// - Returns: `nil` where there is an error.
 public func SecAccessControlCreateWithFlags(

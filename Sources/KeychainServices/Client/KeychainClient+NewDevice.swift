@@ -13,8 +13,10 @@ extension KeychainClient {
   ///   - app: The app's name.
   ///   - accessGroups: The groups it may use, the first of which its new items get; its name where there are none.
   ///   - passcode: Empty for a device without one, which can't be locked.
+  ///   - options: The identity and the habits of the device, and other apps on it.
   ///   - environment: The device's clock, randomness and passcode rounds; without one nobody waits for a lock, and a
   ///     passcode costs next to nothing.
+  ///   - notificationCenter: Where its announcements are posted; a center of its own unless another is given.
   /// - Throws: `.io`.
   public static func onNewDevice(
     app: String = standardApp, accessGroups: [String] = [], passcode: String = "",

@@ -23,7 +23,10 @@ public final class KeychainClient: Sendable {
   private let observation: ProtectedDataMonitor.Observation
   private let companions = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
+  /// Creates a client that speaks for an app of a device.
+  ///
   /// - Parameters:
+  ///   - device: The device that calls shall reach.
   ///   - app: One of the device's apps; calls of an app that it does not have end with `errSecMissingEntitlement`.
   ///   - notificationCenter: A center of its own unless another is given, so that tests side by side do not hear each
   ///     other's devices.

@@ -84,7 +84,10 @@ open class LAContext: @unchecked Sendable {
 
   /// Asks the person.
   ///
-  /// - Parameter reply: Called once, on a queue of its own.
+  /// - Parameters:
+  ///   - policy: Biometry, or biometry and the passcode; the person answers both alike.
+  ///   - localizedReason: The sentence that the dialog shows.
+  ///   - reply: Called once, on a queue of its own.
   open func evaluatePolicy(
     _ policy: LAPolicy, localizedReason: String, reply: @escaping @Sendable (Bool, (any Error)?) -> Void
   ) {

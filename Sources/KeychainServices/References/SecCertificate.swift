@@ -23,7 +23,9 @@ extension SecCertificate: Hashable {
 
 /// Reads a certificate.
 ///
-/// - Parameter data: DER.
+/// - Parameters:
+///   - allocator: Not used.
+///   - data: DER.
 /// - Returns: `nil` where the data is no certificate.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
   guard let facts = try? CertificateFacts(der: Array(Data(referencing: data))) else { return nil }

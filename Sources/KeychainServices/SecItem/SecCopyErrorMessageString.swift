@@ -5,7 +5,9 @@ import SecItem
 
 /// What a status means, as a sentence.
 ///
-/// - Parameter reserved: `nil`, as on Apple's systems.
+/// - Parameters:
+///   - status: What a call gave back.
+///   - reserved: `nil`, as on Apple's systems.
 /// - Returns: A sentence with the number where the status is none of the keychain's.
 public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
   let sentence = SecItemStatus(rawValue: status)?.sentence ?? "The status \(status) is none of the keychain's."

@@ -18,7 +18,9 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 
 /// Finds items.
 ///
-/// - Parameter result: Receives the item, or an array where `kSecMatchLimit` allows several.
+/// - Parameters:
+///   - query: Apple's keys with their values.
+///   - result: Receives the item, or an array where `kSecMatchLimit` allows several.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   answer(result) { (client) throws(SecItemError) in try client.copyMatching(SecItemQuery(query)) }

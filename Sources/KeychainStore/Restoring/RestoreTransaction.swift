@@ -6,7 +6,9 @@ public import KeychainRules
 extension KeychainStore {
   /// One IMMEDIATE transaction in which a backup is put in place. What the closure throws takes everything back.
   ///
-  /// - Parameter translating: Turns an error of the database itself into one of the caller's.
+  /// - Parameters:
+  ///   - translating: Turns an error of the database itself into one of the caller's.
+  ///   - body: Takes the transaction for the length of the closure.
   @discardableResult
   public func restore<Value, Failure: Error>(
     translating: (KeychainStoreError) -> Failure, _ body: (borrowing RestoreTransaction) throws(Failure) -> Value

@@ -62,7 +62,10 @@ public final class KeychainStore: Sendable {
   /// Opens a keychain after its schema was compared with Apple's. Rows that hold empty data in the form which Apple's
   /// daemon does not find are given the other in one transaction (`EmptyData`); what the items are stays as it is.
   ///
-  /// - Parameter isForReading: Whether such rows stay as they are. They are found all the same.
+  /// - Parameters:
+  ///   - path: The database, `keychain-2.db` in a device's folder.
+  ///   - durability: When a change is safe from a power cut.
+  ///   - isForReading: Whether such rows stay as they are. They are found all the same.
   /// - Throws: `.damaged` for a link, a file that is no database, or one with another schema, a trigger or a view;
   ///   `.notAvailable` where there is no file; `.busy`.
   public static func open(

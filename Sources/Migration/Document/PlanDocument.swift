@@ -215,7 +215,11 @@ public struct PlanDocument: Sendable, Equatable {
 
   /// Creates the document of a plan.
   ///
-  /// - Parameter made: The time of the plan, in RFC 3339 and UTC.
+  /// - Parameters:
+  ///   - made: The time of the plan, in RFC 3339 and UTC.
+  ///   - source: The archive or the device that the plan was made of.
+  ///   - target: The device that it was made for.
+  ///   - plan: The decisions.
   public init(made: String, source: Source, target: Target, plan: MigrationPlan) {
     self.made = made
     self.source = source

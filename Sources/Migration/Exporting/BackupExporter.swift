@@ -80,6 +80,7 @@ public enum BackupExporter {
   /// Reads every row, seals what may leave for a new keybag, and says what stays.
   ///
   /// - Parameters:
+  ///   - session: A hold on the device, which has to be unlocked.
   ///   - password: `nil` for a backup without one, which only this device can restore its keychain from.
   ///   - rounds: Of the slow derivation; every real device asks for 10,000,000.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.

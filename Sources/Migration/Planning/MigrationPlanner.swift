@@ -5,11 +5,15 @@ public import KeychainRules
 
 /// Decides what a restore would do. Pure: no file, no database, no clock, and no identity of either device.
 public enum MigrationPlanner {
+  /// Decides about every item, in the archive's order.
+  ///
   /// - Parameters:
-  ///   - items: The archive's items in its order, after every key at hand was tried on them.
-  ///   - rows: Every row of the target's keychain.
+  ///   - allItems: The archive's items in its order, after every key at hand was tried on them.
   ///   - indexes: Only these items, by their position; `nil` for all. Which class keys the target's hardware opens is
   ///     proven by all items all the same.
+  ///   - rows: Every row of the target's keychain.
+  ///   - policy: What happens to the target's own items before anything is imported.
+  ///   - surroundings: What the planner knows besides of the target and of the backup.
   public static func plan(
     _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
     surroundings: RestoreSurroundings = RestoreSurroundings()

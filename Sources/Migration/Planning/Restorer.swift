@@ -10,7 +10,11 @@ public import VirtualDevice
 public enum Restorer {
   /// Decides what restoring an archive onto a device would do. Changes nothing; the device may be locked.
   ///
-  /// - Parameter indexes: Only these items of the archive, by their position; `nil` for all.
+  /// - Parameters:
+  ///   - archive: The backup, opened with the target's hardware key.
+  ///   - session: A hold on the target.
+  ///   - policy: What happens to the target's own items before anything is imported.
+  ///   - indexes: Only these items of the archive, by their position; `nil` for all.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
   ///   keychain no hardware binds, and what the device's keychain reports.
   public static func plan(

@@ -34,8 +34,12 @@ public struct TargetRow: Sendable {
     self.isTombstone = isTombstone
   }
 
-  /// - Parameter row: A row as the store gives it. A locked one is judged by its columns, which are not authenticated;
-  ///   a plan may be made of it, a restore asks for the device to be unlocked.
+  /// Creates what the planner sees of a row.
+  ///
+  /// - Parameters:
+  ///   - row: A row as the store gives it. A locked one is judged by its columns, which are not authenticated; a plan
+  ///     may be made of it, a restore asks for the device to be unlocked.
+  ///   - onSharedIPad: Whether the device is a Shared iPad, which has more system-bound items.
   /// - Throws: `.notAvailable` where a digest cannot be computed.
   public init(_ row: KeychainRow, onSharedIPad: Bool = false) throws(KeychainStoreError) {
     let summary = row.summary

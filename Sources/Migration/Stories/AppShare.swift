@@ -31,6 +31,8 @@ public struct AppLosses: Sendable {
   /// Lost items that open and do not say whose they are.
   public let unnamedCount: Int
 
+  /// Collects what the apps lose.
+  ///
   /// - Parameter shares: As `MigrationPlan.byApp` orders them.
   public init(_ shares: [AppShare]) {
     let losing = shares.filter { !$0.losses.isEmpty }

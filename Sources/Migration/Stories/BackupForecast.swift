@@ -25,7 +25,11 @@ public struct BackupForecast: ~Copyable, Sendable {
   /// Of a password that nobody knows and that is gone with this value.
   private let passcodeKey: Secret
 
-  /// - Parameter hasPassword: Whether the backup would be made with a password; which one does not matter.
+  /// Reads the device and seals what may leave for a keybag in memory.
+  ///
+  /// - Parameters:
+  ///   - session: A hold on the device, which has to be unlocked.
+  ///   - hasPassword: Whether the backup would be made with a password; which one does not matter.
   /// - Throws: As a backup does: category `locked` where a row is locked, `refused` for a system that writes another
   ///   kind of backup.
   public init(of session: DeviceSession, hasPassword: Bool) throws(MigrationError) {

@@ -66,7 +66,9 @@ public struct MigrationComparison: Sendable {
   /// not, the class decides. An item that is damaged here counts as damaged throughout: whether another copy has it is
   /// not known.
   ///
-  /// - Parameter plan: Of all items of the archive, for the device that they should go to.
+  /// - Parameters:
+  ///   - archive: The backup, opened with every key at hand.
+  ///   - plan: Of all items of the archive, for the device that they should go to.
   public init(of archive: OpenedArchive, _ plan: MigrationPlan) {
     items = plan.decisions.map { decision in
       var prospects: [RestoreSetting: Prospect] = [:]
@@ -90,6 +92,7 @@ public struct MigrationComparison: Sendable {
   /// What backups of a device made now would give: each of the four is tried, with real keys and in memory.
   ///
   /// - Parameters:
+  ///   - source: The device whose items are asked about, unlocked.
   ///   - target: The device that the items should go to; where it is the source itself, another one is made up for the
   ///     two settings that need it.
   ///   - hasPassword: Of the backup that is planned.

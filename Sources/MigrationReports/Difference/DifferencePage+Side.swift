@@ -16,10 +16,14 @@ extension DifferencePage {
     let hasKeychain: Bool
     let leftOut: [LeftOut]
 
+    /// Creates one side of a comparison.
+    ///
     /// - Parameters:
+    ///   - kind: A backup, or a device.
     ///   - name: As messages call it.
     ///   - argument: What the person types for it; `nil` where it came from a stream.
     ///   - deviceName: The device that it is of, as far as it says.
+    ///   - itemCount: How many items it has, sealed ones among them.
     ///   - hasKeychain: Whether it has a keychain at all, as a device always has.
     ///   - leftOut: Items of a device that a rule keeps out of every backup; none where two devices are compared.
     public init(

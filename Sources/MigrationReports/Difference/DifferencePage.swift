@@ -11,7 +11,13 @@ public struct DifferencePage: HTMLPage {
   let difference: KeychainDifference
   let program: String
 
-  /// - Parameter program: Name and version of the program that makes the page.
+  /// Creates the page of a comparison.
+  ///
+  /// - Parameters:
+  ///   - first: The keychain before.
+  ///   - second: The keychain after.
+  ///   - difference: What differs, from the first to the second.
+  ///   - program: Name and version of the program that makes the page.
   public init(from first: Side, to second: Side, _ difference: KeychainDifference, program: String) {
     self.first = first
     self.second = second

@@ -61,6 +61,8 @@ public struct InspectionPage: HTMLPage {
     let listing: FileList.Listing
     let branches: [DomainTree.Node]
 
+    /// Creates what the page shows of the files.
+    ///
     /// - Parameters:
     ///   - listing: Counted against what is stored.
     ///   - branches: The list's domains (`DomainTree.root`).
@@ -78,7 +80,12 @@ public struct InspectionPage: HTMLPage {
     let reason: Reason?
     let isSecretOnly: Bool
 
+    /// Creates what the page shows of an item.
+    ///
     /// - Parameters:
+    ///   - index: The item's position in the archive, from 0.
+    ///   - identity: The names that it is known by.
+    ///   - protection: The class that protects it; `nil` where the blob doesn't say.
     ///   - reason: Why it does not open; `nil` where it does.
     ///   - isSecretOnly: Whether it is a secret that nothing names (version 0), which no restore takes.
     public init(
@@ -96,7 +103,11 @@ public struct InspectionPage: HTMLPage {
   let counts: Counts
   let program: String
 
-  /// - Parameter program: Name and version of the program that makes the page.
+  /// Creates the page of an archive.
+  ///
+  /// - Parameters:
+  ///   - facts: What is known of the archive.
+  ///   - program: Name and version of the program that makes the page.
   public init(_ facts: Facts, program: String) {
     self.facts = facts
     self.program = program

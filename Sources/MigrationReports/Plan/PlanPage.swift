@@ -15,6 +15,8 @@ public struct PlanPage: HTMLPage {
   let program: String
   let counts: MigrationPlan.Summary
 
+  /// Creates the page of a plan.
+  ///
   /// - Parameters:
   ///   - plan: As it shall be shown: with other names in it where the page is for strangers (`MigrationPlan.redacted`).
   ///   - document: The same plan as it is saved: where from, where to, and whether names were taken out of it.

@@ -14,7 +14,14 @@ public struct SecItemEnvironment {
   /// Asks the person at the device. Called after all reading is done and before anything is changed.
   public var authenticate: (AuthenticationRequest) -> AuthenticationOutcome
 
-  /// - Parameter authenticate: By default nobody is there to ask.
+  /// Creates the surroundings of one call.
+  ///
+  /// - Parameters:
+  ///   - now: The date that new and changed items get.
+  ///   - random: The source of new items' keys and identifiers.
+  ///   - isSyncing: Whether a deleted synchronized item leaves a tombstone.
+  ///   - defaultProtection: The class of an item that asks for none.
+  ///   - authenticate: By default nobody is there to ask.
   public init(
     now: KeychainDate, random: any RandomSource = SystemRandomSource(), isSyncing: Bool = false,
     defaultProtection: ProtectionClass = .whenUnlocked,

@@ -10,6 +10,8 @@ public final class AuthenticationResponder: Sendable {
 
   private let state: Mutex<State>
 
+  /// Creates a person who gives one answer until told otherwise.
+  ///
   /// - Parameter answer: By default nobody is there.
   public init(answer: AuthenticationOutcome = .unavailable) { state = Mutex(State(answer: answer)) }
 

@@ -32,6 +32,8 @@ public final class ProtectedDataMonitor: Sendable {
   /// Creates a monitor without observers.
   public init() {}
 
+  /// Adds an observer, which hears of every event from now on.
+  ///
   /// - Parameter body: Must not hold the device; it may read items through the session that is locking.
   @discardableResult
   public func observe(_ body: @escaping @Sendable (ProtectedDataEvent) -> Void) -> Observation {

@@ -50,7 +50,10 @@ public struct DeviceFixture: Sendable {
 extension DeviceFixture {
   /// Reads a fixture.
   ///
-  /// - Parameter source: What to call it in errors: a path or a bundled name.
+  /// - Parameters:
+  ///   - bytes: The fixture as JSON in UTF-8.
+  ///   - source: What to call it in errors: a path or a bundled name.
+  ///   - limit: The most bytes to accept.
   /// - Throws: `.badFixture` naming the place, such as `items[3].attributes.acct`; unknown members are errors.
   ///   `.unsupportedVersion`.
   public init(

@@ -7,8 +7,10 @@ extension DeviceHome {
   /// ones are asked for: these are the same bytes each time, for a name.
   ///
   /// - Parameters:
+  ///   - fixture: The description.
   ///   - name: Instead of the fixture's.
   ///   - passcode: Instead of the fixture's; `nil` for the fixture's.
+  ///   - eraseAfterFailures: After how many wrong passcodes in a row it erases itself; `nil` for never.
   ///   - keys: `.published` for tests that need the same device twice. The device says so from then on.
   /// - Throws: `.exists`, `.io`; `.badFixture` naming the item that the keychain does not take.
   @discardableResult

@@ -8,7 +8,11 @@ public struct DeviceHome: Sendable {
   /// The environment of every device in it.
   public let environment: DeviceEnvironment
 
-  /// - Parameter path: Need not exist; it is made, for its owner alone, with the first device.
+  /// Creates a home in a folder.
+  ///
+  /// - Parameters:
+  ///   - path: Need not exist; it is made, for its owner alone, with the first device.
+  ///   - environment: The time, the randomness and the cost of a passcode for the devices in it.
   public init(path: String, environment: DeviceEnvironment = .system) {
     self.path = Self.trimmed(path)
     self.environment = environment
@@ -78,9 +82,11 @@ public struct DeviceHome: Sendable {
   /// Makes a device. It is there as a whole or not at all; what a crash left of an earlier attempt is removed.
   ///
   /// - Parameters:
+  ///   - name: The name, which is free in the home.
+  ///   - options: The identity, the apps and the habits of the device.
   ///   - passcode: Empty for a device without one.
-  ///   - filledBy: Puts items on the device before it appears.
-  /// - Throws: `.exists`, `.occupied`, `.io`, and what `filledBy` throws; of stage `afterCommit` where the device is there
+  ///   - fill: Puts items on the device before it appears.
+  /// - Throws: `.exists`, `.occupied`, `.io`, and what `fill` throws; of stage `afterCommit` where the device is there
   ///   all the same.
   @discardableResult
   public func create(

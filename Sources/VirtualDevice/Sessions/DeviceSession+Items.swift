@@ -9,7 +9,9 @@ extension DeviceSession {
   /// Adds an item as its device would: with the class that this version of iOS gives where none is asked for, in the
   /// first access group of the app, or in `keyhaul`.
   ///
-  /// - Parameter app: Acts as this app of the device, with its groups alone; `nil` may use every group.
+  /// - Parameters:
+  ///   - item: The item in clear, with its secret.
+  ///   - app: Acts as this app of the device, with its groups alone; `nil` may use every group.
   /// - Throws: `.notEntitled`; `.keychain` with a `KeychainStoreError` below, such as `.duplicateItem`.
   @discardableResult
   public func add(_ item: KeychainItem, as app: String? = nil) throws(VirtualDeviceError) -> StoredItem {

@@ -18,7 +18,9 @@ public struct DeviceSummary: Sendable {
 extension VirtualDevice {
   /// What a listing shows of the device, without waiting for whoever holds it.
   ///
-  /// - Parameter seeds: As `DeviceSession.isHardwareKeyPublished` takes them.
+  /// - Parameters:
+  ///   - verb: What the caller is doing, told to whoever finds the device busy.
+  ///   - seeds: As `DeviceSession.isHardwareKeyPublished` takes them.
   /// - Throws: `.damaged`, `.notFound`, `.unsupportedVersion`, `.io`.
   public func summary(
     verb: String, knownSeeds seeds: some Sequence<Int64> = []

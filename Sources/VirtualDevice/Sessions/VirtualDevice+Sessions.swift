@@ -2,6 +2,7 @@ extension VirtualDevice {
   /// Holds the device and finishes what a crash has left unfinished.
   ///
   /// - Parameters:
+  ///   - access: Reading beside others, or writing alone.
   ///   - verb: What the holder is doing ("keyhaul restore"), told to whoever finds the device busy.
   ///   - wait: How long to wait where another process holds it.
   /// - Throws: `.busy`, `.notFound`, `.damaged`, `.unsupportedVersion`, `.io`.

@@ -8,6 +8,8 @@ public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertibl
   /// The name as it was given.
   public let text: String
 
+  /// Creates a name of a text that has its form.
+  ///
   /// - Throws: `.badName`.
   public init(_ text: String) throws(VirtualDeviceError) {
     guard Self.isValid(text) else {

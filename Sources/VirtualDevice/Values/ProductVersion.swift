@@ -11,6 +11,8 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
   public let text: String
   private let parts: [Int]
 
+  /// Creates a version of a text such as `18.1`.
+  ///
   /// - Throws: `.badVersion` where the text is not one to four numbers with dots between them.
   public init(_ text: String) throws(VirtualDeviceError) {
     let pieces = text.split(separator: ".", omittingEmptySubsequences: false)
