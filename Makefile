@@ -45,6 +45,7 @@ lint: check-fixtures
 	swift format lint --recursive --strict Package.swift Sources Tests Fixtures docs/Examples
 	$(PYTHON) Tests/Support/check_sources.py
 	$(PYTHON) Tests/Support/check_structure.py
+	$(PYTHON) Tests/Support/check_documentation.py
 
 # The published readers come from the package index; that they can't be had is a failure, never a skip.
 interop: build .venv/.installed

@@ -18,6 +18,7 @@ import tempfile
 import unittest
 import zipfile
 
+import check_documentation
 import check_sources
 import test_backups
 from keychain_backup import FormatError, NotABackup, WrongPassword, apple_der, crypto, items, keybag, mbfile, typed_json
@@ -468,6 +469,45 @@ class HouseRules(unittest.TestCase):
     def test_clean_lines_pass(self):
         for name, lines in self.CLEAN.items():
             self.assertEqual(list(check_sources.findings(name, "\n".join(lines))), [])
+
+
+class DocumentationCount(unittest.TestCase):
+    """What check_documentation counts as public, and as documented."""
+
+    COUNTED = {
+        "/// A box.\npublic struct Box {\n  public var a = 1\n}": {"Box": True, "a": False},
+        "/// A box.\npublic struct Box {\n  /// - Throws: Nothing.\n  public init() {}\n}": {"Box": True, "init": False},
+        "/// A kind.\npublic enum Kind {\n  /// One.\n  case one\n  case two, three(Int, Int)\n}":
+            {"Kind": True, "one": True, "two": False, "three": False},
+        "/// A door.\npublic protocol Door {\n  func open()\n}": {"Door": True, "open": False},
+        "extension Box {\n  /// The size.\n  @discardableResult\n  public func size() -> Int {\n    let public = 1\n  }\n}":
+            {"size": True},
+        "/// A box.\n@available(*, deprecated)\n@MainActor public final class Box {}": {"Box": True},
+        "public func outer() {\n  struct Inner {\n    public var a = 1\n  }\n}": {"outer": False},
+        "public let text = \"}\\(name(\"}\")) public var not\"\npublic let more = 1": {"text": False, "more": False},
+    }
+    NOT_COUNTED = [
+        "struct Box {\n  public var a = 1\n}",
+        "package enum Kind {\n  case one\n}",
+        "/* public var a = 1 */\n// public var b = 1\nlet c = \"\"\"\n  public var d\n  \"\"\"",
+        "extension Box {\n  public static func == (a: Box, b: Box) -> Bool { true }\n  public var description: String { \"\" }\n"
+        "  public func hash(into hasher: inout Hasher) {}\n  public init(rawValue: Int) {}\n  var own = 1\n}",
+    ]
+
+    def test_what_others_can_name_is_counted_and_its_comment_found(self):
+        for source, expected in self.COUNTED.items():
+            with self.subTest(source):
+                found = {entry.name: entry.is_documented for entry in check_documentation.declarations(source)}
+                self.assertEqual(found, expected)
+
+    def test_what_is_internal_or_of_the_language_is_not(self):
+        for source in self.NOT_COUNTED:
+            with self.subTest(source):
+                self.assertEqual(list(check_documentation.declarations(source)), [])
+
+    def test_the_line_is_that_of_the_declaration(self):
+        found = list(check_documentation.declarations("\n/// A box.\npublic struct Box {\n\n  public var a = 1\n}"))
+        self.assertEqual([entry.line for entry in found], [3, 5])
 
 
 class FixtureList(unittest.TestCase):

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""How much of the public library has a doc comment, counted in the sources.
+
+    check_documentation.py [--missing] [--target NAME] [FOLDER]
+
+Counted is what a program outside of the package can name: declarations marked `public` or `open`, the cases of a public
+enumeration and the requirements of a public protocol. A comment counts that says what the declaration is for: one that
+begins with its parameters, its result or its errors does not. What the standard library asks of a type (`==`,
+`hash(into:)`, `description` and the others below) is not counted.
+
+A target of the two library products with less than 90 percent, and all of them together with less, end with exit 1.
+--missing names every declaration without a comment.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+from dataclasses import dataclass
+
+LEAST_PERCENT = 90
+
+# The targets of the two library products, from the bottom.
+TARGETS = [
+    "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem", "VirtualDevice",
+    "BackupArchive", "ArchivedKeychain", "Migration", "MigrationReports", "KeychainServices",
+]
+
+ATTRIBUTES = r"(?:@\w+(?:\([^)\n]*\))?\s+)*"
+MODIFIERS = (
+    r"((?:(?:public|package|internal|fileprivate|private|open|final|static|class|indirect|nonisolated|mutating|nonmutating|"
+    r"consuming|borrowing|override|required|convenience|lazy|weak|unowned|dynamic|prefix|postfix|infix)"
+    r"(?:\((?:set|unsafe)\))?\s+)*)")
+TYPES = "struct|class|enum|actor|protocol|extension"
+DECLARATION = re.compile(
+    rf"^[ \t]*{ATTRIBUTES}{MODIFIERS}(?:({TYPES}|func|var|let|typealias|associatedtype|case)\s+([\w.`]+|[^\s\w(]+)|"
+    r"(init|deinit|subscript)\b)", re.M)
+INTERPOLATION = r"\\\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)"
+NOT_CODE = re.compile(
+    rf'//[^\n]*|/\*.*?\*/|(#*)"""(?:.*?)"""\1|#+"[^\n]*?"#+|"(?:{INTERPOLATION}|\\.|[^"\\\n])*"', re.S)
+ATTRIBUTE_LINE = re.compile(r"\s*(?:@\w|#if|#else)")
+OF_THE_LANGUAGE = re.compile(r"==|<|hash|description|debugDescription|customMirror|rawValue|init\(rawValue:|"
+                             r"encode\(to |init\(from ")
+
+
+@dataclass
+class Declaration:
+    name: str
+    line: int
+    is_documented: bool
+
+
+@dataclass
+class Scope:
+    kind: str
+    is_public: bool
+
+
+def without_text(source):
+    """The source with comments and string literals blanked, each line where it was."""
+    return NOT_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), source)
+
+
+def is_documented(lines, index):
+    """Whether a doc comment that says what a declaration is for stands above its line, or above its attributes."""
+    index -= 1
+    while index >= 0 and ATTRIBUTE_LINE.match(lines[index]):
+        index -= 1
+    first = None
+    while index >= 0 and lines[index].lstrip().startswith("///"):
+        first, index = lines[index].lstrip()[3:].strip(), index - 1
+    return first is not None and first != "" and not re.match(r"- (?:Parameters?|Returns|Throws)\b", first)
+
+
+def case_names(code, start):
+    """The names of `case a, b(Int), c`, which may go on over lines."""
+    flat, depth = "", 0
+    for character in code[start:]:
+        depth += {"(": 1, "[": 1}.get(character, 0)
+        if depth == 0 and (character in "{};" or character == "\n" and not flat.rstrip().endswith(",")):
+            break
+        flat += character if depth == 0 else ""
+        depth -= {")": 1, "]": 1}.get(character, 0)
+    names = (re.match(r"`?\w+`?", part.strip()) for part in flat.split(","))
+    return [name.group() for name in names if name]
+
+
+def opened(head, outer):
+    """The scope that a brace opens after a declaration, or after none."""
+    if head is None or outer.kind == "body" or head.group(2) not in TYPES.split("|"):
+        return Scope("body", False)
+    if head.group(2) == "extension":
+        return Scope("extension", True)
+    return Scope(head.group(2), is_marked(head) and outer.is_public)
+
+
+def is_marked(head):
+    return re.search(r"\b(?:public|open)\b", head.group(1)) is not None
+
+
+def declared(head, scope, code, lines):
+    """What one declaration counts for in its scope: nothing, itself, or each of its cases."""
+    kind, name = head.group(2) or head.group(4), head.group(3) or head.group(4)
+    if scope.kind == "body" or not scope.is_public or kind in ("extension", "deinit"):
+        return
+    line = code.count("\n", 0, head.start())
+    documented = is_documented(lines, line)
+    if kind == "case":
+        if scope.kind == "enum":
+            yield from (Declaration(case, line + 1, documented) for case in case_names(code, head.start(3)))
+    elif is_marked(head) or scope.kind == "protocol":
+        rest = re.sub(r"\s+", " ", code[head.end():head.end() + 40]).lstrip()
+        if not (OF_THE_LANGUAGE.fullmatch(name) or OF_THE_LANGUAGE.match(name + rest)):
+            yield Declaration(name, line + 1, documented)
+
+
+def declarations(source):
+    """The public declarations of one file, in order."""
+    code, lines = without_text(source), source.split("\n")
+    heads, scopes, last = list(DECLARATION.finditer(code)), [Scope("file", True)], None
+    for match in re.finditer(r"[{}]|\Z", code):
+        while heads and heads[0].start() < match.start():
+            last = heads.pop(0)
+            yield from declared(last, scopes[-1], code, lines)
+        if match.group() == "{":
+            scopes.append(opened(last, scopes[-1]))
+        elif match.group() == "}" and len(scopes) > 1:
+            scopes.pop()
+        last = None
+
+
+def percent(documented, total):
+    return 100 if total == 0 else 100 * documented / total
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Count the doc comments of the public library.")
+    parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--target")
+    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
+    arguments = parser.parse_args()
+    counts, failed = [], 0
+    for target in [arguments.target] if arguments.target else TARGETS:
+        documented = total = 0
+        for path in sorted((arguments.folder / "Sources" / target).rglob("*.swift")):
+            for declaration in declarations(path.read_text(encoding="utf-8")):
+                total += 1
+                documented += declaration.is_documented
+                if arguments.missing and not declaration.is_documented:
+                    print(f"{path.relative_to(arguments.folder)}:{declaration.line}: {declaration.name}")
+        counts.append((target, documented, total))
+    if not arguments.target:
+        counts.append(("all", sum(count[1] for count in counts), sum(count[2] for count in counts)))
+    for name, documented, total in counts:
+        reached = percent(documented, total)
+        failed += reached < LEAST_PERCENT or total == 0
+        verdict = "  too few" if reached < LEAST_PERCENT else ""
+        print(f"{name:18} {documented:5} of {total:5}  {reached:5.1f} %{verdict}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
