@@ -27,6 +27,13 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 /// SQLite's own C interface, as GRDB imports it.
 let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 
+/// On Linux the header is where the compiler looks, and the package manager warns of a flag in utf8proc's configuration.
+#if os(Linux)
+  let utf8procConfiguration: String? = nil
+#else
+  let utf8procConfiguration: String? = "libutf8proc"
+#endif
+
 /// Apple's systems have the keychain calls themselves: there the module is nothing but `Security`.
 #if os(Linux)
   let keychainServices = part(
@@ -77,10 +84,12 @@ let package = Package(
     .systemLibrary(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+    .systemLibrary(
+      name: "CUTF8Proc", pkgConfig: utf8procConfiguration, providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
     .target(name: "CKeyDerivation"),
     .target(name: "CProgramArguments"),
     part("KeychainFormats", []),
-    part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
+    part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
     part("KeychainRules", ["DataProtection", "KeychainFormats"]),
     part("KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", grdb, sqlite]),
@@ -109,7 +118,7 @@ let package = Package(
     part(
       "CommandSession",
       [
-        "DataProtection", "KeychainFormats", "CProgramArguments",
+        "DataProtection", "KeychainFormats", "CProgramArguments", "CUTF8Proc",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     .executableTarget(

@@ -31,6 +31,9 @@ struct PasswordFormTests {
     expect(form(.decomposed, of: "\u{D4DB}"), [0x1111, 0x1171, 0x11B6])
     expect(form(.composed, of: "\u{1111}\u{1171}\u{11B6}"), [0xD4DB])
     expect(form(.composed, of: "\u{AC00}\u{11A8}"), [0xAC01])
+    // The place before the first trailing consonant is none of them, and stays.
+    #expect(form(.composed, of: "\u{AC00}\u{11A7}") == nil)
+    expect(form(.composed, of: "e\u{301}\u{AC00}\u{11A7}\u{11A8}e\u{301}"), [0xE9, 0xAC00, 0x11A7, 0x11A8, 0xE9])
     // Excluded from composition, and blocked by a letter between.
     expect(form(.composed, of: "\u{958}"), [0x915, 0x93C])
     #expect(form(.composed, of: "ea\u{301}x") == "e\u{E1}x")

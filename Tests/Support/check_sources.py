@@ -44,6 +44,8 @@ RULES = [
          r"^Sources/(?:DataProtection|Certificates)/"),
     Rule("libarchive lives in BackupArchive alone", import_of("CArchive"), r"^Sources/.*\.swift$",
          r"^Sources/BackupArchive/"),
+    Rule("utf8proc lives in DataProtection and CommandSession", import_of("CUTF8Proc"), r"^Sources/.*\.swift$",
+         r"^Sources/(?:DataProtection|CommandSession)/"),
     Rule("SQLite lives in KeychainStore and BackupArchive", import_of("GRDB|GRDBSQLite|CSQLite|SQLite3"), r"^Sources/.*\.swift$",
          r"^Sources/(?:KeychainStore|BackupArchive)/"),
     Rule("a path of somebody's machine", r"(?<![\w.}])/(?:(?:work|tmp|root|Users)/[\w.]|home/[\w.]+/)", r".",

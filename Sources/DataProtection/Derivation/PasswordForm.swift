@@ -1,3 +1,4 @@
+internal import CUTF8Proc
 internal import KeychainFormats
 
 /// In which of its Unicode forms a password fits a backup.
@@ -19,9 +20,8 @@ extension Secret {
   /// Source: Unicode Standard Annex #15.
   public borrowing func inForm(_ form: PasswordForm) -> Secret? {
     guard form != .asGiven, withBytes({ $0.contains { $0 >= 0x80 } }) else { return nil }
-    var scalars = WipedScalars(self)
+    var scalars = WipedScalars(decomposing: self)
     guard scalars.isValid else { return nil }
-    scalars.decompose()
     if form == .composed { scalars.compose() }
     let other = scalars.utf8()
     let isSame = matches(other)
@@ -29,34 +29,32 @@ extension Secret {
   }
 }
 
-/// The scalars of a password, overwritten at the end.
+/// The scalars of a password, overwritten at the end. The library works in this memory and takes none of its own.
 private struct WipedScalars: ~Copyable {
-  private let memory: UnsafeMutableBufferPointer<UInt32>
+  private let memory: UnsafeMutableBufferPointer<Int32>
   private var count: Int
   let isValid: Bool
 
   /// No scalar has more in its full decomposition than this for each of its bytes.
   private static let longestDecomposition = 4
+  /// utf8proc 2.8 loses this letter behind a syllable of Korean that ends in a vowel: it counts it among the consonants
+  /// that end one, of which it is the place before the first. It is composed with nothing.
+  private static let beforeTrailingConsonants: Int32 = 0x11A7
 
-  init(_ secret: borrowing Secret) {
-    let memory = UnsafeMutableBufferPointer<UInt32>.allocate(capacity: secret.count * Self.longestDecomposition)
+  /// The text's canonical decomposition, accents in their canonical order.
+  init(decomposing secret: borrowing Secret) {
+    let memory = UnsafeMutableBufferPointer<Int32>.allocate(capacity: secret.count * Self.longestDecomposition)
     memory.initialize(repeating: 0)
-    let decoded = secret.withBytes { bytes -> (count: Int, isValid: Bool) in
-      var decoder = UTF8()
-      var iterator = bytes.makeIterator()
-      var count = 0
-      while true {
-        switch decoder.decode(&iterator) {
-        case .scalarValue(let scalar):
-          memory[count] = scalar.value
-          count += 1
-        case .emptyInput: return (count, true)
-        case .error: return (0, false)
-        }
+    let written = secret.withBytes { bytes in
+      bytes.withMemoryRebound(to: UInt8.self) { text in
+        utf8proc_decompose(
+          text.baseAddress, text.count, memory.baseAddress, memory.count,
+          utf8proc_option_t(UTF8PROC_STABLE.rawValue | UTF8PROC_DECOMPOSE.rawValue))
       }
     }
     self.memory = memory
-    (count, isValid) = decoded
+    isValid = written >= 0 && written <= memory.count
+    count = isValid ? written : 0
   }
 
   deinit {
@@ -64,88 +62,22 @@ private struct WipedScalars: ~Copyable {
     memory.deallocate()
   }
 
-  // MARK: Decomposing
-
-  mutating func decompose() {
-    var index = 0
-    while index < count {
-      // What a scalar becomes may be decomposed again.
-      if !split(at: index) { index += 1 }
-    }
-    order()
-  }
-
-  /// - Returns: Whether the scalar was replaced.
-  private mutating func split(at index: Int) -> Bool {
-    let scalar = memory[index]
-    if let (first, second, third) = Hangul.parts(of: scalar) {
-      memory[index] = first
-      insert(second, at: index + 1)
-      if let third { insert(third, at: index + 2) }
-      return true
-    }
-    guard let (first, second) = UnicodeMapping.decompositions[scalar], first != scalar else { return false }
-    memory[index] = first
-    if second != 0 { insert(second, at: index + 1) }
-    return true
-  }
-
-  private mutating func insert(_ scalar: UInt32, at index: Int) {
-    guard count < memory.count else { return }
-    var position = count
-    while position > index {
-      memory[position] = memory[position - 1]
-      position -= 1
-    }
-    memory[index] = scalar
-    count += 1
-  }
-
-  /// Puts accents of one letter into their canonical order; equal classes keep theirs.
-  private mutating func order() {
-    guard count > 1 else { return }
-    for end in 1..<count {
-      var index = end
-      while index > 0 {
-        let (left, right) = (Self.combiningClass(memory[index - 1]), Self.combiningClass(memory[index]))
-        guard right != 0, left > right else { break }
-        memory.swapAt(index - 1, index)
-        index -= 1
-      }
-    }
-  }
-
-  // MARK: Composing
-
+  /// Puts the accents back into their letters.
   mutating func compose() {
-    var target = 0
-    var starter: Int?
-    var lastClass: UInt8 = 0
-    for index in 0..<count {
-      let scalar = memory[index]
-      let combiningClass = Self.combiningClass(scalar)
-      let isAdjacent = starter == target - 1
-      if let starter, isAdjacent || lastClass < combiningClass, combiningClass != 0 || isAdjacent,
-        let composed = Hangul.composed(memory[starter], scalar)
-          ?? UnicodeMapping.compositions[UInt64(memory[starter]) << 32 | UInt64(scalar)]
-      {
-        memory[starter] = composed
-        continue
-      }
-      memory[target] = scalar
-      if combiningClass == 0 { starter = target }
-      lastClass = combiningClass
-      target += 1
+    var (start, end) = (0, 0)
+    while start < count {
+      let next = memory[start..<count].dropFirst().firstIndex(of: Self.beforeTrailingConsonants) ?? count
+      let composed = utf8proc_normalize_utf32(
+        memory.baseAddress.map { $0 + start }, next - start,
+        utf8proc_option_t(UTF8PROC_STABLE.rawValue | UTF8PROC_COMPOSE.rawValue))
+      for offset in 0..<max(0, composed) { memory[end + offset] = memory[start + offset] }
+      (start, end) = (next, end + max(0, composed))
     }
-    count = target
-  }
-
-  private static func combiningClass(_ value: UInt32) -> UInt8 {
-    Unicode.Scalar(value)?.properties.canonicalCombiningClass.rawValue ?? 0
+    count = end
   }
 
   func utf8() -> Secret {
-    func units(_ value: UInt32) -> UTF8.EncodedScalar? { Unicode.Scalar(value).flatMap(UTF8.encode) }
+    func units(_ value: Int32) -> UTF8.EncodedScalar? { Unicode.Scalar(UInt32(value)).flatMap(UTF8.encode) }
     let size = memory.prefix(count).reduce(0) { $0 + (units($1)?.count ?? 0) }
     return Secret(count: size) { target in
       var offset = 0
@@ -156,63 +88,5 @@ private struct WipedScalars: ~Copyable {
         }
       }
     }
-  }
-}
-
-/// The tables as they are looked up.
-private enum UnicodeMapping {
-  /// A scalar's two parts, the second 0 where there is one alone.
-  static let decompositions: [UInt32: (UInt32, UInt32)] = {
-    var parts: [UInt32: (UInt32, UInt32)] = [:]
-    for table in [UnicodeTable.compositions, UnicodeTable.exclusions] {
-      for index in stride(from: 0, to: table.count - 2, by: 3) {
-        parts[table[index]] = (table[index + 1], table[index + 2])
-      }
-    }
-    let singletons = UnicodeTable.singletons
-    for index in stride(from: 0, to: singletons.count - 1, by: 2) {
-      parts[singletons[index]] = (singletons[index + 1], 0)
-    }
-    return parts
-  }()
-
-  static let compositions: [UInt64: UInt32] = {
-    var composed: [UInt64: UInt32] = [:]
-    let table = UnicodeTable.compositions
-    for index in stride(from: 0, to: table.count - 2, by: 3) {
-      composed[UInt64(table[index + 1]) << 32 | UInt64(table[index + 2])] = table[index]
-    }
-    return composed
-  }()
-}
-
-/// Syllables of Korean, which are computed. Source: The Unicode Standard, section 3.12.
-private enum Hangul {
-  private static let syllables: UInt32 = 0xAC00
-  private static let leading: UInt32 = 0x1100
-  private static let vowels: UInt32 = 0x1161
-  private static let trailing: UInt32 = 0x11A7
-  private static let leadingCount: UInt32 = 19
-  private static let vowelCount: UInt32 = 21
-  private static let trailingCount: UInt32 = 28
-  private static let blockCount = vowelCount * trailingCount
-  private static let syllableCount = leadingCount * blockCount
-
-  static func parts(of scalar: UInt32) -> (UInt32, UInt32, UInt32?)? {
-    guard scalar >= syllables, scalar < syllables + syllableCount else { return nil }
-    let index = scalar - syllables
-    let last = index % trailingCount
-    return (
-      leading + index / blockCount, vowels + index % blockCount / trailingCount, last == 0 ? nil : trailing + last
-    )
-  }
-
-  static func composed(_ first: UInt32, _ second: UInt32) -> UInt32? {
-    if first >= leading, first < leading + leadingCount, second >= vowels, second < vowels + vowelCount {
-      return syllables + (first - leading) * blockCount + (second - vowels) * trailingCount
-    }
-    let isOpen = first >= syllables && first < syllables + syllableCount && (first - syllables) % trailingCount == 0
-    guard isOpen, second > trailing, second < trailing + trailingCount else { return nil }
-    return first + second - trailing
   }
 }

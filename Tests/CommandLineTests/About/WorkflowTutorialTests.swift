@@ -43,7 +43,7 @@ struct WorkflowTutorialTests {
     let root = Repository.root
     let manifest = try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)
     let wanted = Set(manifest.matches(of: /\.apt\(\["([^"]+)"\]\)/).map { String($0.1) })
-    #expect(wanted.count == 3)
+    #expect(wanted.count == 4)
     let build = try #require(workflow.steps.firstIndex { $0.commands.contains { $0.hasPrefix("swift build ") } })
     let installs = workflow.steps[..<build].flatMap(\.commands).filter { $0.hasPrefix("apt-get install ") }
     #expect(wanted.isSubset(of: Set(installs.flatMap { $0.split(separator: " ").map(String.init) })))

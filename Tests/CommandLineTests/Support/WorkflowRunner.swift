@@ -117,7 +117,7 @@ final class WorkflowRunner {
       """
       [ "$*" = 'build --package-path keyhaul -c release --product keyhaul' ] || { echo "error: $*" >&2; exit 1; }
       [ -e keyhaul/Package.swift ] || { echo "error: Could not find Package.swift" >&2; exit 1; }
-      for name in libarchive-dev libsqlite3-dev libssl-dev; do
+      for name in libarchive-dev libsqlite3-dev libssl-dev libutf8proc-dev; do
         [ -e '\(state)/installed-'"$name" ] || { echo "error: no header of $name" >&2; exit 1; }
       done
       mkdir -p keyhaul/.build/release
