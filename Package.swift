@@ -69,7 +69,7 @@ let package = Package(
       name: "KeyhaulKit",
       targets: [
         "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem",
-        "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "MigrationReports",
+        "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "Reports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
@@ -104,7 +104,7 @@ let package = Package(
         "KeychainFormats",
       ]),
     part(
-      "MigrationReports",
+      "Reports",
       [
         "Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection",
         "KeychainFormats",
@@ -124,7 +124,7 @@ let package = Package(
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "CommandSession", "MigrationReports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
+        "CommandSession", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
         "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats",
         "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -149,7 +149,7 @@ let package = Package(
         "KeychainFormats", "BundledFixtures", grdb,
       ]),
     tests(
-      of: "MigrationReports",
+      of: "Reports",
       ["Migration", "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats"]),
     .testTarget(
       name: "CommandLineTests",

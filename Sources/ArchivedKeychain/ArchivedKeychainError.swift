@@ -18,8 +18,7 @@ public struct ArchivedKeychainError: ExplainedError {
   /// Why, for a program to switch on.
   public let code: Code
   /// What is said of every error of its kind; of `.underlying` what the part below says.
-  public let explanation: ErrorExplanation
-  /// The fact found, with its place.
+  public let meaning: ErrorMeaning
   public let reason: String
   /// The error of a part below that this one carries on.
   public let underlying: (any ExplainedError)?
@@ -27,7 +26,7 @@ public struct ArchivedKeychainError: ExplainedError {
   /// Carries on what a part below says.
   public init(_ error: some ExplainedError) {
     code = .underlying
-    explanation = error.explanation
+    meaning = error.meaning
     reason = error.reason
     underlying = error
   }
@@ -35,16 +34,16 @@ public struct ArchivedKeychainError: ExplainedError {
   /// What refuses a backup whose keychain no hardware binds.
   public init(_ unbound: UnboundKeychain) {
     code = .unboundKeychain
-    explanation = ErrorExplanation(
+    meaning = ErrorMeaning(
       .refused, "it holds what no device writes",
       advice: "don't trust this backup; use the copy that its device made")
     reason = "\(unbound.fact): \(unbound.meaning)"
     underlying = nil
   }
 
-  private init(_ code: Code, _ explanation: ErrorExplanation, _ reason: String) {
+  private init(_ code: Code, _ meaning: ErrorMeaning, _ reason: String) {
     self.code = code
-    self.explanation = explanation
+    self.meaning = meaning
     self.reason = reason
     underlying = nil
   }
@@ -52,7 +51,7 @@ public struct ArchivedKeychainError: ExplainedError {
   static func passwordNotNeeded() -> ArchivedKeychainError {
     ArchivedKeychainError(
       .passwordNotNeeded,
-      ErrorExplanation(
+      ErrorMeaning(
         .refused, "it has no password, and one was given",
         advice: "another backup; or none, if this is the one that is meant"),
       "it is not encrypted: it may not be the backup that is meant, and anybody can have made it")
@@ -60,7 +59,7 @@ public struct ArchivedKeychainError: ExplainedError {
 
   private init(keybagOfFile file: String, ofManifest keybag: String) {
     code = .keybagMismatch
-    explanation = ErrorExplanation(
+    meaning = ErrorMeaning(
       .damaged,
       Self.isSame(file, as: keybag)
         ? "its keychain spells its keybag otherwise" : "its keychain belongs to another keybag",

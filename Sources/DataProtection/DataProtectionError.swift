@@ -46,7 +46,7 @@ public struct DataProtectionError: ExplainedError, Equatable {
   }
 
   /// One sentence and one advice for each code.
-  public var explanation: ErrorExplanation {
+  public var meaning: ErrorMeaning {
     switch code {
     case .wrongPassword:
       .init(

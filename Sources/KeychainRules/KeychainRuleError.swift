@@ -27,11 +27,11 @@ public struct KeychainRuleError: ExplainedError, Equatable {
   }
 
   /// One sentence and one advice for each code.
-  public var explanation: ErrorExplanation { code.explanation }
+  public var meaning: ErrorMeaning { code.meaning }
 }
 
 extension KeychainRuleError.Code {
-  package var explanation: ErrorExplanation {
+  package var meaning: ErrorMeaning {
     switch self {
     case .parameter:
       .init(.failed, "the keychain does not take this", advice: "see the attributes of this kind of item")

@@ -21,8 +21,7 @@ public struct MigrationError: ExplainedError {
   /// Why, for a program to switch on.
   public let code: Code
   /// What is said of every error of its kind; of `.underlying` what the part below says.
-  public let explanation: ErrorExplanation
-  /// The fact found, with its place.
+  public let meaning: ErrorMeaning
   public let reason: String
   /// The error of a part below that this one carries on.
   public let underlying: (any ExplainedError)?
@@ -32,7 +31,7 @@ public struct MigrationError: ExplainedError {
 
   init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: String) {
     self.code = code
-    explanation = ErrorExplanation(category, summary, advice: advice)
+    meaning = ErrorMeaning(category, summary, advice: advice)
     self.reason = reason
     underlying = nil
   }
@@ -40,7 +39,7 @@ public struct MigrationError: ExplainedError {
   /// Carries on what a part below says.
   public init(_ error: some ExplainedError) {
     code = .underlying
-    explanation = error.explanation
+    meaning = error.meaning
     reason = error.reason
     underlying = error
   }

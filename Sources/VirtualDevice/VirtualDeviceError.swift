@@ -87,7 +87,7 @@ public struct VirtualDeviceError: ExplainedError {
   }
 
   /// One sentence and one advice for each code; for `.keychain` those of `underlying`.
-  public var explanation: ErrorExplanation {
+  public var meaning: ErrorMeaning {
     switch code {
     case .notFound: .init(.notFound, "there is no such device", advice: "keyhaul device list")
     case .exists:
@@ -126,7 +126,7 @@ public struct VirtualDeviceError: ExplainedError {
         .failed, systemError == 0 ? "the device cannot be read or written" : "the file system refused",
         advice: "check the folder's owner, its modes and the free space, and run it again")
     case .keychain:
-      underlying?.explanation
+      underlying?.meaning
         ?? .init(.failed, "the keychain cannot be used", advice: "look at the device's folder")
     }
   }

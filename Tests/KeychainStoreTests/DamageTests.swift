@@ -111,7 +111,7 @@ struct KeychainErrors {
     let error = KeychainStoreError(rule)
     #expect(error.code.rawValue == code.rawValue)
     #expect(error.reason == "a reason")
-    #expect(error.explanation == rule.explanation)
+    #expect(error.meaning == rule.meaning)
   }
 
   @Test(

@@ -1,7 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
 import DataProtection
-import Foundation
 import KeychainFormats
 import KeychainRules
 import Testing
@@ -145,31 +144,5 @@ struct EveryTermTests {
     let plan = try Restorer.plan(desk.open(path, password: Desk.password, on: session), onto: session, policy: .replace)
     #expect(plan.decisions[1].outcome.reason?.rawValue == term.id)
     #expect(plan.decisions[1].outcome.fate == .unreadable)
-  }
-
-  @Test("has words for all that is said of it, and no two have the same")
-  func words() {
-    for term in ReportTerm.allCases {
-      let explanation = term.explanation
-      for text in [explanation.rule, explanation.effect, explanation.action] {
-        #expect(text.hasSuffix(".") && text.count > 10, "\(term)")
-      }
-      #expect(explanation.headline.count > 10 && !explanation.headline.hasSuffix("."), "\(term)")
-      #expect(explanation.source.contains(/Apple|NIST|SecItemDb|SecDb/), "\(term)")
-    }
-    #expect(Set(ReportTerm.allCases.map(\.id)).count == ReportTerm.allCases.count)
-    #expect(Set(ReportTerm.allCases.map(\.explanation.headline)).count == ReportTerm.allCases.count)
-    #expect(ReportTerm.allCases.count == Reason.allCases.count + MigrationPlan.Change.allCases.count + 4)
-  }
-
-  @Test("has its row in docs/Rules.md, in the words of the table", arguments: ReportTerm.allCases)
-  func documented(_ term: ReportTerm) throws {
-    let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
-    let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
-    let explanation = term.explanation
-    let row =
-      "| `\(term.id)` | \(explanation.headline) | \(explanation.rule) | \(explanation.effect) | "
-      + "\(explanation.action) | \(explanation.source) |"
-    #expect(rows.contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
   }
 }

@@ -7,17 +7,6 @@ import VirtualDevice
 
 @Suite("What a backup leaves out, on a device")
 struct LeftOutOnADeviceTests {
-  @Test("is what every report of a backup says that it cannot show, but for the marks of deleted items")
-  func unseen() {
-    #expect(Set(ExportRules.all.map(\.reason)).subtracting([.deleted]) == Set(UnseenItems.reasons))
-    #expect(UnseenItems.reasons.count == 6)
-    #expect(
-      UnseenItems.sentence
-        == "A backup cannot show what never entered it, and no count here includes it: passcode-only items, keys held "
-        + "by a token, the system's own items, items that ask for a person, shared groups' copies and items of App "
-        + "Clips.")
-  }
-
   @Test("what stays is told with its reason, the rest is in the archive")
   func onADevice() throws {
     let desk = try Desk(seed: "export")

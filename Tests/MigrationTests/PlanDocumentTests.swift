@@ -178,7 +178,7 @@ struct PlanDifferences {
   @Test("differs by every edit of an item")
   func items() {
     let edits: [(inout PlanDocument.Item) -> Void] = [
-      { $0.index = 9 }, { $0.outcome = "stays-behind" }, { $0.change = "replaces" }, { $0.change = nil },
+      { $0.index = 9 }, { $0.outcome = .staysBehind }, { $0.change = "replaces" }, { $0.change = nil },
       { $0.reason = "deleted" }, { $0.detail = "x" }, { $0.protection = "dk" }, { $0.protection = nil },
       { $0.identity.kind = "key" }, { $0.identity.label = "x" }, { $0.identity.account = nil },
       { $0.identity.service = "x" }, { $0.identity.server = "x" }, { $0.identity.accessGroup = nil },

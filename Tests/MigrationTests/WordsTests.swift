@@ -8,21 +8,6 @@ import VirtualDevice
 
 @Suite("What is said about an item")
 struct Words {
-  @Test("every reason is explained in full", arguments: Reason.allCases)
-  func explanations(_ reason: Reason) {
-    let explanation = reason.explanation
-    let texts = [
-      explanation.headline, explanation.rule, explanation.effect, explanation.action, explanation.source,
-    ]
-    for text in texts { #expect(text.count > 10, "\(reason)") }
-    #expect(explanation.rule.hasSuffix(".") && explanation.effect.hasSuffix(".") && explanation.action.hasSuffix("."))
-  }
-
-  @Test("no two reasons have the same headline")
-  func headlines() {
-    #expect(Set(Reason.allCases.map(\.explanation.headline)).count == Reason.allCases.count)
-  }
-
   @Test("damage is what loses an item in this copy, and nothing else is")
   func damage() {
     let damage: Set<Reason> = [.noClassKey, .tagMismatch, .malformed, .unsupportedVersion]

@@ -58,7 +58,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
   }
 
   /// One sentence and one advice for each code.
-  public var explanation: ErrorExplanation {
+  public var meaning: ErrorMeaning {
     switch code {
     case .notFound: .init(.notFound, "there is no such backup", advice: "check the path")
     case .notABackup: .init(.refused, "this is not a backup", advice: "the folder named after the device's identifier")

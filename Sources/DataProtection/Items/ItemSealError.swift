@@ -14,7 +14,7 @@ public struct ItemSealError: ExplainedError, Equatable {
   }
 
   /// One sentence and one advice for each fault.
-  public var explanation: ErrorExplanation {
+  public var meaning: ErrorMeaning {
     let otherCopy = "another copy; the other items are not affected"
     return switch fault {
     case .locked:
@@ -28,8 +28,8 @@ public struct ItemSealError: ExplainedError, Equatable {
     case .unsupportedVersion:
       .init(
         .refused, "the item's version is not supported", advice: "a newer version of this program may read it")
-    case .malformed(let error): error.explanation
-    case .failed(let error): error.explanation
+    case .malformed(let error): error.meaning
+    case .failed(let error): error.meaning
     }
   }
 

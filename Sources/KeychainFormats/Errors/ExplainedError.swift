@@ -3,7 +3,7 @@
 /// No conforming type ever carries key material, a password or an item's value.
 public protocol ExplainedError: Error, Sendable, CustomStringConvertible {
   /// What is said of every error of its kind.
-  var explanation: ErrorExplanation { get }
+  var meaning: ErrorMeaning { get }
   /// The fact found, with its place: "none of 11 class keys unwraps with it".
   var reason: String { get }
   /// On which side of the moment in which a change became final it happened.
@@ -22,11 +22,11 @@ public enum ChangeStage: String, Sendable, CaseIterable {
 
 extension ExplainedError {
   /// What kind of end this is; the program turns it into its exit code.
-  public var category: ErrorCategory { explanation.category }
+  public var category: ErrorCategory { meaning.category }
   /// What happened, without a subject: "the password is wrong". Lower case, no full stop.
-  public var summary: String { explanation.summary }
+  public var summary: String { meaning.summary }
   /// One thing to do next: "the password set when the backup was made".
-  public var advice: String { explanation.advice }
+  public var advice: String { meaning.advice }
 
   /// Before the commit, unless the error's type says otherwise.
   public var stage: ChangeStage { .beforeCommit }
@@ -35,8 +35,8 @@ extension ExplainedError {
 }
 
 /// What an error means to the person at the keyboard and to a program, whatever was found.
-public struct ErrorExplanation: Sendable, Hashable {
   /// The kind of failure, from which the program takes its exit code.
+public struct ErrorMeaning: Sendable, Hashable {
   public let category: ErrorCategory
   /// What happened, in lower case and without a full stop: "the password is wrong".
   public let summary: String

@@ -68,7 +68,7 @@ public struct FormatError: ExplainedError, Equatable {
   }
 
   /// One sentence and one advice for each code, with the format's name in it.
-  public var explanation: ErrorExplanation {
+  public var meaning: ErrorMeaning {
     let name = format.rawValue
     return switch code {
     case .truncated: .init(.damaged, "the \(name) is cut short", advice: "use another copy")

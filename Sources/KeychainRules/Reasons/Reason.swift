@@ -1,7 +1,6 @@
 /// Why an item does not arrive on the other device. The raw value is the identifier that reports, JSON and `explain` use.
 ///
-/// Every case has its words in `explanation`, which `explain`, the reports and docs/Rules.md share; the sources of the
-/// rules are named there.
+/// Nothing but data: what is said of a reason to people, and where its rule is published, stands in Reports.
 public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
   /// This device only, and the target is not the device that made the backup.
   case deviceBound = "device-bound"

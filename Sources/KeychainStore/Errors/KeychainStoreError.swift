@@ -45,7 +45,7 @@ public struct KeychainStoreError: ExplainedError, Equatable {
   }
 
   /// One sentence and one advice for each code.
-  public var explanation: ErrorExplanation {
+  public var meaning: ErrorMeaning {
     switch code {
     case .duplicateItem:
       .init(.failed, "the item exists already", advice: "update the item that is there, or delete it first")
@@ -53,15 +53,15 @@ public struct KeychainStoreError: ExplainedError, Equatable {
     case .interactionNotAllowed: .init(.locked, "the item's key is not in memory", advice: "unlock the device")
     case .authFailed:
       .init(.refused, "the device has no passcode", advice: "set a passcode, or choose another protection")
-    case .decode: KeychainRuleError.Code.decode.explanation
-    case .parameter: KeychainRuleError.Code.parameter.explanation
-    case .noSuchAttribute: KeychainRuleError.Code.noSuchAttribute.explanation
+    case .decode: KeychainRuleError.Code.decode.meaning
+    case .parameter: KeychainRuleError.Code.parameter.meaning
+    case .noSuchAttribute: KeychainRuleError.Code.noSuchAttribute.meaning
     case .io:
       .init(
         .failed, "the keychain database cannot be read or written",
         advice: "check the disk and the permissions of the device's folder")
     case .diskFull: .init(.failed, "the disk is full", advice: "free some space; nothing was changed")
-    case .notAvailable: KeychainRuleError.Code.notAvailable.explanation
+    case .notAvailable: KeychainRuleError.Code.notAvailable.meaning
     case .closed: .init(.failed, "the keychain is closed", advice: "open the device again")
     case .busy: .init(.busy, "the keychain database is in use", advice: "wait until the other process has finished")
     case .damaged: .init(.damaged, "the keychain database is damaged", advice: "restore the device from a backup")

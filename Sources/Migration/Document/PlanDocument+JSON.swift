@@ -1,4 +1,5 @@
 package import KeychainFormats
+import KeychainRules
 
 // The one encoder of a plan's document, and beside it the reader of what it wrote. What the reader leaves over is refused
 // by writing the document again (`JSONNode.requireNothing`), so that no second list of members is kept.
@@ -128,7 +129,7 @@ extension PlanDocument.Identity {
 extension PlanDocument.Item {
   package var json: JSONValue {
     var fields: [(String, JSONValue)] = [("index", .count(index))]
-    fields += identity.fields + [("protection", .text(protection)), ("outcome", .string(outcome))]
+    fields += identity.fields + [("protection", .text(protection)), ("outcome", .string(outcome.rawValue))]
     for (name, value) in [("change", change), ("reason", reason), ("detail", detail)] {
       if let value { fields.append((name, .string(value))) }
     }
@@ -139,7 +140,9 @@ extension PlanDocument.Item {
     index = try node.member("index").count(from: 0)
     identity = try PlanDocument.Identity(node)
     protection = try node.member("protection").optionalString()
-    outcome = try node.member("outcome").string()
+    let outcomeNode = try node.member("outcome")
+    guard let outcome = ItemFate(rawValue: try outcomeNode.string()) else { throw outcomeNode.fault("is not known") }
+    self.outcome = outcome
     change = try node.optional("change")?.string()
     reason = try node.optional("reason")?.string()
     detail = try node.optional("detail")?.string()

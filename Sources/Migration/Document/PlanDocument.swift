@@ -1,6 +1,6 @@
 public import ArchivedKeychain
 import KeychainFormats
-import KeychainRules
+public import KeychainRules
 
 /// A plan as a document: what `plan --json` prints and what a saved plan holds (format `migration-plan/1`). `PlanFile`
 /// is the document with its checksum.
@@ -32,7 +32,7 @@ public struct PlanDocument: Sendable, Equatable {
   /// The names are taken out; such a document is no plan to carry out.
   public var redacted: Bool?
 
-  /// What a backup cannot show (`UnseenItems`), as the archive's document says it.
+  /// What a backup cannot show, as the archive's document says it.
   public struct CannotShow: Sendable, Equatable {
     /// The sentence that the text and the page have once.
     public var sentence: String
@@ -40,9 +40,9 @@ public struct PlanDocument: Sendable, Equatable {
     public var reasons: [String]
 
     /// Creates what is said of every backup.
-    public init() {
-      sentence = UnseenItems.sentence
-      reasons = UnseenItems.reasons.map(\.rawValue)
+    public init(sentence: String, reasons: [Reason]) {
+      self.sentence = sentence
+      self.reasons = reasons.map(\.rawValue)
     }
   }
 
@@ -176,7 +176,7 @@ public struct PlanDocument: Sendable, Equatable {
     /// The code of the protection class; `nil` where the blob doesn't say.
     public var protection: String?
     /// `migrates`, `stays-behind` or `unreadable`.
-    public var outcome: String
+    public var outcome: ItemFate
     /// What it does on the target, where it arrives.
     public var change: String?
     /// Why it does not arrive, where it doesn't.
@@ -190,23 +190,15 @@ public struct PlanDocument: Sendable, Equatable {
       identity = Identity(decision.identity)
       protection = decision.protection?.rawValue
       detail = decision.detail
-      switch decision.outcome {
-      case .migrates(let change):
-        outcome = "migrates"
-        self.change = change.rawValue
-      case .staysBehind(let reason):
-        outcome = "stays-behind"
-        self.reason = reason.rawValue
-      case .unreadable(let reason):
-        outcome = "unreadable"
-        self.reason = reason.rawValue
-      }
+      outcome = decision.outcome.fate
+      change = decision.outcome.change?.rawValue
+      reason = decision.outcome.reason?.rawValue
     }
 
     /// Whether both say the same of an item. What stays behind sealed may have a name in one of them alone: it is known
     /// where the key of the device that made the archive is at hand.
     func decides(as other: Item) -> Bool {
-      guard outcome != "migrates", identity.isSealed || other.identity.isSealed else { return self == other }
+      guard outcome != .migrates, identity.isSealed || other.identity.isSealed else { return self == other }
       var named = other
       named.identity = identity
       return self == named && identity.kind == other.identity.kind
@@ -220,7 +212,8 @@ public struct PlanDocument: Sendable, Equatable {
   ///   - source: The archive or the device that the plan was made of.
   ///   - target: The device that it was made for.
   ///   - plan: The decisions.
-  public init(made: String, source: Source, target: Target, plan: MigrationPlan) {
+  ///   - cannotShow: Of a plan of an archive; a device shows all that it has.
+  public init(made: String, source: Source, target: Target, plan: MigrationPlan, cannotShow: CannotShow?) {
     self.made = made
     self.source = source
     self.target = target
@@ -228,7 +221,7 @@ public struct PlanDocument: Sendable, Equatable {
     summary = Summary(plan.summary)
     items = plan.decisions.map(Item.init)
     removed = plan.removed.map(Identity.init)
-    cannotShow = source.kind == .archive ? CannotShow() : nil
+    self.cannotShow = cannotShow
   }
 
   /// A copy to show to others: without the names of the devices and the archive. The items' own names are taken out of

@@ -4,25 +4,18 @@ public import KeychainRules
 
 /// What someone expects of a plan for the items that a matcher means.
 public struct PlanExpectation: Sendable, Hashable {
-  /// What is expected. The raw value is what a list of expectations says.
-  public enum Fate: String, Sendable, Hashable, CaseIterable {
-    /// The item is on the target afterwards.
-    case migrates
-    /// The item is in the archive, or on the device, and does not arrive.
-    case staysBehind = "stays-behind"
-    /// The item is in neither archive nor plan.
-    case absent
-  }
+  /// The fates that can be expected.
+  public static let fates: [ItemFate] = [.migrates, .staysBehind, .absent]
 
   /// Which items are meant; all of them have to meet the expectation.
   public var matcher: ItemMatcher
-  /// What is expected of them.
-  public var fate: Fate
+  /// One of `fates`.
+  public let fate: ItemFate
   /// Why it stays behind, where that matters too.
   public var reason: Reason?
 
   /// Creates an expectation.
-  public init(_ matcher: ItemMatcher, _ fate: Fate, reason: Reason? = nil) {
+  public init(_ matcher: ItemMatcher, _ fate: ItemFate, reason: Reason? = nil) {
     self.matcher = matcher
     self.fate = fate
     self.reason = reason
@@ -59,7 +52,7 @@ public struct PlanExpectation: Sendable, Hashable {
     switch (fate, outcome) {
     case (.migrates, .migrates): true
     case (.staysBehind, .staysBehind(let why)): reason == nil || reason == why
-    case (.migrates, _), (.staysBehind, _), (.absent, _): false
+    case (.migrates, _), (.staysBehind, _), (.unreadable, _), (.absent, _), (.ambiguous, _): false
     }
   }
 }
@@ -126,8 +119,8 @@ public struct PlanExpectations: Decodable, Sendable {
       server: try pattern("server"), accessGroup: try pattern("access_group"))
     guard matcher != ItemMatcher() else { throw fault(members, "it names no item: give service, account, kind …") }
     let word = try members.decode(String.self, forKey: Member("expect"))
-    guard let fate = PlanExpectation.Fate(rawValue: word) else {
-      throw unknown(word, "cannot be expected", among: PlanExpectation.Fate.allCases.map(\.rawValue), in: members)
+    guard let fate = PlanExpectation.fates.first(where: { $0.rawValue == word }) else {
+      throw unknown(word, "cannot be expected", among: PlanExpectation.fates.map(\.rawValue), in: members)
     }
     let reason = try text("reason").map { name in
       guard fate == .staysBehind else { throw fault(members, "only what stays-behind has a reason") }

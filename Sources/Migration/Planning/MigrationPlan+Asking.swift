@@ -2,29 +2,15 @@ public import ArchivedKeychain
 public import KeychainRules
 
 extension MigrationPlan {
-  /// What becomes of the items that a name means, for a test to compare with.
-  public enum Fate: String, Sendable, Hashable, CaseIterable {
-    /// It is on the target afterwards: it arrives, or the same or a newer one is there.
-    case migrates
-    /// It is in the archive, and a rule or a key leaves it out.
-    case staysBehind = "stays-behind"
-    /// It is in the archive and damaged.
-    case unreadable
-    /// No item of the plan has the name.
-    case absent
-    /// Several items have the name and not all share a fate: equal to none of the others, so that a test fails.
-    case ambiguous
-  }
-
   /// The fate of the items with this name: `plan["session token"] == .migrates`.
   ///
   /// An item is meant where its label, account, service or server is the name, to the letter. Several may be; what they
   /// have in common is the answer, and `.ambiguous` where they have nothing. To be exact, ask with a matcher. An item
   /// that stays behind sealed has no names: plan from the device, or ask where the maker's key is at hand.
-  public subscript(name: String) -> Fate { fate(of: decisions(named: name)) }
+  public subscript(name: String) -> ItemFate { fate(of: decisions(named: name)) }
 
   /// The fate of the items that a matcher means.
-  public subscript(matcher: ItemMatcher) -> Fate { fate(of: decisions(for: matcher)) }
+  public subscript(matcher: ItemMatcher) -> ItemFate { fate(of: decisions(for: matcher)) }
 
   /// The decisions about the items whose label, account, service or server is the name.
   public func decisions(named name: String) -> [Decision] {
@@ -43,7 +29,7 @@ extension MigrationPlan {
     return found.count == 1 ? found[0].outcome.reason : nil
   }
 
-  private func fate(of found: [Decision]) -> Fate {
+  private func fate(of found: [Decision]) -> ItemFate {
     guard let first = found.first?.outcome.fate else { return .absent }
     return found.allSatisfy { $0.outcome.fate == first } ? first : .ambiguous
   }
@@ -51,7 +37,7 @@ extension MigrationPlan {
 
 extension MigrationPlan.Outcome {
   /// What the outcome is without its reason.
-  public var fate: MigrationPlan.Fate {
+  public var fate: ItemFate {
     switch self {
     case .migrates: .migrates
     case .staysBehind: .staysBehind

@@ -20,7 +20,7 @@ public struct SecItemError: ExplainedError, Equatable {
   }
 
   /// The status with its number and constant, and the advice for it.
-  public var explanation: ErrorExplanation {
+  public var meaning: ErrorMeaning {
     .init(category, "the keychain answers \(status.rawValue) (\(status.constantName))", advice: advice)
   }
 

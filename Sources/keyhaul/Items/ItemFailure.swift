@@ -2,7 +2,7 @@ import CommandSession
 import DataProtection
 import KeychainFormats
 import KeychainStore
-import MigrationReports
+import Reports
 import VirtualDevice
 
 /// Errors of a device's keychain, told with the item and the device that the user named, and with the result code that

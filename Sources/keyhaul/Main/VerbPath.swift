@@ -2,7 +2,7 @@ import ArgumentParser
 import CommandSession
 import Foundation
 import KeychainFormats
-import MigrationReports
+import Reports
 
 /// Which verb the arguments name, and the arguments with its words first.
 ///

@@ -1,7 +1,7 @@
 import BackupArchive
 import CommandSession
 import KeychainFormats
-import MigrationReports
+import Reports
 
 /// A folder of several backups, such as `MobileSync/Backup`, and the one of them that is meant.
 enum BackupChoice {

@@ -4,7 +4,7 @@ import CommandSession
 import Foundation
 import KeychainFormats
 import KeychainRules
-import MigrationReports
+import Reports
 
 extension Session {
   /// An archive that is to be read, by the name that the user gave it.

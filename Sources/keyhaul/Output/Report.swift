@@ -1,7 +1,7 @@
 import CommandSession
 import DataProtection
 import KeychainFormats
-import MigrationReports
+import Reports
 
 /// A result that has a form in text and one in JSON.
 protocol Report {

@@ -1,5 +1,7 @@
 import ArchivedKeychain
+import KeychainRules
 import Migration
+import Reports
 import Testing
 
 @testable import CommandSession
@@ -11,8 +13,8 @@ struct ExplanationTests {
   func terms(term: ReportTerm) throws {
     let page = try Explain.explanation(of: term.id)
     let words = term.explanation
-    #expect(page.id == term.id && page.title == words.headline && page.rule == words.rule)
-    #expect(page.effect == words.effect && page.advice == words.action && page.source == words.source)
+    #expect(page.id == term.id && page.headline == words.headline && page.rule == words.rule)
+    #expect(page.effect == words.effect && page.action == words.action && page.source == words.source)
   }
 
   @Test("there is a page for every exit code, by its number and by its name", arguments: CommandStatus.fixed)
@@ -26,8 +28,8 @@ struct ExplanationTests {
     #expect(try Explain.explanation(of: topic).id == "signal")
   }
 
-  @Test("there is a page for every word that an expectation may use", arguments: PlanExpectation.Fate.allCases)
-  func fates(fate: PlanExpectation.Fate) throws {
+  @Test("there is a page for every word that an expectation may use", arguments: PlanExpectation.fates)
+  func fates(fate: ItemFate) throws {
     #expect(try Explain.explanation(of: fate.rawValue).id == fate.rawValue)
   }
 
@@ -35,8 +37,8 @@ struct ExplanationTests {
   func complete() {
     #expect(Set(Explanation.all.map(\.id)).count == Explanation.all.count)
     for page in Explanation.all {
-      for text in [page.rule, page.effect, page.advice] { #expect(text.hasSuffix(".")) }
-      #expect(!page.title.isEmpty && !page.title.hasSuffix("."))
+      for text in [page.rule, page.effect, page.action] { #expect(text.hasSuffix(".")) }
+      #expect(!page.headline.isEmpty && !page.headline.hasSuffix("."))
     }
   }
 

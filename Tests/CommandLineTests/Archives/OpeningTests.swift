@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import DataProtection
 import Foundation
+import Reports
 import Testing
 
 @testable import keyhaul

@@ -1,5 +1,6 @@
 import Foundation
 import KeychainFormats
+import KeychainRules
 import Migration
 import Testing
 
@@ -106,11 +107,11 @@ struct RestorePlanFileTests {
 
   /// What someone may do to a plan who computes its checksum anew, and why it is refused all the same.
   static let forgeries: [(name: String, edit: @Sendable (inout PlanDocument) -> Void, why: String)] = [
-    ("an outcome", { $0.items[3].outcome = "unreadable" }, "item 3 is decided differently now"),
+    ("an outcome", { $0.items[3].outcome = .unreadable }, "item 3 is decided differently now"),
     (
       "a sealed item that migrates",
       {
-        $0.items[3].outcome = "migrates"
+        $0.items[3].outcome = .migrates
         ($0.items[3].change, $0.items[3].reason) = ("new", nil)
       }, "item 3 is decided differently now"
     ),

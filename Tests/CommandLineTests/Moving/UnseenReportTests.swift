@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import Foundation
+import Reports
 import Testing
 
 @testable import CommandSession

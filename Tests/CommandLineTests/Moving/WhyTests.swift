@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import Foundation
+import Reports
 import TestSupport
 import Testing
 

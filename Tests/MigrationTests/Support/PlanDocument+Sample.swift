@@ -39,6 +39,8 @@ extension PlanDocument {
         revision: revision),
       plan: MigrationPlan(
         decisions: decisions ?? standard, removed: removed, policy: policy, isSameDevice: sameDevice, imports: [],
-        clearedRowCount: 0))
+        clearedRowCount: 0),
+      cannotShow: PlanDocument.CannotShow(
+        sentence: "A backup cannot show everything.", reasons: [.passcodeOnly, .appClip]))
   }
 }

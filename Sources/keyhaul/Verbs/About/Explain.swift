@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandSession
 import KeychainFormats
+import Reports
 
 /// `keyhaul explain [REASON|CODE]`: what a reason in a report, or an exit code, means and what to do.
 struct Explain: RunnableVerb {
@@ -54,14 +55,14 @@ struct Explain: RunnableVerb {
       let label =
         (isCode ? DisplayWidth.padded(number, columns: 7, rightAligned: true) + "  " : "  ")
         + DisplayWidth.padded(explanation.id, columns: widest) + "  "
-      let lines = WordWrap.labelled(label, explanation.title, columns: session.resultStyle.width)
+      let lines = WordWrap.labelled(label, explanation.headline, columns: session.resultStyle.width)
       for line in lines { try session.say(line) }
     }
     try session.say("What becomes of an item", .bold)
-    for explanation in Explanation.outcomes { try entry(explanation, isCode: false) }
+    for explanation in Explanation.fates { try entry(explanation, isCode: false) }
     try session.say()
     try session.say("Reasons in a report", .bold)
-    for explanation in Explanation.reasons { try entry(explanation, isCode: false) }
+    for explanation in Explanation.terms { try entry(explanation, isCode: false) }
     try session.say()
     try session.say("Exit codes", .bold)
     for explanation in Explanation.exitCodes { try entry(explanation, isCode: true) }

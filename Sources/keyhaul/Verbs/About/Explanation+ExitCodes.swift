@@ -1,4 +1,5 @@
 import CommandSession
+import Reports
 
 extension Explanation {
   /// Every exit code, in their order. Unknown codes mean failure.
@@ -81,16 +82,16 @@ extension Explanation {
         "Nothing was changed.", "Correct the call; -h shows the verb's page.")
     case .signal:
       Explanation(
-        id: status.id, title: "ended by a signal",
+        id: status.id, headline: "ended by a signal",
         rule: "The exit code is 128 and the signal's number: 130 is Ctrl-C.",
         effect: "The first Ctrl-C stops and rolls back; the second leaves at once. Both are safe.",
-        advice: "Run it again.")
+        action: "Run it again.")
     }
   }
 
   private static func of(
-    _ status: CommandStatus, _ title: String, _ rule: String, _ effect: String, _ advice: String
+    _ status: CommandStatus, _ headline: String, _ rule: String, _ effect: String, _ action: String
   ) -> Explanation {
-    Explanation(id: status.id, code: status.code, title: title, rule: rule, effect: effect, advice: advice)
+    Explanation(id: status.id, code: status.code, headline: headline, rule: rule, effect: effect, action: action)
   }
 }

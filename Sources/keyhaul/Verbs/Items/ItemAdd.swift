@@ -6,7 +6,7 @@ import DataProtection
 import KeychainFormats
 import KeychainStore
 import Migration
-import MigrationReports
+import Reports
 import VirtualDevice
 
 /// `keyhaul item add`: a new item on a device.

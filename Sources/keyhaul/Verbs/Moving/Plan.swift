@@ -5,7 +5,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import Migration
-import MigrationReports
+import Reports
 import VirtualDevice
 
 /// `keyhaul plan`: what a restore would do, decided without changing anything.

@@ -4,6 +4,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import Migration
+import Reports
 import VirtualDevice
 
 /// `keyhaul why`: one item's whole story.

@@ -1,5 +1,5 @@
 import ArchivedKeychain
-import MigrationReports
+import Reports
 
 extension DifferenceReport {
   /// The comparison as one HTML file.

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import CommandSession
 import KeychainFormats
 import KeychainRules
+import Reports
 
 /// One of two keychains that are compared.
 struct ComparisonSide {

@@ -5,6 +5,7 @@ import CommandSession
 import Foundation
 import KeychainFormats
 import KeychainRules
+import Reports
 import VirtualDevice
 
 /// `keyhaul export`: items of an archive or a device, or one file of an archive, for other programs.

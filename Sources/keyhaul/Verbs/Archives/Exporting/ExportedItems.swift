@@ -4,6 +4,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import KeychainStore
+import Reports
 import VirtualDevice
 
 /// The items of an archive or a device that an export is about.

@@ -2,7 +2,7 @@ import BackupArchive
 import CommandSession
 import DataProtection
 import KeychainFormats
-import MigrationReports
+import Reports
 
 /// `keyhaul export --domain D --path P`: one file out of a backup, decrypted while it passes.
 struct FileExport {

@@ -2,7 +2,7 @@ import ArchivedKeychain
 import BackupArchive
 import KeychainFormats
 import Migration
-import MigrationReports
+import Reports
 
 extension Inspection {
   /// All that is known of the archive as one HTML file.

@@ -4,7 +4,7 @@ import CommandSession
 import DataProtection
 import KeychainFormats
 import KeychainRules
-import MigrationReports
+import Reports
 
 extension Inspection {
   func lines(style: TextStyle, showsAll: Bool) -> [String] {

@@ -6,7 +6,7 @@ import DataProtection
 import KeychainFormats
 import KeychainRules
 import Migration
-import MigrationReports
+import Reports
 import VirtualDevice
 
 /// `keyhaul backup`: a device's keychain into an archive.

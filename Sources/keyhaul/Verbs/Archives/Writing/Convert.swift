@@ -2,7 +2,7 @@ import ArgumentParser
 import BackupArchive
 import CommandSession
 import KeychainFormats
-import MigrationReports
+import Reports
 
 /// `keyhaul convert`: a backup's folder into one file, or back.
 struct Convert: RunnableVerb {

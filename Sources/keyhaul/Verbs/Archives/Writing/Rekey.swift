@@ -5,7 +5,7 @@ import CommandSession
 import DataProtection
 import Foundation
 import KeychainFormats
-import MigrationReports
+import Reports
 
 /// `keyhaul rekey`: another password for a backup, a first one, or none.
 struct Rekey: RunnableVerb {

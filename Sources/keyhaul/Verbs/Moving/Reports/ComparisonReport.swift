@@ -154,9 +154,11 @@ struct ComparisonReport: Report {
   /// What becomes of an item, as every report says it.
   static func fields(_ prospect: Prospect) -> [(String, JSONValue)] {
     switch prospect {
-    case .arrives: [("outcome", "migrates")]
-    case .staysBehind(let reason): [("outcome", "stays-behind"), ("reason", .string(reason.rawValue))]
-    case .unreadable(let reason): [("outcome", "unreadable"), ("reason", .string(reason.rawValue))]
+    case .arrives: [("outcome", .string(ItemFate.migrates.rawValue))]
+    case .staysBehind(let reason):
+      [("outcome", .string(ItemFate.staysBehind.rawValue)), ("reason", .string(reason.rawValue))]
+    case .unreadable(let reason):
+      [("outcome", .string(ItemFate.unreadable.rawValue)), ("reason", .string(reason.rawValue))]
     }
   }
 }

@@ -1,5 +1,5 @@
 import Migration
-import MigrationReports
+import Reports
 
 extension PlanReport {
   /// The plan as one HTML file.

@@ -3,7 +3,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import Migration
-import MigrationReports
+import Reports
 import VirtualDevice
 
 /// A plan with everything that its reports say about it: what is moved, the target, the words.
@@ -37,7 +37,7 @@ struct PlanReport {
         name: session.name, sameDevice: plan.isSameDevice,
         claimsSameDevice: source.document.device == session.record.udid, state: session.state.rawValue,
         passcodeSet: session.isPasscodeSet, items: itemCount, revision: session.record.revision),
-      plan: plan)
+      plan: plan, cannotShow: source.document.kind == .archive ? .unseenItems : nil)
     self.plan = plan
     self.source = isRedacted ? source.redacted : source
     self.document = isRedacted ? document.redactingNames() : document

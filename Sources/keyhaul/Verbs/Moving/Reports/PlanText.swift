@@ -3,6 +3,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import Migration
+import Reports
 import VirtualDevice
 
 /// A plan as text for a terminal: what is removed first, then what moves, what stays and why, what is lost; whom to

@@ -89,7 +89,7 @@ struct StoryReport: Report {
       return .object(
         [("state", .string(decision.outcome.fate.rawValue)), ("reason", .string(reason.rawValue))]
           + (decision.detail.map { [("detail", .string($0))] } ?? []))
-    case .deleted: return ["state": "stays-behind", "reason": .string(Reason.deleted.rawValue)]
+    case .deleted: return ["state": .string(ItemFate.staysBehind.rawValue), "reason": .string(Reason.deleted.rawValue)]
     case .missing(let device, let rule):
       return ["state": "not-in-archive", "device": .string(device), "reason": .text(rule?.rawValue)]
     case .targetOnly(let isRemoved):

@@ -3,6 +3,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import Migration
+import Reports
 import VirtualDevice
 
 /// One item's story as text.
@@ -140,7 +141,7 @@ struct StoryText {
     switch story.place {
     case .targetOnly(let isRemoved): return isRemoved ? "removed" : "preserved"
     case .missing: return "not in the archive"
-    case .archive, .device, .deleted: return story.onTarget?.outcome.change?.rawValue ?? "migrates"
+    case .archive, .device, .deleted: return story.onTarget?.outcome.change?.rawValue ?? ItemFate.migrates.rawValue
     }
   }
 

@@ -24,7 +24,7 @@ private struct PlanSteps {
     ShellWord.typed(page.isRedacted ? nil : page.sourceArgument, else: page.source.kind.rawValue.uppercased())
   }
   private var target: String { ShellWord.typed(page.isRedacted ? nil : page.targetArgument, else: "TARGET") }
-  private var policy: String { page.plan.policy == .replace ? "" : " --existing \(page.plan.policy.rawValue)" }
+  private var policy: String { page.plan.policy == .replace ? "" : Commands.keepingExisting }
 
   /// Items that arrive only with a backup that has a password.
   private var closed: Int { counts.byReason[.backupNotEncrypted, default: 0] }
@@ -52,7 +52,7 @@ private struct PlanSteps {
       }
     return .init(
       words: (isDevice ? "Make a backup with a password." : "Make a new backup with a password.") + carries,
-      commands: ["keyhaul backup \(oldDevice) -o \(backup)"])
+      commands: [Commands.backup(of: oldDevice, to: backup)])
   }
 
   var otherCopy: StepList.Step? {
@@ -61,14 +61,14 @@ private struct PlanSteps {
     return .init(
       words: "Look for another copy of the backup: \(Amounts.count(lost, "item")) cannot be read in this one. This "
         + "tells whether a copy is whole:",
-      commands: ["keyhaul verify COPY"])
+      commands: [Commands.verify("COPY")])
   }
 
   var merging: StepList.Step? {
     guard counts.removed > 0, page.plan.policy == .replace else { return nil }
     return .init(
       words: "To keep what is on \(Markup.shortened(page.target.name)), plan to merge:",
-      commands: ["keyhaul plan \(source) --to \(target) --existing merge"])
+      commands: [Commands.plan(source, onto: target, Commands.keepingExisting)])
   }
 
   var restoring: StepList.Step? {
@@ -80,8 +80,8 @@ private struct PlanSteps {
     return .init(
       words: words,
       commands: [
-        "keyhaul plan \(backup) --to \(target)\(policy) -o move.plan",
-        "keyhaul restore \(backup) --to \(target) --plan move.plan",
+        Commands.plan(backup, onto: target, policy, savingTo: "move.plan"),
+        Commands.restore(backup, onto: target, plan: "move.plan"),
       ])
   }
 

@@ -170,7 +170,7 @@ public struct DifferencePage: HTMLPage {
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
           page.words("The key of the device that made them opens \(sealed.damaged > 0 ? "the others" : "them"): ")
-          page.element("code", "--device-key-file")
+          page.element("code", Commands.deviceKeyFile)
           page.words(".")
         }
       }
@@ -217,26 +217,26 @@ public struct DifferencePage: HTMLPage {
       steps.append(
         .init(
           words: "Make a new backup, so that there is one of \(Markup.shortened(second.name)) as it is now.",
-          commands: ["keyhaul backup \(second.word) -o new.backup"]))
+          commands: [Commands.backup(of: second.word, to: "new.backup")]))
     }
     if doubtfulCount > 0, difference.sealed.total > difference.sealed.damaged {
       steps.append(
         .init(
           words: "Compare again with the key of the device whose items are sealed, to tell which of them are the same.",
-          commands: ["keyhaul diff \(first.word) \(second.word) --device-key-file PATH"]))
+          commands: [Commands.diff(first.word, second.word, deviceKey: "PATH")]))
     }
     if difference.sealed.damaged > 0 {
       let archives = [first, second].filter { $0.kind == .archive }
       steps.append(
         .init(
           words: "Find out what is damaged, and look for another copy.",
-          commands: archives.map { "keyhaul verify \($0.word)" }))
+          commands: archives.map { Commands.verify($0.word) }))
     }
     if second.kind == .archive, !difference.isEmpty {
       steps.append(
         .init(
           words: "See what restoring \(Markup.shortened(second.name)) would do on a device, before it is done.",
-          commands: ["keyhaul plan \(second.word) --to DEVICE"]))
+          commands: [Commands.plan(second.word, onto: "DEVICE")]))
     }
     return steps
   }

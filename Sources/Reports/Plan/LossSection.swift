@@ -56,7 +56,7 @@ struct LossSection {
         markup.element("p", ["class": "do"]) { markup in
           markup.element("strong", "What to do. ")
           markup.words("To keep \(removed.count == 1 ? "it" : "them"), plan with ")
-          markup.element("code", "--existing merge")
+          markup.element("code", Commands.keepingExisting)
           markup.words(".")
         }
         NameList(removed.map { ItemWords($0, index: nil) }).write(folding: ReasonCard.longestList, to: &markup)

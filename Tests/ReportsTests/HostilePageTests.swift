@@ -4,7 +4,7 @@ import KeychainRules
 import Migration
 import Testing
 
-@testable import MigrationReports
+@testable import Reports
 
 @Suite("Names that want to be more than names")
 struct HostilePageTests {

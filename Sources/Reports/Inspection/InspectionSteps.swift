@@ -12,20 +12,20 @@ extension StepList {
       steps.append(
         Step(
           words: "Find out what is damaged, and look for another copy: what is lost in this one may be whole there.",
-          commands: ["keyhaul verify \(archive)", "keyhaul verify COPY"]))
+          commands: [Commands.verify(archive), Commands.verify("COPY")]))
     }
     if facts.hasKeychain, facts.items == nil {
       steps.append(
         Step(
           words: "See what is in the keychain. The password is asked for, or read from a file:",
-          commands: ["keyhaul inspect \(archive) --format html --password-file PATH -o inspection.html"]))
+          commands: [Commands.inspectionPage(of: archive)]))
     }
     if facts.unbound?.isRefused == true {
       self.init(
         steps: [
           Step(
             words: "Don't trust this backup: use the copy that its device made, or make a new one.",
-            commands: ["keyhaul backup \(ShellWord.device(named: facts.device.name)) -o with-password.backup"])
+            commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")])
         ])
       return
     }
@@ -33,23 +33,23 @@ extension StepList {
       steps.append(
         Step(
           words: "Save the secrets that nothing names in a file; no restore takes them.",
-          commands: ["keyhaul export \(archive) --reveal -o secrets.json"]))
+          commands: [Commands.secrets(of: archive)]))
     }
     if facts.hasKeychain, !facts.isEncrypted {
       steps.append(
         Step(
           words: "To take it to another device, make a new backup with a password.",
-          commands: ["keyhaul backup \(ShellWord.device(named: facts.device.name)) -o with-password.backup"]))
+          commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")]))
     }
     if facts.hasKeychain {
       steps.append(
         Step(
           words: "See what a restore would do on a device, item by item, before it is done.",
-          commands: ["keyhaul plan \(archive) --to DEVICE"]))
+          commands: [Commands.plan(archive, onto: "DEVICE")]))
     }
     if page.missingCount == 0, page.counts.damaged == 0 {
       steps.append(
-        Step(words: "Check that every file and every item is whole.", commands: ["keyhaul verify \(archive)"]))
+        Step(words: "Check that every file and every item is whole.", commands: [Commands.verify(archive)]))
     }
     self.init(steps: steps)
   }

@@ -1,35 +1,12 @@
 public import KeychainRules
 
 extension Reason {
-  /// What `explain` shows, and what reports take their sentences from.
-  public struct Explanation: Sendable, Hashable {
-    /// A few words: what happens to the item.
-    public let headline: String
-    /// The rule of the platform.
-    public let rule: String
-    /// What it means for the person.
-    public let effect: String
-    /// What to do about it.
-    public let action: String
-    /// Where the rule is published.
-    public let source: String
-
-    /// Creates the words on one reason, each a sentence but the headline.
-    public init(headline: String, rule: String, effect: String, action: String, source: String) {
-      self.headline = headline
-      self.rule = rule
-      self.effect = effect
-      self.action = action
-      self.source = source
-    }
-  }
-
-  /// The words on the reason, the same in `explain`, the reports and docs/Rules.md.
+  /// What the reason means. The sources of the rules are named there.
   public var explanation: Explanation {
     switch self {
     case .deviceBound:
       Explanation(
-        headline: "the item stays on the device that made it",
+        id: rawValue, headline: "the item stays on the device that made it",
         rule: "The keys of items protected \"… this device only\" are wrapped twice in a backup: with a key that the "
           + "device derives from the UID in its hardware, and with the password's.",
         effect: "Restoring to the same device works. On any other device the item is left out; iOS does so silently. "
@@ -40,7 +17,7 @@ extension Reason {
           + "does not decrypt)")
     case .backupNotEncrypted:
       Explanation(
-        headline: "the backup has no password, so its keychain opens on one device only",
+        id: rawValue, headline: "the backup has no password, so its keychain opens on one device only",
         rule: "Without a backup password every keychain key in the backup is wrapped with the hardware key of the "
           + "device that made it.",
         effect: "Nothing of the keychain arrives on another device; what is in the backup comes back on the same one.",
@@ -48,7 +25,7 @@ extension Reason {
         source: "Apple Platform Security, \"Keybags for Data Protection\" (backup keybag)")
     case .passcodeOnly:
       Explanation(
-        headline: "the item never leaves its device",
+        id: rawValue, headline: "the item never leaves its device",
         rule: "Items protected \"when passcode set, this device only\" are in no backup of any kind.",
         effect:
           "They are gone after a restore as iOS does it, also on the same device, and when the passcode is removed.",
@@ -56,7 +33,7 @@ extension Reason {
         source: "Apple, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly; SecItemDb.c, s3dl_export_row")
     case .hardwareKey:
       Explanation(
-        headline: "a token holds the key, the keychain only a reference to it",
+        id: rawValue, headline: "a token holds the key, the keychain only a reference to it",
         rule: "An item that names a token (tkid) is backed by a store outside of the keychain: the Secure Enclave "
           + "(com.apple.setoken), a smart card or another that CryptoTokenKit knows.",
         effect: "The item is in no backup. Without its token, the reference opens nothing.",
@@ -67,7 +44,7 @@ extension Reason {
           + "SecItemDb.c, s3dl_export_row")
     case .systemBound:
       Explanation(
-        headline: "every device keeps its own",
+        id: rawValue, headline: "every device keeps its own",
         rule:
           "Items that a fixed table or their own mark (sysb) names as the system's are neither exported nor imported.",
         effect: "They are in no backup; those of the target are there after the restore as before.",
@@ -75,7 +52,7 @@ extension Reason {
         source: "SecItemDb.c, SecItemIsSystemBound")
     case .needsAuthentication:
       Explanation(
-        headline: "the item opens only for a person in front of the device",
+        id: rawValue, headline: "the item opens only for a person in front of the device",
         rule: "Items with an access control (biometry, presence, an application password) cannot be read by a backup.",
         effect: "They are in no backup, and stay on the old device.",
         action: "Move them inside the app that made them (for one-time passwords: its own export) before you erase "
@@ -83,14 +60,14 @@ extension Reason {
         source: "SecItemDb.c, s3dl_export_row; Apple, SecAccessControlCreateWithFlags")
     case .sharedGroup:
       Explanation(
-        headline: "the item belongs to a shared group",
+        id: rawValue, headline: "the item belongs to a shared group",
         rule: "Copies of items that a group shares are not exported; the group brings them.",
         effect: "They come back when the account joins the group again.",
         action: "Sign in with the account that is in the group.",
         source: "SecItemDb.c, SecItemIsSystemBound (kSecAttrSharingGroup)")
     case .appClip:
       Explanation(
-        headline: "the item belongs to an App Clip",
+        id: rawValue, headline: "the item belongs to an App Clip",
         rule: "Items of App Clips are not exported.",
         effect: "They are in no backup. On the device where they are, the full app can read them once it is installed.",
         action: "Install the full app there and let it take over what it needs, before the device is erased.",
@@ -99,40 +76,41 @@ extension Reason {
           + "full app\"")
     case .deleted:
       Explanation(
-        headline: "the item was deleted",
+        id: rawValue, headline: "the item was deleted",
         rule: "A deleted synchronized item leaves a tombstone, which is carried only between devices that sync.",
         effect: "Nothing is lost: the item was already gone.",
         action: "Nothing needs to be done.",
         source: "SecItemDb.c, SecServerCopyKeychainPlist (tomb = 0 while syncing is off)")
     case .noClassKey:
       Explanation(
-        headline: "the key of the item's class is missing or damaged",
+        id: rawValue, headline: "the key of the item's class is missing or damaged",
         rule: "Each item is sealed with the key of its protection class, which the keybag holds.",
         effect: "Every item of that class is lost in this copy; the others are safe.",
         action: "Look for another copy of the backup.",
         source: "Apple Platform Security, \"Keybags for Data Protection\"")
     case .tagMismatch:
       Explanation(
-        headline: "the item's bytes were changed",
+        id: rawValue, headline: "the item's bytes were changed",
         rule: "Each item carries an authentication tag over its bytes.",
         effect: "This one item is lost in this copy; the others are safe.",
         action: "Look for another copy of the backup.",
         source: "NIST SP 800-38D; SecDbKeychainItem.m")
     case .malformed:
       Explanation(
-        headline: "the item does not follow its format",
+        id: rawValue, headline: "the item does not follow its format",
         rule: "An item is a dictionary whose protection class equals the one it was sealed for.",
         effect: "This one item is lost in this copy; the others are safe.",
         action: "Look for another copy of the backup.",
         source: "SecDbKeychainItem.m; SecItemDb.c, SecServerImportItem")
     case .unsupportedVersion:
       Explanation(
-        headline: "the item has a version that cannot be restored",
+        id: rawValue, headline: "the item has a version that cannot be restored",
         rule:
           "Items of versions 2 and 3 can be restored. Those of iOS 4 (version 0) hold a secret alone, which nothing "
           + "names; other versions belong to a device's own database.",
         effect: "This one item stays where it is; the others are safe.",
-        action: "Save the secret of a version 0 item with \"export --reveal\"; a newer program may read a newer item.",
+        action:
+          "Save the secret of a version 0 item with \"\(Commands.exportRevealing)\"; a newer program may read a newer item.",
         source: "SecDbKeychainItem.m")
     }
   }

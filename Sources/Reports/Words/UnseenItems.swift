@@ -1,5 +1,6 @@
 import KeychainFormats
 public import KeychainRules
+package import Migration
 
 /// What a backup cannot show: items of its device that were left out when it was made.
 ///
@@ -33,4 +34,10 @@ extension Reason {
     case .deviceBound, .backupNotEncrypted, .deleted, .noClassKey, .tagMismatch, .malformed, .unsupportedVersion: nil
     }
   }
+}
+
+extension PlanDocument.CannotShow {
+  /// What no backup shows, as the documents of a backup say it.
+  package static let unseenItems = PlanDocument.CannotShow(
+    sentence: UnseenItems.sentence, reasons: UnseenItems.reasons)
 }

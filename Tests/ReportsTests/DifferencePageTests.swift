@@ -3,7 +3,7 @@ import KeychainFormats
 import KeychainRules
 import Testing
 
-@testable import MigrationReports
+@testable import Reports
 
 @Suite("The page of a comparison")
 struct DifferencePageTests {

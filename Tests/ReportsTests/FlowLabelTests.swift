@@ -5,7 +5,7 @@ import KeychainRules
 import Migration
 import Testing
 
-@testable import MigrationReports
+@testable import Reports
 
 /// What the picture says stays in the picture, in a font as wide as the widest that systems have.
 @Suite("The labels of the picture of a move")

@@ -185,20 +185,20 @@ public struct InspectionPage: HTMLPage {
 
 extension InspectionPage.Facts {
   /// Where an item can go.
-  enum Fate { case anyDevice, sameDevice, nowhere, damaged }
+  enum Reach { case anyDevice, sameDevice, nowhere, damaged }
 
   /// What of its keychain's keys no device leaves so.
   var unbound: UnboundKeychain? { UnboundKeychain(of: keybag, backupHasPassword: isEncrypted) }
 
   /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
-  func fate(of item: InspectionPage.Item) -> Fate {
+  func reach(of item: InspectionPage.Item) -> Reach {
     if item.reason?.isDamage == true { return .damaged }
     if item.isSecretOnly { return .nowhere }
-    return fate(of: item.protection)
+    return reach(of: item.protection)
   }
 
   /// Where an item of this class can go.
-  func fate(of protection: ProtectionClass?) -> Fate {
+  func reach(of protection: ProtectionClass?) -> Reach {
     if let unbound {
       // No restore takes anything of such a backup.
       if unbound.isRefused { return .nowhere }
@@ -225,7 +225,7 @@ extension InspectionPage {
         total += 1
         byKind[item.identity.kind, default: 0] += 1
         byProtection[item.protection, default: 0] += 1
-        switch facts.fate(of: item) {
+        switch facts.reach(of: item) {
         case .anyDevice: anyDevice += 1
         case .sameDevice: sameDevice += 1
         case .nowhere: nowhere += 1

@@ -3,7 +3,7 @@ import KeychainFormats
 import KeychainRules
 
 @testable import Migration
-@testable import MigrationReports
+@testable import Reports
 
 typealias Decision = MigrationPlan.Decision
 
@@ -27,7 +27,7 @@ extension PlanPage {
       target: PlanDocument.Target(
         name: target, sameDevice: isSameDevice, claimsSameDevice: false, state: "unlocked", passcodeSet: true,
         items: 2, revision: "r17"),
-      plan: plan)
+      plan: plan, cannotShow: nil)
     return PlanPage(
       plan, as: isRedacted ? document.redactingNames() : document, apps: isRedacted ? AppDirectory([]) : apps,
       sourceArgument: name, targetArgument: targetArgument ?? target, program: "keyhaul 1.0")

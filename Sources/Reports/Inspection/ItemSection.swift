@@ -67,7 +67,7 @@ struct ItemSection {
 
   private func reach(of protection: ProtectionClass?) -> String {
     guard let protection else { return "–" }
-    return switch facts.fate(of: protection) {
+    return switch facts.reach(of: protection) {
     case .anyDevice: "any device"
     case .sameDevice: "\(page.maker) only"
     case .nowhere, .damaged: "no device"
@@ -83,7 +83,7 @@ struct ItemSection {
 
   private func row(_ item: InspectionPage.Item) -> ItemTable.Row {
     let (style, symbol, words): (ItemTable.Style, String, String) =
-      switch facts.fate(of: item) {
+      switch facts.reach(of: item) {
       case .anyDevice: (.moves, "+", "any device")
       case .sameDevice: (.stays, "<", "\(page.maker) only")
       case .nowhere: (.stays, "<", "no device")

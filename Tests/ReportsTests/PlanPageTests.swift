@@ -5,7 +5,7 @@ import KeychainRules
 import Migration
 import Testing
 
-@testable import MigrationReports
+@testable import Reports
 
 @Suite("The page of a plan")
 struct PlanPageTests {

@@ -5,7 +5,7 @@ import Migration
 import TestSupport
 import Testing
 
-@testable import MigrationReports
+@testable import Reports
 
 @Suite("The picture of a move")
 struct FlowTests {

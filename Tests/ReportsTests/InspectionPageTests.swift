@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchivedKeychain
 @testable import BackupArchive
-@testable import MigrationReports
+@testable import Reports
 
 @Suite("The page of an archive")
 struct InspectionPageTests {

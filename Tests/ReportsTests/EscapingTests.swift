@@ -1,7 +1,7 @@
 import KeychainFormats
 import Testing
 
-@testable import MigrationReports
+@testable import Reports
 
 @Suite("Words on a page")
 struct EscapingTests {

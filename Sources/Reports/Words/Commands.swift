@@ -1,0 +1,32 @@
+import KeychainFormats
+
+/// The calls and flags that pages and explanations show: what a person types next.
+///
+/// The one place below the program that knows its verbs and flags; Tests/Support/check_sources.py sees to it.
+package enum Commands {
+  /// The flag that keeps what is on a target.
+  static let keepingExisting = "--existing merge"
+  /// The flag that restores as iOS does.
+  static let replacingExisting = "--existing replace"
+  static let exportRevealing = "export --reveal"
+  static let deviceKeyFile = "--device-key-file"
+  static let verifying = "keyhaul verify"
+
+  static func explaining(_ word: String) -> String { "keyhaul explain \(word)" }
+  static func backup(of device: String, to output: String) -> String { "keyhaul backup \(device) -o \(output)" }
+  static func verify(_ archive: String) -> String { "\(verifying) \(archive)" }
+  static func plan(_ source: String, onto target: String, _ policy: String = "", savingTo file: String? = nil) -> String
+  {
+    "keyhaul plan \(source) --to \(target)" + (policy.isEmpty ? "" : " " + policy) + (file.map { " -o \($0)" } ?? "")
+  }
+  static func restore(_ archive: String, onto target: String, plan: String) -> String {
+    "keyhaul restore \(archive) --to \(target) --plan \(plan)"
+  }
+  static func inspectionPage(of archive: String) -> String {
+    "keyhaul inspect \(archive) --format html --password-file PATH -o inspection.html"
+  }
+  static func secrets(of archive: String) -> String { "keyhaul export \(archive) --reveal -o secrets.json" }
+  static func diff(_ first: String, _ second: String, deviceKey: String) -> String {
+    "keyhaul diff \(first) \(second) \(deviceKeyFile) \(deviceKey)"
+  }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import KeychainRules
+import Migration
+import Reports
+import Testing
+
+@Suite("The words for what is said of an item")
+struct WordsTests {
+  @Test("a term has words for all that is said of it, and no two have the same")
+  func words() {
+    for term in ReportTerm.allCases {
+      let explanation = term.explanation
+      for text in [explanation.rule, explanation.effect, explanation.action] {
+        #expect(text.hasSuffix(".") && text.count > 10, "\(term)")
+      }
+      #expect(explanation.headline.count > 10 && !explanation.headline.hasSuffix("."), "\(term)")
+      #expect(explanation.source?.contains(/Apple|NIST|SecItemDb|SecDb/) == true, "\(term)")
+    }
+    #expect(Set(ReportTerm.allCases.map(\.id)).count == ReportTerm.allCases.count)
+    #expect(Set(ReportTerm.allCases.map(\.explanation.headline)).count == ReportTerm.allCases.count)
+    #expect(ReportTerm.allCases.count == Reason.allCases.count + MigrationPlan.Change.allCases.count + 4)
+  }
+
+  @Test("a term has its row in docs/Rules.md, in the words of the table", arguments: ReportTerm.allCases)
+  func documented(_ term: ReportTerm) throws {
+    let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
+    let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+    let explanation = term.explanation
+    let row =
+      "| `\(term.id)` | \(explanation.headline) | \(explanation.rule) | \(explanation.effect) | "
+      + "\(explanation.action) | \(explanation.source ?? "") |"
+    #expect(rows.contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
+  }
+
+  @Test("every reason is explained in full", arguments: Reason.allCases)
+  func explanations(_ reason: Reason) {
+    let explanation = reason.explanation
+    let texts = [
+      explanation.headline, explanation.rule, explanation.effect, explanation.action, explanation.source ?? "",
+    ]
+    for text in texts { #expect(text.count > 10, "\(reason)") }
+    #expect(explanation.rule.hasSuffix(".") && explanation.effect.hasSuffix(".") && explanation.action.hasSuffix("."))
+  }
+
+  @Test("no two reasons have the same headline")
+  func headlines() {
+    #expect(Set(Reason.allCases.map(\.explanation.headline)).count == Reason.allCases.count)
+  }
+
+  @Test("what a backup cannot show is what the rules leave out, but for the marks of deleted items")
+  func unseen() {
+    #expect(Set(ExportRules.all.map(\.reason)).subtracting([.deleted]) == Set(UnseenItems.reasons))
+    #expect(UnseenItems.reasons.count == 6)
+    #expect(
+      UnseenItems.sentence
+        == "A backup cannot show what never entered it, and no count here includes it: passcode-only items, keys held "
+        + "by a token, the system's own items, items that ask for a person, shared groups' copies and items of App "
+        + "Clips.")
+  }
+}
