@@ -10,7 +10,7 @@ endif
 PROGRAM := .build/release/keyhaul
 PYTHON := .venv/bin/python
 
-.PHONY: help deps build demo test test-exhaustive lint interop schemas screenshots fixtures check-fixtures bench contention clean
+.PHONY: help deps build demo test test-exhaustive lint docs interop schemas screenshots fixtures check-fixtures bench contention clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -18,6 +18,7 @@ help:
 	@echo "make test      the tests, with a part of what there is very much of"
 	@echo "make test-exhaustive  the tests with all of it"
 	@echo "make lint      formatting and house rules"
+	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults"
 	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
 	@echo "make screenshots  the HTML reports, looked at in Chromium, and their pictures in docs/images"
@@ -46,6 +47,9 @@ lint: check-fixtures
 	$(PYTHON) Tests/Support/check_sources.py
 	$(PYTHON) Tests/Support/check_structure.py
 	$(PYTHON) Tests/Support/check_documentation.py
+
+docs: deps
+	@.ci/docs
 
 # The published readers come from the package index; that they can't be had is a failure, never a skip.
 interop: build .venv/.installed
@@ -95,4 +99,4 @@ contention: deps
 
 clean:
 	swift package clean
-	rm -rf .venv Tests/Support/__pycache__ Tests/Support/*/__pycache__
+	rm -rf .venv Tests/Support/__pycache__ Tests/Support/*/__pycache__ Sources/*/*.docc/Pages

@@ -61,6 +61,12 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
   let keychainServicesTests: [Target] = []
 #endif
 
+/// What `make docs` builds the site with. Whoever depends on this package would fetch the plugin with it and use nothing of
+/// it, and so would every build of the program; so it is there where the variable is set, and nowhere else.
+let documentationTools: [Package.Dependency] =
+  Context.environment["KEYHAUL_DOCS"] == nil
+  ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", .upToNextMinor(from: "1.5.0"))]
+
 let package = Package(
   name: "keyhaul",
   platforms: [.macOS(.v15)],
@@ -78,7 +84,7 @@ let package = Package(
     // Its words are read where its errors are told anew, so a new minor version is looked at first.
     .package(url: "https://github.com/apple/swift-argument-parser", .upToNextMinor(from: "1.8.2")),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-  ],
+  ] + documentationTools,
   targets: [
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
     .systemLibrary(

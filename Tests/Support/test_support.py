@@ -20,6 +20,7 @@ import zipfile
 
 import check_documentation
 import check_sources
+import site_pages
 import test_backups
 from keychain_backup import FormatError, NotABackup, WrongPassword, apple_der, crypto, items, keybag, mbfile, typed_json
 from keychain_backup_reader import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, Backup, describe
@@ -508,6 +509,54 @@ class DocumentationCount(unittest.TestCase):
     def test_the_line_is_that_of_the_declaration(self):
         found = list(check_documentation.declarations("\n/// A box.\npublic struct Box {\n\n  public var a = 1\n}"))
         self.assertEqual([entry.line for entry in found], [3, 5])
+
+
+class SitePages(unittest.TestCase):
+    """How site_pages turns a page of docs/ into one of a DocC catalog."""
+
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp()).resolve()
+        self.addCleanup(shutil.rmtree, self.root)
+        files = {"docs/A.md": "# A\n\n## What `x` means, in short\n", "docs/images/a.png": "", "docs/b.json": ""}
+        for name, text in files.items():
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text(text, encoding="utf-8")
+        self.page = self.root / "docs" / "B.md"
+        self.page.write_text("# B\n\n## Here\n", encoding="utf-8")
+
+    def converted(self, text):
+        return site_pages.converted(text, self.page, {self.root / "docs" / "A.md"}, self.root)
+
+    def test_links_become_those_of_the_catalog(self):
+        for text, expected in {
+            "[a](A.md)": "[a](<doc:A>)",
+            "[a](A.md#what-x-means-in-short)": "[a](<doc:A#What-x-means-in-short>)",
+            "[h](#here)": "[h](<doc:B#Here>)",
+            "[b.json](b.json)": "`docs/b.json`",
+            "[the schema](b.json)": "the schema (`docs/b.json`)",
+            "[out](https://example.org/A.md)": "[out](https://example.org/A.md)",
+            "```\n[a](A.md)\n```": "```\n[a](A.md)\n```",
+        }.items():
+            self.assertEqual(self.converted(text)[0], expected)
+
+    def test_pictures_come_along(self):
+        text, pictures = self.converted("![A](images/a.png)")
+        self.assertEqual(text, "![A](a.png)")
+        self.assertEqual(pictures, [self.root / "docs" / "images" / "a.png"])
+
+    def test_a_link_to_nothing_is_told(self):
+        for text in ["[a](C.md)", "[a](A.md#no-heading)", "![a](images/b.png)"]:
+            with self.assertRaises(site_pages.BrokenLink):
+                self.converted(text)
+
+    def test_every_page_of_the_site_is_there(self):
+        root = HERE.parent.parent
+        for catalog, names in site_pages.PAGES.items():
+            self.assertTrue((root / catalog).is_dir(), catalog)
+            pages = {(root / name).resolve() for name in names}
+            for name in names:
+                text = (root / name).read_text(encoding="utf-8")
+                self.assertTrue(site_pages.converted(text, root / name, pages, root.resolve())[0])
 
 
 class FixtureList(unittest.TestCase):

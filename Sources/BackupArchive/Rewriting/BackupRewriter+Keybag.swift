@@ -10,6 +10,7 @@ extension BackupRewriter {
   /// - Parameters:
   ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
   ///   - path: Where it stands: a folder, or one file. No link.
+  ///   - keybag: The bag that it gets, with the class keys that it had.
   ///   - progress: Told how many bytes of one file are copied; where it answers `false` the work ends with
   ///     `.interrupted`.
   /// - Returns: Whether the disk confirmed that it keeps the new name too.

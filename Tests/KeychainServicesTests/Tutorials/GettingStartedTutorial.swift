@@ -1,0 +1,49 @@
+import ArchivedKeychain
+import DataProtection
+import KeychainFormats
+import Migration
+import Testing
+import VirtualDevice
+
+@Suite("A first move")
+struct FirstMove {
+  let home: TemporaryDeviceHome
+  let old: VirtualDevice
+  let new: VirtualDevice
+
+  /// Two phones in a folder that is gone with `home`; the old one has two items.
+  init() throws {
+    home = try TemporaryDeviceHome()
+    old = try home.home.create(DeviceName("old-phone"), passcode: Secret(utf8: "1234")) {
+      (phone) throws(VirtualDeviceError) in
+      try phone.add(Self.password("mail", .afterFirstUnlock))
+      try phone.add(Self.password("push token", .whenUnlockedThisDeviceOnly))
+    }
+    new = try home.home.create(DeviceName("new-phone"), passcode: Secret(utf8: "0000"))
+  }
+
+  private static func password(_ account: String, _ protection: ProtectionClass) -> KeychainItem {
+    var item = KeychainItem(kind: .genericPassword)
+    item[.account] = .string(account)
+    item[.service] = .string("org.example.app")
+    item.protection = protection
+    item.secret = SensitiveBytes(copying: Array("hunter2".utf8))
+    return item
+  }
+
+  @Test("the plan says what would arrive, and why the rest would not")
+  func plan() throws {
+    let source = try old.openSession(.reading, verb: "plan")
+    let target = try new.openSession(.reading, verb: "plan")
+    defer {
+      source.end()
+      target.end()
+    }
+    let forecast = try BackupForecast(of: source, hasPassword: true)
+    let plan = try Restorer.plan(forecast, onto: target, policy: .replace)
+    #expect(plan["mail"] == .migrates)
+    #expect(plan["push token"] == .staysBehind)
+    #expect(plan.reason(for: "push token") == .deviceBound)
+    #expect(plan.summary.migrates == 1)
+  }
+}

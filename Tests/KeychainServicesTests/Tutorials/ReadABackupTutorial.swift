@@ -1,0 +1,89 @@
+import ArchivedKeychain
+import BackupArchive
+import DataProtection
+import Foundation
+import KeychainFormats
+import KeychainServices
+import Migration
+import Testing
+import VirtualDevice
+
+@Suite("Reading a backup")
+struct ReadingABackup {
+  let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path(percentEncoded: false)
+
+  /// A backup to read, of a virtual phone with two items; yours is a folder below `MobileSync/Backup`.
+  private func makeBackup() throws {
+    let phone = try KeychainClient.onNewDevice()
+    KeychainServices.using(phone) {
+      for (account, accessible) in [
+        ("mail", kSecAttrAccessibleWhenUnlocked), ("device id", kSecAttrAccessibleWhenUnlockedThisDeviceOnly),
+      ] {
+        let item: [String: Any] = [
+          kSecClass as String: kSecClassGenericPassword,
+          kSecAttrAccount as String: account,
+          kSecAttrAccessible as String: accessible,
+          kSecValueData as String: Data("hunter2".utf8),
+        ]
+        #expect(SecItemAdd(item as CFDictionary, nil) == errSecSuccess)
+      }
+    }
+    let session = try phone.device.openSession(.writing, verb: "back up")
+    defer { session.end() }
+    _ = try BackupExporter.prepare(session, password: Secret(utf8: "horse"), rounds: 1).write(to: .folder(path))
+  }
+
+  @Test("its items open with the password, and each that does not says why")
+  func items() throws {
+    try makeBackup()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+
+    let backup = try BackupArchive.open(.path(path))
+    #expect(backup.isEncrypted && backup.hasKeychain)
+
+    let opened = try OpenedArchive(backup, password: Secret(utf8: "horse"), deviceKey: nil)
+    var found: [String] = []
+    for item in opened.items {
+      if let account = item.item?[.account]?.stringValue {
+        found.append(account)
+        #expect(item.item?.secret?.count == 7)
+      } else {
+        found.append(opened.reason(of: item)?.rawValue ?? "")
+      }
+    }
+    #expect(found.sorted() == ["device-bound", "mail"])
+  }
+
+  @Test("a wrong password is one error, with a category to switch on and a sentence to show")
+  func wrongPassword() throws {
+    try makeBackup()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let backup = try BackupArchive.open(.path(path))
+    do throws(ArchivedKeychainError) {
+      _ = try OpenedArchive(backup, password: Secret(utf8: "house"), deviceKey: nil)
+      Issue.record("it opened")
+    } catch {
+      #expect(error.category == .wrongPassword)
+      #expect(error.summary == "the password is wrong")
+    }
+  }
+
+  @Test("its files are listed, read in portions, and checked")
+  func files() throws {
+    try makeBackup()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let backup = try BackupArchive.open(.path(path))
+    let keys = try ArchiveKey(of: backup, password: Secret(utf8: "horse")).classKeys(deviceKey: nil)
+
+    let list = try backup.fileList(with: keys)
+    let file = try #require(
+      try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath))
+    var byteCount = 0
+    _ = try backup.readPayload(of: file, with: keys) { portion in byteCount += portion.count }
+    #expect(byteCount > 0)
+
+    let verification = try BackupVerification(backup, keys: consume keys)
+    #expect(verification.faults.isEmpty)
+    #expect(verification.items?.readable == 1 && verification.items?.deviceBound == 1)
+  }
+}
