@@ -165,14 +165,4 @@ struct CommandLineParsingTests {
     let common = try CommonOptions.parse(flags)
     #expect(ending { try common.check() }?.status == .usage)
   }
-
-  @Test("is guessed at only where the guess is near")
-  func distance() {
-    #expect(EditDistance.between("restore", "restroe") == 1)
-    #expect(EditDistance.between("", "abc") == 3)
-    #expect(EditDistance.between("kitten", "sitting") == 3)
-    #expect(EditDistance.nearest(to: "x", among: ["plan", "demo"]) == nil)
-    #expect(EditDistance.nearest(to: "PLAN", among: ["plan", "demo"]) == "plan")
-    #expect(EditDistance.nearest(to: String(repeating: "a", count: 10_000), among: ["plan"]) == nil)
-  }
 }
