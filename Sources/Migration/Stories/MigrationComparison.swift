@@ -108,12 +108,9 @@ public struct MigrationComparison: Sendable {
     for hasPassword in [true, false] {
       let forecast = try BackupForecast(of: source, hasPassword: hasPassword)
       for onSameDevice in [true, false] {
-        let items = try forecast.items(openedWith: onSameDevice ? sameKey.copy() : otherKey.copy())
-        let syncs = (onSameDevice ? source : target).record.isSyncing
-        let plan = forecast.completing(
-          MigrationPlanner.plan(
-            items, onto: [], policy: .merge,
-            surroundings: RestoreSurroundings(targetSyncs: syncs, backupHasPassword: hasPassword)))
+        let plan = try Restorer.plan(
+          forecast, ontoEmpty: onSameDevice ? sameKey.copy() : otherKey.copy(),
+          targetSyncs: (onSameDevice ? source : target).record.isSyncing)
         for decision in plan.decisions {
           let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
           prospects[decision.index, default: [:]][setting] = Prospect(decision.outcome)
