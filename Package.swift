@@ -42,6 +42,13 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
       "VirtualDevice", "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats",
     ],
     excluding: ["Apple"])
+  let keyhaulTesting = part(
+    "KeyhaulTesting",
+    [
+      "KeychainServices", "Reports", "Migration", "ArchivedKeychain", "BackupArchive", "VirtualDevice", "SecItem",
+      "KeychainRules", "DataProtection", "KeychainFormats", "BundledFixtures",
+    ],
+    excluding: ["Apple"])
   /// The classes of the tutorials, to be copied into an app: no product, built and tested like one.
   let keychainExamples = [
     Target.target(
@@ -51,12 +58,15 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
     tests(
       of: "KeychainServices",
       [
-        "KeychainExamples", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive", "SecItem",
-        "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats",
-      ])
+        "KeychainExamples", "KeyhaulTesting", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
+        "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats",
+      ]),
+    tests(of: "KeyhaulTesting", ["KeychainServices", "BundledFixtures", "VirtualDevice", grdb]),
   ]
 #else
   let keychainServices = part("KeychainServices", [], sources: ["Apple"])
+  /// There are no virtual phones behind Security: the module says so where one is made.
+  let keyhaulTesting = part("KeyhaulTesting", ["KeychainServices"], sources: ["Apple"])
   let keychainExamples: [Target] = []
   let keychainServicesTests: [Target] = []
 #endif
@@ -78,6 +88,7 @@ let package = Package(
         "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "Reports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
+    .library(name: "KeyhaulTesting", targets: ["KeyhaulTesting"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
   ],
   dependencies: [
@@ -116,6 +127,7 @@ let package = Package(
         "KeychainFormats",
       ]),
     keychainServices,
+    keyhaulTesting,
     .target(
       name: "BundledFixtures", path: "Fixtures",
       exclude: ["README.md", "backup-faults.json", "make_fixtures.py", "secitem-calls.csv"],

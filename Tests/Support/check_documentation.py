@@ -23,7 +23,7 @@ LEAST_PERCENT = 90
 # The targets of the two library products, from the bottom.
 TARGETS = [
     "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem", "VirtualDevice",
-    "BackupArchive", "ArchivedKeychain", "Migration", "MigrationReports", "KeychainServices",
+    "BackupArchive", "ArchivedKeychain", "Migration", "Reports", "KeychainServices",
 ]
 
 ATTRIBUTES = r"(?:@\w+(?:\([^)\n]*\))?\s+)*"

@@ -38,7 +38,7 @@ extension KeychainClient {
   }
 
   /// Linux keeps this folder in memory, where nothing waits for a disk; `nil` where it is not there.
-  private static var folderInMemory: String? {
+  package static var folderInMemory: String? {
     let path = "/dev/shm"
     return FileManager.default.isWritableFile(atPath: path) ? path : nil
   }

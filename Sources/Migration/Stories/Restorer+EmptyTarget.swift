@@ -1,4 +1,5 @@
 public import DataProtection
+import KeychainRules
 import VirtualDevice
 
 extension Restorer {

@@ -34,7 +34,7 @@ struct ArchitecturePageTests {
       if !names.isEmpty { told[cells[0]] = names }
     }
     let declared = try Self.declared()
-    #expect(declared.count == 10 && declared.values.reduce(0) { $0 + $1.count } == 11)
+    #expect(declared.count == 11 && declared.values.reduce(0) { $0 + $1.count } == 12)
     #expect(told == declared)
   }
 }

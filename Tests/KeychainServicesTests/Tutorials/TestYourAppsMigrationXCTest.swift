@@ -1,0 +1,12 @@
+import KeyhaulTesting
+import XCTest
+
+final class MovingToANewPhone: XCTestCase {
+  func testSession() throws {
+    let phone = try Phone()
+    try phone.run { SignIn.remember() }
+    let move = try phone.move(to: .newPhone, backup: .encrypted)
+    XCTAssertEqual(move["session token"], .migrates)
+    XCTAssertEqual(move["device id"], .staysBehind(.deviceBound))
+  }
+}

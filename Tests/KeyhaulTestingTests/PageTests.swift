@@ -1,0 +1,27 @@
+import Foundation
+import KeyhaulTesting
+import TestSupport
+import Testing
+
+@Suite("What the pages show")
+struct PageTests {
+  private static func page(_ path: String) throws -> String {
+    try String(contentsOf: Repository.root.appending(path: path), encoding: .utf8)
+  }
+
+  @Test("is the test of ten lines that runs here")
+  func tenLines() throws {
+    let test = try Self.page("Tests/KeyhaulTestingTests/TenLinesTests.swift")
+    #expect(test.split(separator: "\n").count <= 10)
+    #expect(try Self.page("README.md").contains("```swift\n\(test)```\n"))
+    #expect(try Self.page("docs/Tutorials/TestYourAppsMigration.md").contains("```swift\n\(test)```\n"))
+  }
+
+  @Test("is what a failed test prints")
+  func story() throws {
+    let phone = try Phone()
+    try phone.run { SignIn.add("session token", "t", kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly) }
+    let fate = try phone.move(to: .newPhone, backup: .encrypted)["session token"]
+    #expect(try Self.page("docs/Tutorials/TestYourAppsMigration.md").contains("```text\n\(fate)\n```\n"))
+  }
+}

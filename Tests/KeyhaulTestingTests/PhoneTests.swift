@@ -1,0 +1,142 @@
+import Foundation
+import KeyhaulTesting
+import TestSupport
+import Testing
+
+@Suite("A phone in a test")
+struct PhoneTests {
+  @Test("locks, restarts and unlocks, and the app notices")
+  func locking() throws {
+    let phone = try Phone()
+    try phone.run {
+      SignIn.add("foreground", "f", kSecAttrAccessibleWhenUnlocked)
+      SignIn.add("background", "b", kSecAttrAccessibleAfterFirstUnlock)
+    }
+    func readable() throws -> [String] {
+      try phone.run { ["foreground", "background"].filter { SignIn.secret(of: $0) != nil } }
+    }
+    try phone.lock()
+    #expect(try readable() == ["background"])
+    try phone.restart()
+    #expect(try readable() == [])
+    try phone.unlock()
+    #expect(try readable() == ["foreground", "background"])
+  }
+
+  @Test("that is locked cannot be moved: the test fails instead of finding less")
+  func lockedMove() throws {
+    let phone = try Phone()
+    try phone.run { SignIn.remember() }
+    try phone.lock()
+    let found = error { try phone.move(to: .newPhone, backup: .encrypted) }
+    #expect(found?.code == .locked)
+    #expect(found?.description.hasSuffix("; try: unlock() before it") == true)
+    try phone.restart()
+    #expect(error { try phone.moves() }?.code == .locked)
+  }
+
+  @Test("knows its passcode, and a wrong one from it")
+  func passcode() throws {
+    let phone = try Phone(passcode: "1111")
+    try phone.lock()
+    #expect(error { try phone.unlock(passcode: "2222") }?.code == .wrongPasscode)
+    try phone.unlock()
+    try phone.removePasscode()
+    #expect(phone.passcode == nil)
+    #expect(error { try phone.lock() }?.code == .noPasscode)
+    try phone.setPasscode("3333")
+    try phone.restart()
+    try phone.unlock(passcode: "3333")
+    #expect(try Phone(passcode: nil).passcode == nil)
+  }
+
+  @Test("keeps one app's items from another, but for the groups they share")
+  func accessGroups() throws {
+    let phone = try Phone(apps: ["notes": ["team.notes", "team.shared"], "widget": ["team.shared"]])
+    try phone.run(as: "notes") {
+      SignIn.add("private", "p")
+      SignIn.add("shared", "s", group: "team.shared")
+    }
+    try phone.run(as: "widget") {
+      #expect(SignIn.secret(of: "shared") == "s")
+      #expect(SignIn.secret(of: "private") == nil)
+    }
+    #expect(error { try phone.run { SignIn.remember() } }?.code == .appNotNamed)
+    let typo = error { try phone.run(as: "widgte") { SignIn.remember() } }
+    #expect(typo?.code == .noSuchApp && typo?.advice == "\"widget\"")
+    let new = try phone.move(to: .newPhone, backup: .encrypted).restore()
+    try new.run(as: "widget") { #expect(SignIn.secret(of: "shared") == "s") }
+  }
+
+  @Test("cannot have an app twice")
+  func sameApp() {
+    #expect(error { try Phone(apps: ["notes": ["a"], "notes": ["b"]]) }?.code == .badApps)
+  }
+
+  @Test("has a person who answers only where a test says so")
+  func person() throws {
+    let phone = try Phone()
+    try phone.run { SignIn.addGuarded("vault") }
+    #expect(try phone.run { SignIn.secret(of: "vault") } == nil)
+    for person in Phone.Person.allCases {
+      phone.person = person
+      #expect(phone.person == person)
+      #expect(try phone.run { SignIn.secret(of: "vault") } == (person == .allows ? "guarded" : nil))
+    }
+  }
+
+  @Test("is made from a bundled description by its name, or by its file")
+  func fixtures() throws {
+    let phone = try Phone(fixture: "old-phone")
+    #expect(try phone.itemCount == 22)
+    #expect(phone.apps.contains("chat"))
+    try phone.run(as: "chat") { #expect(SignIn.secret(of: "push token") != nil) }
+    try phone.lock()
+    try phone.unlock()
+    let file = Repository.root.appending(path: "Fixtures/devices/old-phone.json").path
+    #expect(try Phone(fixtureFile: file).itemCount == 22)
+  }
+
+  @Test("is not made where no such description is")
+  func wrongFixtures() throws {
+    let near = error { try Phone(fixture: "old-fone") }
+    #expect(near?.code == .noSuchFixture && near?.reason == "\"old-phone\" is near")
+    #expect(error { try Phone(fixtureFile: "no/such.json") }?.code == .noSuchFixture)
+    let other = Repository.root.appending(path: "Fixtures/backup-faults.json").path
+    #expect(error { try Phone(fixtureFile: other) }?.code == .badFixture)
+    #expect(error { try Phone(ios: "soon") }?.code == .underlying)
+  }
+
+  @Test("is the phone of its own task: many tests run side by side")
+  func sideBySide() async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<16 {
+        group.addTask {
+          let phone = try Phone()
+          try await phone.run {
+            await Task.yield()
+            SignIn.add("mine", "\(number)")
+            await Task.yield()
+          }
+          let move = try phone.move(to: .newPhone, backup: .encrypted)
+          #expect(move.items.count == 1)
+          try move.restore().run { #expect(SignIn.secret(of: "mine") == "\(number)") }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("may be moved to another one while that one is moved to it")
+  func toAndFro() async throws {
+    let left = try Phone()
+    let right = try Phone()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 {
+        group.addTask { _ = try left.move(to: right, backup: .encrypted) }
+        group.addTask { _ = try right.move(to: left, backup: .encrypted) }
+      }
+      try await group.waitForAll()
+    }
+  }
+}

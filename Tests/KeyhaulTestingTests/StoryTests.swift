@@ -1,0 +1,127 @@
+import Foundation
+import GRDB
+import KeyhaulTesting
+import Testing
+import VirtualDevice
+
+@Suite("What a failed test prints")
+struct StoryTests {
+  let phone: Phone
+  let move: Move
+
+  init() throws {
+    phone = try Phone(apps: ["app": ["team.app", "team.shared"]])
+    try phone.run { SignIn.remember() }
+    move = try phone.move(to: .newPhone, backup: .encrypted)
+  }
+
+  @Test("is the item, what becomes of it, why, and what to do")
+  func staysBehind() {
+    #expect(
+      "\(move["device id"])" == """
+        generic password "org.example.app/device id" (when unlocked, this device) stays behind \
+        in a move to a new phone from an encrypted backup
+          why: device-bound: the item stays on the device that made it
+               its key also needs the hardware of the device that made the backup
+          do:  \(Reason.deviceBound.explanation.action)
+        """)
+    #expect(
+      "\(move["session token"])" == """
+        generic password "org.example.app/session token" (after first unlock) migrates \
+        in a move to a new phone from an encrypted backup
+        """)
+    #expect("\(Fate.staysBehind(.deviceBound))" == "stays behind (device-bound)")
+    #expect("\(Fate.migrates)" == "migrates")
+  }
+
+  @Test("names what is near a mistyped name, which is equal to nothing and unequal to nothing")
+  func typo() {
+    let typo = move["sesion token"]
+    #expect(typo == .absent)
+    #expect(!(typo == .migrates) && !(typo != .migrates))
+    #expect(!(typo == .staysBehind(.deviceBound)) && !(typo != .staysBehind(.deviceBound)))
+    #expect(move["session token"] != .staysBehind(.deviceBound))
+    #expect(
+      "\(typo)" == """
+        no item of the phone is called "sesion token"; "session token" is near
+          there are:
+            generic password "org.example.app/session token" (after first unlock)
+            generic password "org.example.app/device id" (when unlocked, this device)
+        """)
+  }
+
+  @Test("is that the app stored nothing, where it did: no expectation is met then, not even that of nothing")
+  func nothing() throws {
+    let empty = try Phone().move(to: .newPhone, backup: .encrypted)
+    #expect(!(empty["password"] == .absent) && !(empty["password"] != .migrates))
+    #expect("\(empty["password"])".hasPrefix("nothing is in the phone's keychain: the app stored nothing there."))
+    #expect("\(empty)" == "\(empty["password"])")
+    #expect(empty.items.isEmpty)
+  }
+
+  @Test("is each item that a name means: they share a fate, or the answer is equal to nothing")
+  func several() throws {
+    #expect(!(move["org.example.app"] == .migrates) && !(move["org.example.app"] != .migrates))
+    #expect("\(move["org.example.app"])".hasPrefix("2 items are called \"org.example.app\", and not all share a fate"))
+    #expect(move["org.example.app"].reason == nil)
+    #expect(move["org.example.app/device id"] == .staysBehind(.deviceBound))
+
+    try phone.run { SignIn.add("session token", "other", group: "team.shared") }
+    let both = try phone.move(to: .newPhone, backup: .encrypted)
+    #expect(both["session token"] == .migrates)
+    #expect("\(both["session token"])".hasPrefix("2 items are called \"session token\"\n"))
+    #expect(both["session token", inGroup: "team.shared"] == .migrates)
+    let elsewhere = both["session token", inGroup: "team.app2"]
+    #expect(elsewhere == .absent)
+    #expect(
+      "\(elsewhere)" == """
+        no item of the phone is called "session token" in the access group "team.app2"; \
+        it is in "team.app", "team.shared"
+        """)
+  }
+
+  @Test("is the whole move, where that is what a test looks at")
+  func whole() {
+    #expect(
+      "\(move)" == """
+        2 items in a move to a new phone from an encrypted backup: 1 migrating, 1 staying behind
+          generic password "org.example.app/session token" (after first unlock) migrates
+          generic password "org.example.app/device id" (when unlocked, this device) stays behind (device-bound)
+        """)
+  }
+
+  @Test("is that a name may be one of what cannot be read: then nobody knows that it is not there")
+  func damaged() throws {
+    let folder = URL(filePath: try phone.client().device.folder)
+    let keychain = try #require(
+      try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).first {
+        $0.pathExtension == "db"
+      })
+    try DatabaseQueue(path: keychain.path).write { database in
+      try database.execute(sql: "UPDATE genp SET data = substr(data, 1, 20) WHERE pdmn = 'ck'")
+    }
+    let move = try phone.move(to: .newPhone, backup: .encrypted)
+    #expect(move.unreadable.map(\.fate) == [.unreadable(.malformed)])
+    #expect(move["device id"] == .staysBehind(.deviceBound))
+    let lost = move["session token"]
+    #expect(!(lost == .absent) && !(lost != .migrates) && !(lost == .unreadable(.malformed)))
+    #expect("\(lost)".hasSuffix("\n  1 cannot be read, and what they are called nobody knows"))
+  }
+
+  @Test("is four times the same of a mistyped name, where a test asks for all moves")
+  func fourTypos() throws {
+    let right = Fates(
+      newPhone: .migrates, newPhoneUnencrypted: .staysBehind(.backupNotEncrypted), samePhone: .migrates,
+      samePhoneUnencrypted: .migrates)
+    let moves = try phone.moves()
+    #expect(moves["session token"] == right && moves["device id"] != right)
+    #expect(!(moves["sesion token"] == right) && !(moves["sesion token"] != right))
+    #expect("\(moves["sesion token"])".contains("\nsamePhone: no item of the phone is called \"sesion token\"; "))
+  }
+
+  @Test("has no secret in it")
+  func secrecy() {
+    let printed = "\(move) \(move.items) \(move["device id"]) \(move["x"])"
+    #expect(!printed.contains("d-0815") && !printed.contains("t-4711"))
+  }
+}
