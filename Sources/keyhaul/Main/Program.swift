@@ -38,12 +38,12 @@ struct Program {
     }
     let parsed: any ParsableCommand
     do {
-      parsed = try Keyhaul.parseAsRoot(path.arguments)
+      parsed = try path.parse()
     } catch {
       if let status = answer(error) { return status }
       return unparsedSession().fail(
         ParserMessage.failure(
-          Keyhaul.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb),
+          path.verb.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb),
           verbs: { FlagCatalog.verbs(with: $0, of: Keyhaul.self) }))
     }
     if let verb = parsed as? any RunnableVerb { return run(verb, named: path.name) }

@@ -4,13 +4,13 @@ import Foundation
 import KeychainFormats
 import Reports
 
-/// Which verb the arguments name, and the arguments with its words first.
+/// Which verb the arguments name, and the arguments without its words.
 ///
 /// Flags may stand before the verb; the argument parser takes a command's own flags only after its name.
 struct VerbPath {
   /// From the root to the verb, or to as much of it as there is.
   var commands: [any ParsableCommand.Type]
-  /// For the argument parser: the verb's words, then everything else in its order.
+  /// For the verb's own parser: everything but the words that name it, in its order.
   var arguments: [String]
 
   /// What `-h` and `--help` ask for.
@@ -28,7 +28,6 @@ struct VerbPath {
   /// - Throws: `.usage` for a word that is no verb, with the near one.
   static func resolve(_ arguments: [String], root: any ParsableCommand.Type) throws(CommandFailure) -> VerbPath {
     var path = VerbPath(commands: [root], arguments: [])
-    var words: [String] = []
     var rest: [String] = []
     var index = arguments.startIndex
     var valueFlags: Set<String>?
@@ -51,7 +50,7 @@ struct VerbPath {
         }
         continue
       }
-      if argument == "help", words.isEmpty {
+      if argument == "help", path.commands.count == 1 {
         path.help = .full
         continue
       }
@@ -59,9 +58,8 @@ struct VerbPath {
         throw unknown(argument, in: path, root: root)
       }
       path.commands.append(match)
-      words.append(argument)
     }
-    path.arguments = words + rest
+    path.arguments = rest
     let flags = rest.prefix { $0 != "--" }
     if flags.contains("--help") {
       path.help = .full
@@ -71,6 +69,12 @@ struct VerbPath {
     path.asksForVersion = flags.contains("--version")
     return path
   }
+
+  /// The verb with its arguments, read by its own parser.
+  ///
+  /// Which verb it is, is known by now. The parser of all verbs would look for it again, and in a debug build it checks
+  /// how each command on the way is declared, several times over.
+  func parse() throws -> any ParsableCommand { try verb.parseAsRoot(arguments) }
 
   /// The failure of a group that stands alone: `keyhaul device`.
   var missingVerb: CommandFailure {

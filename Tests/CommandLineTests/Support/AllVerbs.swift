@@ -25,10 +25,10 @@ struct AllVerbs: ParsableCommand {
   static func parse(line: [String]) throws -> any ParsableCommand {
     let path = try VerbPath.resolve(line, root: AllVerbs.self)
     do {
-      return try AllVerbs.parseAsRoot(path.arguments)
+      return try path.parse()
     } catch {
       throw ParserMessage.failure(
-        AllVerbs.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb))
+        path.verb.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb))
     }
   }
 }
