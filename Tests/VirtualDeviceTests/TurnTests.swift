@@ -78,24 +78,29 @@ struct TurnTests {
   @Test("get the device although two others let go of it and want it back all the time")
   func starvation() throws {
     let phones = try Phones()
-    let phone = try phones.create()
+    // Everybody sleeps as long as they say: who does not, has waited his second at once, and nobody goes before him.
+    let phone = device(try phones.create(), meanwhile: DeviceClock.system.sleep)
+    let looks = Mutex(0)
+    let patient = device(phone) { duration in
+      looks.withLock { $0 += 1 }
+      DeviceClock.system.sleep(duration)
+    }
     let isOver = Mutex(false)
-    let turns = Mutex(0)
     let done = DispatchSemaphore(value: 0)
     for _ in 0..<2 {
       Thread {
         while !isOver.withLock({ $0 }) {
           try? phone.openSession(.writing, verb: "greedy", wait: .seconds(60)).end()
-          turns.withLock { $0 += 1 }
         }
         done.signal()
       }.start()
     }
     for _ in 0..<10 {
-      let before = turns.withLock { $0 }
-      try phone.openSession(.writing, verb: "patient", wait: .seconds(300)).end()
-      // Among three who take turns; chance may pass somebody over some times, not hundreds of times.
-      #expect(turns.withLock { $0 } - before < 300)
+      looks.withLock { $0 = 0 }
+      try patient.openSession(.writing, verb: "patient", wait: .seconds(300)).end()
+      // Among three who take turns; chance may pass somebody over some times, not a hundred times. What counts is how
+      // often he looked, and not how often they had it meanwhile: a busy machine may not run him for as long as it likes.
+      #expect(looks.withLock { $0 } < 100)
     }
     isOver.withLock { $0 = true }
     for _ in 0..<2 { done.wait() }
