@@ -50,8 +50,12 @@ final class DeskBackup {
     ).archived()
   }
 
-  /// The stored files by their paths in the backup's folder.
-  func stored() throws -> [(path: String, bytes: [UInt8])] {
+  /// The stored files by their paths in the backup's folder, made once: every backup of this kind is the same.
+  func stored() throws -> [(path: String, bytes: [UInt8])] { try Self.allStored.get() }
+
+  private static let allStored = Result { try DeskBackup().newFiles() }
+
+  private func newFiles() throws -> [(path: String, bytes: [UInt8])] {
     var sql = ForeignDatabase.schema
     let folder = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "Library")
     sql += ForeignDatabase.row(

@@ -33,7 +33,7 @@ struct OnePassTests {
     var random = SeededRandom(seed: 11)
     for index in 0..<count {
       let identifier = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "\(index)")
-      let bytes = (0..<4000).map { _ in UInt8.random(in: 0...255, using: &random) }
+      let bytes = (0..<500).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
       files.append(("\(identifier.prefix(2))/\(identifier)", bytes))
     }
     let backup = StoredBackup(

@@ -37,7 +37,7 @@ struct SampleBackup: ~Copyable {
 
   @discardableResult
   borrowing func write(
-    to destination: ArchiveDestination, replace: Bool = false, system: FileSystem = .real
+    to destination: ArchiveDestination, replace: Bool = false, system: FileSystem = unsynced
   ) throws -> BackupWriter.Outcome {
     try BackupWriter(system: system).write(
       contents, keys: keys, random: SeededRandomSource(seed: "files"), to: destination, replace: replace)
@@ -49,6 +49,11 @@ struct SampleBackup: ~Copyable {
     try write(to: .file(folder.path("packed"), format))
     return try folder.read("packed")
   }
+
+  /// The stored files of the one with a password, made once: they are the same each time.
+  static func storedFiles() throws -> [(path: String, bytes: [UInt8])] { try files.get() }
+
+  private static let files = Result { try SampleBackup().storedFiles() }
 
   /// The stored files by their paths, for tests that change one and pack them again.
   borrowing func storedFiles() throws -> [(path: String, bytes: [UInt8])] {

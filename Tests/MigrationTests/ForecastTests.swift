@@ -22,17 +22,16 @@ struct ForecastTests {
       let target = try desk.bundled(other, named: "target-\(other)")
       for password in [Desk.password, nil] {
         let path = try desk.backUp(source, password: password)
+        let held = try source.held(.reading)
+        defer { held.end() }
+        let forecast = try BackupForecast(of: held, hasPassword: password != nil)
+        let left = try BackupExporter.prepare(held, password: nil).report.leftOut.filter { $0.reason != .deleted }
         for device in [source, target] {
-          let held = try source.held(.reading)
           let session = try device.held(.reading)
-          defer {
-            held.end()
-            session.end()
-          }
+          defer { session.end() }
+          let archive = try desk.open(path, password: password, on: session)
           for policy in ExistingItemPolicy.allCases {
-            let forecast = try BackupForecast(of: held, hasPassword: password != nil)
             let foreseen = try Restorer.plan(forecast, onto: session, policy: policy)
-            let archive = try desk.open(path, password: password, on: session)
             let real = try Restorer.plan(archive, onto: session, policy: policy)
             let count = real.decisions.count
             #expect(foreseen.decisions.prefix(count).map(Foreseen.init) == real.decisions.map(Foreseen.init))
@@ -41,8 +40,6 @@ struct ForecastTests {
             }
             #expect(foreseen.removed == real.removed)
             #expect(foreseen.isSameDevice == real.isSameDevice)
-            let report = try BackupExporter.prepare(held, password: nil).report
-            let left = report.leftOut.filter { $0.reason != .deleted }
             #expect(foreseen.decisions.dropFirst(count).map(\.outcome) == left.map { .staysBehind($0.reason) })
             #expect(foreseen.decisions.dropFirst(count).map(\.identity) == left.map(\.item.identity))
             #expect(foreseen.decisions.map(\.index) == Array(foreseen.decisions.indices))

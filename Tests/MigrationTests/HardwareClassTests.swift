@@ -13,28 +13,19 @@ import VirtualDevice
 struct HardwareClassTests {
   private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
 
-  /// The bag of the old phone in which the classes of `own` are wrapped with the new phone's key instead: the same class
-  /// keys, since both bags are made from the same bytes.
-  private func keys(
-    _ own: Set<ProtectionClass>, _ password: String?, old: borrowing DeviceKey, new: borrowing DeviceKey
-  ) throws -> Keys {
-    func bag(_ key: borrowing DeviceKey) throws -> UnlockedKeybag {
-      try BackupKeybag.make(
-        password: secret(password), deviceKey: key, rounds: 1, random: SeededRandomSource(seed: "two devices"))
-    }
-    let makers = try bag(old)
-    let targets = try bag(new)
-    var mixed = makers.keybag
-    for index in mixed.classKeys.indices where own.contains(where: { $0.keyClass == mixed.classKeys[index].keyClass }) {
-      mixed.classKeys[index] = targets.keybag.classKeys[index]
-    }
-    let target = try mixed.unlock(password: secret(password) ?? Secret(utf8: ""), deviceKey: new.copy())
-    return Keys(maker: makers.takeClassKeys(), target: target)
+  /// A backup's bag for a phone. Two of them have the same class keys and salts: both are made from the same bytes.
+  private func bag(_ password: String?, _ key: borrowing DeviceKey) throws -> UnlockedKeybag {
+    try BackupKeybag.make(
+      password: secret(password), deviceKey: key, rounds: 1, random: SeededRandomSource(seed: "two devices"))
   }
 
-  private struct Keys: ~Copyable {
-    let maker: ClassKeys
-    let target: ClassKeys
+  /// The bag of the old phone in which the classes of `own` are wrapped with the new phone's key instead.
+  private func mixed(_ own: Set<ProtectionClass>, _ makers: Keybag, _ targets: Keybag) -> Keybag {
+    var mixed = makers
+    for index in mixed.classKeys.indices where own.contains(where: { $0.keyClass == mixed.classKeys[index].keyClass }) {
+      mixed.classKeys[index] = targets.classKeys[index]
+    }
+    return mixed
   }
 
   @Test("prove themselves alone, for every set of classes, with and without damage", arguments: [true, false])
@@ -47,13 +38,20 @@ struct HardwareClassTests {
     let items = Self.classes.flatMap {
       [KeychainItem.password("\($0.rawValue) 1", $0), .password("\($0.rawValue) 2", $0)]
     }
+    let password = hasPassword ? Desk.password : nil
+    let makers = try bag(password, old.deviceKey())
+    let makersBag = makers.keybag
+    let makersKeys = makers.takeClassKeys()
+    let targetsBag = try bag(password, new.deviceKey()).keybag
+    let passcodeKey = try makersBag.passcodeKey(password: secret(password) ?? Secret(utf8: ""))
     var count = 0
     for set in 0..<(1 << bound.count) {
       let own = Set(bound.indices.filter { set >> $0 & 1 == 1 }.map { bound[$0] })
-      let keys = try keys(own, hasPassword ? Desk.password : nil, old: old.deviceKey(), new: new.deviceKey())
+      let opened = try mixed(own, makersBag, targetsBag).unlock(
+        passcodeKey: passcodeKey.copy(), deviceKey: new.deviceKey())
       // Of no class, of each one its first item's wrapped key, and of each both.
       for damage in [[]] + Self.classes.flatMap({ [[($0, 1)], [($0, 1), ($0, 2)]] }) {
-        try check(items, own, damage, keys.maker, keys.target, bound: bound, hasPassword: hasPassword, on: new)
+        try check(items, own, damage, makersKeys, opened, bound: bound, hasPassword: hasPassword, on: new)
         count += 1
       }
     }

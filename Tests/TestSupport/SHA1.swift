@@ -1,35 +1,64 @@
 /// SHA-1 for comparing digests in the tests of modules below the one that has cryptography (FIPS 180-4).
+///
+/// Tests run without optimization: what is done for every word is written without closures and collections.
 public enum SHA1 {
   public static func hash(_ message: [UInt8]) -> [UInt8] {
-    var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
-    var padded = message + [0x80]
-    while padded.count % 64 != 56 { padded.append(0) }
     let bitCount = UInt64(message.count) * 8
-    padded += (0..<8).reversed().map { UInt8(truncatingIfNeeded: bitCount >> (8 * $0)) }
-    for start in stride(from: 0, to: padded.count, by: 64) { compress(padded[start..<(start + 64)], into: &state) }
+    let padded =
+      message + [0x80] + [UInt8](repeating: 0, count: (119 - message.count % 64) % 64)
+      + (0..<8).reversed().map { UInt8(truncatingIfNeeded: bitCount >> (8 * $0)) }
+    var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
+    var words = [UInt32](repeating: 0, count: 80)
+    padded.withUnsafeBytes { bytes in
+      words.withUnsafeMutableBufferPointer { words in
+        guard let words = words.baseAddress else { return }
+        for start in stride(from: 0, to: bytes.count, by: 64) {
+          var index = 0
+          while index < 16 {
+            words[index] = UInt32(bigEndian: bytes.load(fromByteOffset: start + 4 * index, as: UInt32.self))
+            index += 1
+          }
+          compress(words, into: &state)
+        }
+      }
+    }
     return state.flatMap { word in (0..<4).reversed().map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
   }
 
-  private static func compress(_ block: ArraySlice<UInt8>, into state: inout [UInt32]) {
-    var words: [UInt32] = stride(from: block.startIndex, to: block.endIndex, by: 4).map { start in
-      block[start..<(start + 4)].reduce(0) { $0 << 8 | UInt32($1) }
-    }
-    for index in 16..<80 {
-      words.append(rotate(words[index - 3] ^ words[index - 8] ^ words[index - 14] ^ words[index - 16], 1))
+  /// - Parameter words: Eighty, of which the block is the first sixteen.
+  private static func compress(_ words: UnsafeMutablePointer<UInt32>, into state: inout [UInt32]) {
+    var index = 16
+    while index < 80 {
+      words[index] = rotate(words[index - 3] ^ words[index - 8] ^ words[index - 14] ^ words[index - 16], 1)
+      index += 1
     }
     var (a, b, c, d, e) = (state[0], state[1], state[2], state[3], state[4])
-    for (index, word) in words.enumerated() {
-      let (mix, constant): (UInt32, UInt32) =
-        switch index {
-        case ..<20: ((b & c) | (~b & d), 0x5A82_7999)
-        case ..<40: (b ^ c ^ d, 0x6ED9_EBA1)
-        case ..<60: ((b & c) | (b & d) | (c & d), 0x8F1B_BCDC)
-        default: (b ^ c ^ d, 0xCA62_C1D6)
-        }
-      (a, b, c, d, e) = (rotate(a, 5) &+ mix &+ e &+ constant &+ word, a, rotate(b, 30), c, d)
+    index = 0
+    while index < 80 {
+      let mix: UInt32
+      if index < 20 {
+        mix = ((b & c) | (~b & d)) &+ 0x5A82_7999
+      } else if index < 40 {
+        mix = (b ^ c ^ d) &+ 0x6ED9_EBA1
+      } else if index < 60 {
+        mix = ((b & c) | (b & d) | (c & d)) &+ 0x8F1B_BCDC
+      } else {
+        mix = (b ^ c ^ d) &+ 0xCA62_C1D6
+      }
+      let next = rotate(a, 5) &+ mix &+ e &+ words[index]
+      e = d
+      d = c
+      c = rotate(b, 30)
+      b = a
+      a = next
+      index += 1
     }
-    for (index, value) in [a, b, c, d, e].enumerated() { state[index] &+= value }
+    state[0] &+= a
+    state[1] &+= b
+    state[2] &+= c
+    state[3] &+= d
+    state[4] &+= e
   }
 
-  private static func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word << count | word >> (32 - count) }
+  private static func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word &<< count | word &>> (32 &- count) }
 }

@@ -13,6 +13,6 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
   }
 
   public mutating func bytes(_ count: Int) -> [UInt8] {
-    (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &self) }
+    (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }
   }
 }

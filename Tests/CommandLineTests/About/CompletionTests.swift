@@ -10,6 +10,7 @@ struct CompletionTests {
     let world = try MoveWorld()
     try world.devices.run(
       "mkdir Backup 'a folder'; touch family.tar new.txt .hidden '$(touch run)' 'a;b' Backup/one Backup/two")
+    try world.write(Array(Self.script.get().utf8), to: "devices/.script")
     return world
   }
 
@@ -58,7 +59,7 @@ struct CompletionTests {
     func completed(_ word: String) throws -> [String] {
       let outcome = try world.devices.run(
         """
-        exec bash -c 'source <(keyhaul completions bash)
+        exec bash -c 'source devices/.script
         COMP_WORDS=(keyhaul \(verb) "\(word)"); COMP_CWORD=2; COMP_LINE="keyhaul \(verb) \(word)"
         COMP_POINT=${#COMP_LINE}; COMP_TYPE=9; COMP_KEY=9
         _keyhaul keyhaul "\(word)" \(verb); printf "%s\\n" "${COMPREPLY[@]}"'
@@ -90,7 +91,7 @@ struct CompletionTests {
           + "; COMP_POINT=${#COMP_LINE}; COMPREPLY=(); _keyhaul keyhaul new- \(words.last ?? ""); printf \"%s\\n\" \"${COMPREPLY[*]}\""
       }
       let outcome = try world.devices.run(
-        "KEYHAUL_HOME=\(home) exec bash -c 'source <(keyhaul completions bash); COMP_TYPE=9; COMP_KEY=9; "
+        "KEYHAUL_HOME=\(home) exec bash -c 'source devices/.script; COMP_TYPE=9; COMP_KEY=9; "
           + calls.joined(separator: "; ") + "'")
       #expect(outcome.status == 0 && outcome.errors == "", "\(outcome)")
       #expect(outcome.output == verbs.map { _ in expected + "\n" }.joined(), "\(home): \(outcome.output)")

@@ -7,12 +7,8 @@ import Testing
 struct RoundQuestionTests {
   /// A backup in `b/` whose keybag asks for one round and then for so many, in the place of 10,000.
   static func world(asking rounds: UInt32) throws -> MoveWorld {
-    let world = try MoveWorld()
-    try world.backUp(to: "b/")
-    var manifest = try world.read("b/Manifest.plist")
-    let field = try #require(KeybagFields.inside(manifest).first { $0.tag == "ITER" })
-    manifest.replaceSubrange(field.range, with: withUnsafeBytes(of: rounds.bigEndian) { Array($0) })
-    try world.write(manifest, to: "b/Manifest.plist")
+    let world = try MoveWorld(backedUpTo: "b/")
+    try world.ask(for: rounds, in: "ITER", of: "b")
     return world
   }
 

@@ -58,12 +58,12 @@ struct DeviceVerbTests {
       ("device passcode set plain --new-passcode-command 'echo 2'", "passcode_set", true),
       ("device erase d --yes", "erased_items", 22), ("device erase d -n", "erased_items", 22),
       ("device delete d --confirm d", "deleted", true), ("device delete d -n", "deleted", false),
-      ("device list", "format", "device-list/1"),
+      ("--json device list", "format", "device-list/1"),
     ] as [(String, String, JSONValue)])
   func documents(line: String, field: String, value: JSONValue) throws {
     let world = try DeviceWorld(
       after: "keyhaul device create d --from old-phone -q && keyhaul device create plain -q")
-    let outcome = try world.run("keyhaul --json \(line)")
+    let outcome = try world.run(line.hasPrefix("--json") ? "keyhaul \(line)" : "keyhaul \(line) --json")
     #expect(outcome.status == 0)
     #expect(outcome.errors == "")
     let document = try JSONReader.read(Array(outcome.output.utf8))

@@ -74,13 +74,14 @@ struct KillTests {
   @Test("by Ctrl-C, a restore says that nothing was changed")
   func interrupted() throws {
     let world = try MoveWorld()
-    try world.succeed("backup old-phone -o b.tar --password-file .bp --rounds 3000000")
+    try world.backUp(to: "b/")
+    try world.ask(for: 10_000_000, in: "DPIC", of: "b")
     let before = try world.contents(of: "new-phone")
     // The shell becomes the program, which is then no job in the background: those hear no Ctrl-C.
     let outcome = try world.devices.run(
       """
       (while [ ! -e asked ]; do sleep 0.01; done; sleep 0.1; kill -INT $$) &
-      exec keyhaul restore b.tar --to new-phone --password-command 'touch asked; cat .bp' --yes
+      exec keyhaul restore b/ --to new-phone --password-command 'touch asked; cat .bp' --yes
       """)
     #expect(outcome.status == 130)
     #expect(outcome.errors == "error: stopped by Ctrl-C\n  why: nothing was changed\n")

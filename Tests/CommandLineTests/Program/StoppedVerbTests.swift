@@ -8,7 +8,7 @@ import Testing
 struct StoppedVerbTests {
   /// Every line that waits for a key's derivation, as long as that takes.
   static let lines =
-    ["rekey plain --rounds 3000000 --new-password-command 'touch asked; cat .np'"]
+    ["rekey plain --new-password-command 'touch asked; cat .np'"]
     + [
       "inspect b --list", "verify b", "diff b b", "export b -o x.json", "export b -o x.csv --reveal",
       "export b --domain KeychainDomain --path keychain-backup.plist -o x.plist", "rekey b --new-password-file .np",
@@ -19,7 +19,8 @@ struct StoppedVerbTests {
     try MoveWorld(named: "stopped verbs") { world in
       try world.write(Array("battery staple\n".utf8), to: ".np")
       try world.devices.run("mkdir tmp")
-      try world.succeed("backup old-phone -o b/ --password-file .bp --rounds 3000000 -q")
+      try world.backUp(to: "b/")
+      try world.ask(for: 10_000_000, in: "DPIC", of: "b")
       try world.succeed("backup old-phone -o plain/ --no-password -q")
     }
   }

@@ -63,6 +63,15 @@ final class MoveWorld: Sendable {
     try succeed("backup \(device) -o \(name) --password-file .bp --rounds 1 -q --yes")
   }
 
+  /// Lets a backup's folder ask for another number of rounds than it was made with: no password fits any more, but trying
+  /// one takes as long as that number says.
+  func ask(for rounds: UInt32, in tag: String, of folder: String) throws {
+    var manifest = try read("\(folder)/Manifest.plist")
+    let field = try #require(KeybagFields.inside(manifest).first { $0.tag == tag })
+    manifest.replaceSubrange(field.range, with: withUnsafeBytes(of: rounds.bigEndian) { Array($0) })
+    try write(manifest, to: "\(folder)/Manifest.plist")
+  }
+
   func write(_ bytes: [UInt8], to name: String) throws {
     let url = home.appending(path: name)
     try Data(bytes).write(to: url)

@@ -84,24 +84,34 @@ final class AppearingFiles {
     thread = Thread {
       var known: Set<UInt64> = []
       repeat {
-        for folder in folders { Self.look(in: folder, kept, &known, isWatched) }
+        for folder in folders { Self.look(in: folder.path + "/", below: "", kept.path, &known, isWatched) }
       } while isOver.wait(timeout: .now() + .milliseconds(1)) == .timedOut
       hasEnded.signal()
     }
     thread.start()
   }
 
+  /// - Parameters:
+  ///   - place: A folder in `folder`, with a slash at its end, or nothing.
+  ///   - known: The numbers of the files that are held already; none of them is given to another file meanwhile.
   private static func look(
-    in folder: URL, _ kept: URL, _ known: inout Set<UInt64>, _ isWatched: (String) -> Bool
+    in folder: String, below place: String, _ kept: String, _ known: inout Set<UInt64>,
+    _ isWatched: (String) -> Bool
   ) {
-    guard let names = FileManager.default.enumerator(atPath: folder.path) else { return }
-    for case let name as String in names where isWatched(name) {
+    guard let entries = opendir(folder + place) else { return }
+    defer { closedir(entries) }
+    while let entry = readdir(entries) {
+      guard !known.contains(UInt64(entry.pointee.d_ino)) else { continue }
+      let name =
+        place + withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      guard !name.hasSuffix("/."), !name.hasSuffix("/.."), name != ".", name != "..", isWatched(name) else { continue }
       var status = stat()
-      let path = folder.path + "/" + name
-      guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, known.insert(UInt64(status.st_ino)).inserted
-      else { continue }
-      let link = "\(known.count)-\(name.replacing("/", with: "_"))"
-      _ = Foundation.link(path, kept.path + "/" + link)
+      guard lstat(folder + name, &status) == 0 else { continue }
+      if status.st_mode & S_IFMT == S_IFDIR, isWatched(name + "/") {
+        look(in: folder, below: name + "/", kept, &known, isWatched)
+      } else if status.st_mode & S_IFMT == S_IFREG, known.insert(UInt64(status.st_ino)).inserted {
+        _ = link(folder + name, "\(kept)/\(known.count)-\(name.replacing("/", with: "_"))")
+      }
     }
   }
 
