@@ -34,6 +34,9 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
   let utf8procConfiguration: String? = "libutf8proc"
 #endif
 
+/// What the system's calls about files give and refuse, in Swift's words; `Files` alone makes them.
+let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
+
 /// Apple's systems have the keychain calls themselves: there the module is nothing but `Security`.
 #if os(Linux)
   let keychainServices = part(
@@ -84,7 +87,7 @@ let package = Package(
     .library(
       name: "KeyhaulKit",
       targets: [
-        "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem",
+        "Files", "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem",
         "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "Reports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
@@ -94,6 +97,7 @@ let package = Package(
   dependencies: [
     // Its words are read where its errors are told anew, so a new minor version is looked at first.
     .package(url: "https://github.com/apple/swift-argument-parser", .upToNextMinor(from: "1.8.2")),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ] + documentationTools,
   targets: [
@@ -105,14 +109,18 @@ let package = Package(
       name: "CUTF8Proc", pkgConfig: utf8procConfiguration, providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
     .target(name: "CKeyDerivation"),
     .target(name: "CProgramArguments"),
+    .target(name: "CFileExchange"),
+    part("Files", ["CFileExchange", system]),
     part("KeychainFormats", []),
     part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
     part("KeychainRules", ["DataProtection", "KeychainFormats"]),
-    part("KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", grdb, sqlite]),
+    part("KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", "Files", system, grdb, sqlite]),
     part("SecItem", ["KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats"]),
-    part("VirtualDevice", ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats"]),
-    part("BackupArchive", ["DataProtection", "KeychainFormats", "CArchive", "CSQLite", grdb]),
+    part(
+      "VirtualDevice",
+      ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system]),
+    part("BackupArchive", ["DataProtection", "KeychainFormats", "Files", system, "CArchive", "CSQLite", grdb]),
     part("ArchivedKeychain", ["BackupArchive", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats"]),
     part(
       "Migration",
@@ -136,30 +144,33 @@ let package = Package(
     part(
       "CommandSession",
       [
-        "DataProtection", "KeychainFormats", "CProgramArguments", "CUTF8Proc",
+        "DataProtection", "KeychainFormats", "Files", system, "CProgramArguments", "CUTF8Proc",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     .executableTarget(
       name: "keyhaul",
       dependencies: [
         "CommandSession", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
-        "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats",
-        "BundledFixtures",
+        "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files",
+        system, "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .target(
       name: "TestSupport", dependencies: ["KeychainFormats"], path: "Tests/TestSupport",
       resources: [.embedInCode("test-vectors.json"), .embedInCode("certificate-vectors.json")], swiftSettings: strict),
+    tests(of: "Files", [system]),
     tests(of: "KeychainFormats"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
     tests(of: "Certificates", ["DataProtection", "KeychainFormats"]),
     tests(of: "KeychainRules", ["DataProtection", "KeychainFormats"]),
-    tests(of: "KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", grdb]),
+    tests(of: "KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", "Files", system, grdb]),
     tests(of: "SecItem", ["KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", grdb]),
-    tests(of: "VirtualDevice", ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats"]),
-    tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "CSQLite"]),
-    tests(of: "ArchivedKeychain", ["BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats"]),
+    tests(
+      of: "VirtualDevice",
+      ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system]),
+    tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "Files", system, "CSQLite"]),
+    tests(of: "ArchivedKeychain", ["BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "Files"]),
     tests(
       of: "Migration",
       [
@@ -173,7 +184,7 @@ let package = Package(
       name: "CommandLineTests",
       dependencies: [
         "keyhaul", "CommandSession", "TestSupport", "Migration", "ArchivedKeychain", "BackupArchive", "KeychainRules",
-        "DataProtection", "KeychainFormats",
+        "DataProtection", "KeychainFormats", "Files", system,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],

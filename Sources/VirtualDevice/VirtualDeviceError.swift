@@ -1,4 +1,6 @@
+import Files
 public import KeychainFormats
+import SystemPackage
 
 /// What went wrong with a virtual device, or with the folder that holds it.
 public struct VirtualDeviceError: ExplainedError {
@@ -121,6 +123,8 @@ public struct VirtualDeviceError: ExplainedError {
         .failed, "the app may not use this access group",
         advice: "one of the app's own groups, or add the app to the device")
     case .badFixture: .init(.usage, "this is not a device fixture", advice: "compare it with the bundled fixtures")
+    case .io where Errno(rawValue: systemError).isDiskFull:
+      .init(.failed, "the disk is full", advice: "free some space, and run it again")
     case .io:
       .init(
         .failed, systemError == 0 ? "the device cannot be read or written" : "the file system refused",

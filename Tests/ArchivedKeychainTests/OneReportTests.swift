@@ -1,4 +1,5 @@
 import DataProtection
+import Files
 import KeychainFormats
 import Synchronization
 import TestSupport

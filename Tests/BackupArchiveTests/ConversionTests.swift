@@ -1,7 +1,9 @@
 import BackupArchive
 import DataProtection
+import Files
 import Foundation
 import KeychainFormats
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -9,7 +11,7 @@ import Testing
 struct ConversionTests {
   static let forms = ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip", "noextension"]
   static let pairs = forms.flatMap { first in forms.map { (first, $0) } }
-  static let faults: [FileSystem.Fault] = [.failure(ENOSPC), .failure(EIO), .short]
+  static let faults: [FileSystem.Fault] = [.failure(.noSpace), .failure(.ioError), .short]
 
   private func convert(
     _ folder: TemporaryFolder, _ source: String, to target: String, replace: Bool = false,

@@ -1,5 +1,6 @@
 import BackupArchive
 import DataProtection
+import Files
 import Foundation
 import KeychainFormats
 import TestSupport

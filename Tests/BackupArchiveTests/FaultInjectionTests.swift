@@ -1,7 +1,9 @@
 import BackupArchive
+import Files
 import Foundation
 import KeychainFormats
 import Synchronization
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -40,7 +42,7 @@ extension FileSystem.Fault {
 @Suite("A disk that fails at any step")
 struct FaultInjectionTests {
   static let faults: [FileSystem.Fault] = [
-    .failure(ENOSPC), .failure(EIO), .failure(EINTR), .failure(EDQUOT), .short,
+    .failure(.noSpace), .failure(.ioError), .failure(.interrupted), .failure(.diskQuotaExceeded), .short,
   ]
 
   static let destinations = ["new/", "old/", "home/", "new.tar", "old.tar", "old.zip", "old.tar.gz", "old.tar.zst"]
@@ -81,8 +83,8 @@ struct FaultInjectionTests {
       } catch {
         failed = true
         switch fault {
-        case .failure(ENOSPC), .failure(EDQUOT): #expect(error.code == .noSpace, "call \(call): \(error)")
-        case .failure(EIO): #expect(error.code == .unwritable, "call \(call): \(error)")
+        case .failure(.noSpace), .failure(.diskQuotaExceeded): #expect(error.code == .noSpace, "call \(call): \(error)")
+        case .failure(.ioError): #expect(error.code == .unwritable, "call \(call): \(error)")
         default: Issue.record("call \(call): \(error)")
         }
       }
@@ -108,7 +110,7 @@ struct FaultInjectionTests {
       let folder = try TemporaryFolder()
       try prepare(folder, destination, old)
       let before = try tree(folder.path)
-      let failing = OneFault(at: call, .failure(EIO), isRepeated: true)
+      let failing = OneFault(at: call, .failure(.ioError), isRepeated: true)
       let target = ArchiveDestination(path: folder.path(destination))
       let placed = try? BackupPlacement(system: failing.system).place(new, at: target, replace: true)
       if placed != nil { return }
@@ -128,13 +130,13 @@ struct FaultInjectionTests {
     let renames = Mutex(0)
     let system = FileSystem { call in
       switch call {
-      case .exchange: return .failure(ENOSYS)
+      case .exchange: return .failure(.noFunction)
       case .rename:
         let number = renames.withLock { count in
           count += 1
           return count
         }
-        return number == failingRename ? .failure(EIO) : nil
+        return number == failingRename ? .failure(.ioError) : nil
       default: return nil
       }
     }
@@ -151,7 +153,7 @@ struct FaultInjectionTests {
   func diskFull() throws {
     let folder = try TemporaryFolder()
     let sample = try SampleBackup()
-    let system = FileSystem { $0 == .write ? .failure(ENOSPC) : nil }
+    let system = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
     let size = try sample.storedFiles().reduce(0) { $0 + $1.bytes.count }
     let error = #expect(throws: BackupArchiveError.self) {
       try sample.write(to: .file(folder.path("b.tar"), .tar), system: system)
@@ -176,7 +178,7 @@ struct FaultInjectionTests {
           #expect(archive.digest == whole)
         } catch {
           #expect(error.code == .unreadable, "call \(call): \(error)")
-          #expect(fault != .short && fault != .failure(EINTR), "call \(call): \(error)")
+          #expect(fault != .short && fault != .failure(.interrupted), "call \(call): \(error)")
         }
         if failing.callCount < call { break }
       }

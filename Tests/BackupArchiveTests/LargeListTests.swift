@@ -1,6 +1,8 @@
 import DataProtection
+import Files
 import Foundation
 import KeychainFormats
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -71,7 +73,7 @@ struct LargeListTests {
 
   @Test("that finds no room says where, and what to do")
   func noRoom() throws {
-    let system = FileSystem { $0 == .write ? .failure(ENOSPC) : nil }
+    let system = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
     let error = #expect(throws: BackupArchiveError.self) {
       var collector = try StoredBytesCollector(.temporaryFile, system: system)
       let bytes = [UInt8](repeating: 1, count: ManifestStorage.smallestFileByteCount)

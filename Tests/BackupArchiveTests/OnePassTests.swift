@@ -1,4 +1,5 @@
 import DataProtection
+import Files
 import Synchronization
 import TestSupport
 import Testing

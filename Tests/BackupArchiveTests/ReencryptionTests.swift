@@ -1,7 +1,9 @@
 import BackupArchive
 import DataProtection
+import Files
 import Foundation
 import KeychainFormats
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -180,7 +182,7 @@ struct ReencryptionTests {
   @Test(
     "leaves the old backup or the new one, whichever call fails; a quick run takes a fifth of them",
     arguments: ["backup", "b.tar"],
-    [FileSystem.Fault.failure(ENOSPC), .failure(EIO), .short])
+    [FileSystem.Fault.failure(.noSpace), .failure(.ioError), .short])
   func everyCall(form: String, fault: FileSystem.Fault) throws {
     let desk = try DeskBackup()
     let keybag = try desk.protected("x")
@@ -209,7 +211,7 @@ struct ReencryptionTests {
     let folder = try TemporaryFolder()
     let desk = try DeskBackup()
     try desk.write(to: folder)
-    let system = FileSystem { call in call == .exchange ? .failure(ENOSYS) : call == .sync ? .omitted : nil }
+    let system = FileSystem { call in call == .exchange ? .failure(.noFunction) : call == .sync ? .omitted : nil }
     _ = try rewrite(folder.path("backup"), with: try desk.protected("x"), from: "", system: system)
     #expect(try BackupArchive.open(.path(folder.path("backup"))).isEncrypted)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["backup"])

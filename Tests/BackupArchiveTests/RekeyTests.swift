@@ -1,7 +1,9 @@
 import BackupArchive
 import DataProtection
+import Files
 import Foundation
 import KeychainFormats
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -149,7 +151,7 @@ struct RekeyTests {
   @Test(
     "stands as it was or as it should be, whichever call fails, and leaves nothing beside it",
     arguments: ["b/", "b.tar.gz"],
-    [FileSystem.Fault.failure(ENOSPC), .failure(EIO), .short])
+    [FileSystem.Fault.failure(.noSpace), .failure(.ioError), .short])
   func everyCall(place: String, fault: FileSystem.Fault) throws {
     let sample = try SampleBackup()
     let new = try rewrapped(sample.contents.keybag)

@@ -34,6 +34,24 @@ def import_of(modules):
     return rf"^\s*{attributes}{access}import (?:\w+ )?(?:{modules})\b"
 
 
+# What needs the C library for anything else than files: memory, time, processes, signals, terminals, streams that are open
+# already, the text of libarchive.
+NOT_ABOUT_FILES = r"^Sources/(?:" + "|".join([
+    r"Files/System/(?:SystemCalls|DirectoryEntry)",
+    r"KeychainFormats/Secrets/WipedMemory",
+    r"VirtualDevice/Values/DeviceClock", r"VirtualDevice/Files/DeviceLock",
+    r"BackupArchive/Container/LibArchiveReader",
+    r"CommandSession/System/(?:ByteStream|Errno\+Streams|StandardStreams|WipedBuffer)",
+    r"CommandSession/Failures/Interruption", r"CommandSession/Secrets/SecretCommand",
+    r"CommandSession/Terminal/(?:TerminalDevice|TerminalSettings|TimeText)",
+    r"keyhaul/Main/Program",
+]) + r")\.swift$"
+# Foundation and SystemPackage have them too. `open`, `read` and the like are also names of ours; "stat(2)" is a page of the manual.
+FILE_CALLS = (
+    r"(?<![.\w])(?:openat|[lf]?stat|fstatat|f?sync|fdatasync|unlink(?:at)?|linkat|symlink(?:at)?|readlink(?:at)?|renameat"
+    r"|mkdir(?:at)?|rmdir|flock|f?chmod|fchmodat|f?chown|fchownat|mk[sd]?temp|f?truncate|f?opendir|readdir|closedir|preadv?"
+    r"|pwritev?|lseek|realpath|access|strerror(?:_r)?)\((?!\d\))|\bFileDescriptor\.open\b|(?<![.\w])Stat\(")
+
 SWIFT_SOURCES = r"^(?:Sources|Fixtures|docs/Examples)/.*\.swift$"
 RULES = [
     Rule("an error is thrown on, never forced away", r"\btry!", SWIFT_SOURCES),
@@ -48,6 +66,9 @@ RULES = [
          r"^Sources/(?:DataProtection|CommandSession)/"),
     Rule("SQLite lives in KeychainStore and BackupArchive", import_of("GRDB|GRDBSQLite|CSQLite|SQLite3"), r"^Sources/.*\.swift$",
          r"^Sources/(?:KeychainStore|BackupArchive)/"),
+    Rule("the C library is imported by Files, and by name for what is no file", import_of("Glibc|Musl|Darwin"),
+         r"^Sources/.*\.swift$", NOT_ABOUT_FILES),
+    Rule("calls about files are made by Files", FILE_CALLS, r"^Sources/.*\.swift$", r"^Sources/Files/"),
     Rule("a path of somebody's machine", r"(?<![\w.}])/(?:(?:work|tmp|root|Users)/[\w.]|home/[\w.]+/)", r".",
          r"^Tests/TestSupport/test-vectors\.json$"),
     Rule("a document that is not in this repository", r"(?<![\w/.-])(?:spec|shared)/[\w-]", r"."),

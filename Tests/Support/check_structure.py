@@ -21,8 +21,8 @@ MOST_LINES_OF_A_FILE = 300
 
 # From the bottom: a part imports parts that stand before it, and nothing else of ours.
 PARTS = [
-    "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem", "VirtualDevice",
-    "BackupArchive", "ArchivedKeychain", "Migration", "Reports", "KeychainServices", "KeyhaulTesting",
+    "Files", "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem",
+    "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "Reports", "KeychainServices", "KeyhaulTesting",
     "CommandSession", "keyhaul",
 ]
 

@@ -442,7 +442,8 @@ class HouseRules(unittest.TestCase):
         "Sources/keyhaul/A.swift": ["let a = tr" "y! b()", "let a = b a" "s! C", "import GR" "DB", "import CSQ" "Lite",
                                     "import GRDBSQ" "Lite", "import CAr" "chive",
                                     "internal import COpen" "SSL", "// TO" "DO: later", "// see /ho" "me/anna/x",
-                                    "// Issu" "e 12", "<" * 7 + " HEAD"],
+                                    "// Issu" "e 12", "<" * 7 + " HEAD", "import Gli" "bc", "  import Dar" "win", "l" "stat(a, &b)",
+                                    "FileDescriptor.op" "en(a)"],
         "Sources/Migration/A.swift": ["import Found" "ation", "public import Found" "ation",
                                       "@preconcurrency import Found" "ation"],
         "Sources/KeychainRules/A.swift": ["import GR" "DB", "package import Found" "ation"],
@@ -453,6 +454,8 @@ class HouseRules(unittest.TestCase):
         "Sources/Migration/A.swift": ["import FoundationEssentials", "let a = try b()", "let a = b as? C"],
         "Sources/DataProtection/A.swift": ["internal import COpenSSL"],
         "Sources/BackupArchive/A.swift": ["import CArchive", "import GRDB", "import CSQLite"],
+        "Sources/Files/System/SystemCalls.swift": ["  import Glibc", "flock(a, b)"],
+        "Sources/CommandSession/System/ByteStream.swift": ["import Glibc", "files.open(a)", "a.access(b)", "read(a, b, c)"],
         "docs/Format.md": ["https://example.org/home/x", "/var/Keychains", "======"],
     }
 

@@ -147,7 +147,7 @@ struct BusyTests {
     let faults = Faults(after: 20)
     let failing = try device.through(faults.door).held()
     try failing.add("three", .always)
-    while faults.steps.count < 20 { try? failing.recordBackup(at: Phones.now) }
+    while faults.stepCount < 20 { try? failing.recordBackup(at: Phones.now) }
     #expect(try code { try failing.add("four", .always) } == nil)
     #expect(try code { try failing.finish() } == .io)
     #expect(try device.held(.reading).itemCount == 4)
@@ -210,7 +210,7 @@ struct BusyTests {
     let phones = try Phones()
     _ = try phones.create("first")
     let waits = Mutex(0)
-    let holder = Mutex<HomeLock?>(try HomeLock(phones.home.path, clock: .fixed(at: Phones.now)))
+    let holder = Mutex<HomeLock?>(try HomeLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles()))
     var environment = phones.home.environment
     environment.clock = DeviceClock(
       now: { Phones.now },
@@ -222,7 +222,7 @@ struct BusyTests {
       .create(DeviceName("second"), passcode: Secret(utf8: ""))
     #expect(waits.withLock { $0 } == 1)
 
-    let again = try HomeLock(phones.home.path, clock: .fixed(at: Phones.now))
+    let again = try HomeLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles())
     #expect(try code { _ = try phones.create("third") } == .busy)
     _ = consume again
     #expect(try phones.home.devices().map(\.name.text) == ["first", "second"])

@@ -1,6 +1,7 @@
 import DataProtection
 import Foundation
 import KeychainFormats
+import SystemPackage
 import Testing
 
 @testable import VirtualDevice
@@ -43,12 +44,12 @@ struct CommitStageTests {
     let start = try prepare(verb)
     let old = try CrashTests.Looks(start)
     let finished = try copy(start, "finished")
-    try verb.run(try finished.through(FileDoor()).held())
+    try verb.run(try finished.through(DeviceFiles()).held())
     let new = try CrashTests.Looks(finished)
     var stages: Set<ChangeStage> = []
     for limit in 0..<200 {
       let device = try copy(start, "cut-\(limit)")
-      let faults = Faults(after: limit, code: ENOSPC)
+      let faults = Faults(after: limit, .noSpace)
       let error = try error {
         let session = try device.through(faults.door).held()
         defer { session.end() }

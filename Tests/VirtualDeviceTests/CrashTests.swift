@@ -2,6 +2,7 @@ import DataProtection
 import Foundation
 import KeychainFormats
 import KeychainStore
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -91,7 +92,7 @@ struct CrashTests {
     let start = try prepare(verb)
     let old = try Looks(start)
     let finished = try copy(start, "finished")
-    try verb.run(try finished.through(FileDoor()).held())
+    try verb.run(try finished.through(DeviceFiles()).held())
     let new = try Looks(finished)
     #expect(old != new)
 
@@ -123,7 +124,7 @@ struct CrashTests {
     let start = try prepare(verb)
     let old = try Looks(start)
     let finished = try copy(start, "finished")
-    try verb.run(try finished.through(FileDoor()).held())
+    try verb.run(try finished.through(DeviceFiles()).held())
     let new = try Looks(finished)
 
     var committed = 0
@@ -192,15 +193,17 @@ struct CrashTests {
     }
   }
 
-  @Test("a full disk is reported with its reason, and the device is as before", arguments: [ENOSPC, EDQUOT, EROFS])
-  func fullDisk(_ number: CInt) throws {
+  @Test(
+    "a full disk is reported with its reason, and the device is as before",
+    arguments: [Errno.noSpace, .diskQuotaExceeded, .readOnlyFileSystem])
+  func fullDisk(_ reason: Errno) throws {
     let device = try prepare(.changePasscode)
     let before = try Looks(device)
     let error = #expect(throws: VirtualDeviceError.self) {
-      try Verb.changePasscode.run(try device.through(Faults(after: 8, code: number).door).held())
+      try Verb.changePasscode.run(try device.through(Faults(after: 8, reason).door).held())
     }
     #expect(error?.code == .io)
-    #expect(error?.systemError == number)
+    #expect(error?.systemError == reason.rawValue)
     #expect(try Looks(device) == before)
   }
 

@@ -25,7 +25,7 @@ struct FinishedSessionTests {
       _ = try session.add(item("one"))
       _ = try session.add(item("two"))
     }
-    let last = counted.steps.count
+    let last = counted.stepCount
     for limit in [last - 1, last - 2] {
       let faults = Faults(after: limit)
       #expect(

@@ -1,9 +1,11 @@
 import DataProtection
+import Files
 import Foundation
 import KeychainFormats
 import KeychainStore
 import SecItem
 import Synchronization
+import SystemPackage
 import TestSupport
 
 @testable import VirtualDevice
@@ -15,7 +17,7 @@ struct Phones {
   let folder: TemporaryFolder
   let home: DeviceHome
 
-  init(seed: String = "phones", files: FileDoor = FileDoor(), rounds: UInt32 = 3) throws {
+  init(seed: String = "phones", files: DeviceFiles = DeviceFiles(), rounds: UInt32 = 3) throws {
     folder = try TemporaryFolder()
     var environment = DeviceEnvironment(
       clock: .fixed(at: Self.now), random: SeededRandomSource(seed: seed), passcodeRounds: rounds)
@@ -55,7 +57,7 @@ extension VirtualDevice {
   func has(_ file: DeviceFile) -> Bool { FileManager.default.fileExists(atPath: file.path(in: folder)) }
 
   /// The same folder through another door.
-  func through(_ files: FileDoor, seed: String = "again") -> VirtualDevice {
+  func through(_ files: DeviceFiles, seed: String = "again") -> VirtualDevice {
     var environment = environment
     environment.files = files
     environment.random = SeededRandomSource(seed: seed)
@@ -115,36 +117,42 @@ func code(_ body: () throws -> Void) throws -> VirtualDeviceError.Code? {
   }
 }
 
-/// Lets every step from the k-th on fail, as if the process had died there.
+/// Lets every step from the k-th on fail, as if the process had died there: of the calls, those that change something.
 final class Faults: Sendable {
+  private static let steps: Set<FileSystem.Call> = [
+    .makeDirectory, .create, .write, .sync, .rename, .remove, .database,
+  ]
+
   private struct State {
-    var done: [FileStep] = []
+    var doneCount = 0
     var failed = false
   }
 
   private let state = Mutex(State())
   private let limit: Int
-  private let code: CInt
+  private let reason: Errno
 
-  init(after limit: Int = .max, code: CInt = EIO) {
+  init(after limit: Int = .max, _ reason: Errno = .ioError) {
     self.limit = limit
-    self.code = code
+    self.reason = reason
   }
 
-  var door: FileDoor {
-    FileDoor { step in
-      self.state.withLock { state in
-        guard state.done.count < self.limit else {
-          state.failed = true
-          return self.code
+  var door: DeviceFiles {
+    DeviceFiles(
+      FileSystem { call in
+        guard Self.steps.contains(call) else { return nil }
+        return self.state.withLock { state in
+          guard state.doneCount < self.limit else {
+            state.failed = true
+            return .failure(self.reason)
+          }
+          state.doneCount += 1
+          return nil
         }
-        state.done.append(step)
-        return 0
-      }
-    }
+      })
   }
 
   /// Whether a step was refused.
   var didFail: Bool { state.withLock { $0.failed } }
-  var steps: [FileStep] { state.withLock { $0.done } }
+  var stepCount: Int { state.withLock { $0.doneCount } }
 }

@@ -165,8 +165,8 @@ struct DamagedDeviceTests {
     let folder = try Phones()
     try FileManager.default.createDirectory(atPath: folder.home.path, withIntermediateDirectories: true)
     try Data(count: 100).write(to: URL(fileURLWithPath: folder.path("file")))
-    #expect(try FileDoor().read(folder.path("file"), atMost: 100)?.count == 100)
-    #expect(try code { _ = try FileDoor().read(folder.path("file"), atMost: 99) } == .damaged)
+    #expect(try DeviceFiles().read(folder.path("file"), atMost: 100)?.count == 100)
+    #expect(try code { _ = try DeviceFiles().read(folder.path("file"), atMost: 99) } == .damaged)
   }
 }
 

@@ -46,7 +46,7 @@ struct TurnTests {
   func stopped() throws {
     let phones = try Phones()
     let phone = try phones.create()
-    let turn = try WaitingTurn.take(phone.folder, device: "phone")
+    let turn = try WaitingTurn.take(phone.folder, device: "phone", DeviceFiles())
     let isTaken = turn != nil
     #expect(isTaken)
     let slept = Mutex(Duration.zero)

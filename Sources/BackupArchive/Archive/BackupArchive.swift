@@ -1,4 +1,6 @@
+package import Files
 public import KeychainFormats
+import SystemPackage
 
 /// A backup as Finder, iTunes, idevicebackup2 or this program wrote it, of iOS 4 and later: a folder, or
 /// one file made from such a folder.
@@ -63,13 +65,13 @@ public struct BackupArchive: Sendable {
     let container = ContainerSource(limits: limits, storage: storage, system: system)
     switch location {
     case .stream(let descriptor):
-      let feed = try DescriptorFeed(descriptor: descriptor, system: system)
+      let feed = try DescriptorFeed(descriptor: FileDescriptor(rawValue: descriptor), system: system)
       let found = try container.read(feed, as: try ContainerFormat(feed))
       return try BackupArchive(found.parts, .stream(found.payloads))
     case .path(let path):
-      let descriptor = try opened(path) { () throws(SystemFailure) in try system.openForReading(path) }
+      let descriptor = try opened(path) { () throws(Errno) in try system.openForReading(path) }
       let file = descriptor.raw
-      let status = try opened(path) { () throws(SystemFailure) in try system.status(of: file) }
+      let status = try opened(path) { () throws(Errno) in try system.status(of: file) }
       switch status.kind {
       case .directory:
         let source = FolderSource(system: system, limits: limits, storage: storage)
@@ -80,7 +82,7 @@ public struct BackupArchive: Sendable {
         let format = try ContainerFormat(feed)
         let found = try container.read(feed, as: format)
         return try BackupArchive(found.parts, .container(ContainerHandle(descriptor, container, format, found)))
-      case .other:
+      case .link, .pipe, .other:
         throw BackupArchiveError(.notABackup, "\(quoted(path)) is neither a folder nor a regular file")
       }
     }

@@ -1,4 +1,6 @@
+import Files
 public import KeychainFormats
+import SystemPackage
 
 /// A folder with the backups of several devices, such as `MobileSync/Backup`.
 public enum BackupFolder {
@@ -44,18 +46,16 @@ public enum BackupFolder {
     let system = FileSystem.real
     let source = FolderSource(system: system, limits: limits, storage: .memory)
     var entries: [Entry] = []
-    do throws(SystemFailure) {
+    var count = 0
+    do throws(Errno) {
       let folder = try system.openDirectory(path)
-      var count = 0
       for name in try system.names(in: folder) {
         guard let text = name.validText, let kind = try system.status(of: name, in: folder)?.kind, kind != .file else {
           continue
         }
         count += 1
-        guard count <= maximumFolderCount else {
-          throw SystemFailure(number: SystemFailure.tooMany)
-        }
-        let isLink = kind == .other
+        guard count <= maximumFolderCount else { break }
+        let isLink = kind != .directory
         // What is no folder, or leads nowhere, is passed over.
         let inner: Descriptor?
         if isLink {
@@ -67,10 +67,10 @@ public enum BackupFolder {
         if let entry = source.entry(named: text, isLink: isLink, in: inner) { entries.append(entry) }
       }
     } catch {
-      if error.number == SystemFailure.tooMany {
-        throw BackupArchiveError(.overLimit, "\(quoted(path)) has more than \(maximumFolderCount) folders")
-      }
-      throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.text)")
+      throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)")
+    }
+    guard count <= maximumFolderCount else {
+      throw BackupArchiveError(.overLimit, "\(quoted(path)) has more than \(maximumFolderCount) folders")
     }
     return entries.sorted { $0.name < $1.name }
   }
@@ -121,11 +121,6 @@ public enum BackupFolder {
       && zip(rest, pattern).allSatisfy { $1 == UInt8(ascii: "0") ? (48...57).contains($0) : $0 == $1 }
     return isDate ? (String(decoding: bytes[..<length], as: UTF8.self), true) : (nil, false)
   }
-}
-
-extension SystemFailure {
-  /// No error number of any system.
-  fileprivate static let tooMany: Int32 = -1
 }
 
 extension FolderSource {

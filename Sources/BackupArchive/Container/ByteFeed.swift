@@ -1,4 +1,6 @@
+import Files
 import KeychainFormats
+import SystemPackage
 
 /// Bytes on their way into a libarchive reader.
 protocol ByteFeed: AnyObject {
@@ -19,7 +21,7 @@ enum SeekOrigin {
 /// The bytes of an open file, pipe or terminal.
 final class DescriptorFeed: ByteFeed {
   private let system: FileSystem
-  private let descriptor: Int32
+  private let descriptor: FileDescriptor
   /// The size of a regular file, in which one can move about; `nil` for a stream.
   let fileByteCount: Int64?
   private let buffer: UnsafeMutableRawBufferPointer
@@ -31,14 +33,14 @@ final class DescriptorFeed: ByteFeed {
   static let chunkByteCount = 256 << 10
 
   /// Reads from `descriptor`, which the caller keeps open for as long as this lives.
-  init(descriptor: Int32, system: FileSystem) throws(BackupArchiveError) {
+  init(descriptor: FileDescriptor, system: FileSystem) throws(BackupArchiveError) {
     self.system = system
     self.descriptor = descriptor
     let status: FileStatus
-    do throws(SystemFailure) {
+    do throws(Errno) {
       status = try system.status(of: descriptor)
     } catch {
-      throw BackupArchiveError(.unreadable, error.text)
+      throw BackupArchiveError(.unreadable, error.reason)
     }
     guard status.kind != .directory else { throw BackupArchiveError(.notABackup, "the stream is a folder") }
     fileByteCount = status.kind == .file ? status.byteCount : nil
@@ -87,7 +89,7 @@ final class DescriptorFeed: ByteFeed {
     do {
       try system.seek(descriptor, to: target)
     } catch {
-      throw BackupArchiveError(.unreadable, error.text)
+      throw BackupArchiveError(.unreadable, error.reason)
     }
     peekedCount = 0
     position = target
@@ -99,7 +101,7 @@ final class DescriptorFeed: ByteFeed {
     do {
       return try system.read(descriptor, into: target)
     } catch {
-      throw BackupArchiveError(.unreadable, "\(error.text), at byte \(Amounts.grouped(position))")
+      throw BackupArchiveError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(position))")
     }
   }
 }

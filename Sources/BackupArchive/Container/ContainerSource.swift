@@ -1,3 +1,4 @@
+import Files
 import KeychainFormats
 
 /// Reads a backup that was packed into one file, or comes as a stream, in one pass.

@@ -1,3 +1,5 @@
+import Files
+
 /// Where a backup is read from.
 public enum ArchiveLocation: Sendable, Hashable {
   /// A backup's folder, or one file made from such a folder. Its content decides which, never its name.

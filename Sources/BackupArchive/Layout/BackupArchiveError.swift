@@ -1,4 +1,6 @@
+import Files
 public import KeychainFormats
+import SystemPackage
 
 /// Why a backup could not be read or written.
 public struct BackupArchiveError: ExplainedError, Equatable {
@@ -148,11 +150,11 @@ func explained<Value: ~Copyable, Failure: ExplainedError>(
 
 /// Runs a call of the system on what stands at `path` and says of an error which path it is.
 func opened<Value: ~Copyable>(
-  _ path: String, _ body: () throws(SystemFailure) -> Value
+  _ path: String, _ body: () throws(Errno) -> Value
 ) throws(BackupArchiveError) -> Value {
-  do throws(SystemFailure) {
+  do throws(Errno) {
     return try body()
   } catch {
-    throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.text)")
+    throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)")
   }
 }

@@ -1,6 +1,8 @@
+import SystemPackage
+
 /// Why bytes could not be put where they should go.
 enum WriteFailure: Error {
-  case system(SystemFailure)
+  case system(Errno)
   case library(String)
   /// Something stands there that may not be replaced.
   case occupied(String)

@@ -1,4 +1,6 @@
+import Files
 import KeychainFormats
+import SystemPackage
 
 /// What in a folder that is no backup may be meant instead.
 extension FolderSource {
@@ -35,7 +37,7 @@ extension FolderSource {
         } else if holdsBackups(name, in: folder) {
           parents.append(name)
         }
-      case .other, nil: continue
+      case .link, .pipe, .other, nil: continue
       }
     }
     return (backups, parents)
@@ -71,7 +73,7 @@ extension FolderSource {
     }
   }
 
-  private func isBackup(_ folder: borrowing Descriptor) throws(SystemFailure) -> Bool {
+  private func isBackup(_ folder: borrowing Descriptor) throws(Errno) -> Bool {
     try system.status(of: StoredPart.manifest.path.systemName, in: folder)?.kind == .file
   }
 
@@ -87,9 +89,4 @@ extension FolderSource {
     for name in names(in: folder) where hasManifest(name, in: folder) { return true }
     return false
   }
-}
-
-extension FileSystem.Name {
-  /// `nil` for bytes that are not UTF-8.
-  var validText: String? { String(validating: dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) }
 }

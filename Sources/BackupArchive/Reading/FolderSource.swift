@@ -1,12 +1,6 @@
+import Files
 import KeychainFormats
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import SystemPackage
 
 /// Reads a backup's folder, every file relative to its open handle: a path that is swapped meanwhile changes nothing.
 struct FolderSource {
@@ -83,7 +77,7 @@ struct FolderSource {
   private func open(_ path: String, in folder: borrowing Descriptor) throws(BackupArchiveError) -> OpenFile? {
     let names = path.split(separator: "/").map(String.init)
     guard names.count == 2 else { return try open(path, named: path, in: folder) }
-    let inner = try present(path) { () throws(SystemFailure) in
+    let inner = try present(path) { () throws(Errno) in
       try system.openDirectory(names[0].systemName, in: folder)
     }
     guard let inner else { return nil }
@@ -93,30 +87,30 @@ struct FolderSource {
   private func open(
     _ path: String, named name: String, in folder: borrowing Descriptor
   ) throws(BackupArchiveError) -> OpenFile? {
-    let file = try present(path) { () throws(SystemFailure) in try system.openForReading(name, in: folder) }
+    let file = try present(path) { () throws(Errno) in try system.openForReading(name, in: folder) }
     guard let file else { return nil }
     let raw = file.raw
-    let status = try explained(path) { () throws(SystemFailure) in try system.status(of: raw) }
+    let status = try explained(path) { () throws(Errno) in try system.status(of: raw) }
     guard status.kind == .file else { throw BackupArchiveError(.hostile, "\(path) is not a regular file") }
     return OpenFile(path: path, descriptor: file, byteCount: status.byteCount)
   }
 
   /// What `body` opens, or `nil` where nothing is there.
   private func present(
-    _ path: String, _ body: () throws(SystemFailure) -> Descriptor
+    _ path: String, _ body: () throws(Errno) -> Descriptor
   ) throws(BackupArchiveError) -> Descriptor? {
-    do throws(SystemFailure) {
+    do throws(Errno) {
       return try body()
     } catch {
-      if error.number == ENOENT { return nil }
+      if error == .noSuchFileOrDirectory { return nil }
       throw irregular(path, error)
     }
   }
 
   private func explained<Value>(
-    _ path: String, _ body: () throws(SystemFailure) -> Value
+    _ path: String, _ body: () throws(Errno) -> Value
   ) throws(BackupArchiveError) -> Value {
-    do throws(SystemFailure) {
+    do throws(Errno) {
       return try body()
     } catch {
       throw irregular(path, error)
@@ -124,11 +118,12 @@ struct FolderSource {
   }
 
   /// ELOOP and ENOTDIR are how a refused link shows itself; a socket gives ENXIO.
-  private func irregular(_ path: String, _ failure: SystemFailure) -> BackupArchiveError {
-    switch failure.number {
-    case ELOOP, ENOTDIR: BackupArchiveError(.hostile, "\(path) is reached through a link or is not a regular file")
-    case ENXIO: BackupArchiveError(.hostile, "\(path) is not a regular file")
-    default: BackupArchiveError(.unreadable, "\(path): \(failure.text)")
+  private func irregular(_ path: String, _ failure: Errno) -> BackupArchiveError {
+    switch failure {
+    case .tooManySymbolicLinkLevels, .notDirectory:
+      BackupArchiveError(.hostile, "\(path) is reached through a link or is not a regular file")
+    case .noSuchAddressOrDevice: BackupArchiveError(.hostile, "\(path) is not a regular file")
+    default: BackupArchiveError(.unreadable, "\(path): \(failure.reason)")
     }
   }
 
@@ -144,7 +139,7 @@ struct FolderSource {
     defer { buffer.deallocate() }
     var total = 0
     while true {
-      let count = try explained(path) { () throws(SystemFailure) in try system.read(raw, into: buffer) }
+      let count = try explained(path) { () throws(Errno) in try system.read(raw, into: buffer) }
       if count == 0 { return }
       total += count
       guard total <= limit else {
@@ -170,14 +165,14 @@ struct FolderSource {
         }
       }
     } catch {
-      throw BackupArchiveError(.unreadable, error.text)
+      throw BackupArchiveError(.unreadable, error.reason)
     }
     return payloads
   }
 
   private func add(
     _ folder: borrowing Descriptor, prefix: String, to payloads: inout StoredPayloads
-  ) throws(SystemFailure) {
+  ) throws(Errno) {
     for file in try system.names(in: folder) {
       guard isFileIdentifier(file.text), file.text.hasPrefix(prefix),
         let status = try system.status(of: file, in: folder)
@@ -189,9 +184,4 @@ struct FolderSource {
       }
     }
   }
-}
-
-extension FileSystem.Name {
-  /// For comparison only: bytes that are not UTF-8 are replaced.
-  fileprivate var text: String { String(decoding: dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) }
 }

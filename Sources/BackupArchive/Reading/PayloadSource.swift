@@ -1,3 +1,4 @@
+import Files
 import Synchronization
 
 /// Where a backup's payloads are read from, after it was opened.

@@ -1,4 +1,6 @@
+import Files
 public import KeychainFormats
+import SystemPackage
 
 extension BackupRewriter {
   /// Gives a backup another keybag that holds the same class keys: how its password is changed. Nothing else changes; in
@@ -44,7 +46,7 @@ extension BackupRewriter {
         }
       },
       fill: { (descriptor) throws(WriteFailure) in
-        do throws(SystemFailure) {
+        do throws(Errno) {
           try system.writeAll(new, to: descriptor)
         } catch {
           throw .system(error)

@@ -1,3 +1,5 @@
+package import Files
+
 /// Writes a backup anew from where it stands: in another form, with another keybag, encrypted or in clear.
 ///
 /// Whatever is written is held against the backup that was opened, and takes its place only when it is whole.

@@ -1,3 +1,6 @@
+import Files
+import SystemPackage
+
 /// Goes through the files of a backup once more, wherever it stands, to write them anew.
 struct BackupWalk {
   let archive: BackupArchive
@@ -76,7 +79,7 @@ struct BackupWalk {
   ) throws(Failure) -> Value {
     let (file, feed, format) = try reading(as: Failure.self) { () throws(BackupArchiveError) in
       let file = FolderHandle(
-        try opened(path) { () throws(SystemFailure) in try system.openForReading(path) })
+        try opened(path) { () throws(Errno) in try system.openForReading(path) })
       let feed = try DescriptorFeed(descriptor: file.descriptor.raw, system: system)
       return (file, feed, try ContainerFormat(feed))
     }

@@ -1,10 +1,5 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Files
+import SystemPackage
 
 /// Goes through the files of a backup's folder in a fixed order, to copy them: the parts with a name of their own first.
 struct FolderWalk {
@@ -12,7 +7,7 @@ struct FolderWalk {
   private let system: FileSystem
 
   init(_ path: String, system: FileSystem) throws(BackupArchiveError) {
-    handle = FolderHandle(try opened(path) { () throws(SystemFailure) in try system.openDirectory(path) })
+    handle = FolderHandle(try opened(path) { () throws(Errno) in try system.openDirectory(path) })
     self.system = system
   }
 
@@ -47,7 +42,7 @@ struct FolderWalk {
     }
     for name in payloads { try lend(name, in: handle.descriptor, path: name, body) }
     for name in folders {
-      let folder = try systemCall(name) { () throws(SystemFailure) in
+      let folder = try systemCall(name) { () throws(Errno) in
         try system.openDirectory(name.systemName, in: handle.descriptor)
       }
       for payload in try names(in: folder, of: name + "/", foreign: &foreign).sorted() {
@@ -71,7 +66,7 @@ struct FolderWalk {
     let raw = file.handle.descriptor.raw
     var count: Int64 = 0
     while count <= file.byteCount {
-      let portion = try systemCall(file.path) { () throws(SystemFailure) in try system.read(raw, into: buffer) }
+      let portion = try systemCall(file.path) { () throws(Errno) in try system.read(raw, into: buffer) }
       if portion == 0 { break }
       count += Int64(portion)
       if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<portion])) }
@@ -91,7 +86,7 @@ struct FolderWalk {
     while done < wanted {
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
       let offset = file.byteCount - Int64(wanted - done)
-      let read = try systemCall(file.path) { () throws(SystemFailure) in try system.read(raw, at: offset, into: rest) }
+      let read = try systemCall(file.path) { () throws(Errno) in try system.read(raw, at: offset, into: rest) }
       guard read > 0 else {
         throw .source(BackupArchiveError(.unreadable, "\(quoted(file.path)) changed its length while it was read"))
       }
@@ -104,18 +99,17 @@ struct FolderWalk {
     in folder: borrowing Descriptor, of prefix: String, foreign: inout [String]
   ) throws(WriteFailure) -> [String] {
     let names: [FileSystem.Name]
-    do throws(SystemFailure) {
+    do throws(Errno) {
       names = try system.names(in: folder)
     } catch {
-      throw .source(BackupArchiveError(.unreadable, "\(quoted(prefix)): \(error.text)"))
+      throw .source(BackupArchiveError(.unreadable, "\(quoted(prefix)): \(error.reason)"))
     }
     var texts: [String] = []
     for name in names {
-      let bytes = name.dropLast().map { UInt8(bitPattern: $0) }
-      if let text = String(validating: bytes, as: UTF8.self) {
+      if let text = name.validText {
         texts.append(text)
       } else {
-        foreign.append(prefix + String(decoding: bytes, as: UTF8.self))
+        foreign.append(prefix + name.text)
       }
     }
     return texts
@@ -126,16 +120,17 @@ struct FolderWalk {
     _ body: (File) throws(WriteFailure) -> Void
   ) throws(WriteFailure) {
     let descriptor: Descriptor
-    do throws(SystemFailure) {
+    do throws(Errno) {
       descriptor = try system.openForReading(name, in: folder)
     } catch {
-      let isLink = error.number == ELOOP || error.number == ENXIO
+      let isLink = error == .tooManySymbolicLinkLevels || error == .noSuchAddressOrDevice
       throw .source(
         BackupArchiveError(
-          isLink ? .hostile : .unreadable, isLink ? "\(quoted(path)) is not a regular file" : "\(path): \(error.text)"))
+          isLink ? .hostile : .unreadable, isLink ? "\(quoted(path)) is not a regular file" : "\(path): \(error.reason)"
+        ))
     }
     let raw = descriptor.raw
-    let status = try systemCall(path) { () throws(SystemFailure) in try system.status(of: raw) }
+    let status = try systemCall(path) { () throws(Errno) in try system.status(of: raw) }
     guard status.kind == .file else {
       throw .source(BackupArchiveError(.hostile, "\(quoted(path)) is not a regular file"))
     }
@@ -143,12 +138,12 @@ struct FolderWalk {
   }
 
   private func systemCall<Value: ~Copyable>(
-    _ path: String, _ body: () throws(SystemFailure) -> Value
+    _ path: String, _ body: () throws(Errno) -> Value
   ) throws(WriteFailure) -> Value {
-    do throws(SystemFailure) {
+    do throws(Errno) {
       return try body()
     } catch {
-      throw .source(BackupArchiveError(.unreadable, "\(quoted(path)): \(error.text)"))
+      throw .source(BackupArchiveError(.unreadable, "\(quoted(path)): \(error.reason)"))
     }
   }
 }

@@ -1,4 +1,5 @@
 import DataProtection
+import Files
 import KeychainFormats
 
 /// One writing of a backup with every file encrypted, or with every file decrypted.

@@ -1,10 +1,5 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Files
+import SystemPackage
 
 /// A file for its owner alone whose name was taken away before the first byte came in: the system gives its space back
 /// when the process ends, whatever ends it.
@@ -13,22 +8,17 @@ final class NamelessFile: Sendable {
   private let descriptor: Descriptor
 
   init(system: FileSystem) throws(BackupArchiveError) {
-    do throws(SystemFailure) {
-      descriptor = try system.createNamelessFile(in: Self.folder)
+    do throws(Errno) {
+      descriptor = try system.createNamelessFile(in: FileSystem.temporaryDirectory)
     } catch {
       throw Self.failure(error)
     }
     self.system = system
   }
 
-  private static var folder: String {
-    guard let name = getenv("TMPDIR").map({ String(cString: $0) }), !name.isEmpty else { return "/tmp" }
-    return name
-  }
-
   /// Writes after what was written before.
   func append(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
-    do throws(SystemFailure) {
+    do throws(Errno) {
       try system.writeAll(bytes, to: descriptor.raw)
     } catch {
       throw Self.failure(error)
@@ -41,19 +31,19 @@ final class NamelessFile: Sendable {
     while done < buffer.count {
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
       let count: Int
-      do throws(SystemFailure) {
+      do throws(Errno) {
         count = try system.read(descriptor.raw, at: Int64(offset + done), into: rest)
       } catch {
-        throw BackupArchiveError(.unreadable, "a temporary file: \(error.text)")
+        throw BackupArchiveError(.unreadable, "a temporary file: \(error.reason)")
       }
       guard count > 0 else { throw BackupArchiveError(.unreadable, "a temporary file has lost its end") }
       done += count
     }
   }
 
-  private static func failure(_ error: SystemFailure) -> BackupArchiveError {
-    let isFull = error.number == ENOSPC || error.number == EDQUOT
-    return BackupArchiveError(
-      isFull ? .noTemporarySpace : .unreadable, "a temporary file in \(quoted(folder)): \(error.text)")
+  private static func failure(_ error: Errno) -> BackupArchiveError {
+    BackupArchiveError(
+      error.isDiskFull ? .noTemporarySpace : .unreadable,
+      "a temporary file in \(quoted(FileSystem.temporaryDirectory)): \(error.reason)")
   }
 }

@@ -1,4 +1,5 @@
 import DataProtection
+import Files
 import KeychainFormats
 
 /// A stored part of a backup that may be too large for memory: a private copy, taken once, so that what was measured is

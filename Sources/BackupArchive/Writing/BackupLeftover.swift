@@ -1,4 +1,6 @@
+import Files
 import KeychainFormats
+import SystemPackage
 
 /// What a run that was killed left beside a backup: the part of a new one that it had written, or the old one that it
 /// had replaced and not removed yet.
@@ -30,27 +32,22 @@ public struct BackupLeftover: Sendable, Hashable {
 
   static func all(beside path: String, system: FileSystem) -> [BackupLeftover] {
     guard let place = PlacePath(path) else { return [] }
-    do throws(SystemFailure) {
+    var found: [BackupLeftover] = []
+    do throws(Errno) {
       let parent = try system.openDirectory(place.parent)
-      var found: [BackupLeftover] = []
-      for bytes in try system.names(in: parent) {
-        guard let name = bytes.validText, place.isSibling(name) else { continue }
-        // A file that goes away meanwhile is no leftover.
-        guard let file = try? system.openForReading(name, in: parent) else { continue }
-        let status = try system.status(of: file.raw)
-        guard status.kind != .other, status.isOwn, system.claim(file) else { continue }
-        let path = place.parent == "/" ? "/\(name)" : "\(place.parent)/\(name)"
+      try system.forEachLeftover(of: place, in: parent) { leftover, _ in
+        let path = place.parent == "/" ? "/\(leftover.name)" : "\(place.parent)/\(leftover.name)"
         found.append(
           BackupLeftover(
             path: path,
-            content: status.kind == .directory
-              ? content(ofFolder: path, system) : content(ofFile: path, status, system),
-            isSwept: place.isTemporarySibling(name)))
+            content: leftover.status.kind == .directory
+              ? content(ofFolder: path, system) : content(ofFile: path, leftover.status, system),
+            isSwept: place.isTemporarySibling(leftover.name)))
       }
-      return found.sorted { $0.path < $1.path }
     } catch {
       return []
     }
+    return found.sorted { $0.path < $1.path }
   }
 
   private static func content(ofFolder path: String, _ system: FileSystem) -> Content {

@@ -1,3 +1,6 @@
+import Files
+import SystemPackage
+
 extension BackupPlacement {
   /// What stands where a folder should go.
   private enum Occupant {
@@ -19,7 +22,7 @@ extension BackupPlacement {
       case .file: throw .occupied("\(quoted(target.place.name)) is not a folder")
       default: break
       }
-      sweepLeftovers(of: target.place, .directory, in: parent)
+      sweepFolders(of: target.place, in: parent)
       let temporary = target.place.sibling("tmp")
       do throws(WriteFailure) {
         // Held until the folder has its name: a claim ends with its descriptor.
@@ -32,7 +35,7 @@ extension BackupPlacement {
           path: target.path, byteCount: backup.byteCount, isDurable: keepsNames(of: parent),
           leftover: leftover.map { "\(target.place.parent)/\($0)" })
       } catch {
-        discardTree(temporary, in: parent)
+        system.discardTree(temporary, in: parent)
         throw error
       }
     } catch {
@@ -58,7 +61,7 @@ extension BackupPlacement {
 
   private func occupant(of place: PlacePath) throws(WriteFailure) -> Occupant {
     let parent = try opening(place.parent)
-    do throws(SystemFailure) {
+    do throws(Errno) {
       guard let status = try system.status(of: place.name.systemName, in: parent) else { return .nothing }
       guard status.kind == .directory else { return .file }
       let folder = try system.openDirectory(place.name.systemName, in: parent)
@@ -73,7 +76,7 @@ extension BackupPlacement {
   private func requireNothingElse(
     in place: PlacePath, _ parent: borrowing Descriptor
   ) throws(WriteFailure) {
-    let foreign = try systemCall { () throws(SystemFailure) in
+    let foreign = try systemCall { () throws(Errno) in
       try system.foreignFiles(in: try system.openDirectory(place.name.systemName, in: parent), atMost: 1)
     }
     guard let first = foreign.first else { return }
@@ -85,7 +88,7 @@ extension BackupPlacement {
     of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor, for sink: FolderSink
   ) throws(WriteFailure) {
     guard occupant == .emptyFolder || occupant == .backup else { return }
-    try systemCall { () throws(SystemFailure) in
+    try systemCall { () throws(Errno) in
       guard let status = try system.status(of: place.name.systemName, in: parent) else { return }
       try sink.setPermissions(status.permissions)
     }
@@ -94,14 +97,14 @@ extension BackupPlacement {
   private func fill(
     _ name: String, in parent: borrowing Descriptor, with backup: OutgoingBackup
   ) throws(WriteFailure) -> FolderSink {
-    let sink = try systemCall { () throws(SystemFailure) in
+    let sink = try systemCall { () throws(Errno) in
       try system.makeDirectory(name, in: parent)
       let folder = try system.openDirectory(name.systemName, in: parent)
       _ = system.claim(folder)
       return FolderSink(folder, system: system)
     }
     try backup.send(sink)
-    try systemCall { () throws(SystemFailure) in try sink.finish() }
+    try systemCall { () throws(Errno) in try sink.finish() }
     return sink
   }
 
@@ -111,14 +114,14 @@ extension BackupPlacement {
   ) throws(WriteFailure) -> String? {
     guard occupant == .backup else {
       // Renaming a folder over an empty one replaces it in one step.
-      do throws(SystemFailure) {
+      do throws(Errno) {
         try system.rename(temporary, to: place.name, in: parent)
       } catch {
         throw .system(error)
       }
       return nil
     }
-    do throws(SystemFailure) {
+    do throws(Errno) {
       try system.exchange(temporary, place.name, in: parent)
       return discard(replaced: temporary, in: parent) ? nil : temporary
     } catch {
@@ -131,19 +134,19 @@ extension BackupPlacement {
     _ temporary: String, as place: PlacePath, in parent: borrowing Descriptor
   ) throws(WriteFailure) -> String? {
     let old = place.sibling("old")
-    do throws(SystemFailure) {
+    do throws(Errno) {
       try system.rename(place.name, to: old, in: parent)
     } catch {
       throw .system(error)
     }
-    do throws(SystemFailure) {
+    do throws(Errno) {
       try system.rename(temporary, to: place.name, in: parent)
     } catch {
       let cause = error
-      do throws(SystemFailure) {
+      do throws(Errno) {
         try system.rename(old, to: place.name, in: parent)
       } catch {
-        throw .library("the old backup now stands at \(quoted(old)) beside it: \(cause.text)")
+        throw .library("the old backup now stands at \(quoted(old)) beside it: \(cause.reason)")
       }
       throw .system(cause)
     }
@@ -156,17 +159,17 @@ extension BackupPlacement {
       in: try system.openDirectory(name.systemName, in: parent), atMost: 1)
     // It was looked through before. Where that fails now, the backup that was to go still goes.
     guard foreign?.isEmpty != false else { return false }
-    do throws(SystemFailure) {
+    do throws(Errno) {
       try removePayloadsFirst(of: name, in: parent)
     } catch {
       // What is left goes now, or is told by its name.
     }
-    return discardTree(name, in: parent)
+    return system.discardTree(name, in: parent)
   }
 
   /// Removes what a replaced backup holds, its manifest last: for as long as anything else of it is there, what that is
   /// can be told, should this run be killed.
-  private func removePayloadsFirst(of name: String, in parent: borrowing Descriptor) throws(SystemFailure) {
+  private func removePayloadsFirst(of name: String, in parent: borrowing Descriptor) throws(Errno) {
     let folder = try system.openDirectory(name.systemName, in: parent)
     // Others see that a run is still at work on it.
     _ = system.claim(folder)

@@ -1,12 +1,6 @@
+package import Files
 import KeychainFormats
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import SystemPackage
 
 /// Puts a backup where it should go: whole, or not at all.
 package struct BackupPlacement: Sendable {
@@ -40,7 +34,7 @@ package struct BackupPlacement: Sendable {
     case .file(let path, let format): return try placeFile(backup, at: path, format: format, replace: replace)
     case .stream(let descriptor):
       do throws(WriteFailure) {
-        let count = try pack(backup, as: .tar, into: descriptor)
+        let count = try pack(backup, as: .tar, into: FileDescriptor(rawValue: descriptor))
         return Placed(path: nil, byteCount: count, isDurable: false, leftover: nil)
       } catch {
         throw explain(error, path: "the stream", needs: backup.byteCount)
@@ -50,7 +44,7 @@ package struct BackupPlacement: Sendable {
 
   /// Writes a container's bytes; returns how many.
   func pack(
-    _ backup: OutgoingBackup, as format: ContainerFormat, into descriptor: Int32
+    _ backup: OutgoingBackup, as format: ContainerFormat, into descriptor: FileDescriptor
   ) throws(WriteFailure) -> Int64 {
     let sink = LibArchiveWriter.Sink(descriptor: descriptor, system: system)
     let writer = try LibArchiveWriter(format, to: sink)
@@ -68,15 +62,15 @@ package struct BackupPlacement: Sendable {
     }
   }
 
-  func explain(_ failure: SystemFailure, path: String, needs byteCount: Int64) -> BackupArchiveError {
-    switch failure.number {
-    case ENOSPC:
+  func explain(_ failure: Errno, path: String, needs byteCount: Int64) -> BackupArchiveError {
+    switch failure {
+    case .noSpace:
       BackupArchiveError(.noSpace, "no space left on \(quotedPath(path)) (needs \(Amounts.grouped(byteCount)) bytes)")
-    case EDQUOT:
+    case .diskQuotaExceeded:
       BackupArchiveError(
         .noSpace, "the quota is used up on \(quotedPath(path)) (needs \(Amounts.grouped(byteCount)) bytes)")
-    case ENOENT: BackupArchiveError(.notFound, "\(quotedPath(path)): \(failure.text)")
-    default: BackupArchiveError(.unwritable, "\(quotedPath(path)): \(failure.text)")
+    case .noSuchFileOrDirectory: BackupArchiveError(.notFound, "\(quotedPath(path)): \(failure.reason)")
+    default: BackupArchiveError(.unwritable, "\(quotedPath(path)): \(failure.reason)")
     }
   }
 
@@ -87,44 +81,7 @@ package struct BackupPlacement: Sendable {
   }
 }
 
-/// A path cut into the folder that holds its last part, and that part.
-struct PlacePath {
-  let parent: String
-  let name: String
-
-  /// - Returns: `nil` where the path has no last part of its own: `/`, `.`, `..`, or nothing.
-  init?(_ path: String) {
-    var rest = Substring(path)
-    while rest.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }
-    let cut = rest.lastIndex(of: "/")
-    name = String(cut.map { rest[rest.index(after: $0)...] } ?? rest)
-    parent = cut.map { $0 == rest.startIndex ? "/" : String(rest[..<$0]) } ?? "."
-    if name.isEmpty || name == "." || name == ".." { return nil }
-  }
-
-  /// A name beside the target that no one else uses: hidden, and random so that nothing can lie in wait there.
-  func sibling(_ suffix: String) -> String {
-    let random = String(UInt32.random(in: .min ... .max), radix: 16)
-    return ".\(stem).\(random).\(suffix)"
-  }
-
-  private var stem: String {
-    name.utf8.count > 200 ? String(name.unicodeScalars.prefix(50).map(Character.init)) : name
-  }
-
-  /// Whether a name is one that `sibling` makes for what is being written. A replaced backup's name never is.
-  func isTemporarySibling(_ candidate: String) -> Bool { isSibling(candidate, "tmp") }
-
-  /// Whether a name is one that `sibling` makes, of either kind.
-  func isSibling(_ candidate: String) -> Bool { isTemporarySibling(candidate) || isSibling(candidate, "old") }
-
-  private func isSibling(_ candidate: String, _ suffix: String) -> Bool {
-    let prefix = ".\(stem)."
-    guard candidate.hasPrefix(prefix), candidate.hasSuffix("." + suffix) else { return false }
-    let digits = candidate.dropFirst(prefix.count).dropLast(suffix.count + 1)
-    return (1...8).contains(digits.count) && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
-  }
-
+extension PlacePath {
   /// Whether a file in a backup's folder is what writing its manifest was ended at.
   static func isTemporaryManifest(_ name: String) -> Bool {
     PlacePath(StoredPart.manifest.path)?.isTemporarySibling(name) == true

@@ -1,4 +1,5 @@
 public import DataProtection
+package import Files
 
 /// Writes a backup as a device would have: whole, or not at all.
 ///

@@ -1,3 +1,6 @@
+import Files
+import SystemPackage
+
 /// Writes a backup's files into a folder of their own, each synced before the next.
 final class FolderSink: StoredFileSink {
   private let system: FileSystem
@@ -14,12 +17,12 @@ final class FolderSink: StoredFileSink {
   }
 
   /// Gives the folder other permissions than its owner's alone.
-  func setPermissions(_ permissions: UInt32) throws(SystemFailure) {
+  func setPermissions(_ permissions: UInt32) throws(Errno) {
     try system.setPermissions(permissions, of: folder)
   }
 
   func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
-    do throws(SystemFailure) {
+    do throws(Errno) {
       file = try create(path.shown)
     } catch {
       throw .system(error)
@@ -27,7 +30,7 @@ final class FolderSink: StoredFileSink {
     expectedByteCount = byteCount
   }
 
-  private func create(_ path: String) throws(SystemFailure) -> Descriptor {
+  private func create(_ path: String) throws(Errno) -> Descriptor {
     let names = path.split(separator: "/").map(String.init)
     guard names.count == 2 else { return try system.createFile(path, in: folder) }
     if innerFolders.insert(names[0]).inserted { try system.makeDirectory(names[0], in: folder) }
@@ -37,7 +40,7 @@ final class FolderSink: StoredFileSink {
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
     guard let raw = file?.raw else { return }
-    do throws(SystemFailure) {
+    do throws(Errno) {
       try system.writeAll(bytes, to: raw)
     } catch {
       throw .system(error)
@@ -46,7 +49,7 @@ final class FolderSink: StoredFileSink {
 
   func end() throws(WriteFailure) {
     guard let file = file.take() else { return }
-    do throws(SystemFailure) {
+    do throws(Errno) {
       try system.seal(file, byteCount: expectedByteCount)
     } catch {
       throw .system(error)
@@ -54,7 +57,7 @@ final class FolderSink: StoredFileSink {
   }
 
   /// Asks the disk to keep the names too. Nothing may follow.
-  func finish() throws(SystemFailure) {
+  func finish() throws(Errno) {
     for name in innerFolders.sorted() { try system.syncDirectory(system.openDirectory(name.systemName, in: folder)) }
     try system.syncDirectory(folder)
   }

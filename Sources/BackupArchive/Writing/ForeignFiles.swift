@@ -1,3 +1,6 @@
+import Files
+import SystemPackage
+
 extension BackupFolder {
   /// What lies in a backup's folder and is no part of a backup: what a person put there, and would lose with the backup.
   /// What file browsers leave behind counts for nothing.
@@ -11,10 +14,10 @@ extension BackupFolder {
     in path: String, atMost limit: Int = 10
   ) throws(BackupArchiveError) -> [String] {
     let system = FileSystem.real
-    do throws(SystemFailure) {
+    do throws(Errno) {
       return try system.foreignFiles(in: try system.openDirectory(path), atMost: limit)
     } catch {
-      throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.text)")
+      throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)")
     }
   }
 }
@@ -23,7 +26,7 @@ extension FileSystem {
   /// As `BackupFolder.foreignFiles`, of a folder that is open.
   func foreignFiles(
     in folder: borrowing Descriptor, atMost limit: Int
-  ) throws(SystemFailure) -> [String] {
+  ) throws(Errno) -> [String] {
     var foreign: [String] = []
     for entry in try names(in: folder) {
       let name = entry.text
@@ -49,9 +52,4 @@ extension FileSystem {
     [".DS_Store", "Thumbs.db", "desktop.ini"].contains(name) || name.hasPrefix("._")
       || PlacePath.isTemporaryManifest(name)
   }
-}
-
-extension FileSystem.Name {
-  /// For people: bytes that are not UTF-8 are shown as such.
-  fileprivate var text: String { String(decoding: dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self) }
 }

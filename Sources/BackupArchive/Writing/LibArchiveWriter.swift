@@ -1,4 +1,6 @@
 import CArchive
+import Files
+import SystemPackage
 
 /// Packs a backup into one stream. The same input gives the same bytes: no clock, owner or host enters.
 final class LibArchiveWriter {
@@ -11,11 +13,11 @@ final class LibArchiveWriter {
   /// Receives the stream's bytes in order.
   final class Sink {
     private let system: FileSystem
-    private let descriptor: Int32
-    fileprivate(set) var failure: SystemFailure?
+    private let descriptor: FileDescriptor
+    fileprivate(set) var failure: Errno?
     private(set) var byteCount: Int64 = 0
 
-    init(descriptor: Int32, system: FileSystem) {
+    init(descriptor: FileDescriptor, system: FileSystem) {
       self.descriptor = descriptor
       self.system = system
     }
@@ -23,7 +25,7 @@ final class LibArchiveWriter {
     fileprivate func write(_ bytes: UnsafeRawBufferPointer) -> Int {
       // libarchive flushes once more while it is freed; after a failure nothing may follow.
       guard failure == nil else { return Int(ARCHIVE_FATAL) }
-      do throws(SystemFailure) {
+      do throws(Errno) {
         try system.writeAll(bytes, to: descriptor)
         byteCount += Int64(bytes.count)
         return bytes.count

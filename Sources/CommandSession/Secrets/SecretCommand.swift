@@ -1,3 +1,6 @@
+import Files
+import SystemPackage
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -14,7 +17,7 @@ package enum SecretCommand {
     of command: String, family: SecretFamily, subject: String
   ) throws(CommandFailure) -> WipedBuffer {
     var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw failure(family, subject, SystemError.last.reason) }
+    guard pipe(&ends) == 0 else { throw failure(family, subject, Errno.last.reason) }
     let (readEnd, writeEnd) = (ends[0], ends[1])
     defer { close(readEnd) }
     _ = fcntl(readEnd, F_SETFD, FD_CLOEXEC)
@@ -54,7 +57,7 @@ package enum SecretCommand {
       .failed, "the command for the \(family.noun) of \(subject) failed", why: why, try: "run the command by itself")
   }
 
-  private static func start(_ command: String, output: Int32) -> Result<pid_t, SystemError> {
+  private static func start(_ command: String, output: Int32) -> Result<pid_t, Errno> {
     #if canImport(Darwin)
       var actions: posix_spawn_file_actions_t?
       var attributes: posix_spawnattr_t?
@@ -79,7 +82,7 @@ package enum SecretCommand {
     defer { for argument in arguments { free(argument) } }
     var child: pid_t = 0
     let code = posix_spawn(&child, "/bin/sh", &actions, &attributes, &arguments, environ)
-    return code == 0 ? .success(child) : .failure(SystemError(code))
+    return code == 0 ? .success(child) : .failure(Errno(rawValue: code))
   }
 
   private static func wait(for child: pid_t) -> Int32 {

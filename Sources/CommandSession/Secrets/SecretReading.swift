@@ -1,13 +1,7 @@
 package import DataProtection
+import Files
 package import KeychainFormats
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+package import SystemPackage
 
 /// Limits of what is read as a secret.
 package enum SecretLimits {
@@ -157,17 +151,23 @@ extension Session {
     _ path: String, family: SecretFamily, subject: String, isPublic: Bool
   ) throws(CommandFailure) -> WipedBuffer {
     // A pipe with a name waits here for whoever fills it.
-    let descriptor = Interruption.leavingAtOnce { open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) }
-    guard descriptor >= 0 else { throw Self.unreadable(path, .last, family: family, of: subject) }
-    defer { close(descriptor) }
-    var status = stat()
-    // S_IFMT, S_IFREG and the read bits of group and others, as POSIX numbers them.
-    if !isPublic, fstat(descriptor, &status) == 0, status.st_mode & 0o170000 == 0o100000, status.st_mode & 0o044 != 0 {
+    let system = FileSystem.real
+    let file: Descriptor
+    do throws(Errno) {
+      file = try Interruption.leavingAtOnce { () throws(Errno) in try system.openForReading(path, .waits) }
+    } catch {
+      throw Self.unreadable(path, error, family: family, of: subject)
+    }
+    let raw = file.raw
+    // The read bits of group and others, as POSIX numbers them.
+    if !isPublic, let status = try? system.status(of: raw), status.kind == .file, status.permissions & 0o044 != 0 {
       warn(
         "\(path) can be read by others", why: "it holds the \(family.noun) of \(subject)",
         try: "chmod 600 \(ShellWord.quoted(path))")
     }
-    return try drain(descriptor, name: path, family: family, of: subject)
+    let bytes = try drain(raw.rawValue, name: path, family: family, of: subject)
+    try? file.close(system)
+    return bytes
   }
 
   private func drain(
@@ -185,7 +185,7 @@ extension Session {
   }
 
   private static func unreadable(
-    _ name: String, _ error: SystemError, family: SecretFamily, of subject: String
+    _ name: String, _ error: Errno, family: SecretFamily, of subject: String
   ) -> CommandFailure {
     CommandFailure(
       error.isAbsence ? .notFound : .failed, "cannot read the \(family.noun) of \(subject)",
@@ -196,7 +196,7 @@ extension Session {
 /// Reads a secret from a descriptor to its end.
 package enum SecretDraining {
   package enum Failure: Error {
-    case system(SystemError)
+    case system(Errno)
     case overLimit
     case interrupted(CommandFailure)
   }

@@ -1,12 +1,6 @@
+import Files
 import KeychainFormats
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import SystemPackage
 
 /// A file that the user names as input and that is no archive: a saved plan, a fixture.
 package enum InputFile {
@@ -21,35 +15,37 @@ package enum InputFile {
   ) throws(CommandFailure) -> [UInt8] {
     if path == "-" {
       try session.claimStandardInput(for: what)
-      return try drain(0, name: name(path), atMost: limit, what: what)
+      return try drain(.standardInput, name: name(path), atMost: limit, what: what)
     }
-    // Not blocking: a named pipe without a writer must not hang.
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-    guard descriptor >= 0 else {
-      let error = SystemError.last
+    let system = FileSystem.real
+    let file: Descriptor
+    do throws(Errno) {
+      file = try system.openForReading(path)
+    } catch {
       throw CommandFailure(
         error.isAbsence ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
         try: "check the path")
     }
-    defer { close(descriptor) }
-    var status = stat()
-    // S_IFMT and S_IFREG, as POSIX numbers them.
-    guard fstat(descriptor, &status) == 0, status.st_mode & 0o170000 == 0o100000 else {
+    let raw = file.raw
+    guard (try? system.status(of: raw))?.kind == .file else {
       throw .usage("cannot read \(what)", why: "\(path) is not a regular file", try: "a file")
     }
-    return try drain(descriptor, name: path, atMost: limit, what: what)
+    let bytes = try drain(raw, name: path, atMost: limit, what: what)
+    try? file.close(system)
+    return bytes
   }
 
   private static func drain(
-    _ descriptor: Int32, name: String, atMost limit: Int, what: String
+    _ descriptor: FileDescriptor, name: String, atMost limit: Int, what: String
   ) throws(CommandFailure) -> [UInt8] {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
-      let received = fill(&buffer, from: descriptor)
-      guard received >= 0 else {
-        let error = SystemError.last
-        if error.code == EINTR {
+      let received: Int
+      do throws(Errno) {
+        received = try fill(&buffer, from: descriptor)
+      } catch {
+        if error == .interrupted {
           try Interruption.check()
           continue
         }
@@ -65,12 +61,9 @@ package enum InputFile {
     }
   }
 
-  private static func fill(_ buffer: inout [UInt8], from descriptor: Int32) -> Int {
-    buffer.withUnsafeMutableBytes { systemRead(descriptor, $0) }
+  private static func fill(_ buffer: inout [UInt8], from descriptor: FileDescriptor) throws(Errno) -> Int {
+    try buffer.withUnsafeMutableBytes { buffer in
+      Result { () throws(Errno) in try ByteStream.readOnce(descriptor.rawValue, into: buffer) }
+    }.get()
   }
-}
-
-/// `read(2)`, by a name that no method of ours hides.
-private func systemRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
-  read(descriptor, buffer.baseAddress, buffer.count)
 }

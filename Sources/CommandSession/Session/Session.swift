@@ -1,4 +1,6 @@
+import Files
 package import KeychainFormats
+package import SystemPackage
 
 /// What a verb has of the world around it: where its words go, what it may ask, and what the user wants of both.
 ///
@@ -87,9 +89,9 @@ package final class Session {
 
   private func write(_ text: String) throws(CommandFailure) { try writeRaw(Array(text.utf8)) }
 
-  package static func writeFailure(_ error: SystemError) -> CommandFailure {
+  package static func writeFailure(_ error: Errno) -> CommandFailure {
     if error.isClosedPipe {
-      var failure = CommandFailure(.signal(SystemError.closedPipeSignal), "the reader of the result has gone")
+      var failure = CommandFailure(.signal(Errno.closedPipeSignal), "the reader of the result has gone")
       failure.isSilent = true
       return failure
     }

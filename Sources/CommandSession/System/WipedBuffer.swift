@@ -1,5 +1,6 @@
 package import DataProtection
 package import KeychainFormats
+package import SystemPackage
 
 #if canImport(Glibc)
   import Glibc
@@ -40,7 +41,7 @@ package final class WipedBuffer {
   package static let patience: Int32 = 200
 
   /// Reads what is there, waiting a little for the first byte of it.
-  package func readOnce(from descriptor: Int32) throws(SystemError) -> Outcome {
+  package func readOnce(from descriptor: Int32) throws(Errno) -> Outcome {
     var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     // A descriptor that cannot be waited for answers at once, and the read says why.
     let waited = poll(&ready, 1, Self.patience)
@@ -48,10 +49,11 @@ package final class WipedBuffer {
     if waited == 0 || (waited < 0 && errno == EINTR) { return .nothingYet }
     if count == storage.count { grow() }
     let room = UnsafeMutableRawBufferPointer(rebasing: storage[count...])
-    let received = read(descriptor, room.baseAddress, room.count)
-    guard received >= 0 else {
-      let error = SystemError.last
-      if error.code == EINTR { return .nothingYet }
+    let received: Int
+    do throws(Errno) {
+      received = try ByteStream.readOnce(descriptor, into: room)
+    } catch {
+      if error == .interrupted { return .nothingYet }
       throw error
     }
     count += received

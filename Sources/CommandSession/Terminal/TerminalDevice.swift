@@ -1,5 +1,7 @@
 package import DataProtection
+import Files
 import KeychainFormats
+import SystemPackage
 
 #if canImport(Glibc)
   import Glibc
@@ -55,7 +57,7 @@ package final class TerminalDevice {
     }.secret()
   }
 
-  private func unusable(_ error: SystemError) -> CommandFailure {
+  private func unusable(_ error: Errno) -> CommandFailure {
     CommandFailure(.failed, "cannot ask on the terminal", why: error.reason)
   }
 

@@ -47,14 +47,15 @@ public final class KeychainStore: Sendable {
   ///
   /// - Throws: `.io` where something is at the path already.
   public static func create(at path: String) throws(KeychainStoreError) -> KeychainStore {
-    try DatabaseFile.create(at: path)
+    let file = DatabaseFile(at: path)
+    try file.create()
     do throws(KeychainStoreError) {
       let store = KeychainStore(try openQueue(path, .eachCall), .eachCall)
       try store.useWriteAheadLog()
       try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
       return store
     } catch {
-      DatabaseFile.remove(at: path)
+      file.remove()
       throw error
     }
   }
@@ -71,7 +72,7 @@ public final class KeychainStore: Sendable {
   public static func open(
     at path: String, durability: Durability = .eachCall, isForReading: Bool = false
   ) throws(KeychainStoreError) -> KeychainStore {
-    try DatabaseFile.secureExisting(at: path)
+    try DatabaseFile(at: path).secureExisting()
     let store = KeychainStore(try openQueue(path, durability), durability)
     try store.read { (transaction) throws(KeychainStoreError) in try SchemaCheck.verify(transaction.database) }
     try store.useWriteAheadLog()

@@ -13,7 +13,7 @@ public struct DeviceEnvironment: Sendable {
   public var random: any RandomSource
   /// The rounds that each guess at a passcode costs, in keybags made from now on.
   public var passcodeRounds: UInt32
-  package var files: FileDoor
+  package var files: DeviceFiles
   /// Shared by all copies of this environment.
   let surroundings = DeviceSurroundings()
 
@@ -25,7 +25,7 @@ public struct DeviceEnvironment: Sendable {
     self.clock = clock
     self.random = random
     self.passcodeRounds = passcodeRounds
-    files = FileDoor()
+    files = DeviceFiles()
   }
 
   /// Ends the derivation of a passcode's key where whoever waits for it no longer wants it.

@@ -1,3 +1,4 @@
+import Files
 import KeychainFormats
 
 /// A change of several of a device's files that happens as a whole or not at all, wherever it is cut off.
@@ -28,7 +29,7 @@ struct DeviceChange {
   /// Prepares the change and decides on it. When this returns, the change has happened; `finish` carries it out.
   ///
   /// - Throws: `.io`; of stage `afterCommit` where it has happened all the same.
-  func commit(in folder: String, _ files: FileDoor) throws(VirtualDeviceError) {
+  func commit(in folder: String, _ files: DeviceFiles) throws(VirtualDeviceError) {
     do throws(VirtualDeviceError) {
       for (file, bytes) in replaced { try files.create(file.stagedPath(in: folder), bytes) }
       try files.create(DeviceFile.change.stagedPath(in: folder), encoded())
@@ -47,7 +48,7 @@ struct DeviceChange {
   /// - Returns: How many items the change destroyed one by one.
   @discardableResult
   static func finish(
-    in folder: String, device: String, _ files: FileDoor
+    in folder: String, device: String, _ files: DeviceFiles
   ) throws(VirtualDeviceError) -> Int {
     let path = DeviceFile.change.path(in: folder)
     guard let bytes = try files.read(path, atMost: DeviceFile.change.sizeLimit) else { return 0 }
@@ -58,7 +59,7 @@ struct DeviceChange {
       throw VirtualDeviceError(.damaged, device, "\(error.path) \(error.reason)")
     }
     let count = try DeviceKeychain(folder: folder, device: device, files: files).apply(plan.keychain)
-    for file in plan.replaced where try files.presence(of: file.stagedPath(in: folder)) == .file {
+    for file in plan.replaced where try files.kind(of: file.stagedPath(in: folder)) == .file {
       try files.rename(file.stagedPath(in: folder), to: file.path(in: folder))
     }
     try files.syncFolder(folder)
@@ -67,15 +68,15 @@ struct DeviceChange {
     return count
   }
 
-  static func isPending(in folder: String, _ files: FileDoor) throws(VirtualDeviceError) -> Bool {
-    try files.presence(of: DeviceFile.change.path(in: folder)) != .absent
+  static func isPending(in folder: String, _ files: DeviceFiles) throws(VirtualDeviceError) -> Bool {
+    try files.kind(of: DeviceFile.change.path(in: folder)) != nil
   }
 
   /// Removes what a change that was never decided on has left. Needs the device's lock, and no change pending.
-  static func discardStaged(in folder: String, _ files: FileDoor) throws(VirtualDeviceError) {
+  static func discardStaged(in folder: String, _ files: DeviceFiles) throws(VirtualDeviceError) {
     for file in changeable + [.change] {
       let path = file.stagedPath(in: folder)
-      if try files.presence(of: path) != .absent { try files.remove(path) }
+      if try files.kind(of: path) != nil { try files.remove(path) }
     }
   }
 

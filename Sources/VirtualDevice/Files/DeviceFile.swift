@@ -40,7 +40,7 @@ enum DeviceFile: String, CaseIterable {
   }
 }
 
-extension FileDoor {
+extension DeviceFiles {
   func read(_ path: String, _ file: DeviceFile) throws(VirtualDeviceError) -> [UInt8]? {
     try read(path, atMost: file.sizeLimit)
   }

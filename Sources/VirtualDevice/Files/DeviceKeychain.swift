@@ -5,12 +5,12 @@ import KeychainStore
 struct DeviceKeychain {
   let folder: String
   let device: String
-  let files: FileDoor
+  let files: DeviceFiles
 
   private var path: String { DeviceFile.keychain.path(in: folder) }
 
   func makeEmpty() throws(VirtualDeviceError) {
-    try files.announce(.keychain("make"), of: path)
+    try files.announceDatabaseChange(of: path)
     try reporting { () throws(KeychainStoreError) in try KeychainStore.create(at: path).close() }
     try files.syncFolder(folder)
   }
@@ -19,7 +19,7 @@ struct DeviceKeychain {
   func open(
     _ durability: KeychainStore.Durability = .eachCall, isForReading: Bool = false
   ) throws(VirtualDeviceError) -> KeychainStore {
-    guard try files.presence(of: path) != .absent else {
+    guard try files.kind(of: path) != nil else {
       throw VirtualDeviceError(.damaged, device, "its keychain (keychain-2.db) is missing")
     }
     return try reporting { () throws(KeychainStoreError) in
@@ -40,7 +40,7 @@ struct DeviceKeychain {
       try makeEmpty()
     case .dropPasscodeItems:
       let store = try open()
-      try files.announce(.keychain("drop"), of: path)
+      try files.announceDatabaseChange(of: path)
       return try reporting { () throws(KeychainStoreError) in
         // Told by the column, as there is no key to open them with: the class's key goes with them.
         let count = try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly)

@@ -35,7 +35,7 @@ enum DeviceMemory {
   }
 }
 
-extension FileDoor {
+extension DeviceFiles {
   func createHardware(_ hardware: borrowing HardwareUID, in folder: String) throws(VirtualDeviceError) {
     let path = DeviceFile.hardware.path(in: folder)
     var bytes = hardware.withBytes { Array($0) }

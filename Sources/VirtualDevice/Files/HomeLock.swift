@@ -1,10 +1,5 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Files
+import SystemPackage
 
 /// Held while a device is made in a folder or taken out of it, so that what lies there under a temporary name is known
 /// to be left from a crash. The lock is on the folder itself and leaves no file behind.
@@ -13,26 +8,27 @@ struct HomeLock: ~Copyable {
   static let longestWait = Duration.seconds(30)
   private static let pause = Duration.milliseconds(50)
 
-  private let file: CInt
-
-  deinit { close(file) }
+  private let lock: FileLock
 
   /// - Throws: `.busy`, `.io`.
-  init(_ folder: String, clock: DeviceClock) throws(VirtualDeviceError) {
-    let file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard file >= 0 else { throw FileDoor.failure("open", folder, errno) }
+  init(_ folder: String, clock: DeviceClock, _ files: DeviceFiles) throws(VirtualDeviceError) {
     var wait = LockWait(atMost: Self.longestWait, clock)
-    while flock(file, LOCK_EX | LOCK_NB) != 0 {
-      let code = errno
-      guard code == EWOULDBLOCK || code == EINTR else {
-        close(file)
-        throw FileDoor.failure("lock", folder, code)
+    while true {
+      if let lock = try Self.attempt(folder, files) {
+        self.lock = lock
+        return
       }
       guard wait.pause(Self.pause) else {
-        close(file)
         throw VirtualDeviceError(.busy, folder, "another process makes or deletes devices in \(folder)")
       }
     }
-    self.file = file
+  }
+
+  private static func attempt(_ folder: String, _ files: DeviceFiles) throws(VirtualDeviceError) -> FileLock? {
+    do throws(Errno) {
+      return try files.system.lock(try files.system.openDirectory(folder), .exclusive)
+    } catch {
+      throw DeviceFiles.failure("lock", folder, error)
+    }
   }
 }

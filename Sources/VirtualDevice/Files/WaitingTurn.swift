@@ -1,10 +1,5 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Files
+import SystemPackage
 
 /// The first place among those who wait for a device: `flock` on the device's folder, which leaves no file behind.
 ///
@@ -17,24 +12,36 @@ struct WaitingTurn: ~Copyable {
   /// How often those behind the first look whether its place is free.
   static let pause = Duration.milliseconds(5)
 
-  private let file: CInt
+  private enum Hold: ~Copyable {
+    case locked(FileLock)
+    /// Where nothing can be locked.
+    case nothing
+  }
 
-  private init(taking file: CInt) { self.file = file }
+  private let hold: Hold
 
-  deinit { close(file) }
+  private init(_ hold: consuming Hold) { self.hold = hold }
 
   /// Where the file system locks no folders (NFS, for one), everybody is the first: turns are fair, and nothing else hangs
   /// on them.
   ///
   /// - Returns: `nil` where another waits already.
   /// - Throws: `.notFound` where the folder is gone; `.io` where it cannot be opened.
-  static func take(_ folder: String, device: String) throws(VirtualDeviceError) -> WaitingTurn? {
-    let file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard file >= 0 else { throw DeviceLock.openingFailure(errno, folder, device: device) }
-    let turn = WaitingTurn(taking: file)
-    let isTaken = flock(file, LOCK_EX | LOCK_NB) != 0 && [EWOULDBLOCK, EINTR].contains(errno)
-    if isTaken { return nil }
-    return turn
+  static func take(
+    _ folder: String, device: String, _ files: DeviceFiles
+  ) throws(VirtualDeviceError) -> WaitingTurn? {
+    let file: Descriptor
+    do throws(Errno) {
+      file = try files.system.openDirectory(folder)
+    } catch {
+      throw DeviceLock.openingFailure(error, folder, device: device)
+    }
+    do throws(Errno) {
+      guard let lock = try files.system.lock(file, .exclusive) else { return nil }
+      return WaitingTurn(.locked(lock))
+    } catch {
+      return WaitingTurn(.nothing)
+    }
   }
 
   /// How long the first sleeps until it looks again: where the others are quick it is too, and a long wait costs little.

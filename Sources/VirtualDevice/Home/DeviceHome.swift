@@ -1,4 +1,5 @@
 public import DataProtection
+import Files
 import KeychainFormats
 
 /// A folder of virtual devices, one folder each.
@@ -38,7 +39,7 @@ public struct DeviceHome: Sendable {
     return String(path)
   }
 
-  private var files: FileDoor { environment.files }
+  private var files: DeviceFiles { environment.files }
 
   func folder(of name: DeviceName) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
   /// Where a device is while it is made or taken apart; no device can have this name.
@@ -70,11 +71,11 @@ public struct DeviceHome: Sendable {
   /// a folder that merely has a `device.json` is never taken for one.
   public func isDevice(_ name: DeviceName) throws(VirtualDeviceError) -> Bool {
     let folder = folder(of: name)
-    guard try files.presence(of: folder) == .folder,
-      try files.presence(of: DeviceFile.record.path(in: folder)) == .file
+    guard try files.kind(of: folder) == .directory,
+      try files.kind(of: DeviceFile.record.path(in: folder)) == .file
     else { return false }
     for file in [DeviceFile.hardware, .keybag, .keychain] {
-      if try files.presence(of: file.path(in: folder)) == .file { return true }
+      if try files.kind(of: file.path(in: folder)) == .file { return true }
     }
     return false
   }
@@ -94,12 +95,12 @@ public struct DeviceHome: Sendable {
     filledBy fill: (DeviceSession) throws(VirtualDeviceError) -> Void = { (_) throws(VirtualDeviceError) in }
   ) throws(VirtualDeviceError) -> VirtualDevice {
     try makeHome()
-    let hold = try HomeLock(path, clock: environment.clock)
+    let hold = try HomeLock(path, clock: environment.clock, files)
     defer { _ = hold }
     let folder = folder(of: name)
     try requireFree(name)
     let temporary = temporaryFolder(of: name)
-    if try files.presence(of: temporary) != .absent { try files.removeTree(temporary) }
+    if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
     do throws(VirtualDeviceError) {
       try files.makeFolder(temporary)
       let device = VirtualDevice(name: name, folder: temporary, environment: environment)
@@ -120,7 +121,7 @@ public struct DeviceHome: Sendable {
   /// - Throws: `.exists` where there is a device of this name, `.occupied` where anything else is in its place; `.io`.
   package func requireFree(_ name: DeviceName) throws(VirtualDeviceError) {
     let folder = folder(of: name)
-    guard try files.presence(of: folder) != .absent else { return }
+    guard try files.kind(of: folder) != nil else { return }
     guard try isDevice(name) else {
       throw VirtualDeviceError(.occupied, name.text, "\(folder) is there and is no device")
     }
@@ -134,12 +135,13 @@ public struct DeviceHome: Sendable {
   public func delete(_ name: DeviceName, wait: Duration = .zero) throws(VirtualDeviceError) {
     let device = try device(name)
     let lock = try DeviceLock.acquire(
-      device.folder, device: name.text, access: .writing, verb: "device delete", wait: wait, clock: environment.clock)
+      device.folder, device: name.text, access: .writing, verb: "device delete", wait: wait, clock: environment.clock,
+      files)
     defer { _ = lock }
-    let hold = try HomeLock(path, clock: environment.clock)
+    let hold = try HomeLock(path, clock: environment.clock, files)
     defer { _ = hold }
     let temporary = temporaryFolder(of: name)
-    if try files.presence(of: temporary) != .absent { try files.removeTree(temporary) }
+    if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
     try files.rename(device.folder, to: temporary)
     try files.committed("what is left of it stands at \(temporary)") { () throws(VirtualDeviceError) in
       try files.syncFolder(path)
@@ -152,7 +154,7 @@ public struct DeviceHome: Sendable {
   private func makeHome() throws(VirtualDeviceError) {
     var missing: [String] = []
     var current = path
-    while try files.presence(of: current) == .absent {
+    while try files.kind(of: current) == nil {
       missing.append(current)
       guard let slash = current.lastIndex(of: "/"), slash != current.startIndex else { break }
       current = Self.trimmed(String(current[..<slash]))

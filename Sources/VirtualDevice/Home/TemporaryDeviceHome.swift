@@ -17,5 +17,5 @@ public final class TemporaryDeviceHome: Sendable {
     try environment.files.makeFolder(path)
   }
 
-  deinit { try? FileDoor().removeTree(home.path) }
+  deinit { try? DeviceFiles().removeTree(home.path) }
 }

@@ -129,7 +129,7 @@ extension DeviceSession {
   private func storeMemory() throws(VirtualDeviceError) {
     do throws(VirtualDeviceError) {
       let bytes = try memory(of: classKeys)
-      try files.replace(DeviceFile.memory.path(in: folder), bytes, in: folder)
+      try files.replace(DeviceFile.memory.path(in: folder), bytes)
     } catch {
       end()
       throw error

@@ -9,7 +9,7 @@ extension DeviceSession {
     let name = device.name.text
     func take(_ access: DeviceAccess) throws(VirtualDeviceError) -> DeviceLock {
       try DeviceLock.acquire(
-        device.folder, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock)
+        device.folder, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock, files)
     }
     func finish() throws(VirtualDeviceError) {
       try DeviceChange.finish(in: device.folder, device: name, files)

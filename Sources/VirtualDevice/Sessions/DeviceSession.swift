@@ -117,7 +117,7 @@ public final class DeviceSession {
   /// The device's name as text.
   public var name: String { device.name.text }
   var folder: String { device.folder }
-  var files: FileDoor { device.environment.files }
+  var files: DeviceFiles { device.environment.files }
   /// The time, the randomness and the file system of the device.
   public var environment: DeviceEnvironment { device.environment }
 
@@ -226,7 +226,7 @@ public final class DeviceSession {
   /// Puts a changed record in the place of the stored one.
   func store(_ changed: DeviceRecord) throws(VirtualDeviceError) {
     try requireWriting()
-    try files.replace(DeviceFile.record.path(in: folder), changed.encoded(), in: folder)
+    try files.replace(DeviceFile.record.path(in: folder), changed.encoded())
     record = changed
     isRecordAhead = false
   }

@@ -1,16 +1,9 @@
-import BackupArchive
 import CommandSession
+import Files
 import Foundation
 import KeychainFormats
 import KeychainRules
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import SystemPackage
 
 /// A report on its way into a file: whole under its name, or not there at all.
 enum ReportFile {
@@ -28,18 +21,12 @@ enum ReportFile {
 
   /// The same for bytes that are lent: a secret, which is copied nowhere.
   static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(CommandFailure) {
-    try requireRegularFile(path)
-    func fill(_ descriptor: Int32) throws(CommandFailure) -> Int64 {
+    try place(path) { (file) throws(CommandFailure) in
       try Interruption.check()
-      do throws(SystemError) {
-        try ByteStream.writeAll(bytes, to: descriptor)
-      } catch {
-        throw failure(path, error)
-      }
+      try calling(path) { () throws(Errno) in try system.writeAll(bytes, to: file) }
       try Interruption.check()
       return Int64(bytes.count)
     }
-    try BackupPlacement().placeFile(at: path, explaining: { failure(path, SystemError($0)) }, fill: fill)
   }
 
   /// The same for bytes that come in portions; where `body` throws, or a signal asks to stop, no file is left.
@@ -47,51 +34,64 @@ enum ReportFile {
     to path: String, beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in },
     _ body: (_ portion: ([UInt8]) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    try requireRegularFile(path)
-    func fill(_ descriptor: Int32) throws(CommandFailure) -> Int64 {
+    try place(path, beforeNaming: beforeNaming) { (file) throws(CommandFailure) in
       var byteCount: Int64 = 0
       try body { (bytes) throws(CommandFailure) in
         try Interruption.check()
-        do throws(SystemError) {
-          try ByteStream.writeAll(bytes, to: descriptor)
-        } catch {
-          throw failure(path, error)
-        }
+        try calling(path) { () throws(Errno) in try system.writeAll(bytes, to: file) }
         byteCount += Int64(bytes.count)
       }
       try Interruption.check()
       return byteCount
     }
-    try BackupPlacement().placeFile(
-      at: path, explaining: { failure(path, SystemError($0)) }, beforeNaming: beforeNaming, fill: fill)
+  }
+
+  private static let system = FileSystem.real
+
+  private static func place(
+    _ path: String, beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in },
+    fill: (FileDescriptor) throws(CommandFailure) -> Int64
+  ) throws(CommandFailure) {
+    try requireRegularFile(path)
+    guard !path.hasSuffix("/"), let place = PlacePath(path) else { throw failure(path, .isDirectory) }
+    _ = try FileReplacement(place, system).write(
+      explaining: { refusal in
+        switch refusal {
+        case .system(let reason): failure(path, reason)
+        case .occupied: failure(path, .fileExists)
+        }
+      },
+      check: { (_) throws(CommandFailure) in try beforeNaming() }, fill: fill)
+  }
+
+  private static func calling(_ path: String, _ body: () throws(Errno) -> Void) throws(CommandFailure) {
+    do throws(Errno) { try body() } catch { throw failure(path, error) }
   }
 
   /// Refuses what is no regular file: renaming over a link, a pipe or a device would take its place instead of writing to
   /// it.
   static func requireRegularFile(_ path: String) throws(CommandFailure) {
-    var standing = stat()
-    guard lstat(path, &standing) == 0 else { return }
     let (fact, advice): (String, String)
-    switch standing.st_mode & S_IFMT {
-    case S_IFREG: return
-    case S_IFLNK:
+    switch (try? system.status(of: path))?.kind {
+    case nil, .file: return
+    case .link:
       (fact, advice) = ("it is a link, and the file would take its place", "the name of the file that it points to")
-    case S_IFDIR: (fact, advice) = ("it is a folder", "a name in it after -o")
-    case S_IFIFO: (fact, advice) = ("it is a pipe", "-o - for standard output, and > \(path)")
-    default: (fact, advice) = ("it is a device", "-o - for standard output")
+    case .directory: (fact, advice) = ("it is a folder", "a name in it after -o")
+    case .pipe: (fact, advice) = ("it is a pipe", "-o - for standard output, and > \(path)")
+    case .other: (fact, advice) = ("it is a device", "-o - for standard output")
     }
     throw CommandFailure(.failed, "could not write \(path)", why: fact, try: advice)
   }
 
+  /// What stands at a path, or where a link there leads.
+  static func standing(at path: String) -> FileStatus? { try? system.status(of: path, followsLink: true) }
+
   /// Refuses an output that is one of the inputs or lies in one, by whatever name.
   static func check(_ output: String, differsFrom inputs: [String]) throws(CommandFailure) {
-    var target = stat()
-    let exists = stat(output, &target) == 0
+    let target = standing(at: output)
     for input in inputs {
-      var source = stat()
-      let isSame =
-        exists && stat(input, &source) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino
-      if isSame || input == output || (exists && lies(output, in: input)) {
+      let isSame = target.map { target in standing(at: input)?.isSame(as: target) == true } ?? false
+      if isSame || input == output || (target != nil && lies(output, in: input)) {
         throw .usage(
           "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
       }
@@ -110,7 +110,7 @@ enum ReportFile {
     return target == source || target.hasPrefix(source + "/")
   }
 
-  private static func failure(_ path: String, _ error: SystemError) -> CommandFailure {
+  private static func failure(_ path: String, _ error: Errno) -> CommandFailure {
     CommandFailure(
       .failed, "could not write \(path)", why: error.reason,
       try: error.isDiskFull ? "free space and run it again; no partial file was left" : "another name after -o")
@@ -138,7 +138,7 @@ extension Session {
   func prepareOutput(_ output: String, inputs: [String?], asks: Bool = true) throws(CommandFailure) {
     try ReportFile.check(output, differsFrom: inputs.compactMap(\.self))
     try ReportFile.requireRegularFile(output)
-    guard asks, access(output, F_OK) == 0 else { return }
+    guard asks, ReportFile.standing(at: output) != nil else { return }
     try confirm("Replace \(output)?", refusal: "replacing \(output)")
   }
 

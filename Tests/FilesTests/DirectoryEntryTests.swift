@@ -1,4 +1,4 @@
-import KeychainFormats
+import Files
 import TestSupport
 import Testing
 

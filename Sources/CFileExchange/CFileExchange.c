@@ -1,0 +1,21 @@
+#include "CFileExchange.h"
+
+#include <errno.h>
+#include <stdio.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+// The C library's own call is hidden behind _GNU_SOURCE, which Swift's importer does not set, and older ones lack it.
+int keyhaul_exchange(int folder, const char *first, const char *second) {
+#if defined(__linux__) && defined(SYS_renameat2)
+  return (int)syscall(SYS_renameat2, folder, first, folder, second, 2u /* RENAME_EXCHANGE */);
+#elif defined(__APPLE__)
+  return renameatx_np(folder, first, folder, second, RENAME_SWAP);
+#else
+  (void)folder, (void)first, (void)second;
+  errno = ENOSYS;
+  return -1;
+#endif
+}

@@ -1,0 +1,55 @@
+package import SystemPackage
+
+/// A hold on a file or a folder (`flock`), for as long as this lives: the system lets go when a process dies.
+package struct FileLock: ~Copyable, Sendable {
+  package enum Kind { case shared, exclusive }
+
+  package let file: Descriptor
+
+  fileprivate init(_ file: consuming Descriptor) { self.file = file }
+
+  /// Puts bytes into the file that is held, in the place of all that was in it.
+  package borrowing func replaceContents(with bytes: [UInt8], _ system: FileSystem) throws(Errno) {
+    let raw = file.raw
+    try system.perform(.lock, omitted: ()) { _ in
+      try raw.resize(to: 0, retryOnInterrupt: false)
+      try raw.writeAll(toAbsoluteOffset: 0, bytes)
+    }
+  }
+}
+
+extension FileSystem {
+  /// Takes a lock without waiting.
+  ///
+  /// - Parameter file: Closed where it is not locked.
+  /// - Returns: `nil` where another holds it.
+  package func lock(_ file: consuming Descriptor, _ kind: FileLock.Kind) throws(Errno) -> FileLock? {
+    guard try isLocked(file.raw, kind) else { return nil }
+    return FileLock(file)
+  }
+
+  /// Marks a file or a folder as being written, for as long as the descriptor is open.
+  ///
+  /// - Returns: Whether nobody else has; always `false` on a file system that knows no such marks.
+  package func claim(_ file: borrowing Descriptor) -> Bool { (try? isLocked(file.raw, .exclusive)) == true }
+
+  private func isLocked(_ file: FileDescriptor, _ kind: FileLock.Kind) throws(Errno) -> Bool {
+    do throws(Errno) {
+      try perform(.lock, omitted: ()) { _ in try SystemCalls.lock(file, isShared: kind == .shared) }
+      return true
+    } catch {
+      guard error == .wouldBlock else { throw error }
+      return false
+    }
+  }
+
+  /// Opens a file that is there for nothing but to be locked; one that is not there is made, for its owner alone.
+  package func openLockFile(_ path: String) throws(Errno) -> Descriptor {
+    Descriptor(
+      try perform(.lock) { _ in
+        try SystemCalls.open(
+          path, in: SystemCalls.workingDirectory, .readWrite, [.create, .noFollow, .closeOnExec, .nonBlocking],
+          permissions: 0o600)
+      })
+  }
+}

@@ -1,0 +1,121 @@
+import CFileExchange
+import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The calls about files that `SystemPackage` lacks, each as the system has it: no rule, and no second try.
+enum SystemCalls {
+  /// A file's or a folder's name as the system keeps it: bytes with a NUL at the end, not always UTF-8.
+  typealias Name = UnsafePointer<CChar>
+
+  /// What stands for the folder that relative paths begin at. A whole path is taken as it is.
+  static let workingDirectory = FileDescriptor(rawValue: AT_FDCWD)
+
+  /// Keeps a terminal that is opened from becoming this program's.
+  static let noTerminal = FileDescriptor.OpenOptions(rawValue: O_NOCTTY)
+
+  static func open(
+    _ name: Name, in folder: FileDescriptor, _ mode: FileDescriptor.AccessMode,
+    _ options: FileDescriptor.OpenOptions, permissions: CInterop.Mode = 0
+  ) throws(Errno) -> FileDescriptor {
+    FileDescriptor(
+      rawValue: try checked(openat(folder.rawValue, name, mode.rawValue | options.rawValue, permissions)))
+  }
+
+  /// Makes a file for its owner alone, under a name that nobody can foresee.
+  ///
+  /// - Parameter pattern: Its path, which ends in six times X; they become its name.
+  static func makeFile(_ pattern: inout [CChar]) throws(Errno) -> FileDescriptor {
+    FileDescriptor(rawValue: try checked(mkstemp(&pattern)))
+  }
+
+  /// Keeps a descriptor from the programs that this one starts.
+  static func keepFromChildren(_ file: FileDescriptor) throws(Errno) {
+    _ = try checked(fcntl(file.rawValue, F_SETFD, FD_CLOEXEC))
+  }
+
+  static func makeDirectory(_ name: Name, in folder: FileDescriptor, permissions: CInterop.Mode) throws(Errno) {
+    _ = try checked(mkdirat(folder.rawValue, name, permissions))
+  }
+
+  static func setPermissions(_ permissions: CInterop.Mode, of file: FileDescriptor) throws(Errno) {
+    _ = try checked(fchmod(file.rawValue, permissions))
+  }
+
+  /// The same by name; a link is followed, as most systems have no permissions of links.
+  static func setPermissions(_ permissions: CInterop.Mode, of name: Name, in folder: FileDescriptor) throws(Errno) {
+    _ = try checked(fchmodat(folder.rawValue, name, permissions, 0))
+  }
+
+  static func setOwner(_ owner: CInterop.UserID, _ group: CInterop.GroupID, of file: FileDescriptor) throws(Errno) {
+    _ = try checked(fchown(file.rawValue, owner, group))
+  }
+
+  static func rename(_ old: Name, to new: Name, in folder: FileDescriptor) throws(Errno) {
+    _ = try checked(renameat(folder.rawValue, old, folder.rawValue, new))
+  }
+
+  /// - Throws: `.noFunction` and others where the file system cannot.
+  static func exchange(_ first: Name, _ second: Name, in folder: FileDescriptor) throws(Errno) {
+    _ = try checked(keyhaul_exchange(folder.rawValue, first, second))
+  }
+
+  static func remove(_ name: Name, in folder: FileDescriptor, isDirectory: Bool) throws(Errno) {
+    _ = try checked(unlinkat(folder.rawValue, name, isDirectory ? AT_REMOVEDIR : 0))
+  }
+
+  /// Asks the disk to keep what was written. On Apple's systems `fsync` leaves it in the disk's own memory.
+  static func synchronize(_ file: FileDescriptor) throws(Errno) {
+    #if canImport(Darwin)
+      if fcntl(file.rawValue, F_FULLFSYNC) == 0 { return }
+    #endif
+    _ = try checked(fsync(file.rawValue))
+  }
+
+  /// - Throws: `.wouldBlock` where another holds it.
+  static func lock(_ file: FileDescriptor, isShared: Bool) throws(Errno) {
+    _ = try checked(flock(file.rawValue, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB))
+  }
+
+  /// The names in a folder, without `.` and `..`, each with the NUL at its end.
+  ///
+  /// - Parameter folder: Is closed.
+  static func names(ofClosing folder: FileDescriptor) throws(Errno) -> [[CChar]] {
+    guard let stream = fdopendir(folder.rawValue) else {
+      let failure = Errno(rawValue: errno)
+      _ = close(folder.rawValue)
+      throw failure
+    }
+    defer { closedir(stream) }
+    var names: [[CChar]] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else {
+        if errno != 0 { throw Errno(rawValue: errno) }
+        return names
+      }
+      let name = DirectoryEntry.name(of: entry).map { CChar(bitPattern: $0) } + [0]
+      if name != [46, 0] && name != [46, 46, 0] { names.append(name) }
+    }
+  }
+
+  /// Who runs this program.
+  static var user: CInterop.UserID { geteuid() }
+
+  /// Where temporary files go.
+  static var temporaryDirectory: String {
+    guard let name = getenv("TMPDIR").map({ String(cString: $0) }), !name.isEmpty else { return "/tmp" }
+    return name
+  }
+
+  private static func checked(_ result: CInt) throws(Errno) -> CInt {
+    guard result >= 0 else { throw Errno(rawValue: errno) }
+    return result
+  }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import Files
+
+@Suite("A lock on a file")
+struct FileLockTests {
+  private let folder: TemporaryFolder
+  private let system = FileSystem.real
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func isFree(_ kind: FileLock.Kind) throws -> Bool {
+    let lock = try system.lock(try system.openLockFile(folder.path("lock")), kind)
+    return lock != nil
+  }
+
+  @Test("keeps others away until its holder lets go, and readers from nobody but who writes")
+  func holding() throws {
+    do {
+      let held = try system.lock(try system.openLockFile(folder.path("lock")), .exclusive)
+      let isHeld = held != nil
+      #expect(isHeld)
+      #expect(try !isFree(.exclusive))
+      #expect(try !isFree(.shared))
+      _ = consume held
+    }
+    do {
+      let read = try system.lock(try system.openLockFile(folder.path("lock")), .shared)
+      #expect(try isFree(.shared))
+      #expect(try !isFree(.exclusive))
+      _ = consume read
+    }
+    #expect(try isFree(.exclusive))
+  }
+
+  @Test("is tried again where a signal came first, and fails with the system's reason")
+  func faults() throws {
+    let signals = CallCounter(of: .lock, failing: 1, with: .failure(.interrupted))
+    let lock = try signals.system.lock(try system.openDirectory(folder.path), .exclusive)
+    let isHeld = lock != nil
+    #expect(isHeld && signals.count == 2)
+    let broken = CallCounter(of: .lock, failing: 1, with: .failure(.notSupported))
+    #expect(throws: Errno.notSupported) {
+      _ = try broken.system.lock(try system.openDirectory(folder.path), .exclusive)
+    }
+  }
+
+  @Test("has a file for its owner alone, whose text its holder changes as a whole; a link is none")
+  func file() throws {
+    let lock = try system.lock(try system.openLockFile(folder.path("lock")), .exclusive)
+    try lock?.replaceContents(with: Array("process 1234".utf8), system)
+    try lock?.replaceContents(with: Array("process 5".utf8), system)
+    #expect(try folder.read("lock") == Array("process 5".utf8))
+    #expect(try system.status(of: folder.path("lock"))?.permissions == 0o600)
+    let parent = try system.openDirectory(folder.path)
+    try system.rename("lock", to: "elsewhere", in: parent)
+    try FileManager.default.createSymbolicLink(atPath: folder.path("lock"), withDestinationPath: "elsewhere")
+    #expect(throws: Errno.tooManySymbolicLinkLevels) { _ = try system.openLockFile(folder.path("lock")) }
+  }
+}
