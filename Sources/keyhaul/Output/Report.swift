@@ -45,7 +45,13 @@ extension Session {
   /// Gives a report that has no page, in the form that is asked for.
   func deliver(_ report: some Report, to output: String?) throws(CommandFailure) {
     guard let output, output != "-" else { return try say(report) }
-    try ReportFile.write(to: output) { (portion) throws(CommandFailure) in
+    // Under `--json` standard output holds the document whatever else is written; where it cannot, no file is left.
+    func print() throws(CommandFailure) {
+      guard isJSON else { return }
+      try say(report)
+      try flush()
+    }
+    try ReportFile.write(to: output, beforeNaming: print) { (portion) throws(CommandFailure) in
       var waiting: [UInt8] = []
       func put(_ text: String) throws(CommandFailure) {
         waiting.append(contentsOf: text.utf8)
@@ -62,8 +68,6 @@ extension Session {
       }
       try portion(waiting)
     }
-    // Under `--json` standard output holds the document whatever else is written.
-    if isJSON { try say(report) }
     note("Wrote \(HostileText.shown(output)).")
   }
 

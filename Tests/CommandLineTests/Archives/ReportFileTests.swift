@@ -36,6 +36,22 @@ struct ReportFileTests {
     }
   }
 
+  @Test("a document that cannot be printed as well leaves no file, and the old one where there was one")
+  func lostDocument() throws {
+    let world = try world()
+    let before = try world.names()
+    for verb in ["inspect family.tar", "diff monday.tar family.tar --password-file .bp"] {
+      let lost = try world.devices.run("keyhaul \(verb) --json -o report.json --yes > /dev/full")
+      #expect(lost.status == 1, "\(verb): \(lost)")
+      #expect(lost.errors.contains("could not write the result"), "\(verb): \(lost)")
+      #expect(try world.names() == before, "\(verb)")
+    }
+    let printed = try world.keyhaul("inspect family.tar --json -o report.json")
+    #expect(try printed.status == 0 && Array(printed.output.utf8) == world.read("report.json"))
+    let lost = try world.devices.run("keyhaul inspect monday.tar --json -o report.json --yes > /dev/full")
+    #expect(try lost.status == 1 && Array(printed.output.utf8) == world.read("report.json"))
+  }
+
   @Test("a page goes to no terminal, and takes the place of nothing that is read")
   func refusals() throws {
     let world = try world()
