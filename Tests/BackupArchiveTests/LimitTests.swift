@@ -1,4 +1,5 @@
 import BackupArchive
+import Files
 import Foundation
 import KeychainFormats
 import TestSupport
@@ -68,6 +69,29 @@ struct LimitTests {
     try expectLimit(try size("51/\(KeychainPayload.fileIdentifier)")) { $0.keychainByteCount = $1 }
     let plists = try ["Manifest.plist", "Status.plist", "Info.plist"].map(size)
     try expectLimit(try #require(plists.max())) { $0.propertyListByteCount = $1 }
+  }
+
+  @Test(
+    "for a file that is copied, wherever the backup stands, and nothing is left of the copy",
+    arguments: ["folder/", "one.tar"])
+  func copiedFiles(source: String) throws {
+    let folder = try TemporaryFolder()
+    try SampleBackup().write(to: ArchiveDestination(path: folder.path(source)))
+    let archive = try BackupArchive.open(.path(folder.path(source)))
+    let before = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    var limits = ArchiveLimits()
+    // In a file the limits are held against every entry while it is read; copying it has to be reached all the same.
+    limits.propertyListByteCount = try ["Manifest.plist", "Status.plist", "Info.plist"].map(size).max() ?? 0
+    _ = try BackupRewriter(system: .real, limits: limits).convert(
+      archive, at: folder.path(source), to: .file(folder.path("copy.tar"), .tar))
+    try FileManager.default.removeItem(atPath: folder.path("copy.tar"))
+    limits.propertyListByteCount -= 1
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupRewriter(system: .real, limits: limits).convert(
+        archive, at: folder.path(source), to: .file(folder.path("copy.tar"), .tar))
+    }
+    #expect(error?.code == .overLimit)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == before)
   }
 
   @Test("for the same files in a folder")

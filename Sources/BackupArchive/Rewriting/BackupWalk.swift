@@ -1,4 +1,5 @@
 import Files
+import KeychainFormats
 import SystemPackage
 
 /// Goes through the files of a backup once more, wherever it stands, to write them anew.
@@ -18,6 +19,8 @@ struct BackupWalk {
     let isOwn: Bool
     let byteCount: Int64
     let modificationTime: Int64
+    /// The most bytes that it may have, as a backup is read.
+    let byteLimit: Int64
     fileprivate let source: Source
 
     fileprivate enum Source {
@@ -41,9 +44,17 @@ struct BackupWalk {
     /// Hands the file on as it is.
     ///
     /// - Parameter name: What it is called there.
+    /// - Throws: `.overLimit` for one that is larger than reading a backup accepts: nobody could read the copy, and a
+    ///   file that is nothing but holes would fill the disk.
     func copy(
       to sink: any StoredFileSink, as name: EntryName, modificationTime: Int64, _ meter: CopyMeter
     ) throws(WriteFailure) {
+      guard byteCount <= byteLimit else {
+        throw .source(
+          BackupArchiveError(
+            .overLimit,
+            "\(quoted(path)) has \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(byteLimit))"))
+      }
       try sink.begin(name, byteCount: byteCount, modificationTime: modificationTime)
       try forEachPortion { (portion) throws(WriteFailure) in
         try sink.write(portion)
@@ -99,7 +110,7 @@ struct BackupWalk {
         try body(
           File(
             path: file.path, name: EntryName(file.path), isOwn: true, byteCount: file.byteCount, modificationTime: 0,
-            source: .folder(walk, file)))
+            byteLimit: byteLimit(of: file.path), source: .folder(walk, file)))
       }
     case .container(let container):
       try withContainer { (feed, format) throws(WriteFailure) in
@@ -111,12 +122,18 @@ struct BackupWalk {
           try body(
             File(
               path: own ?? file.name.shown, name: file.name, isOwn: own != nil, byteCount: file.byteCount,
-              modificationTime: file.modificationTime, source: .container(walk, file)))
+              modificationTime: file.modificationTime,
+              byteLimit: own.map(byteLimit) ?? limits.entryByteCount, source: .container(walk, file)))
         }
       }
       return []
     case .stream: throw .source(BackupArchiveError(.unsupported, "a stream passes by once, and it did"))
     }
+  }
+
+  /// Of a file of the backup, by its path in it.
+  private func byteLimit(of path: String) -> Int64 {
+    StoredPart.allCases.first { $0.path == path }.map { Int64($0.limit(limits)) } ?? limits.entryByteCount
   }
 
   /// What else stands in a folder, and would go with it; what systems leave in every folder doesn't count.
