@@ -1,6 +1,8 @@
 import DataProtection
+import Files
 import GRDB
 import KeychainFormats
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -126,5 +128,18 @@ struct KeychainErrors {
     let error = KeychainStoreError(DatabaseError(resultCode: result, sql: "SELECT 'planted'"))
     #expect(error.code == code)
     #expect(!error.description.contains("planted"))
+  }
+
+  @Test(
+    "say that the disk is full where SQLite could not use a file for that reason, and the system's reason else",
+    arguments: [
+      (.SQLITE_IOERR, .noSpace, .diskFull), (.SQLITE_IOERR_SHMSIZE, .diskQuotaExceeded, .diskFull),
+      (.SQLITE_CANTOPEN, .noSpace, .diskFull), (.SQLITE_IOERR, .ioError, .io),
+      (.SQLITE_CANTOPEN, .permissionDenied, .notAvailable), (.SQLITE_CORRUPT, .noSpace, .damaged),
+    ] as [(ResultCode, Errno, KeychainStoreError.Code)])
+  func system(result: ResultCode, reason: Errno, code: KeychainStoreError.Code) {
+    let error = KeychainStoreError(DatabaseError(resultCode: result), reason)
+    #expect(error.code == code)
+    #expect(error.reason.hasSuffix(", \(reason.reason)") == (code != .damaged))
   }
 }

@@ -50,7 +50,7 @@ enum SchemaCheck {
 
   /// Makes the tables, their indexes and the version row.
   static func create(in database: Database) throws(KeychainStoreError) {
-    try translatingErrors {
+    try database.translatingErrors {
       for object in KeychainSchema.objects { try database.execute(sql: object.sql) }
       try database.execute(
         sql: "INSERT INTO tversion(version, minor) VALUES (?, ?)",

@@ -1,16 +1,25 @@
 import DataProtection
+import Files
 import GRDB
+import GRDBSQLite
 import KeychainFormats
 package import KeychainRules
+import SystemPackage
 
 extension KeychainStoreError {
   init(_ error: DataProtectionError) { self.init(.notAvailable, error.description) }
 
   /// SQLite's own message names tables and columns, never a value. What has no status of its own makes the keychain
   /// unavailable, as for Apple's daemon.
-  init(_ error: DatabaseError) {
+  ///
+  /// - Parameter reason: The system's, of a call about a file that SQLite made last.
+  init(_ error: DatabaseError, _ reason: Errno? = nil) {
+    // SQLite itself says that the disk is full only where a write was cut short. It also needs room to read: for the
+    // index of its log.
+    let isOfFile = [.SQLITE_IOERR, .SQLITE_CANTOPEN].contains(error.resultCode)
     let code: Code =
       switch error.resultCode {
+      case _ where isOfFile && reason?.isDiskFull == true: .diskFull
       case .SQLITE_FULL: .diskFull
       case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
       case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_SCHEMA, .SQLITE_MISMATCH: .damaged
@@ -20,7 +29,8 @@ extension KeychainStoreError {
       case .SQLITE_TOOBIG: .parameter
       default: .notAvailable
       }
-    self.init(code, "SQLite answers \(error.resultCode.rawValue): \(error.message ?? "no message")")
+    let system = isOfFile ? reason.map { ", \($0.reason)" } ?? "" : ""
+    self.init(code, "SQLite answers \(error.resultCode.rawValue): \(error.message ?? "no message")\(system)")
   }
 
   /// Whatever GRDB threw, as an error of this layer.
@@ -76,7 +86,28 @@ func byRule<Value>(_ body: @autoclosure () throws(KeychainRuleError) -> Value) t
   do throws(KeychainRuleError) { return try body() } catch { throw KeychainStoreError(error) }
 }
 
-/// Runs a piece of database work and turns what it throws into this layer's error.
+extension Database {
+  /// Runs a piece of work on this database and turns what it throws into this layer's error, with the system's reason.
+  @discardableResult
+  func translatingErrors<Value>(_ body: () throws -> Value) throws(KeychainStoreError) -> Value {
+    do {
+      return try body()
+    } catch let error as DatabaseError {
+      throw KeychainStoreError(error, systemReason)
+    } catch {
+      throw KeychainStoreError(fromDatabase: error)
+    }
+  }
+
+  /// Why the system refused the last call about a file that SQLite could not do without; `nil` where none was refused.
+  private var systemReason: Errno? {
+    guard let sqliteConnection else { return nil }
+    let number = sqlite3_system_errno(sqliteConnection)
+    return number == 0 ? nil : Errno(rawValue: number)
+  }
+}
+
+/// Runs a piece of work on databases and turns what it throws into this layer's error.
 func translatingErrors<Value>(_ body: () throws -> Value) throws(KeychainStoreError) -> Value {
   do { return try body() } catch { throw KeychainStoreError(fromDatabase: error) }
 }

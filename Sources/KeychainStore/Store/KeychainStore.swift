@@ -99,7 +99,7 @@ public final class KeychainStore: Sendable {
         guard !isClosed else { return }
         isClosed = true
         // What closing does by itself, but that fails without a word.
-        if durability == .onClose { try database.checkpoint(.full) }
+        if durability == .onClose { try database.translatingErrors { try database.checkpoint(.full) } }
       }
       try queue.close()
     }
@@ -124,9 +124,11 @@ public final class KeychainStore: Sendable {
         var value: Value?
         // Taken back instead of GRDB's own reading, which sets a flag of SQLite that every prepared statement is compiled
         // anew after.
-        try database.inTransaction(.deferred) {
-          value = try body(KeychainTransaction(database: database))
-          return .rollback
+        try database.translatingErrors {
+          try database.inTransaction(.deferred) {
+            value = try body(KeychainTransaction(database: database))
+            return .rollback
+          }
         }
         guard let value else { throw KeychainStoreError(.io, "the transaction did not begin") }
         return value
@@ -160,13 +162,15 @@ public final class KeychainStore: Sendable {
         if isBulk { try database.execute(sql: "PRAGMA cache_size = -\(Self.bulkCacheKilobytes)") }
         // Back to SQLite's own, which is made with every connection.
         defer { if isBulk { try? database.execute(sql: "PRAGMA cache_size = -2000") } }
-        try database.inTransaction(.immediate) {
-          do throws(Failure) {
-            outcome = .success(try body(KeychainTransaction(database: database)))
-            return .commit
-          } catch {
-            outcome = .failure(error)
-            return .rollback
+        try database.translatingErrors {
+          try database.inTransaction(.immediate) {
+            do throws(Failure) {
+              outcome = .success(try body(KeychainTransaction(database: database)))
+              return .commit
+            } catch {
+              outcome = .failure(error)
+              return .rollback
+            }
           }
         }
         if case .success? = outcome { commits.add(1, ordering: .acquiringAndReleasing) }
@@ -193,7 +197,7 @@ public final class KeychainStore: Sendable {
         "synchronous = \(durability == .eachCall ? "FULL" : "NORMAL")", "secure_delete = ON", "trusted_schema = OFF",
         "cell_size_check = ON", "mmap_size = 0", "wal_autocheckpoint = \(checkpointPageCount)",
       ] {
-        try database.execute(sql: "PRAGMA \(pragma)")
+        try database.translatingErrors { try database.execute(sql: "PRAGMA \(pragma)") }
       }
     }
     return configuration
@@ -214,7 +218,9 @@ public final class KeychainStore: Sendable {
   /// Set after the schema was checked, as it writes to the file.
   private func useWriteAheadLog() throws(KeychainStoreError) {
     try translatingErrors {
-      try queue.writeWithoutTransaction { database in try database.execute(sql: "PRAGMA journal_mode = WAL") }
+      try queue.writeWithoutTransaction { database in
+        try database.translatingErrors { try database.execute(sql: "PRAGMA journal_mode = WAL") }
+      }
     }
   }
 }
