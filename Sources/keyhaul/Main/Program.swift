@@ -31,7 +31,7 @@ struct Program {
     if let first = arguments.first, Self.isForOtherTools(first) { return answerOtherTools() }
     let path: VerbPath
     do {
-      path = try VerbPath.resolve(arguments, root: Keyhaul.self)
+      path = try VerbPath.resolve(arguments, root: Keyhaul.self, guesses: Keyhaul.guesses)
       if let status = try answerHelp(path) { return status }
     } catch {
       return unparsedSession().fail(CommandFailure(any: error))
@@ -104,7 +104,7 @@ struct Program {
       try session.say("keyhaul \(Keyhaul.version)")
     } else if path.help == .full {
       let columns = min(style.width, CommandFailure.widestText)
-      try session.say(path.verb.fullHelp(columns: columns))
+      try session.say(path.verb.fullHelp(below: Keyhaul.self, columns: columns))
     } else if path.help == .short || arguments.isEmpty {
       for line in try shortHelp(path, style: style) { try session.say(line) }
     } else if path.verb.configuration.subcommands.isEmpty {
@@ -142,39 +142,5 @@ struct Program {
     common.noInput = true
     common.yes = false
     return Session(common: common, environment: environment)
-  }
-}
-
-/// The flags that decide about the form of an error, found without the parser: it may be the parser's error.
-enum UnparsedFlags {
-  static func wantsJSON(_ arguments: ArraySlice<String>) -> Bool {
-    arguments.contains("--json") || arguments.contains("--format=json")
-      || value(of: "--format", in: arguments) == "json"
-  }
-
-  static func colour(_ arguments: ArraySlice<String>) -> ColourChoice {
-    let joined = arguments.last { $0.hasPrefix("--color=") }.map { String($0.dropFirst("--color=".count)) }
-    return (joined ?? value(of: "--color", in: arguments)).flatMap { ColourChoice(rawValue: $0) } ?? .auto
-  }
-
-  private static func value(of flag: String, in arguments: ArraySlice<String>) -> String? {
-    guard let index = arguments.lastIndex(of: flag), index + 1 < arguments.endIndex else { return nil }
-    return arguments[index + 1]
-  }
-}
-
-/// The short help of a group: its verbs.
-enum GroupHelp {
-  static func lines(_ path: VerbPath, style: TextStyle) -> [String] {
-    let configuration = path.verb.configuration
-    let verbs = configuration.subcommands.map {
-      ($0.word, $0.configuration.abstract)
-    }
-    let widest = verbs.map(\.0.count).max() ?? 0
-    return [
-      style.painted(configuration.abstract + ".", .bold), "", "usage     \(path.name) <verb> [arguments] [flags]", "",
-    ]
-      + verbs.map { "  " + DisplayWidth.padded($0.0, columns: widest) + "  " + $0.1 }
-      + ["", "\"\(path.name) <verb> -h\" is the verb's page."]
   }
 }

@@ -35,7 +35,9 @@ struct HelpTests {
   func wordsStandOnce(name: String) throws {
     let verb = try verb(name)
     let flags = FlagCatalog.flags(of: verb)
-    let full = verb.fullHelp(columns: 100).split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased()
+    let full = verb.fullHelp(below: Keyhaul.self, columns: 100).split(whereSeparator: \.isWhitespace).joined(
+      separator: " "
+    ).lowercased()
     let lines = verb.screen.lines(of: verb, style: .plain)
     for row in verb.screen.flags where row.words == nil {
       #expect(flags.contains { $0.names.contains(row.flags) }, "\(row.flags) is no flag, and has no words")
@@ -62,7 +64,7 @@ struct HelpTests {
     let verb = try verb(name)
     let forms = verb.formats.map(\.rawValue).joined(separator: ", ")
     for columns in [60, 80, 120] {
-      let text = verb.fullHelp(columns: columns)
+      let text = verb.fullHelp(below: Keyhaul.self, columns: columns)
       let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       #expect(words.contains("--format <format> How to print the result. (values: \(forms)) -q, --quiet"))
       let lines = text.split(separator: "\n").filter { $0.contains("How to print") }
@@ -89,7 +91,7 @@ struct HelpTests {
   @Test("is asked for by -h, --help and help, wherever they stand")
   func requests() throws {
     func help(_ line: String) throws -> VerbPath {
-      try VerbPath.resolve(line.split(separator: " ").map(String.init), root: AllVerbs.self)
+      try VerbPath.resolve(line.split(separator: " ").map(String.init), root: AllVerbs.self, guesses: Keyhaul.guesses)
     }
     #expect(try help("backup -h").help == .short)
     #expect(try help("-h backup").help == .short)

@@ -23,7 +23,7 @@ struct AllVerbs: ParsableCommand {
 
   /// Parses a line as the program does.
   static func parse(line: [String]) throws -> any ParsableCommand {
-    let path = try VerbPath.resolve(line, root: AllVerbs.self)
+    let path = try VerbPath.resolve(line, root: AllVerbs.self, guesses: Keyhaul.guesses)
     do {
       return try path.parse()
     } catch {

@@ -1,32 +1,45 @@
-import ArgumentParser
-import CommandSession
+package import ArgumentParser
 import Foundation
 import KeychainFormats
-import Reports
 
 /// Which verb the arguments name, and the arguments without its words.
 ///
 /// Flags may stand before the verb; the argument parser takes a command's own flags only after its name.
-struct VerbPath {
+package struct VerbPath {
   /// From the root to the verb, or to as much of it as there is.
-  var commands: [any ParsableCommand.Type]
+  package var commands: [any ParsableCommand.Type]
   /// For the verb's own parser: everything but the words that name it, in its order.
-  var arguments: [String]
+  package var arguments: [String]
 
   /// What `-h` and `--help` ask for.
-  enum HelpRequest {
+  package enum HelpRequest {
     case short
     case full
   }
-  var help: HelpRequest?
-  var asksForVersion = false
+  package var help: HelpRequest?
+  package var asksForVersion = false
 
-  var verb: any ParsableCommand.Type { commands[commands.count - 1] }
+  package var verb: any ParsableCommand.Type { commands[commands.count - 1] }
   /// "keyhaul device list"
-  var name: String { commands.map { $0.word }.joined(separator: " ") }
+  package var name: String { commands.map { $0.word }.joined(separator: " ") }
+
+  /// What a word that is no verb may have been meant to be.
+  package struct Guesses: Sendable {
+    /// What other programs call a verb, or what people look for: "decrypt": "export".
+    let meanings: [String: String]
+    /// The verb that takes a file, for one that stands in a verb's place.
+    let verbOfFiles: String
+
+    package init(meanings: [String: String], verbOfFiles: String) {
+      self.meanings = meanings
+      self.verbOfFiles = verbOfFiles
+    }
+  }
 
   /// - Throws: `.usage` for a word that is no verb, with the near one.
-  static func resolve(_ arguments: [String], root: any ParsableCommand.Type) throws(CommandFailure) -> VerbPath {
+  package static func resolve(
+    _ arguments: [String], root: any ParsableCommand.Type, guesses: Guesses
+  ) throws(CommandFailure) -> VerbPath {
     var path = VerbPath(commands: [root], arguments: [])
     var rest: [String] = []
     var index = arguments.startIndex
@@ -55,7 +68,7 @@ struct VerbPath {
         continue
       }
       guard let match = below.first(where: { $0.word == argument }) else {
-        throw unknown(argument, in: path, root: root)
+        throw unknown(argument, in: path, root: root, guesses)
       }
       path.commands.append(match)
     }
@@ -74,10 +87,10 @@ struct VerbPath {
   ///
   /// Which verb it is, is known by now. The parser of all verbs would look for it again, and in a debug build it checks
   /// how each command on the way is declared, several times over.
-  func parse() throws -> any ParsableCommand { try verb.parseAsRoot(arguments) }
+  package func parse() throws -> any ParsableCommand { try verb.parseAsRoot(arguments) }
 
   /// The failure of a group that stands alone: `keyhaul device`.
-  var missingVerb: CommandFailure {
+  package var missingVerb: CommandFailure {
     let names = verb.configuration.subcommands.map { $0.word }
     return .usage("\(name) needs a verb", why: "it has \(Amounts.list(names))", try: "\(name) -h")
   }
@@ -88,36 +101,27 @@ struct VerbPath {
   }
 
   private static func unknown(
-    _ word: String, in path: VerbPath, root: any ParsableCommand.Type
+    _ word: String, in path: VerbPath, root: any ParsableCommand.Type, _ guesses: Guesses
   ) -> CommandFailure {
     let names = path.verb.configuration.subcommands.map { $0.word }
     let title = HostileText.shortened(word, columns: 40)
     let message = "\(path.name) has no verb \"\(title)\""
-    if meanings[word.lowercased()] == nil, let near = EditDistance.nearest(to: word, among: names) {
+    if guesses.meanings[word.lowercased()] == nil, let near = EditDistance.nearest(to: word, among: names) {
       return .usage(message, why: "\"\(near)\" is near", try: "\(path.name) \(near)")
     }
     for group in root.configuration.subcommands {
       let below = group.configuration.subcommands.map { $0.word }
       if below.contains(word) {
-        return .usage(message, why: "\"\(word)\" is a verb of \(group.word)", try: "keyhaul \(group.word) \(word)")
+        return .usage(message, why: "\"\(word)\" is a verb of \(group.word)", try: "\(root.word) \(group.word) \(word)")
       }
     }
-    if path.commands.count == 1, let meant = meanings[word.lowercased()] {
+    if path.commands.count == 1, let meant = guesses.meanings[word.lowercased()] {
       return .usage(message, why: "\"\(meant)\" does that", try: "\(path.name) \(meant)")
     }
     if path.commands.count == 1, FileManager.default.fileExists(atPath: word) {
-      return .usage(message, why: "it is a file here", try: "keyhaul inspect \(ShellWord.quoted(word))")
+      return .usage(
+        message, why: "it is a file here", try: "\(root.word) \(guesses.verbOfFiles) \(ShellWord.quoted(word))")
     }
     return .usage(message, why: "it has \(Amounts.list(names))", try: "\(path.name) -h")
   }
-
-  /// What other programs call a verb, or what people look for.
-  private static let meanings = [
-    "add": "item add", "check": "verify", "compare": "diff", "contents": "inspect", "copy": "convert",
-    "create": "device create", "decrypt": "export", "devices": "device list", "dump": "export", "erase": "device erase",
-    "extract": "export", "find": "item find", "get": "item find", "info": "inspect", "list": "inspect",
-    "ls": "inspect", "migrate": "restore", "open": "inspect", "pack": "convert", "passwd": "rekey",
-    "password": "rekey", "passwords": "export", "predict": "plan", "read": "inspect", "save": "backup",
-    "search": "item find", "show": "inspect", "simulate": "plan", "tree": "inspect", "unpack": "convert",
-  ]
 }

@@ -1,11 +1,12 @@
-import ArgumentParser
-import CommandSession
+package import ArgumentParser
 
 extension ParsableCommand {
   /// Everything that the parser says of a command; of the forms of a result, which it knows as a flag of all verbs, those
   /// that this verb's has.
-  static func fullHelp(columns: Int) -> String {
-    let text = Keyhaul.helpMessage(for: self, columns: columns)
+  ///
+  /// - Parameter root: The command that it is a verb of.
+  package static func fullHelp(below root: any ParsableCommand.Type, columns: Int) -> String {
+    let text = root.helpMessage(for: self, columns: columns)
     guard let verb = self as? any Verb.Type else { return text }
     let forms = verb.formats.map(\.rawValue).joined(separator: ", ")
     // The parser's column of descriptions.

@@ -1,17 +1,16 @@
-import CommandSession
 import KeychainFormats
 
 /// Turns what the argument parser says into our own form of error.
 ///
 /// Its errors have no public type, only a text; a text that is not known here is passed on as it is, in our case and
 /// without its full stop. Tests run every form through the real parser.
-enum ParserMessage {
+package enum ParserMessage {
   /// - Parameters:
   ///   - text: The parser's message: "Unknown option '--hom'. Did you mean '--home'?"
   ///   - command: "keyhaul backup"
   ///   - flags: The long flags that the command has.
   ///   - verbs: Those that have a flag which this one has not.
-  static func failure(
+  package static func failure(
     _ text: String, command: String, flags: [String], verbs: (_ flag: String) -> [String] = { _ in [] }
   ) -> CommandFailure {
     let help = "\(command) -h"

@@ -1,0 +1,17 @@
+/// The flags that decide about the form of an error, found without the parser: it may be the parser's error.
+package enum UnparsedFlags {
+  package static func wantsJSON(_ arguments: ArraySlice<String>) -> Bool {
+    arguments.contains("--json") || arguments.contains("--format=json")
+      || value(of: "--format", in: arguments) == "json"
+  }
+
+  package static func colour(_ arguments: ArraySlice<String>) -> ColourChoice {
+    let joined = arguments.last { $0.hasPrefix("--color=") }.map { String($0.dropFirst("--color=".count)) }
+    return (joined ?? value(of: "--color", in: arguments)).flatMap { ColourChoice(rawValue: $0) } ?? .auto
+  }
+
+  private static func value(of flag: String, in arguments: ArraySlice<String>) -> String? {
+    guard let index = arguments.lastIndex(of: flag), index + 1 < arguments.endIndex else { return nil }
+    return arguments[index + 1]
+  }
+}
