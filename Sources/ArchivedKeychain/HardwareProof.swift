@@ -37,3 +37,37 @@ public struct HardwareProof: Sendable, Hashable {
   /// Whether the key of the item's class is proven to be right.
   public func proves(_ item: ArchivedItem) -> Bool { item.keyClass.map(proven.contains) ?? false }
 }
+
+/// What an archive says of the hardware key that it was opened with, for whoever is about to wrap keys with it: what is
+/// wrapped with a wrong one, no device opens again.
+public enum HardwareVerdict: Sendable, Hashable {
+  /// At least one item opens with it, and none of another class speaks against it.
+  case proven
+  /// It opens items of some classes, and none of these.
+  case divided(unproven: [KeyClass])
+  /// None of this many items that need it opens with it.
+  case foreign(itemCount: Int)
+  /// No item needs it, so none shows anything.
+  case unshown
+  /// There are no items that could be lost.
+  case noItems
+
+  /// Of the items that it was tried on.
+  init(_ items: [ArchivedItem]) {
+    let (proof, answers) = (HardwareProof(items), items.compactMap(\.provesHardware))
+    if proof.isDivided {
+      self = .divided(unproven: proof.unproven.sorted())
+    } else if answers.contains(true) {
+      self = .proven
+    } else if items.isEmpty {
+      self = .noItems
+    } else {
+      self = answers.isEmpty ? .unshown : .foreign(itemCount: answers.count)
+    }
+  }
+}
+
+extension OpenedArchive {
+  /// What the items say of the hardware key that was tried on them.
+  public var hardwareVerdict: HardwareVerdict { HardwareVerdict(items) }
+}

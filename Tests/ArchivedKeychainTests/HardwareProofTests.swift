@@ -48,6 +48,19 @@ struct HardwareProofTests {
     #expect(HardwareProof([item(nil, Self.aku), item(.keyUnwrapFailed, Self.cku)]).isSameDevice == nil)
   }
 
+  @Test("says whether keys may be wrapped with it: where it is proven, or nothing could be lost")
+  func verdict() {
+    let (open, closed) = (item(nil, Self.aku), item(.keyUnwrapFailed, Self.aku))
+    let needsNone = item(nil, .always, through: .available)
+    #expect(HardwareVerdict([open, needsNone]) == .proven)
+    // One that opens proves its class, whatever became of another item of it.
+    #expect(HardwareVerdict([open, closed]) == .proven)
+    #expect(HardwareVerdict([open, item(.keyUnwrapFailed, Self.cku)]) == .divided(unproven: [Self.cku.keyClass]))
+    #expect(HardwareVerdict([closed, closed, needsNone]) == .foreign(itemCount: 2))
+    #expect(HardwareVerdict([needsNone]) == .unshown)
+    #expect(HardwareVerdict([]) == .noItems)
+  }
+
   @Test("tells classes apart that protect no known kind of item")
   func unknownClasses() {
     let recovery = item(nil, nil, keyClass: .recovery)
