@@ -65,3 +65,16 @@ public struct ItemIdentity: Sendable, Hashable {
     }
   }
 }
+
+extension KeychainItem {
+  /// As much of an item as its names say.
+  package init(named identity: ItemIdentity, _ protection: ProtectionClass?) {
+    self.init(kind: identity.kind)
+    let names: [(AttributeCode, String?)] = [
+      (.label, identity.label), (.account, identity.account), (.service, identity.service),
+      (.server, identity.server), (.accessGroup, identity.accessGroup),
+    ]
+    for (code, name) in names { self[code] = name.map { .string($0) } }
+    self.protection = protection
+  }
+}

@@ -16,6 +16,8 @@ public struct MigrationError: ExplainedError {
     case otherPlanFormat
     /// The device's system does not write this kind of backup.
     case unsupportedSystem
+    /// No item has the place that was asked about.
+    case noSuchItem
   }
 
   /// Why, for a program to switch on.
@@ -25,6 +27,8 @@ public struct MigrationError: ExplainedError {
   public let reason: String
   /// The error of a part below that this one carries on.
   public let underlying: (any ExplainedError)?
+  /// The name of the device that it is about, where several took part.
+  public private(set) var device: String?
 
   /// That of the error below; what has none stands before the commit.
   public var stage: ChangeStage { underlying?.stage ?? .beforeCommit }
@@ -61,6 +65,22 @@ public struct MigrationError: ExplainedError {
     return MigrationError(
       .deviceLocked, .locked, "\(device) is locked, so its keychain cannot be read", reason: reason,
       advice: "keyhaul device unlock \(device)")
+  }
+
+  /// The same, about one of several devices.
+  func about(_ device: String) -> MigrationError {
+    var error = self
+    error.device = device
+    return error
+  }
+
+  /// - Parameters:
+  ///   - name: What was asked about: an archive or a device.
+  ///   - count: How many items it has.
+  static func noSuchItem(_ index: Int, in name: String, count: Int) -> MigrationError {
+    MigrationError(
+      .noSuchItem, .usage, "there is no item \(Amounts.grouped(index))",
+      reason: "\(name) has \(Amounts.count(count, "item")), counted from 0", advice: "plan --json gives the places")
   }
 
   static func stalePlan(_ reason: String) -> MigrationError {

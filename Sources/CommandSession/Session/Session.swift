@@ -21,8 +21,6 @@ package final class Session {
   private let resultsAreOnTerminal: Bool
   /// What has claimed standard input: it can be read once.
   private var standardInputClaim: String?
-  /// The archives whose keybags may have more work done than is usual: the user said so.
-  package var acceptedRounds: Set<String> = []
   /// What the verb has changed for good; what fails from then on does not undo it.
   package var done: DoneChange?
 

@@ -4,35 +4,6 @@ import KeychainFormats
 import KeychainRules
 import VirtualDevice
 
-/// What an argument of the command line refers to.
-enum ResolvedArgument: Equatable, Sendable {
-  /// A virtual device, by its name and its folder.
-  case device(name: String, folder: String)
-  /// A backup: a folder or one file. Its content decides what it is, not its name.
-  case archive(path: String)
-  /// A stream on standard input.
-  case standardInput
-
-  /// What a command says for it, where this was typed; `nil` for a stream, which nobody can type again. A device's folder
-  /// that stands right here needs its `./` where only a device is meant.
-  func word(typed argument: String) -> String? {
-    switch self {
-    case .standardInput: nil
-    case .device(_, let folder) where folder == "./" + argument: folder
-    case .device, .archive: argument
-    }
-  }
-}
-
-/// What stands at a path, as far as an argument's meaning depends on it.
-enum PathContent: Equatable, Sendable {
-  case absent
-  case file
-  case device
-  /// A folder that is no virtual device.
-  case folder
-}
-
 /// Decides what device and archive arguments mean. Pure: the file system is asked through a closure.
 ///
 /// A DEVICE is a name under the home folder, or a path when it has a slash. Where either is possible, a path's content
@@ -46,7 +17,7 @@ struct ArgumentResolver {
   var backup: (String) throws(CommandFailure) -> String? = { (_) throws(CommandFailure) in nil }
 
   /// A device that must exist.
-  func device(_ argument: String) throws(CommandFailure) -> ResolvedArgument {
+  func device(_ argument: String) throws(CommandFailure) -> KeychainPlace {
     if argument.contains("/"), !argument.hasPrefix("device:") {
       switch content(argument) {
       case .device: return .device(name: lastComponent(argument), folder: argument)
@@ -63,7 +34,7 @@ struct ArgumentResolver {
   }
 
   /// An archive to read. That it exists and is no device is checked, what it is is for its reader to say.
-  func archive(_ argument: String) throws(CommandFailure) -> ResolvedArgument {
+  func archive(_ argument: String) throws(CommandFailure) -> KeychainPlace {
     guard !argument.isEmpty else { throw .usage("the archive's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }
     switch content(argument) {
@@ -80,7 +51,7 @@ struct ArgumentResolver {
   }
 
   /// A device or an archive, where a verb takes either.
-  func deviceOrArchive(_ argument: String) throws(CommandFailure) -> ResolvedArgument {
+  func deviceOrArchive(_ argument: String) throws(CommandFailure) -> KeychainPlace {
     if argument == "-" { return .standardInput }
     if argument.hasPrefix("device:") { return try device(argument) }
     if argument.contains("/") {
@@ -129,25 +100,17 @@ struct ArgumentResolver {
   }
 }
 
-extension Session {
-  /// Resolves arguments against the file system.
-  func resolver() throws(CommandFailure) -> ArgumentResolver {
-    let home = try homeFolder()
-    return ArgumentResolver(
-      home: home, content: Self.content,
+extension ArgumentResolver {
+  /// Asks the file system.
+  ///
+  /// - Parameter home: The folder of the virtual devices.
+  init(home: String) {
+    self.init(
+      home: home, content: PathContent.init(of:),
       deviceNames: {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
-        return names.filter { DeviceName.isValid($0) && Self.content(of: "\(home)/\($0)") == .device }
-          .sorted()
+        return names.filter { DeviceName.isValid($0) && PathContent(of: "\(home)/\($0)") == .device }.sorted()
       },
-      backup: { (path) throws(CommandFailure) in try BackupChoice.path(path, backups: Self.backups) })
-  }
-
-  /// What stands at a path, links followed.
-  static func content(of path: String) -> PathContent {
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return .absent }
-    guard isFolder.boolValue else { return .file }
-    return FileManager.default.fileExists(atPath: path + "/device.json") ? .device : .folder
+      backup: { (path) throws(CommandFailure) in try BackupChoice.path(path, backups: BackupChoice.backups) })
   }
 }

@@ -39,34 +39,32 @@ enum BackupChoice {
     return best.map { ShellWord.typed("\(trimmed(folder))/\($0.name)", else: "ARCHIVE") }
   }
 
-  fileprivate static func contents(of backups: [BackupFolder.Entry]) -> String {
+  private static func contents(of backups: [BackupFolder.Entry]) -> String {
     let names = backups.prefix(3).map(\.name).joined(separator: ", ")
     return "in it \(backups.count == 1 ? "is" : "are") \(names)\(backups.count > 3 ? ", ..." : "")"
   }
 
-  fileprivate static func trimmed(_ path: String) -> String {
+  private static func trimmed(_ path: String) -> String {
     path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
   }
 }
 
-extension Session {
+extension BackupChoice {
   /// The backups in a folder that is none itself, such as `MobileSync/Backup`; `nil` for everything else.
-  func backups(inParent path: String) -> [BackupFolder.Entry]? { Self.backups(inParent: path) }
+  static func backups(in parent: String) -> [BackupFolder.Entry]? {
+    guard PathContent(of: parent) == .folder, PathContent(of: "\(parent)/Manifest.plist") == .absent else { return nil }
+    let backups = (try? BackupFolder.backups(in: parent)) ?? []
+    return backups.isEmpty ? nil : backups
+  }
 
   /// What is said where one backup is needed and a folder of several was named.
-  func several(_ backups: [BackupFolder.Entry], in argument: String) -> CommandFailure {
-    let proposal = BackupChoice.proposal(among: backups, in: argument).map { "\($0); " } ?? ""
+  static func several(_ backups: [BackupFolder.Entry], in argument: String) -> CommandFailure {
+    let proposal = proposal(among: backups, in: argument).map { "\($0); " } ?? ""
     let count = backups.count
     return .usage(
       "\(argument) holds "
         + (count == 1 ? "a backup and is none itself" : "\(count) backups; one of them is to be named"),
-      why: BackupChoice.contents(of: backups),
+      why: contents(of: backups),
       try: "\(proposal)keyhaul inspect \(ShellWord.typed(argument, else: "FOLDER")) lists them")
-  }
-
-  static func backups(inParent path: String) -> [BackupFolder.Entry]? {
-    guard content(of: path) == .folder, content(of: "\(path)/Manifest.plist") == .absent else { return nil }
-    let backups = (try? BackupFolder.backups(in: path)) ?? []
-    return backups.isEmpty ? nil : backups
   }
 }

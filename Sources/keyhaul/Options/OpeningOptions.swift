@@ -59,6 +59,12 @@ struct OpeningOptions: ParsableArguments {
       .deviceKey, descriptor: deviceKeyDescriptor, file: deviceKeyFile, command: nil, environment: [:])
     return source == .prompt ? nil : source
   }
+
+  /// The hardware key of the device that made a backup, where the user has one.
+  func deviceKey(of subject: String, in session: Session) throws(CommandFailure) -> DeviceKey? {
+    guard let source = try deviceKeySource() else { return nil }
+    return try session.deviceKey(from: source, of: subject)
+  }
 }
 
 extension OpeningOptions {

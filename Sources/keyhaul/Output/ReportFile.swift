@@ -104,7 +104,7 @@ enum ReportFile {
 
   /// Whether a path lies in a folder, by whatever names.
   private static func lies(_ path: String, in folder: String) -> Bool {
-    guard [.folder, .device].contains(Session.content(of: folder)) else { return false }
+    guard [.folder, .device].contains(PathContent(of: folder)) else { return false }
     let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
     let source = URL(filePath: folder).resolvingSymlinksInPath().standardizedFileURL.path
     return target == source || target.hasPrefix(source + "/")
@@ -140,21 +140,6 @@ extension Session {
     try ReportFile.requireRegularFile(output)
     guard asks, ReportFile.standing(at: output) != nil else { return }
     try confirm("Replace \(output)?", refusal: "replacing \(output)")
-  }
-
-  /// A device's folder and the files in it.
-  func filesOfDevice(_ folder: String) -> [String] {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    return [folder] + names.map { folder + "/" + $0 }
-  }
-
-  /// What is read where a device or an archive is named.
-  func files(of argument: ResolvedArgument) -> [String] {
-    switch argument {
-    case .device(_, let folder): filesOfDevice(folder)
-    case .archive(let path): [path]
-    case .standardInput: []
-    }
   }
 
   /// Refuses to show bytes on a terminal that are not meant for eyes.

@@ -37,4 +37,20 @@ struct ArchitecturePageTests {
     #expect(declared.count == 11 && declared.values.reduce(0) { $0 + $1.count } == 12)
     #expect(told == declared)
   }
+
+  @Test("walks one command through functions that there are")
+  func walk() throws {
+    let page = try String(contentsOf: Repository.root.appending(path: "docs/Architecture.md"), encoding: .utf8)
+    let section = try #require(
+      page.components(separatedBy: "\n## One command, walked\n").last?.components(separatedBy: "\n## ").first)
+    let steps = section.matches(of: /(?m)^\| `([^`]+\.swift)` \| `(\w+)` \|/).map { (String($0.1), String($0.2)) }
+    #expect(steps.count == 15)
+    let sources = Repository.root.appending(path: "Sources/keyhaul")
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
+    for (file, function) in steps {
+      let path = try #require(paths.first { $0.hasSuffix("/" + file) }, "\(file)")
+      let text = try String(contentsOf: sources.appending(path: path), encoding: .utf8)
+      #expect(text.contains("func \(function)(") || text.contains("func \(function)<"), "\(file): \(function)")
+    }
+  }
 }

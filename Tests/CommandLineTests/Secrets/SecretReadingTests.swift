@@ -52,10 +52,10 @@ struct SecretReadingTests {
     let path = try world.file("key", [UInt8](repeating: 0x0A, count: count))
     let options = try OpeningOptions.parse(["--device-key-file", path])
     var wasThere = false
-    let failure = ending { wasThere = isThere(try world.session.deviceKey(options, of: "x.backup")) }
+    let failure = ending { wasThere = isThere(try options.deviceKey(of: "x.backup", in: world.session)) }
     #expect(wasThere == isKey)
     #expect(failure?.status == (isKey ? nil : .usage))
-    let none = isThere(try world.session.deviceKey(try OpeningOptions.parse([]), of: "x.backup"))
+    let none = isThere(try OpeningOptions.parse([]).deviceKey(of: "x.backup", in: world.session))
     #expect(!none)
   }
 

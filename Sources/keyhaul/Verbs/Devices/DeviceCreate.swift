@@ -74,7 +74,7 @@ struct DeviceCreate: RunnableVerb {
   private func place(in session: Session) throws(CommandFailure) -> (home: DeviceHome, name: DeviceName) {
     let isPath = name.contains("/") && !name.hasPrefix("device:")
     let home = DeviceHome(path: isPath ? "." : try session.homeFolder())
-    let argument = isPath ? name : try session.resolver().deviceName(name)
+    let argument = isPath ? name : try ArgumentFinder(session).newDeviceName(name)
     do throws(VirtualDeviceError) {
       return try DeviceHome.locate(argument, home: home)
     } catch {

@@ -19,16 +19,16 @@ struct DeviceDelete: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let found = try session.virtualDevice(target.device)
-    let name = found.name.text
-    let count = try itemCount(in: session)
+    let device = try target.find(in: session)
+    let name = device.name
+    let count = try itemCount(of: device)
     let whole = count.flatMap { $0 > 0 ? "\(name) and its \(Amounts.count($0, "item"))" : nil } ?? name
     if dryRun.isOn {
       try session.announce("Would delete \(whole) for good.")
     } else {
       try session.confirm(name: name, given: confirm, action: "delete \(whole == name ? "it" : whole) for good")
       try session.changing(DoneChange("\(name) was deleted", look: "keyhaul device list")) {
-        () throws(CommandFailure) in try delete(found)
+        () throws(CommandFailure) in try device.delete()
       }
       try session.announce("Deleted \(whole).")
     }
@@ -42,21 +42,11 @@ struct DeviceDelete: RunnableVerb {
   }
 
   /// - Returns: `nil` for a device that cannot be read: it can be deleted all the same.
-  private func itemCount(in session: Session) throws -> Int? {
+  private func itemCount(of device: FoundDevice) throws -> Int? {
     do {
-      return try session.withDevice(target, .reading) { try $0.itemCount }
+      return try device.hold(.reading) { try $0.itemCount }
     } catch let failure as CommandFailure where [.damaged, .refused].contains(failure.status) {
       return nil
-    }
-  }
-
-  private func delete(_ found: VirtualDevice) throws(CommandFailure) {
-    do throws(VirtualDeviceError) {
-      // The folder's path has a slash, so that the home is what stands before it.
-      let (home, name) = try DeviceHome.locate(found.folder, home: DeviceHome(path: "."))
-      try home.delete(name, wait: target.wait.time.duration)
-    } catch {
-      throw CommandFailure(error, device: found.name.text)
     }
   }
 }

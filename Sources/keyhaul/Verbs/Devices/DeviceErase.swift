@@ -17,7 +17,8 @@ struct DeviceErase: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let before = try session.withDevice(target, .reading) { try DeviceReport($0) }
+    let device = try target.find(in: session)
+    let before = try device.hold(.reading) { try DeviceReport($0) }
     let (name, count) = (before.name, before.itemCount ?? 0)
     let items = count == 0 ? "no items" : Amounts.count(count, "item")
     if dryRun.isOn {
@@ -26,7 +27,7 @@ struct DeviceErase: RunnableVerb {
       return .ok
     }
     try session.confirm("Erase \(name), with \(items), for good?", refusal: "erasing \(name), with \(items),")
-    let report = try session.withDevice(target, .writing) { held in
+    let report = try device.hold(.writing) { held in
       try held.requireUnchanged(since: before.record.revision)
       try session.changing(DoneChange("\(held.name) was erased", of: held.name)) { () throws(VirtualDeviceError) in
         try held.erase()

@@ -15,7 +15,7 @@ struct DeviceList: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let home = try session.deviceHome()
+    let home = try DeviceHome(of: session)
     let devices = try session.devices(in: home)
     var reports: [DeviceReport] = []
     var broken: [(name: String, failure: CommandFailure)] = []

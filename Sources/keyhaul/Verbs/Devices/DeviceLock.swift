@@ -15,7 +15,8 @@ struct DeviceLock: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let report = try session.withDevice(target, .writing) { held in
+    let device = try target.find(in: session)
+    let report = try device.hold(.writing) { held in
       try session.changing(DoneChange("\(held.name) is locked", of: held.name)) { () throws(VirtualDeviceError) in
         try held.lock()
       }

@@ -16,7 +16,8 @@ struct DeviceShow: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let report = try session.withDevice(target, .reading) { try DeviceReport($0) }
+    let device = try target.find(in: session)
+    let report = try device.hold(.reading) { try DeviceReport($0) }
     if session.isJSON {
       try session.answer(report.document())
       return .ok

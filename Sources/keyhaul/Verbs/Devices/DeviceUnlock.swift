@@ -16,7 +16,8 @@ struct DeviceUnlock: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let before = try session.withDevice(target, .reading) { try DeviceReport($0) }
+    let device = try target.find(in: session)
+    let before = try device.hold(.reading) { try DeviceReport($0) }
     let name = before.name
     if !passcode.isGiven, before.state == .unlocked {
       session.detail("\(name) is unlocked already")
@@ -24,7 +25,7 @@ struct DeviceUnlock: RunnableVerb {
       return .ok
     }
     let secret = try session.password(passcode, of: name)
-    let report = try session.withDevice(target, .writing) { held in
+    let report = try device.hold(.writing) { held in
       try session.changing(DoneChange("\(held.name) is unlocked", of: held.name)) { () throws(VirtualDeviceError) in
         try held.unlock(passcode: secret)
       }

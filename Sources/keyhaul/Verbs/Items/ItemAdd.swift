@@ -37,10 +37,11 @@ struct ItemAdd: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let described = try described()
-    let deviceName = try session.virtualDevice(target.device).name.text
+    let device = try target.find(in: session)
+    let deviceName = device.name
     let item = try complete(described, in: session)
     let name = ItemText.name(of: item)
-    let (stored, document) = try session.withDevice(target, .writing) { held in
+    let (stored, document) = try device.hold(.writing) { held in
       let stored =
         dryRun.isOn
         ? try add(item, on: held)

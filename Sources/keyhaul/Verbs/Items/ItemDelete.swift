@@ -30,7 +30,8 @@ struct ItemDelete: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let selection = try ItemSelection(chosen).required(to: "delete")
-    let agreed = try session.withDevice(target, .reading) { held in
+    let device = try target.find(in: session)
+    let agreed = try device.hold(.reading) { held in
       try AgreedItems(try selection.rows(on: held, to: "delete"), on: held)
     }
     guard let items = agreed.count else {
@@ -44,7 +45,7 @@ struct ItemDelete: RunnableVerb {
     } else {
       try session.confirm(
         "Delete \(items) from \(agreed.device)?", refusal: "deleting \(items) from \(agreed.device)")
-      try session.withDevice(target, .writing) { held in
+      try device.hold(.writing) { held in
         try held.requireUnchanged(since: agreed.revision)
         let what = "\(items) \(agreed.rows.count == 1 ? "was" : "were") deleted from \(agreed.device)"
         try session.changing(ItemAdd.done(what, on: agreed.device)) { () throws(CommandFailure) in

@@ -50,9 +50,10 @@ struct ItemFind: RunnableVerb {
       throw CommandFailure.usage("--reverse needs --sort", why: "nothing says what to sort by", try: "--sort changed")
     }
     if reveal { try refuseTerminal(in: session) }
-    if let output, output != "-" { try protectDevice(from: output, in: session) }
+    let device = try target.find(in: session)
+    if let output, output != "-" { try session.prepareOutput(output, inputs: device.files) }
     let selection = try ItemSelection(chosen)
-    let (rows, document) = try session.withDevice(target, .reading) { held in
+    let (rows, document) = try device.hold(.reading) { held in
       let rows = try search(for: selection, on: held)
       let indexes = session.isJSON ? try held.keychain.places(of: Set(rows.map(\.summary.reference))) : [:]
       return (rows, ItemDocument(source: ("device", held.name), indexes: indexes, revealsSecrets: reveal))
@@ -133,12 +134,6 @@ struct ItemFind: RunnableVerb {
       }
       try shown.withBytes { (shown) throws(CommandFailure) in try session.writeRaw(shown) }
     }
-  }
-
-  /// Refuses to write over a file of the device that is searched.
-  private func protectDevice(from output: String, in session: Session) throws(CommandFailure) {
-    let folder = try session.virtualDevice(target.device).folder
-    try session.prepareOutput(output, inputs: session.filesOfDevice(folder))
   }
 
   // MARK: Secrets

@@ -39,7 +39,8 @@ struct ItemUpdate: RunnableVerb {
     guard !wanted.attributes.isEmpty || newSecret.isGiven else {
       throw CommandFailure.usage("nothing says what to change", try: "--new-label TEXT, or --new-secret-file PATH")
     }
-    let agreed = try session.withDevice(target, .reading) { held in
+    let device = try target.find(in: session)
+    let agreed = try device.hold(.reading) { held in
       try ItemFailure.checkGroups([changes.newAccessGroup].compactMap(\.self), of: chosen.attributes.app, on: held)
       let rows = try selection.rows(on: held, to: "change")
       if rows.contains(where: \.isLocked) { throw ItemFailure.locked("change", on: held) }
@@ -54,7 +55,7 @@ struct ItemUpdate: RunnableVerb {
     }
     let items = Amounts.count(readable.count, "item")
     guard !dryRun.isOn else {
-      try session.withDevice(target, .writing) { held in
+      try device.hold(.writing) { held in
         try held.requireUnchanged(since: agreed.revision)
         try rehearse(wanted, selection, on: held)
       }
@@ -63,7 +64,7 @@ struct ItemUpdate: RunnableVerb {
       return try end(agreed, changed: readable, in: session)
     }
     try session.confirm("Change \(items) on \(agreed.device)?", refusal: "changing \(items) on \(agreed.device)")
-    let changed = try session.withDevice(target, .writing) { held in
+    let changed = try device.hold(.writing) { held in
       try held.requireUnchanged(since: agreed.revision)
       let what = "\(items) on \(agreed.device) \(readable.count == 1 ? "was" : "were") changed"
       try session.changing(ItemAdd.done(what, on: agreed.device)) { () throws(CommandFailure) in

@@ -33,7 +33,7 @@ struct ItemList {
   }
 
   /// Refuses places that the archive does not have, and says which of the items do not arrive anyway.
-  func check(against plan: MigrationPlan, _ named: Session.NamedArchive, in session: Session) throws(CommandFailure) {
+  func check(against plan: MigrationPlan, _ named: NamedArchive, in session: Session) throws(CommandFailure) {
     let known = Set(plan.decisions.map(\.index))
     if let stranger = indexes.subtracting(known).min() {
       throw .usage(

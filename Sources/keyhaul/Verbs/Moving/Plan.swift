@@ -70,31 +70,33 @@ struct Plan: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags()
     let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path, in: session) }
+    let finder = try ArgumentFinder(session)
+    let found = try finder.keychain(source, wait: wait.time)
+    let target = try finder.device(move.to, wait: wait.time)
     if let output, output != "-" {
-      let resolver = try session.resolver()
-      let inputs = [try resolver.deviceOrArchive(source), try resolver.device(move.to)].flatMap(session.files)
-      try session.prepareOutput(output, inputs: inputs + unlocking.files + [expect])
+      try session.prepareOutput(output, inputs: found.files + target.files + unlocking.files + [expect])
     }
-    switch try session.source(source, storage: unlocking.storage, isRestored: true) {
-    case .archive(let named):
+    switch found {
+    case .archive(let archive):
+      let named = try archive.open(storage: unlocking.storage, isRestored: true, in: session)
       if noPassword {
         throw CommandFailure.usage(
           "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",
           try: "leave --no-password out")
       }
-      return try session.withDevice(move.to, .reading, wait: wait.time) { device in
-        try plan(named, onto: device, expectations, in: session)
+      return try target.hold(.reading) { device in
+        try plan(named, found.word, onto: device, expectations, in: session)
       }
-    case .device(let folder):
+    case .device(let origin):
       if unlocking.password.isGiven {
         throw CommandFailure.usage(
           "a plan of a device takes no password", why: "no backup is opened; one with a password is assumed",
           try: "leave the password out, or --no-password")
       }
       try unlocking.opening.refuse(for: source)
-      return try session.withDevice(folder, .reading, wait: wait.time) { held in
-        try session.withDevice(move.to, .reading, wait: wait.time) { device in
-          try plan(of: held, onto: device, expectations, in: session)
+      return try origin.hold(.reading) { held in
+        try target.hold(.reading) { device in
+          try plan(of: held, found.word, onto: device, expectations, in: session)
         }
       }
     }
@@ -126,21 +128,24 @@ struct Plan: RunnableVerb {
 
   /// Plans for an archive.
   private func plan(
-    _ named: Session.NamedArchive, onto device: DeviceSession, _ expectations: [PlanExpectation]?, in session: Session
+    _ named: NamedArchive, _ word: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
+    in session: Session
   ) throws -> CommandStatus {
-    let opened = try session.unlock(named, with: unlocking, onto: device)
-    let plan = try session.plan(opened.archive, of: named, onto: device, policy: move.policy)
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+    let opened = try unlocker.open(with: unlocking.password, onto: device)
+    let plan = try opened.plan(onto: device, policy: move.policy)
     let source = MoveSource(named, namesFrom: opened)
-    let outlook = Outlook(source: source, device: device, plan: plan) { () throws(CommandFailure) in
+    let outlook = Outlook(source: source, word: word, device: device, plan: plan) { () throws(CommandFailure) in
       MigrationComparison(of: opened.archive, plan)
     }
-    session.warn(ofDamageOf: opened.archive, named: named.name)
+    BackupDamageNotice(opened: opened.archive, name: named.name).warn(in: session)
     return try finish(outlook, expectations, isDamaged: !opened.archive.damage.isEmpty, in: session)
   }
 
   /// Plans for a backup that a device would give now.
   private func plan(
-    of held: DeviceSession, onto device: DeviceSession, _ expectations: [PlanExpectation]?, in session: Session
+    of held: DeviceSession, _ word: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
+    in session: Session
   ) throws -> CommandStatus {
     let plan: MigrationPlan
     do throws(MigrationError) {
@@ -150,7 +155,7 @@ struct Plan: RunnableVerb {
       throw CommandFailure(error, device: held.name)
     }
     let source = try MoveSource(held, hasPassword: !noPassword)
-    let outlook = Outlook(source: source, device: device, plan: plan) { () throws(CommandFailure) in
+    let outlook = Outlook(source: source, word: word, device: device, plan: plan) { () throws(CommandFailure) in
       do throws(MigrationError) {
         return try MigrationComparison(of: held, onto: device, hasPassword: !noPassword)
       } catch {
@@ -163,6 +168,8 @@ struct Plan: RunnableVerb {
   /// A plan, and how to compare it with the other ways of restoring where that is asked for.
   private struct Outlook {
     let source: MoveSource
+    /// What a command says for it; `nil` for a stream.
+    let word: String?
     let device: DeviceSession
     let plan: MigrationPlan
     let compare: () throws(CommandFailure) -> MigrationComparison
@@ -185,7 +192,7 @@ struct Plan: RunnableVerb {
         missed = result.misses.count
         try save(report, to: output, in: session) { () throws(CommandFailure) in try session.say(result) }
       } else {
-        try say(report, in: session)
+        try say(report, of: outlook.word, in: session)
       }
     }
     let summary = report.plan.summary
@@ -209,10 +216,9 @@ struct Plan: RunnableVerb {
     }
   }
 
-  private func say(_ report: PlanReport, in session: Session) throws {
+  private func say(_ report: PlanReport, of word: String?, in session: Session) throws {
     if common.isHTML {
-      let argument = try session.resolver().deviceOrArchive(source).word(typed: source)
-      return try session.deliver(report.page(from: argument, to: move.to), to: output)
+      return try session.deliver(report.page(from: word, to: move.to), to: output)
     }
     try save(report, to: output, in: session) { () throws(CommandFailure) in try print(report, in: session) }
   }

@@ -44,34 +44,37 @@ struct Restore: RunnableVerb {
     let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
     let selection = try only.map { path throws(CommandFailure) in try ItemList(path, in: session) }
-    let named = try session.openArchive(archive, storage: unlocking.storage, isRestored: true)
-    return try session.withDevice(move.to, .writing, wait: wait.time) { device in
+    let finder = try ArgumentFinder(session)
+    let found = try finder.archive(archive)
+    let target = try finder.device(move.to, wait: wait.time)
+    let named = try found.open(storage: unlocking.storage, isRestored: true, in: session)
+    return try target.hold(.writing) { device in
       do throws(MigrationError) {
         try Restorer.checkReadable(device)
       } catch {
         throw CommandFailure(error, device: device.name)
       }
       try saved?.check(named, device)
-      let opened = try session.unlock(named, with: unlocking, onto: device)
-      session.warn(
-        ofDamageOf: opened.archive, named: named.name, isAsked: !dryRun.isOn && !acceptDamage)
+      let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+      let opened = try unlocker.open(with: unlocking.password, onto: device)
+      let damage = BackupDamageNotice(opened: opened.archive, name: named.name)
+      damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
       let source = MoveSource(named, namesFrom: opened)
-      var plan = try session.plan(opened.archive, of: named, onto: device, policy: policy)
+      var plan = try opened.plan(onto: device, policy: policy)
       if let saved {
         let now = try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now())
         try saved.check(against: now.document, target: device.name)
       }
       if let selection {
         try selection.check(against: plan, named, in: session)
-        plan = try session.plan(opened.archive, of: named, onto: device, policy: policy, only: selection.indexes)
+        plan = try opened.plan(onto: device, policy: policy, only: selection.indexes)
       }
       let report = try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now())
       if dryRun.isOn {
         try say(report, in: session)
         session.note("Nothing was changed (--dry-run).")
       } else {
-        try session.acceptDamage(
-          of: opened.archive, named: named.name, onto: device.name, isAccepted: acceptDamage)
+        try damage.accept(onto: device.name, isAccepted: acceptDamage, in: session)
         try restore(report, onto: device, in: session)
       }
       return plan.summary.unreadable > 0 || !opened.archive.damage.isEmpty ? .partial : .ok

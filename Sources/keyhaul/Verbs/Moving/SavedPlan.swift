@@ -29,7 +29,8 @@ struct SavedPlan {
       case .stalePlan:
         throw CommandFailure(
           .stalePlan, "\(path) is no longer the plan that was saved", why: error.reason, try: "plan again")
-      case .underlying, .deviceLocked, .unsupportedSystem: throw CommandFailure(error, doing: "cannot check \(path)")
+      case .underlying, .deviceLocked, .unsupportedSystem, .noSuchItem:
+        throw CommandFailure(error, doing: "cannot check \(path)")
       }
     }
   }
@@ -40,7 +41,7 @@ struct SavedPlan {
   }
 
   /// Refuses at once where the archive or the device is another, before a password is asked for.
-  func check(_ named: Session.NamedArchive, _ device: DeviceSession) throws(CommandFailure) {
+  func check(_ named: NamedArchive, _ device: DeviceSession) throws(CommandFailure) {
     try checkWhole(for: device.name)
     if document.source.digest != named.archive.digest {
       throw stale(device.name, "\(named.name) is another archive, or has changed since")

@@ -59,33 +59,55 @@ struct Why: RunnableVerb {
         "--app does not say which item is meant", why: "it acts as an app, and nothing is done here",
         try: "--access-group GROUP")
     }
-    let wanted = StoryFinder.Wanted(selection: selection, index: item)
-    guard let to else { return try tell(wanted, to: nil, in: session) }
-    return try session.withDevice(to, .reading, wait: wait.time) { device in
-      try tell(wanted, to: device, in: session)
+    let wanted = StoryFinder.Wanted(selection.query, index: item, admits: selection.admits)
+    let finder = try ArgumentFinder(session)
+    let found = try finder.keychain(source, wait: wait.time)
+    guard let to else { return try tell(wanted, of: found, to: nil, in: session) }
+    return try finder.device(to, wait: wait.time).hold(.reading) { device in
+      try tell(wanted, of: found, to: device, in: session)
     }
   }
 
-  private func tell(_ wanted: StoryFinder.Wanted, to target: DeviceSession?, in session: Session) throws
-    -> CommandStatus
-  {
-    let finder = StoryFinder(wanted: wanted, target: target, policy: existing.policy)
-    switch try session.source(source, storage: unlocking.storage, isRestored: target != nil) {
-    case .archive(let named):
-      let opened = try session.unlock(named, with: unlocking, onto: target)
-      let maker = try session.makerDevice(of: named.archive, besides: target)
+  private func tell(
+    _ wanted: StoryFinder.Wanted, of found: FoundKeychain, to target: DeviceSession?, in session: Session
+  ) throws -> CommandStatus {
+    let finder = StoryFinder(wanted)
+    switch found {
+    case .archive(let archive):
+      let named = try archive.open(storage: unlocking.storage, isRestored: target != nil, in: session)
+      let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+      let opened = try unlocker.open(with: unlocking.password, onto: target)
+      let maker = unlocker.maker(besides: target)
       defer { maker?.end() }
-      let stories = try finder.stories(in: opened.archive, named: named.name, maker: maker)
+      let restore = try target.map { (device: $0, plan: try opened.plan(onto: $0, policy: existing.policy)) }
+      let stories = try Self.found { () throws(MigrationError) in
+        try finder.stories(in: opened.archive, named: named.name, maker: maker, onto: restore)
+      }
       let sealed = opened.archive.items.count { $0.item == nil && opened.archive.sealedNames[$0.index] == nil }
       return try say(
         StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed, in: session)
-    case .device(let folder):
+    case .device(let device):
       try unlocking.refuse(for: source)
-      return try session.withDevice(folder, .reading, wait: wait.time) { held in
-        let stories = try finder.stories(on: held)
+      return try device.hold(.reading) { held in
+        let stories = try Self.found { () throws(MigrationError) in
+          try finder.stories(on: held, onto: target, policy: existing.policy)
+        }
         let source = try MoveSource(held, hasPassword: true)
         return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
       }
+    }
+  }
+
+  /// What keeps stories from being found, in the words of what the user named.
+  private static func found(
+    _ find: () throws(MigrationError) -> [ItemStory]
+  ) throws(CommandFailure) -> [ItemStory] {
+    do throws(MigrationError) {
+      return try find()
+    } catch {
+      guard let device = error.device else { throw CommandFailure(error) }
+      if let fault = error.underlying as? VirtualDeviceError { throw CommandFailure(fault, device: device) }
+      throw CommandFailure(error, device: device)
     }
   }
 

@@ -14,6 +14,9 @@ struct ComparisonPasswords {
   /// The hardware key that the user gave, once it was read: a descriptor gives it once.
   private var given: HardwareKey?
 
+  /// The archives whose keybags may have more work done than is usual: somebody agreed to it.
+  private var accepted: Set<String> = []
+
   private final class Held {
     let secret: Secret
 
@@ -29,11 +32,11 @@ struct ComparisonPasswords {
   /// other has none, that is said.
   ///
   /// - Parameter archives: By their places, the first and the second; `nil` for a device.
-  func check(_ archives: [Session.NamedArchive?], in session: Session) throws(CommandFailure) {
+  func check(_ archives: [NamedArchive?], in session: Session) throws(CommandFailure) {
     if let other = archives.last ?? nil, !other.archive.isEncrypted,
       let source = try second.givenSource(environment: session.environment)
     {
-      throw session.needless(source, for: other)
+      throw other.needless(source)
     }
     guard let source = try first.givenSource(environment: session.environment) else { return }
     let plain = archives.compactMap(\.self).filter { !$0.archive.isEncrypted }
@@ -41,7 +44,7 @@ struct ComparisonPasswords {
       named?.archive.isEncrypted == true && !(index == 1 && second.isGiven)
     }
     for named in plain {
-      guard isTaken else { throw session.needless(source, for: named) }
+      guard isTaken else { throw named.needless(source) }
       session.warn(
         "\(named.name) has no password", why: "it is not encrypted; the password is used for the other backup alone",
         try: "make sure that it is the backup which is meant")
@@ -52,22 +55,26 @@ struct ComparisonPasswords {
   ///   - isSecond: Whether it is the archive that `--other-password-…` is about.
   ///   - device: That the archive is compared with.
   mutating func unlock(
-    _ named: Session.NamedArchive, isSecond: Bool, _ opening: OpeningOptions, comparedWith device: HardwareKey?,
+    _ named: NamedArchive, isSecond: Bool, _ opening: OpeningOptions, comparedWith device: HardwareKey?,
     in session: Session
   ) throws(CommandFailure) -> OpenedArchive {
-    try session.checkRounds(of: named, accepting: opening)
+    let unlocker = ArchiveUnlocker(named, opening, in: session)
+    // One archive that is both is asked about once.
+    unlocker.isWorkAccepted = accepted.contains(named.name)
+    try unlocker.checkRounds()
+    if unlocker.isWorkAccepted { accepted.insert(named.name) }
     let hardware: HardwareKey?
     if let given {
-      hardware = HardwareKey(.given, given.key(), otherwise: device ?? session.maker(of: named.archive))
+      hardware = HardwareKey(.given, given.key(), otherwise: device ?? unlocker.makersKey())
     } else {
-      hardware = try session.hardwareKey(of: named, opening, comparedWith: device)
+      hardware = try unlocker.hardwareKey(comparedWith: device)
       if hardware?.isGuess == false { given = hardware }
     }
     func open(_ password: consuming Secret?) throws(CommandFailure) -> OpenedArchive {
-      try session.unlock(named, with: try session.key(of: named, password: password, opening), hardware)
+      try unlocker.open(with: try unlocker.key(password: password), hardware)
     }
     if isSecond, second.isGiven {
-      return try session.unlock(named, with: try session.key(of: named, second, opening), hardware)
+      return try unlocker.open(with: try unlocker.key(second), hardware)
     }
     guard named.archive.isEncrypted else { return try open(nil) }
     guard let held else {

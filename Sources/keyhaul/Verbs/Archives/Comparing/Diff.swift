@@ -37,24 +37,24 @@ struct Diff: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let resolver = try session.resolver()
-    let sides = [try resolver.deviceOrArchive(first), try resolver.deviceOrArchive(second)]
-    let arguments = zip(sides, [first, second]).map { $0.word(typed: $1) ?? $1 }
+    let finder = try ArgumentFinder(session)
+    let sides = [try finder.keychain(first, wait: wait.time), try finder.keychain(second, wait: wait.time)]
     if sides.allSatisfy(\.isDevice) {
       try password.refuse(for: first)
       try opening.refuse(for: first)
     }
     try report.prepare(
-      inputs: sides.flatMap(session.files) + [password.file, otherPassword.file, opening.deviceKeyFile], in: session)
+      inputs: sides.flatMap(\.files) + [password.file, otherPassword.file, opening.deviceKeyFile], in: session)
     // What a backup never holds is no difference to one.
     let meetsArchive = sides.contains { !$0.isDevice }
-    var devices: [DeviceSide?] = []
-    for (side, argument) in zip(sides, arguments) {
-      devices.append(side.isDevice ? try deviceSide(argument, leavesOut: meetsArchive, in: session) : nil)
+    let devices = try sides.map { (side) -> DeviceSide? in
+      guard case .device(let device) = side else { return nil }
+      return try deviceSide(device, side.word, leavesOut: meetsArchive)
     }
     var passwords = ComparisonPasswords(first: password, second: otherPassword)
-    let archives = try zip(devices, arguments).map { device, argument in
-      try device == nil ? session.openArchive(argument, storage: opening.storage) : nil
+    let archives = try sides.map { (side) -> NamedArchive? in
+      guard case .archive(let found) = side else { return nil }
+      return try found.open(storage: opening.storage, in: session)
     }
     try passwords.check(archives, in: session)
     var compared: [ComparisonSide] = []
@@ -63,7 +63,7 @@ struct Diff: RunnableVerb {
         compared.append(device.side)
       } else if let named = archives[index] {
         let hardware = devices[1 - index]?.hardware
-        compared.append(try archiveSide(named, arguments[index], index: index, hardware, &passwords, in: session))
+        compared.append(try archiveSide(named, sides[index].word, index: index, hardware, &passwords, in: session))
       }
     }
     let difference = try DifferenceReport(compared[0], compared[1])
@@ -80,12 +80,12 @@ struct Diff: RunnableVerb {
   // MARK: Archives
 
   private func archiveSide(
-    _ named: Session.NamedArchive, _ argument: String, index: Int, _ hardware: HardwareKey?,
+    _ named: NamedArchive, _ word: String?, index: Int, _ hardware: HardwareKey?,
     _ passwords: inout ComparisonPasswords, in session: Session
   ) throws(CommandFailure) -> ComparisonSide {
     let opened = try passwords.unlock(named, isSecond: index == 1, opening, comparedWith: hardware, in: session)
     return ComparisonSide(
-      kind: .archive, name: named.name, argument: argument == "-" ? nil : argument,
+      kind: .archive, name: named.name, argument: word,
       deviceName: named.archive.device.name,
       items: opened.comparedItems, hasKeychain: named.archive.hasKeychain, leftOut: [],
       keybagDamage: opened.keybagDamage)
@@ -99,9 +99,9 @@ struct Diff: RunnableVerb {
   }
 
   private func deviceSide(
-    _ argument: String, leavesOut: Bool, in session: Session
+    _ device: FoundDevice, _ word: String?, leavesOut: Bool
   ) throws -> DeviceSide {
-    try session.withDevice(argument, .reading, wait: wait.time) { held in
+    try device.hold(.reading) { held in
       var items: [ComparedItem] = []
       var leftOut: [ComparisonSide.LeftOut] = []
       let rows = try held.keychain.rows(includingTombstones: false, keys: held.classKeys)
@@ -115,7 +115,7 @@ struct Diff: RunnableVerb {
       }
       return DeviceSide(
         side: ComparisonSide(
-          kind: .device, name: held.name, argument: argument, deviceName: held.name, items: items, hasKeychain: true,
+          kind: .device, name: held.name, argument: word, deviceName: held.name, items: items, hasKeychain: true,
           leftOut: leftOut, keybagDamage: nil),
         hardware: HardwareKey(.named, try held.deviceKey()))
     }
@@ -128,10 +128,6 @@ struct Diff: RunnableVerb {
         item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
         deviceSyncs: held.record.isSyncing))
   }
-}
-
-extension ResolvedArgument {
-  fileprivate var isDevice: Bool { if case .device = self { true } else { false } }
 }
 
 extension ComparedItem {

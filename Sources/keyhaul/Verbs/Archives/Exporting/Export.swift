@@ -77,22 +77,22 @@ struct Export: RunnableVerb {
   private func readItems(
     _ selection: ItemSelection, _ form: ExportForm, in session: Session
   ) throws -> ExportedItems {
-    switch try session.resolver().deviceOrArchive(source) {
-    case .device(let name, let folder):
-      try unlocking.refuse(for: name)
-      try prepareOutput(inputs: session.filesOfDevice(folder), in: session)
-      return try session.withDevice(source, .reading, wait: wait.time) { held in
+    switch try ArgumentFinder(session).keychain(source, wait: wait.time) {
+    case .device(let device):
+      try unlocking.refuse(for: device.name)
+      try prepareOutput(inputs: device.files, in: session)
+      return try device.hold(.reading) { held in
         try ExportedItems(
-          of: held, named: name, selection, as: form, wantsSecrets: reveal || form.format != .json)
+          of: held, named: device.name, selection, as: form, wantsSecrets: reveal || form.format != .json)
       }
-    case .archive, .standardInput:
+    case .archive(let found):
       if let app = chosen.attributes.app {
         throw CommandFailure.usage(
           "--app \(app) cannot be asked of an archive", why: "it does not say which apps have which access groups",
           try: "--access-group GROUP")
       }
-      try prepareOutput(from: source, in: session)
-      let (opened, name) = try openArchive(form, in: session)
+      try prepareOutput(from: found, in: session)
+      let (opened, name) = try open(found, form, in: session)
       return ExportedItems(of: opened, named: name, selection, as: form)
     }
   }
@@ -103,23 +103,21 @@ struct Export: RunnableVerb {
   }
 
   /// Refuses to take the place of the archive or of the password, and to lie in the archive.
-  func prepareOutput(from archive: String, in session: Session) throws(CommandFailure) {
-    guard output != "-" else { return }
-    let inputs = session.files(of: try session.resolver().archive(archive))
-    try prepareOutput(inputs: inputs + unlocking.files, in: session)
+  func prepareOutput(from archive: FoundArchive, in session: Session) throws(CommandFailure) {
+    try prepareOutput(inputs: archive.files + unlocking.files, in: session)
   }
 
-  private func openArchive(
-    _ form: ExportForm, in session: Session
+  private func open(
+    _ found: FoundArchive, _ form: ExportForm, in session: Session
   ) throws -> (opened: OpenedArchive, name: String) {
-    let named = try session.openArchive(source, storage: unlocking.storage)
+    let named = try found.open(storage: unlocking.storage, in: session)
     // Nobody types a password to be refused afterwards; where none is typed, the refusal can say how many there are.
     let source = try unlocking.password.source(environment: session.environment)
     let isAsked = named.archive.isEncrypted && source == .prompt
     if isAsked, !reveal, form.isSecret {
       throw ExportedItems.unsaid(Self.shown(output), form, count: nil)
     }
-    let opened = try session.unlock(named, with: unlocking)
+    let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(with: unlocking.password)
     guard named.archive.hasKeychain else {
       throw CommandFailure(
         archive: BackupArchiveError(.noKeychain, "no keychain file is stored in it"), name: named.name)

@@ -39,12 +39,14 @@ struct FileExport {
       throw CommandFailure.usage(
         "--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
     }
-    let source = try session.pathOfArchive(verb.source, verb: "export --domain")
-    try verb.prepareOutput(from: source, in: session)
-    let named = try session.openArchive(verb.source, storage: verb.unlocking.storage)
-    let hardware = try session.hardwareKey(of: named, verb.unlocking.opening)
-    let key = try session.key(of: named, verb.unlocking.password, verb.unlocking.opening)
-    let keys = try session.classKeys(of: named, with: key, session.fitting(hardware, named, with: key))
+    let found = try ArgumentFinder(session).archive(verb.source)
+    _ = try found.requirePath(for: "export --domain")
+    try verb.prepareOutput(from: found, in: session)
+    let named = try found.open(storage: verb.unlocking.storage, in: session)
+    let unlocker = ArchiveUnlocker(named, verb.unlocking.opening, in: session)
+    let hardware = try unlocker.hardwareKey()
+    let key = try unlocker.key(verb.unlocking.password)
+    let keys = try unlocker.classKeys(with: key, unlocker.fitting(hardware, with: key))
     let file = try find(in: named, keys: keys)
     try requireFile(file)
     let reading = try read(file, of: named, keys: keys, in: session)
@@ -52,7 +54,7 @@ struct FileExport {
   }
 
   private func find(
-    in named: Session.NamedArchive, keys: borrowing ClassKeys
+    in named: NamedArchive, keys: borrowing ClassKeys
   ) throws(CommandFailure) -> ListedFile {
     let near: NearFile
     do throws(BackupArchiveError) {
@@ -80,7 +82,7 @@ struct FileExport {
   // MARK: Reading
 
   private func read(
-    _ file: ListedFile, of named: Session.NamedArchive, keys: borrowing ClassKeys, in session: Session
+    _ file: ListedFile, of named: NamedArchive, keys: borrowing ClassKeys, in session: Session
   ) throws(CommandFailure) -> PayloadReading {
     if verb.dryRun.isOn { return try pass(file, of: named, keys) { _ in } }
     if verb.output == "-" {
@@ -97,7 +99,7 @@ struct FileExport {
   }
 
   private func pass(
-    _ file: ListedFile, of named: Session.NamedArchive, _ keys: borrowing ClassKeys,
+    _ file: ListedFile, of named: NamedArchive, _ keys: borrowing ClassKeys,
     _ write: ([UInt8]) throws(CommandFailure) -> Void
   ) throws(CommandFailure) -> PayloadReading {
     var failure: CommandFailure?
@@ -126,7 +128,7 @@ struct FileExport {
   // MARK: The result
 
   private func report(
-    _ reading: PayloadReading, _ file: ListedFile, of named: Session.NamedArchive, in session: Session
+    _ reading: PayloadReading, _ file: ListedFile, of named: NamedArchive, in session: Session
   ) throws(CommandFailure) -> CommandStatus {
     let record: FileRecord?
     do throws(BackupArchiveError) {

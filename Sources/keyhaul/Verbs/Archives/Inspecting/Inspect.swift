@@ -45,21 +45,20 @@ struct Inspect: RunnableVerb {
         "--\(part.rawValue) and --format html cannot go together", why: "the page shows every part",
         try: "leave --\(part.rawValue) out")
     }
-    let resolved = try session.resolver().archive(archive)
-    let backups: [BackupFolder.Entry]? =
-      if case .archive(let path) = resolved { session.backups(inParent: path) } else { nil }
-    if common.isHTML, let backups { throw session.several(backups, in: archive) }
-    try report.prepare(
-      inputs: session.files(of: resolved) + unlocking.files, in: session)
+    let found = try ArgumentFinder(session).archive(archive)
+    let backups = found.backups
+    if common.isHTML, let backups { throw BackupChoice.several(backups, in: archive) }
+    try report.prepare(inputs: found.files + unlocking.files, in: session)
     if let backups {
       try session.deliver(BackupListing(folder: archive, backups: backups), to: report.output)
       return .ok
     }
-    let named = try session.openArchive(archive, storage: unlocking.storage)
+    let named = try found.open(storage: unlocking.storage, in: session)
     let inspection = try Inspection(
       named, opened: try opened(named, in: session), part: part, wantsTree: part == .tree || common.isHTML,
       showsAll: common.verbose > 0)
-    try session.deliver(inspection, page: inspection.page(argument: resolved.word(typed: archive)), to: report.output)
+    try session.deliver(
+      inspection, page: inspection.page(argument: FoundKeychain.archive(found).word), to: report.output)
     if let failure = inspection.failure { throw failure }
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
@@ -67,16 +66,17 @@ struct Inspect: RunnableVerb {
   // MARK: The password
 
   /// The archive with its items tried, where the password is at hand or is all that a wanted part lacks.
-  private func opened(_ named: Session.NamedArchive, in session: Session) throws(CommandFailure) -> OpenedArchive? {
+  private func opened(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> OpenedArchive? {
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     let hasDeviceKey = try unlocking.opening.deviceKeySource() != nil
     if !named.archive.isEncrypted || unlocking.password.isGiven || hasDeviceKey || needsPassword(named) {
-      return try session.unlock(named, with: unlocking)
+      return try unlocker.open(with: unlocking.password)
     }
     guard try unlocking.password.source(environment: session.environment) != .prompt else { return nil }
     // What the environment names is used where it fits. An overview needs no password, so that nothing is lost where it
     // does not.
     do throws(CommandFailure) {
-      return try session.unlock(named, with: unlocking)
+      return try unlocker.open(with: unlocking.password)
     } catch {
       try Interruption.check()
       guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
@@ -85,7 +85,7 @@ struct Inspect: RunnableVerb {
     }
   }
 
-  private func needsPassword(_ named: Session.NamedArchive) -> Bool {
+  private func needsPassword(_ named: NamedArchive) -> Bool {
     switch part {
     case .list?: true
     // Old backups have their list in clear.

@@ -25,7 +25,7 @@ struct Inspection: Report {
   let failure: CommandFailure?
 
   init(
-    _ named: Session.NamedArchive, opened: OpenedArchive?, part: Inspect.Part?, wantsTree: Bool, showsAll: Bool,
+    _ named: NamedArchive, opened: OpenedArchive?, part: Inspect.Part?, wantsTree: Bool, showsAll: Bool,
     clock: some Clock<Duration> = ContinuousClock()
   ) throws(CommandFailure) {
     name = named.name

@@ -53,23 +53,25 @@ struct Verify: RunnableVerb {
   }
 
   private func report(in session: Session) throws(CommandFailure) -> VerificationReport {
-    let (location, name) = try session.locate(archive)
+    let found = try ArgumentFinder(session).archive(archive)
+    let (location, name) = (try found.location(in: session), found.name)
     let opened: BackupArchive
     do throws(BackupArchiveError) {
-      opened = try session.readArchive(at: location, storage: unlocking.storage)
+      opened = try FoundArchive.read(at: location, storage: unlocking.storage)
     } catch {
       guard error.category == .damaged else { throw CommandFailure(archive: error, name: name) }
       return VerificationReport(BackupVerification(unopened: error, isQuick: quick), name: name, device: nil)
     }
-    session.tellSurprises(of: opened, at: location, name: name)
-    let verification = try verification(of: .init(name: name, archive: opened), in: session)
+    let named = NamedArchive(name: name, archive: opened)
+    found.warnOfSurprises(of: named, in: session)
+    let verification = try verification(of: named, in: session)
     return VerificationReport(verification, name: name, device: opened.device.name)
   }
 
   // MARK: The checks
 
   private func verification(
-    of named: Session.NamedArchive, in session: Session
+    of named: NamedArchive, in session: Session
   ) throws(CommandFailure) -> BackupVerification {
     if quick, named.archive.isEncrypted {
       if try unlocking.opening.deviceKeySource() != nil {
@@ -80,24 +82,25 @@ struct Verify: RunnableVerb {
       return try verification(of: named, with: nil, nil, in: session)
     }
     // An item that the key of a virtual device does not open stays unchecked.
-    var hardware = try session.hardwareKey(of: named, unlocking.opening)
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+    var hardware = try unlocker.hardwareKey()
     let keys: ClassKeys?
     do throws(CommandFailure) {
-      let key = try session.key(of: named, unlocking.password, unlocking.opening)
-      hardware = session.fitting(hardware, named, with: key)
-      keys = try session.classKeys(of: named, with: key, hardware)
+      let key = try unlocker.key(unlocking.password)
+      hardware = unlocker.fitting(hardware, with: key)
+      keys = try unlocker.classKeys(with: key, hardware)
     } catch {
       // A keybag that cannot be used at all is a finding; a wrong password is not.
       guard error.status == .damaged else { throw error }
       return try verification(of: named, with: nil, error.why, in: session)
     }
     let verification = try verification(of: named, with: keys, nil, in: session)
-    if !verification.hardware.proven.isEmpty { session.tell(ofProven: hardware, archive: named.name) }
+    if !verification.hardware.proven.isEmpty { unlocker.tell(ofProven: hardware) }
     return verification
   }
 
   private func verification(
-    of named: Session.NamedArchive, with keys: borrowing ClassKeys?, _ keybagFault: String?, in session: Session
+    of named: NamedArchive, with keys: borrowing ClassKeys?, _ keybagFault: String?, in session: Session
   ) throws(CommandFailure) -> BackupVerification {
     do throws(ArchivedKeychainError) {
       return try session.progress("Reading files", phase: "verify") { (report) throws(ArchivedKeychainError) in

@@ -40,7 +40,8 @@ struct Backup: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags(session)
-    return try session.withDevice(device, .writing, wait: wait.time) { device in
+    let found = try ArgumentFinder(session).device(device, wait: wait.time)
+    return try found.hold(.writing) { device in
       do throws(MigrationError) {
         try BackupExporter.check(device)
       } catch {

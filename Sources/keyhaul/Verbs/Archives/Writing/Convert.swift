@@ -29,8 +29,9 @@ struct Convert: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     try ArchiveOutput.check(output, in: session)
-    let path = try session.pathOfArchive(archive, verb: "convert")
-    let named = try session.openArchive(archive, storage: storage.storage)
+    let found = try ArgumentFinder(session).archive(archive)
+    let path = try found.requirePath(for: "convert")
+    let named = try found.open(storage: storage.storage, in: session)
     try checkDistinct(from: path)
     let (destination, replaces) = try ArchiveOutput.destination(
       output, deviceIdentifier: named.archive.device.identifier, asks: !dryRun.isOn, in: session)
@@ -83,7 +84,7 @@ struct Convert: RunnableVerb {
   }
 
   private func report(
-    _ named: Session.NamedArchive, outcome: BackupRewriter.Outcome?, in session: Session
+    _ named: NamedArchive, outcome: BackupRewriter.Outcome?, in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
       return try session.answer([

@@ -8,25 +8,26 @@ import VirtualDevice
 /// Sets a backup's password or takes it off: both need the key of the hardware that made it, and change every file.
 struct HardwareRekey {
   private let verb: Rekey
-  private let named: Session.NamedArchive
+  private let named: NamedArchive
+  private let unlocker: ArchiveUnlocker
   private let path: String
 
-  init(_ verb: Rekey, _ named: Session.NamedArchive, _ path: String) {
+  init(_ verb: Rekey, _ named: NamedArchive, _ path: String, in session: Session) {
     self.verb = verb
     self.named = named
+    unlocker = ArchiveUnlocker(named, verb.opening, in: session)
     self.path = path
   }
 
   func protect(in session: Session) throws {
     try requireBound()
     try requireReplaceable()
-    let old = try session.key(
-      of: named, verb.password, verb.opening, needless: "--new-password-file for the one that it gets")
-    let candidate = try hardwareKey(to: "set a password on", in: session)
+    let old = try unlocker.key(verb.password, needless: "--new-password-file for the one that it gets")
+    let candidate = try hardwareKey(to: "set a password on")
     let hardware = try proven(candidate, old, in: session)
     let new = try session.password(verb.newPassword, of: named.name)
     let rounds = verb.rounds?.value ?? BackupKeybag.standardRounds
-    let keybag = try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds), of: named.name) {
+    let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
       (progress) throws(DataProtectionError) in
       try BackupKeybag.protect(
         named.archive.keybag, passcodeKey: old.passcodeKey, with: new, deviceKey: hardware.key(), rounds: rounds,
@@ -42,8 +43,8 @@ struct HardwareRekey {
   func unprotect(in session: Session) throws {
     try requireBound()
     try requireReplaceable()
-    let candidate = try hardwareKey(to: "take the password off", in: session)
-    let old = try session.key(of: named, verb.password, verb.opening)
+    let candidate = try hardwareKey(to: "take the password off")
+    let old = try unlocker.key(verb.password)
     let hardware = try proven(candidate, old, in: session)
     let keybag: Keybag
     do throws(DataProtectionError) {
@@ -55,7 +56,7 @@ struct HardwareRekey {
     try rewrite(with: keybag, old, in: session)
     let name = HostileText.shown(named.name)
     let device = named.archive.device.name.map { HostileText.shown($0) } ?? "the device that made it"
-    if hardware.isPublished, let maker = hardware.homeDevice?.name {
+    if hardware.isPublished, let maker = hardware.homeDevice {
       session.warnOfPublishedKey(of: maker, "everybody can open the keychain in \(named.name) without its password")
     }
     let reach = hardware.isPublished ? "" : " Its keychain opens only on \(device) from now on."
@@ -73,14 +74,14 @@ struct HardwareRekey {
 
   /// Every file changes, so that a folder is written anew and takes the old one's place.
   private func requireReplaceable() throws(CommandFailure) {
-    guard Session.content(of: path) == .folder else { return }
+    guard PathContent(of: path) == .folder else { return }
     try ArchiveOutput.requireOnlyBackup(in: path, named: named.name)
   }
 
   // MARK: The hardware's key
 
-  private func hardwareKey(to action: String, in session: Session) throws -> HardwareKey {
-    if let hardware = try session.hardwareKey(of: named, verb.opening) { return hardware }
+  private func hardwareKey(to action: String) throws -> HardwareKey {
+    if let hardware = try unlocker.hardwareKey() { return hardware }
     // The backup's word for it: a device of that name may be there, with another key.
     let device = "the device that made it" + (named.archive.device.name.map { ", by its own word \($0)" } ?? "")
     throw CommandFailure.usage(
@@ -100,33 +101,30 @@ struct HardwareRekey {
       throw CommandFailure(archive: error, name: named.name)
     }
     if let damage = opened.keybagDamage { throw CommandFailure.damagedKeybag(of: named.name, report: damage) }
-    let proofs = opened.items.compactMap(\.provesHardware)
-    if opened.hardware.isDivided {
-      let classes = opened.hardware.unproven.sorted().map { String($0.rawValue) }
+    switch opened.hardwareVerdict {
+    case .proven: unlocker.tell(ofProven: hardware)
+    case .noItems: break
+    case .divided(let unproven):
+      let classes = unproven.map { String($0.rawValue) }
       throw CommandFailure(
         .refused, "not every key of \(named.name) is known to be right",
         why: "the device's hardware opens some of its items, and none of class \(Amounts.list(classes)): "
           + "a wrong key would lose these for good",
         try: "another copy")
-    }
-    if proofs.contains(true) {
-      session.tell(ofProven: hardware, archive: named.name)
-      return hardware
-    }
-    if opened.items.isEmpty { return hardware }
-    guard proofs.isEmpty else {
+    case .foreign(let itemCount):
       if let other = hardware.otherwise {
-        session.warnOfForeignKey(archive: named.name)
+        unlocker.warnOfForeignKey()
         return try proven(other, key, in: session)
       }
       throw CommandFailure(
         .refused, "this is not the key of the device that made \(named.name)",
-        why: "none of \(Amounts.count(proofs.count, "item")) that need it opens with it",
+        why: "none of \(Amounts.count(itemCount, "item")) that need it opens with it",
         try: "the key 0x835 of that device")
+    case .unshown:
+      try session.confirm(
+        "No item of \(named.name) shows that the key is its device's. Use it all the same?",
+        refusal: "using a key that no item proves")
     }
-    try session.confirm(
-      "No item of \(named.name) shows that the key is its device's. Use it all the same?",
-      refusal: "using a key that no item proves")
     return hardware
   }
 
@@ -138,7 +136,7 @@ struct HardwareRekey {
     guard !verb.dryRun.isOn else { return }
     // Handed over inside of a closure, which a value without copies can only do out of an optional.
     var keys: ClassKeys?
-    keys = try session.classKeys(of: named, with: key)
+    keys = try unlocker.classKeys(with: key)
     try Interruption.check()
     let outcome: BackupRewriter.Outcome
     do throws(BackupArchiveError) {

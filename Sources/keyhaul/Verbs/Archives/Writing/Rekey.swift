@@ -41,8 +41,9 @@ struct Rekey: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     // Beside a link stands another file than beside what it points to.
-    let path = URL(filePath: try session.pathOfArchive(archive, verb: "rekey")).resolvingSymlinksInPath().path
-    let named = try session.openArchive(archive, storage: opening.storage)
+    let found = try ArgumentFinder(session).archive(archive)
+    let path = URL(filePath: try found.requirePath(for: "rekey")).resolvingSymlinksInPath().path
+    let named = try found.open(storage: opening.storage, in: session)
     do throws(BackupArchiveError) {
       try named.archive.requireTrueClaim()
     } catch {
@@ -50,13 +51,13 @@ struct Rekey: RunnableVerb {
     }
     switch try change(named) {
     case .another: try change(named, at: path, in: session)
-    case .first: try HardwareRekey(self, named, path).protect(in: session)
-    case .none: try HardwareRekey(self, named, path).unprotect(in: session)
+    case .first: try HardwareRekey(self, named, path, in: session).protect(in: session)
+    case .none: try HardwareRekey(self, named, path, in: session).unprotect(in: session)
     }
     return .ok
   }
 
-  private func change(_ named: Session.NamedArchive) throws(CommandFailure) -> Change {
+  private func change(_ named: NamedArchive) throws(CommandFailure) -> Change {
     if noPassword, newPassword.isGiven {
       throw .usage("--no-password and a new password cannot go together", try: "one of them")
     }
@@ -85,7 +86,7 @@ struct Rekey: RunnableVerb {
   }
 
   /// Refuses a backup whose files cannot be encrypted or decrypted, before anybody is asked for the key of its device.
-  private func requireReencryptable(_ named: Session.NamedArchive, _ message: String) throws(CommandFailure) {
+  private func requireReencryptable(_ named: NamedArchive, _ message: String) throws(CommandFailure) {
     do throws(BackupArchiveError) {
       try BackupRewriter.checkReencryption(of: named.archive)
     } catch {
@@ -105,24 +106,25 @@ struct Rekey: RunnableVerb {
     let key: ArchiveKey
   }
 
-  private func change(_ named: Session.NamedArchive, at path: String, in session: Session) throws {
+  private func change(_ named: NamedArchive, at path: String, in session: Session) throws {
     if try opening.deviceKeySource() != nil {
       throw CommandFailure.usage(
         "a device key is not used to change the password of \(named.name)",
         why: "its class keys are wrapped anew, and nothing else changes", try: "leave the device key out")
     }
     // Tried before the new one is asked for: nobody types two passwords in vain.
-    try session.checkRounds(of: named, accepting: opening)
+    let unlocker = ArchiveUnlocker(named, opening, in: session)
+    try unlocker.checkRounds()
     let old = try session.withPassword(password, of: named.name) { (typed) throws(CommandFailure) in
-      let key = try session.key(of: named, password: typed.copy(), opening)
+      let key = try unlocker.key(password: typed.copy())
       return ProvenPassword(password: typed, key: key)
     }
     let new = try session.password(newPassword, of: named.name)
     let isSame = new.matches(old.password)
-    warnOfLosses(of: named, keys: try session.classKeys(of: named, with: old.key), in: session)
+    warnOfLosses(of: named, keys: try unlocker.classKeys(with: old.key), in: session)
     let keybag = named.archive.keybag
     let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
-    let changed = try session.deriving(rounds: count, of: named.name) { (progress) throws(DataProtectionError) in
+    let changed = try unlocker.deriving(rounds: count) { (progress) throws(DataProtectionError) in
       try BackupKeybag.rewrap(
         keybag, fromPasscodeKey: old.key.passcodeKey, to: new, rounds: rounds?.value,
         acceptingAtMost: max(opening.rounds, count), progress: progress)
@@ -141,7 +143,7 @@ struct Rekey: RunnableVerb {
   }
 
   /// Another password heals nothing.
-  private func warnOfLosses(of named: Session.NamedArchive, keys: borrowing ClassKeys, in session: Session) {
+  private func warnOfLosses(of named: NamedArchive, keys: borrowing ClassKeys, in session: Session) {
     for loss in named.archive.visibleLosses(with: keys) {
       session.warn(
         "\(named.name) is damaged, and stays so under another password", why: loss,
@@ -150,7 +152,7 @@ struct Rekey: RunnableVerb {
   }
 
   private func replaceKeybag(
-    of named: Session.NamedArchive, at path: String, with keybag: Keybag, in session: Session
+    of named: NamedArchive, at path: String, with keybag: Keybag, in session: Session
   ) throws(CommandFailure) {
     try Interruption.check()
     do throws(BackupArchiveError) {
@@ -167,14 +169,14 @@ struct Rekey: RunnableVerb {
     }
   }
 
-  static func done(_ what: String, _ named: Session.NamedArchive) -> DoneChange {
+  static func done(_ what: String, _ named: NamedArchive) -> DoneChange {
     DoneChange(what, look: "keyhaul inspect \(ShellWord.quoted(named.name))")
   }
 
   // MARK: The report
 
   func report(
-    _ named: Session.NamedArchive, _ keybag: Keybag, did: String, would: String, in session: Session
+    _ named: NamedArchive, _ keybag: Keybag, did: String, would: String, in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
       let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self)

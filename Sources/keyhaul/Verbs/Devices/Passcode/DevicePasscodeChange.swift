@@ -22,7 +22,8 @@ struct DevicePasscodeChange: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let before = try session.withDevice(target, .reading) { held in
+    let device = try target.find(in: session)
+    let before = try device.hold(.reading) { held in
       try held.requireChangeablePasscode()
       return try DeviceReport(held)
     }
@@ -34,7 +35,7 @@ struct DevicePasscodeChange: RunnableVerb {
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
       return .ok
     }
-    let report = try session.withDevice(target, .writing) { held in
+    let report = try device.hold(.writing) { held in
       let done = DoneChange("the passcode of \(held.name) was changed", of: held.name)
       try session.changing(done) { () throws(VirtualDeviceError) in
         try held.changePasscode(from: old, to: new)

@@ -19,7 +19,8 @@ struct DevicePasscodeRemove: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let (before, doomed) = try session.withDevice(target, .reading) { held in
+    let device = try target.find(in: session)
+    let (before, doomed) = try device.hold(.reading) { held in
       try held.requireChangeablePasscode()
       return (try DeviceReport(held), try held.passcodeOnlyItemCount())
     }
@@ -40,7 +41,7 @@ struct DevicePasscodeRemove: RunnableVerb {
         refusal: "removing the passcode of \(name), which destroys \(items),")
     }
     let secret = try session.password(passcode, of: name)
-    let (report, destroyed) = try session.withDevice(target, .writing) { held in
+    let (report, destroyed) = try device.hold(.writing) { held in
       try held.requireUnchanged(since: before.record.revision)
       let destroyed = try session.changing(DoneChange("the passcode of \(name) was removed", of: name)) {
         () throws(VirtualDeviceError) in try held.removePasscode(secret)

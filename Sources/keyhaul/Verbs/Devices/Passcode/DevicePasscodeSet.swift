@@ -20,7 +20,8 @@ struct DevicePasscodeSet: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let before = try session.withDevice(target, .reading) { try DeviceReport($0) }
+    let device = try target.find(in: session)
+    let before = try device.hold(.reading) { try DeviceReport($0) }
     let name = before.name
     guard before.isPasscodeSet == false else {
       let error = VirtualDeviceError(.passcodeSet, name, "setting one is for devices that have none")
@@ -32,7 +33,7 @@ struct DevicePasscodeSet: RunnableVerb {
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
       return .ok
     }
-    let report = try session.withDevice(target, .writing) { held in
+    let report = try device.hold(.writing) { held in
       let done = DoneChange("the passcode of \(held.name) was set", of: held.name)
       try session.changing(done) { () throws(VirtualDeviceError) in
         try held.setPasscode(secret)

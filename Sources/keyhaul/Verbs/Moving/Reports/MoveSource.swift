@@ -23,7 +23,7 @@ struct MoveSource {
   /// The device that made it, for sentences.
   var sourceDevice: String { deviceName ?? "the device that made it" }
 
-  init(_ named: Session.NamedArchive) {
+  init(_ named: NamedArchive) {
     let backup = named.archive
     name = named.name
     deviceName = backup.device.name
@@ -34,7 +34,7 @@ struct MoveSource {
       deviceName: backup.device.name, encrypted: backup.isEncrypted, digest: backup.digest)
   }
 
-  init(_ named: Session.NamedArchive, namesFrom opened: Session.OpenedForDevice) {
+  init(_ named: NamedArchive, namesFrom opened: ArchiveUnlocker.OpenedForDevice) {
     self.init(named)
     namesFrom = opened.archive.sealedNames.isEmpty ? nil : opened.maker
   }

@@ -1,34 +1,41 @@
+import ArchivedKeychain
 import BackupArchive
 import CommandSession
 import DataProtection
 import KeychainFormats
 
-extension Session {
+extension ArchiveUnlocker {
+  /// Refuses a keybag that asks for too much work, and asks about one that asks for far more than is usual, before anybody
+  /// is asked for a password.
+  func checkRounds() throws(CommandFailure) {
+    do throws(ArchivedKeychainError) {
+      try ArchiveKey.checkRounds(of: archive, acceptingAtMost: options.rounds)
+    } catch {
+      throw CommandFailure(archive: error, name: name)
+    }
+    try confirmRounds()
+  }
+
   /// Asks before a keybag gets more work done than any real one asks for. A user who named a limit has answered.
   ///
   /// - Throws: `.refused` where nobody can be asked; `.failed` after a no.
-  func confirmRounds(of named: NamedArchive, accepting options: OpeningOptions) throws(CommandFailure) {
-    guard !options.namesRounds, let parameters = try? named.archive.keybag.derivationParameters(),
+  private func confirmRounds() throws(CommandFailure) {
+    guard !options.namesRounds, let parameters = try? archive.keybag.derivationParameters(),
       let unusual = parameters.unusualRounds
     else { return }
-    // Once for each archive: what is opened twice is asked about once.
-    guard !acceptedRounds.contains(named.name) else { return }
+    guard !isWorkAccepted else { return }
     let demand = Self.demand(unusual, duration: try? parameters.estimatedDuration())
-    guard let terminal = terminal() else {
+    guard let terminal = session.terminal() else {
       throw CommandFailure(
-        .refused, "refused to open \(named.name)", why: "it \(demand); \(missingTerminal)",
+        .refused, "refused to open \(name)", why: "it \(demand); \(session.missingTerminal)",
         try: "don't trust this file; --max-rounds \(parameters.totalRounds) accepts so many")
     }
-    if common.yes {
-      warn("\(named.name) \(demand)", try: "don't trust this file")
+    if session.common.yes {
+      session.warn("\(name) \(demand)", try: "don't trust this file")
     } else {
-      let answer = try terminal.line(
-        messageStyle.adapted(HostileText.shown("\(named.name) \(demand). Go on?")) + " [y/N] ")
-      guard ["y", "yes"].contains(answer.lowercased()) else {
-        throw CommandFailure(.failed, "stopped: the answer was not yes", why: "nothing was changed")
-      }
+      try session.ask("\(name) \(demand). Go on?", on: terminal)
     }
-    acceptedRounds.insert(named.name)
+    isWorkAccepted = true
   }
 
   /// "asks for 4,000,000 rounds of key derivation, 400 times the usual 10,000; about 12 s on this machine".

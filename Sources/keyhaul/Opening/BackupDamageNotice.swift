@@ -3,27 +3,31 @@ import CommandSession
 import KeychainFormats
 
 /// What is known of a backup's damage before a restore of it.
-extension Session {
-  /// Warns of what is wrong with a backup as a whole, as far as opening it has not said so, and of class keys that are
+struct BackupDamageNotice {
+  let opened: OpenedArchive
+  /// The backup, as the user named it.
+  let name: String
+
+  /// Warns of what is wrong with the backup as a whole, as far as opening it has not said so, and of class keys that are
   /// damaged and that no item needs.
   ///
   /// - Parameter isAsked: Leaves out what a question or a refusal is about to name.
-  func warn(ofDamageOf opened: OpenedArchive, named name: String, isAsked: Bool = false) {
+  func warn(in session: Session, isAsked: Bool = false) {
     for damage in isAsked ? [] : opened.damage {
       switch damage {
       // Said when the archive was opened.
       case .keychainChanged: continue
       case .classKeys(let report):
-        warn(
+        session.warn(
           "\(name)'s keybag is damaged", why: report, try: "another copy; items of that class are lost in this one")
       case .keychainSize, .statusMissing:
-        warn(
+        session.warn(
           "\(name) may not be whole", why: damage.description,
           try: "another copy, or look through what it has with verify")
       }
     }
     if let report = opened.keybagDamage, !opened.losesItemsToKeybag {
-      warn("\(name)'s keybag is damaged", why: "\(report); no item needs it", try: "another copy for its files")
+      session.warn("\(name)'s keybag is damaged", why: "\(report); no item needs it", try: "another copy for its files")
     }
   }
 
@@ -31,20 +35,20 @@ extension Session {
   /// to every other question is none to this one.
   ///
   /// - Throws: `.damaged` where nobody can be asked; `.failed` after a no. Nothing was changed then.
-  func acceptDamage(
-    of opened: OpenedArchive, named name: String, onto device: String, isAccepted: Bool
+  func accept(
+    onto device: String, isAccepted: Bool, in session: Session
   ) throws(CommandFailure) {
     let damage = opened.damage
     guard !damage.isEmpty, !isAccepted else { return }
     let facts = damage.map(\.description).joined(separator: "; ")
     // Without Status.plist nothing says that anything is missing.
     let verdict = damage == [.statusMissing] ? "may not be whole" : "is damaged"
-    guard let terminal = terminal() else {
+    guard let terminal = session.terminal() else {
       throw CommandFailure(
         .damaged, "\(name) \(verdict), and nothing was restored to \(device)", why: facts,
         try: "another copy; --accept-damage restores what is left in this one")
     }
-    try ask(
+    try session.ask(
       "\(name) \(verdict): \(facts). Items may be missing in it. Restore what is left to \(device)?", on: terminal)
   }
 }

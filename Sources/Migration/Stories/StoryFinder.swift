@@ -1,53 +1,60 @@
-import ArchivedKeychain
-import BackupArchive
-import CommandSession
-import KeychainFormats
-import KeychainRules
-import KeychainStore
-import Migration
-import VirtualDevice
+public import ArchivedKeychain
+internal import BackupArchive
+public import KeychainFormats
+public import KeychainRules
+public import KeychainStore
+public import VirtualDevice
 
 /// Finds the items that a question means, in an archive and on the devices that are at hand, and puts together what is
 /// known of each.
-struct StoryFinder {
-  struct Wanted {
-    let selection: ItemSelection
-    /// The item at this place in the backup.
+public struct StoryFinder {
+  /// Which items are meant.
+  public struct Wanted {
+    let query: ItemQuery
     let index: Int?
+    private let admits: (KeychainItem) -> Bool
+
+    /// - Parameters:
+    ///   - query: For the rows of a device.
+    ///   - index: The item at this place in the backup; `nil` for any.
+    ///   - admits: Whether an item that no database holds is meant; one of which only the names are known is asked about
+    ///     as an item of these.
+    public init(_ query: ItemQuery, index: Int?, admits: @escaping (KeychainItem) -> Bool) {
+      self.query = query
+      self.index = index
+      self.admits = admits
+    }
 
     /// Refuses a place that a backup with so many items does not have.
-    func check(count: Int, of name: String) throws(CommandFailure) {
+    fileprivate func check(count: Int, of name: String) throws(MigrationError) {
       guard let index, !(0..<count).contains(index) else { return }
-      throw .usage(
-        "there is no item \(Amounts.grouped(index))",
-        why: "\(name) has \(Amounts.count(count, "item")), counted from 0", try: "plan --json gives the places")
+      throw .noSuchItem(index, in: name, count: count)
     }
 
-    /// An item of which only the names are known is judged by these.
-    func means(_ identity: ItemIdentity, _ protection: ProtectionClass?, index: Int) -> Bool {
+    fileprivate func means(_ item: KeychainItem, index: Int) -> Bool {
       if let wanted = self.index, wanted != index { return false }
-      return selection.admits(identity, protection)
-    }
-
-    func means(_ item: KeychainItem, index: Int) -> Bool {
-      if let wanted = self.index, wanted != index { return false }
-      return selection.admits(item)
+      return admits(item)
     }
   }
 
-  let wanted: Wanted
-  let target: DeviceSession?
-  let policy: ExistingItemPolicy
+  private let wanted: Wanted
+
+  public init(_ wanted: Wanted) { self.wanted = wanted }
 
   // MARK: An archive
 
+  /// The items of an archive that are meant; where there is none, those of its maker and of the target.
+  ///
   /// - Parameters:
   ///   - name: What messages call the archive.
   ///   - maker: The device that says it made the archive, where it is at hand: asked for items that are not in it.
-  /// - Throws: `.usage` for a place that it does not have.
-  func stories(in archive: OpenedArchive, named name: String, maker: DeviceSession?) throws -> [ItemStory] {
+  ///   - target: The device that the items should go to, and the plan of a restore onto it.
+  /// - Throws: `.noSuchItem` for a place that it does not have; what keeps a device from being read, with its name.
+  public func stories(
+    in archive: OpenedArchive, named name: String, maker: DeviceSession?,
+    onto target: (device: DeviceSession, plan: MigrationPlan)?
+  ) throws(MigrationError) -> [ItemStory] {
     try wanted.check(count: archive.items.count, of: name)
-    let plan = try target.map { try planned(archive, onto: $0) }
     let opened = MigrationPlanner.plan(
       archive.items, onto: [], policy: .merge,
       surroundings: RestoreSurroundings(backupHasPassword: archive.archive.isEncrypted)
@@ -58,33 +65,25 @@ struct StoryFinder {
       let decision = opened.decisions[position]
       let isMeant =
         item.item.map { wanted.means($0, index: item.index) }
-        ?? wanted.means(decision.identity, item.protection, index: item.index)
+        ?? wanted.means(KeychainItem(named: decision.identity, item.protection), index: item.index)
       guard isMeant else { continue }
       stories.append(
         ItemStory(
           place: .archive(index: item.index), identity: decision.identity, protection: item.protection,
           prospects: comparison.items[position].allProspects, decision: decision,
-          onTarget: plan?.decisions[position]))
+          onTarget: target?.plan.decisions[position]))
     }
     guard stories.isEmpty, wanted.index == nil else { return stories }
     let claimed = archive.archive.device.identifier
     if let maker { stories += try missing(from: maker) }
-    if let target {
-      stories += target.record.udid == claimed ? try missing(from: target) : try ofTargetAlone(target, plan)
+    if let (device, plan) = target {
+      stories += device.record.udid == claimed ? try missing(from: device) : try ofTargetAlone(device, plan)
     }
     return stories
   }
 
-  private func planned(_ archive: OpenedArchive, onto target: DeviceSession) throws(CommandFailure) -> MigrationPlan {
-    do throws(MigrationError) {
-      return try Restorer.plan(archive, onto: target, policy: policy)
-    } catch {
-      throw CommandFailure(error, doing: "cannot plan for \(target.name)")
-    }
-  }
-
   /// Items of the device that made the archive which are not in it.
-  private func missing(from maker: DeviceSession) throws -> [ItemStory] {
+  private func missing(from maker: DeviceSession) throws(MigrationError) -> [ItemStory] {
     let rows = try rows(on: maker, tombstones: .included)
     guard !rows.isEmpty else { return [] }
     var rules: [RowReference: Reason] = [:]
@@ -104,9 +103,9 @@ struct StoryFinder {
   }
 
   /// The target's own items, of which the archive holds nothing.
-  private func ofTargetAlone(_ target: DeviceSession, _ plan: MigrationPlan?) throws -> [ItemStory] {
+  private func ofTargetAlone(_ target: DeviceSession, _ plan: MigrationPlan) throws(MigrationError) -> [ItemStory] {
     try rows(on: target).map { row in
-      let isRemoved = plan?.removed.contains(row.identity) == true
+      let isRemoved = plan.removed.contains(row.identity)
       return ItemStory(
         place: .targetOnly(isRemoved: isRemoved), identity: row.identity, protection: row.protection, prospects: [:],
         decision: nil, onTarget: nil)
@@ -115,7 +114,15 @@ struct StoryFinder {
 
   // MARK: A device
 
-  func stories(on source: DeviceSession) throws -> [ItemStory] {
+  /// The items of a device that are meant, as a backup made of it now would hold them.
+  ///
+  /// - Parameters:
+  ///   - target: The device that they should go to.
+  ///   - policy: What becomes of items that are there already.
+  /// - Throws: As for an archive.
+  public func stories(
+    on source: DeviceSession, onto target: DeviceSession?, policy: ExistingItemPolicy
+  ) throws(MigrationError) -> [ItemStory] {
     let rows = try rows(on: source, tombstones: .included)
     if rows.isEmpty, wanted.index == nil { return [] }
     let forecast = try forecast(of: source)
@@ -126,7 +133,7 @@ struct StoryFinder {
       comparison = try MigrationComparison(of: source, onto: target ?? source, hasPassword: true)
       if let target { plan = try Restorer.plan(forecast, onto: target, policy: policy) }
     } catch {
-      throw CommandFailure(error, device: source.name)
+      throw error.about(source.name)
     }
     var positions: [RowReference: Int] = [:]
     for (position, item) in (forecast.exported + forecast.leftOut.map(\.item)).enumerated() {
@@ -153,30 +160,30 @@ struct StoryFinder {
     }
   }
 
-  private static func story(ofDeleted row: ItemRow) -> ItemStory {
+  private static func story(ofDeleted row: KeychainRow) -> ItemStory {
     ItemStory(
       place: .deleted, identity: row.identity, protection: row.protection,
       prospects: Dictionary(uniqueKeysWithValues: RestoreSetting.allCases.map { ($0, .staysBehind(.deleted)) }),
       decision: nil, onTarget: nil)
   }
 
-  private func forecast(of device: DeviceSession) throws(CommandFailure) -> BackupForecast {
+  private func forecast(of device: DeviceSession) throws(MigrationError) -> BackupForecast {
     do throws(MigrationError) {
       return try BackupForecast(of: device, hasPassword: true)
     } catch {
-      throw CommandFailure(error, device: device.name)
+      throw error.about(device.name)
     }
   }
 
   private func rows(
     on device: DeviceSession, tombstones: ItemQuery.Tombstones = .excluded
-  ) throws(CommandFailure) -> [ItemRow] {
-    var query = wanted.selection.query
+  ) throws(MigrationError) -> [KeychainRow] {
+    var query = wanted.query
     query.tombstones = tombstones
     do throws(VirtualDeviceError) {
-      return try device.rows(matching: query).map(ItemRow.init)
+      return try device.rows(matching: query)
     } catch {
-      throw CommandFailure(error, device: device.name)
+      throw MigrationError(error).about(device.name)
     }
   }
 }
@@ -184,4 +191,13 @@ struct StoryFinder {
 extension ExportReport.Item {
   /// The row that holds it.
   fileprivate var row: RowReference { RowReference(kind: identity.kind, rowID: rowID) }
+}
+
+extension KeychainRow {
+  /// What a person knows it by. Hostile.
+  fileprivate var identity: ItemIdentity {
+    item.map(ItemIdentity.init) ?? ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup)
+  }
+
+  fileprivate var protection: ProtectionClass? { item.map(\.protection) ?? summary.protection }
 }

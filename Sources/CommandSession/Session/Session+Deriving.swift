@@ -1,0 +1,17 @@
+package import DataProtection
+import KeychainFormats
+
+extension Session {
+  /// Shows that a key is being derived, and lets Ctrl-C end it.
+  package func deriving<Value: ~Copyable, Failure: Error>(
+    rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let title = "Deriving key: \(Amounts.grouped(rounds)) rounds"
+    return try progress(title, phase: "derive-key") { (report) throws(Failure) in
+      try body { done, total in
+        report.update(done: done, total: total)
+        return Interruption.pending == nil
+      }
+    }
+  }
+}

@@ -1,0 +1,139 @@
+import ArchivedKeychain
+import BackupArchive
+import CommandSession
+import Foundation
+import KeychainFormats
+import KeychainRules
+import Reports
+
+/// An archive that an argument means, not yet read.
+struct FoundArchive {
+  /// As the user wrote it.
+  let typed: String
+  /// `nil` for a stream on standard input.
+  let path: String?
+
+  /// What messages call it.
+  var name: String { path == nil ? "standard input" : typed }
+
+  /// What is read of it, which no result may replace.
+  var files: [String] { path.map { [$0] } ?? [] }
+
+  /// The backups in it, where it is a folder of several and none itself.
+  var backups: [BackupFolder.Entry]? { path.flatMap(BackupChoice.backups) }
+
+  static func isDevice(_ name: String) -> CommandFailure {
+    .usage(
+      "\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(ShellWord.quoted(name)) -o ARCHIVE"
+    )
+  }
+
+  /// The path of an archive that is read twice, or changed.
+  ///
+  /// - Throws: `.usage` for a stream.
+  func requirePath(for verb: String) throws(CommandFailure) -> String {
+    if let path { return path }
+    throw .usage("\(verb) cannot take standard input", why: "a stream passes by once", try: "a folder or a file")
+  }
+
+  /// Where it is to be read.
+  ///
+  /// - Throws: `.usage` for a folder of several backups, and where standard input is something else already.
+  func location(in session: Session) throws(CommandFailure) -> ArchiveLocation {
+    guard let path else {
+      try session.claimStandardInput(for: "the archive")
+      return .stream(descriptor: 0)
+    }
+    if let backups { throw BackupChoice.several(backups, in: typed) }
+    return .path(path)
+  }
+
+  static func read(
+    at location: ArchiveLocation, storage: ManifestStorage
+  ) throws(BackupArchiveError) -> BackupArchive {
+    guard case .stream = location else { return try BackupArchive.open(location, storage: storage) }
+    return try Interruption.leavingAtOnce { () throws(BackupArchiveError) in
+      try BackupArchive.open(location, storage: storage)
+    }
+  }
+
+  /// Opens what can be opened without a password, and says what nobody expects of it.
+  ///
+  /// - Parameters:
+  ///   - storage: Where a large list of files is kept meanwhile.
+  ///   - isRestored: Refuses what no device restores, of which there is a warning otherwise.
+  func open(
+    storage: ManifestStorage, isRestored: Bool = false, in session: Session
+  ) throws(CommandFailure) -> NamedArchive {
+    let location = try location(in: session)
+    let archive: BackupArchive
+    do throws(BackupArchiveError) {
+      archive = try Self.read(at: location, storage: storage)
+    } catch {
+      throw CommandFailure(archive: error, name: name)
+    }
+    if isRestored {
+      do throws(ArchivedKeychainError) {
+        try archive.requireRestorable()
+      } catch {
+        throw CommandFailure(archive: error, name: name)
+      }
+    }
+    let named = NamedArchive(name: name, archive: archive)
+    named.warnOfFaults(in: session)
+    warnOfSurprises(of: named, in: session)
+    return named
+  }
+
+  /// Says what nobody expects of an archive, or beside it: that it is not encrypted though it says so, and what runs
+  /// that were killed left, which may be the backup as it was before it had a password.
+  func warnOfSurprises(of named: NamedArchive, in session: Session) {
+    if named.archive.notes.contains(.encryptionClaimed) {
+      session.warn(
+        "\(name) says that it is encrypted, and it is not", why: ArchiveNote.encryptionClaimed.description,
+        try: "don't trust this copy; its files anybody can read", evenQuiet: true)
+    }
+    guard let path else { return }
+    // Beside a link stands another file than beside what it points to.
+    for leftover in BackupLeftover.all(beside: URL(filePath: path).resolvingSymlinksInPath().path) {
+      let content =
+        switch leftover.content {
+        case .plain: "it is a backup whose files are in clear"
+        case .encrypted: "it is a backup that is encrypted"
+        case .unknown: "it is a backup or a part of one, and may hold files in clear"
+        }
+      session.warn(
+        "a run that was ended left something beside \(name)", why: "\(leftover.path): \(content)",
+        try: leftover.isSwept
+          ? "delete it; the next rekey of \(name) does that too" : "delete it once \(name) is known to be whole",
+        evenQuiet: leftover.content != .encrypted)
+    }
+  }
+}
+
+/// An archive that was read, by the name that the user gave it.
+struct NamedArchive {
+  let name: String
+  let archive: BackupArchive
+
+  /// Says what is wrong with the archive itself.
+  fileprivate func warnOfFaults(in session: Session) {
+    for note in archive.notes {
+      guard case .unfinished = note else { continue }
+      session.warn(
+        "\(name) was never finished", why: note.description,
+        try: "export what is in it; no device restores such a backup")
+    }
+    for paper in archive.unreadablePapers {
+      session.warn(
+        "\(name)'s \(paper.name) could not be read", why: paper.reason,
+        try: "verify says whether more of it is damaged; items and files do not depend on it")
+    }
+    if let unbound = archive.unboundKeychain {
+      session.warn(
+        "\(name) holds what no device writes", why: "\(unbound.fact): \(unbound.meaning)",
+        try: unbound.isRefused ? "don't trust it; no restore takes it" : "don't trust it, unless you made it so",
+        evenQuiet: true)
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import CommandSession
+
+/// What an argument means that names a device or an archive, looked up once: verbs pass this on, never the text again.
+enum FoundKeychain {
+  case device(FoundDevice)
+  case archive(FoundArchive)
+
+  var isDevice: Bool { if case .device = self { true } else { false } }
+
+  /// What is read of it, which no result may replace.
+  var files: [String] {
+    switch self {
+    case .device(let device): device.files
+    case .archive(let archive): archive.files
+    }
+  }
+
+  /// What a command says for it; `nil` for a stream, which nobody can type again. A device's folder that stands right
+  /// here needs its `./` where only a device is meant.
+  var word: String? {
+    switch self {
+    case .device(let device): device.folder == "./" + device.typed ? device.folder : device.typed
+    case .archive(let archive): archive.path == nil ? nil : archive.typed
+    }
+  }
+}
+
+/// Looks up what the arguments of a command mean.
+struct ArgumentFinder {
+  private let resolver: ArgumentResolver
+  private let session: Session
+
+  init(_ session: Session) throws(CommandFailure) {
+    resolver = ArgumentResolver(home: try session.homeFolder())
+    self.session = session
+  }
+
+  /// A device that must exist.
+  ///
+  /// - Parameter wait: How long to wait where it is in use.
+  /// - Throws: `.notFound` with the near name, `.usage` for what cannot be a name.
+  func device(_ typed: String, wait: WaitTime) throws(CommandFailure) -> FoundDevice {
+    guard case .device(let name, let folder) = try resolver.device(typed) else {
+      throw .usage("\(typed) is not a device", try: "keyhaul device list")
+    }
+    return try FoundDevice(typed: typed, name: name, folder: folder, wait: wait, session)
+  }
+
+  /// An archive to read.
+  ///
+  /// - Throws: `.usage` for a device.
+  func archive(_ typed: String) throws(CommandFailure) -> FoundArchive {
+    switch try resolver.archive(typed) {
+    case .archive(let path): return FoundArchive(typed: typed, path: path)
+    case .standardInput: return FoundArchive(typed: typed, path: nil)
+    case .device(let name, _): throw FoundArchive.isDevice(name)
+    }
+  }
+
+  /// A device or an archive, where a verb takes either.
+  func keychain(_ typed: String, wait: WaitTime) throws(CommandFailure) -> FoundKeychain {
+    switch try resolver.deviceOrArchive(typed) {
+    case .device(let name, let folder):
+      .device(try FoundDevice(typed: typed, name: name, folder: folder, wait: wait, session))
+    case .archive(let path): .archive(FoundArchive(typed: typed, path: path))
+    case .standardInput: .archive(FoundArchive(typed: typed, path: nil))
+    }
+  }
+
+  /// The name of a device that is made; it need not exist.
+  func newDeviceName(_ typed: String) throws(CommandFailure) -> String { try resolver.deviceName(typed) }
+}
+
+extension TargetDevice {
+  /// Looks the device up; a verb does so once, and holds it as often as it has to.
+  func find(in session: Session) throws(CommandFailure) -> FoundDevice {
+    try ArgumentFinder(session).device(device, wait: wait.time)
+  }
+}

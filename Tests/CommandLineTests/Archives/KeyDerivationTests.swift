@@ -1,0 +1,56 @@
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("The key of a backup's password")
+struct KeyDerivationTests {
+  /// A line, and how many keys it needs: one for each archive, and one for each new password.
+  private static let lines: [(line: String, keys: Int)] = [
+    ("plan b --to new-phone", 1), ("plan b --to new-phone --compare", 1), ("plan b --to new-phone --by-app", 1),
+    ("restore b --to new-phone -n", 1), ("restore b --to new-phone --yes", 1),
+    ("why b --service chat.example --to new-phone", 1), ("diff b old-phone", 1), ("diff b b", 2),
+    ("export b -o x.json", 1), ("export b --domain KeychainDomain --path keychain-backup.plist -o x.plist", 1),
+    ("inspect b --list", 1), ("inspect b --tree", 1), ("verify b", 1),
+    ("rekey b --new-password-file .np -n", 2), ("rekey b --new-password-file .np", 2),
+  ]
+
+  @Test("is derived once for each archive of a command, whatever is done with it then", arguments: lines)
+  func once(line: String, keys: Int) throws {
+    let world = try MoveWorld(named: "backup with a key") { world in
+      try world.write(Array("battery staple\n".utf8), to: ".np")
+      try world.backUp(to: "b/")
+    }
+    let outcome = try world.keyhaul("\(line) --password-file .bp --json")
+    #expect([0, 2, 3].contains(outcome.status), "\(outcome)")
+    #expect(try Self.derivations(in: outcome.errors) == keys, "\(outcome.errors)")
+  }
+
+  @Test("is none where nothing is opened: for a copy, and for a device")
+  func never() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    for line in ["convert b -o c.tar --json", "plan old-phone --to new-phone --json", "verify b --quick --json"] {
+      let outcome = try world.keyhaul(line)
+      #expect([0, 3].contains(outcome.status), "\(outcome)")
+      #expect(try Self.derivations(in: outcome.errors) == 0, "\(outcome.errors)")
+    }
+  }
+
+  @Test("is derived in one place of the program")
+  func onePlace() throws {
+    let sources = Repository.root.appending(path: "Sources/keyhaul")
+    let places = try FileManager.default.subpathsOfDirectory(atPath: sources.path).filter { $0.hasSuffix(".swift") }
+      .filter { try String(contentsOf: sources.appending(path: $0), encoding: .utf8).contains(/\bArchiveKey\(/) }
+    #expect(places == ["Opening/ArchiveUnlocker.swift"])
+  }
+
+  /// How many derivations the status lines of `--json` tell of: each ends with all of its rounds.
+  private static func derivations(in errors: String) throws -> Int {
+    try errors.split(separator: "\n").map { try JSONValue(parsing: Array($0.utf8)) }.count {
+      $0["phase"]?.stringValue == "derive-key" && $0["done"] != nil
+        && $0["done"]?.integerValue == $0["total"]?.integerValue
+    }
+  }
+}
