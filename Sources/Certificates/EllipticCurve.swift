@@ -14,7 +14,7 @@ public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
   public var sizeInBits: Int { rawValue }
 
   /// Of a coordinate or a private number, in bytes.
-  public var coordinateSize: Int { (rawValue + 7) / 8 }
+  var coordinateSize: Int { (rawValue + 7) / 8 }
 
   /// X and Y with the leading 04, in bytes.
   var pointSize: Int { 1 + 2 * coordinateSize }

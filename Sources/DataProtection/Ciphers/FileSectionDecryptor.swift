@@ -2,17 +2,17 @@
 ///
 /// In CBC a block's plain form follows from its own and the preceding block's stored bytes. Not to be used from two
 /// threads at once.
-public final class FileSectionDecryptor {
+package final class FileSectionDecryptor {
   private let key: Secret
   private let context: CipherContext
 
   /// Bytes of a block; offsets and lengths of sections are multiples of it.
-  public static let blockSize = FileCipher.blockSize
+  package static let blockSize = FileCipher.blockSize
 
   /// Creates a decryptor of any sections of one file.
   ///
   /// - Parameter key: 32 bytes.
-  public init(key: borrowing Secret) throws(DataProtectionError) {
+  package init(key: borrowing Secret) throws(DataProtectionError) {
     let count = key.count
     guard count == 32 else { throw DataProtectionError(.malformed, "a file key has 32 bytes, not \(count)") }
     context = try CipherContext(.aes256CBC, .decrypt)
@@ -24,7 +24,7 @@ public final class FileSectionDecryptor {
   /// - Parameters:
   ///   - section: Whole blocks as they are stored.
   ///   - previous: The stored block before them, 16 bytes; `nil` at the file's start.
-  public func decrypt(
+  package func decrypt(
     _ section: UnsafeMutableRawBufferPointer, after previous: [UInt8]?
   ) throws(DataProtectionError) {
     guard section.count.isMultiple(of: Self.blockSize) else {

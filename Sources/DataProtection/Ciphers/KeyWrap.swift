@@ -4,15 +4,15 @@ internal import KeychainFormats
 ///
 /// OpenSSL's own wrap cipher takes seven times as long, because it runs outside its hardware paths; this is the RFC's
 /// loop over a kept AES context.
-public enum KeyWrap {
+package enum KeyWrap {
   /// What wrapping adds, in bytes.
-  public static let overhead = 8
+  static let overhead = 8
   /// The initial value of RFC 3394 §2.2.3.1.
   static let initialValue: UInt64 = 0xA6A6_A6A6_A6A6_A6A6
   private static let rounds = 6
 
   /// Wraps `key`, whose length is a multiple of 8 and at least 16, with a key of 16, 24 or 32 bytes.
-  public static func wrap(
+  package static func wrap(
     _ key: borrowing Secret, with wrappingKey: borrowing Secret
   ) throws(DataProtectionError) -> [UInt8] {
     let context = try CipherContext(algorithm(keySize: wrappingKey.count), .encrypt)
@@ -21,7 +21,7 @@ public enum KeyWrap {
   }
 
   /// Opens a wrapped key; `nil` where its integrity check fails, that is for a wrong key or changed bytes.
-  public static func unwrap(
+  package static func unwrap(
     _ wrapped: [UInt8], with wrappingKey: borrowing Secret
   ) throws(DataProtectionError) -> Secret? {
     try unwrap(wrapped, try unwrapping(with: wrappingKey))

@@ -15,7 +15,7 @@ public struct ItemBlob: Sendable, Hashable {
 
   /// The version, which decides how the plaintext is encoded.
   public let version: Version
-  /// Whether the version word's top bit is set: a fixed initialisation vector of twelve bytes and
+  /// Whether the version word's top bit is set: a fixed initialization vector of twelve bytes and
   /// `authenticatedHeader` as additional data. Clear in backups, where the vector is empty and nothing is added.
   public let hasStaticIV: Bool
   /// The number as it stands; a device's own copy may carry a key generation in its upper bits.
@@ -29,7 +29,7 @@ public struct ItemBlob: Sendable, Hashable {
 
   /// The two lengths that a wrapped key can have, in bytes: RFC 3394 adds 8 to the key's 32, Curve25519 a public key of
   /// 32.
-  public static let wrappedKeyByteCounts = [40, 72]
+  static let wrappedKeyByteCounts = [40, 72]
   /// The length of a GCM tag, in bytes.
   public static let tagByteCount = 16
   /// Items are a few kilobytes; an archive that claims more is not believed.

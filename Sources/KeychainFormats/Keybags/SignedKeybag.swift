@@ -12,7 +12,7 @@ public struct SignedKeybag: Sendable, Hashable {
   public let signature: [UInt8]
 
   /// How long a signature is.
-  public static let signatureByteCount = 20
+  static let signatureByteCount = 20
 
   /// Reads the outer records and the bag inside of them. The signature is not checked here.
   ///

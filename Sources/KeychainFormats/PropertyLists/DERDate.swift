@@ -1,7 +1,7 @@
 /// The texts of dates in Apple's DER, to and from seconds since 2001-01-01T00:00:00Z.
 ///
 /// Source: Apple Security `der_date.c` and the regression test `su-16-cfdate-der`.
-public enum DERDate {
+package enum DERDate {
   enum Fault: Error {
     /// The text does not follow its grammar.
     case malformed
@@ -17,14 +17,14 @@ public enum DERDate {
   }
 
   /// The GeneralizedTime text of a date, or `nil` where it has none: no number, or outside the years 0 to 9999.
-  public static func text(of date: KeychainDate) -> String? {
+  package static func text(of date: KeychainDate) -> String? {
     encode(date).map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// The date that a GeneralizedTime text says; it remembers the text.
   ///
   /// - Throws: `.malformed` for another text or a moment that does not exist.
-  public static func date(of text: String) throws(FormatError) -> KeychainDate {
+  package static func date(of text: String) throws(FormatError) -> KeychainDate {
     do throws(Fault) {
       return try Array(text.utf8).span.bytes.withUnsafeBytes(decode)
     } catch {

@@ -17,7 +17,7 @@ public struct KeychainDate: Sendable, Hashable, Comparable {
   /// 2001-01-01T00:00:00Z, the default of unset dates.
   public static let reference = KeychainDate(secondsSinceReferenceDate: 0)
   /// Seconds between the Unix epoch and 2001-01-01T00:00:00Z.
-  public static let unixEpochOffset: Double = 978_307_200
+  static let unixEpochOffset: Double = 978_307_200
 
   /// Creates a date of a Unix time in seconds.
   public init(secondsSince1970: Double) {

@@ -3,7 +3,7 @@ public import KeychainFormats
 /// Which of two items with one primary key stays.
 public enum ImportConflict {
   /// By how much a winner is dated after the row that it replaces, where its own date is not later.
-  public static let makeYoungerSeconds = 0.001
+  static let makeYoungerSeconds = 0.001
 
   /// Decides between an item of a backup and the row with the same primary key.
   ///

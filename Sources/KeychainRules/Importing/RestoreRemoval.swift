@@ -1,12 +1,12 @@
 package import KeychainFormats
 
-/// Which rows a restore removes before it puts a backup in place: what is not synchronised, not in one of the kept groups
+/// Which rows a restore removes before it puts a backup in place: what is not synchronized, not in one of the kept groups
 /// and not a shared copy.
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerImportKeychainInPlist`).
-public enum RestoreRemoval {
+package enum RestoreRemoval {
   /// Whose rows a restore leaves in place.
-  public static let keptAccessGroups = [
+  package static let keptAccessGroups = [
     "com.apple.security.sos", "com.apple.security.sos-usercredential", "com.apple.security.ckks",
     "com.apple.security.egoIdentities", "com.apple.security.octagon",
   ]

@@ -7,7 +7,7 @@ public struct SecItemCaller: Sendable, Hashable {
 
   /// In their order: the first is the one that new items get.
   public let accessGroups: [String]
-  /// App Clips may not add synchronised items, and what they add is marked.
+  /// App Clips may not add synchronized items, and what they add is marked.
   public let isAppClip: Bool
 
   /// A caller with exactly these groups.
@@ -36,7 +36,7 @@ public struct SecItemCaller: Sendable, Hashable {
 
   /// True where `*` is among the groups: the caller reads, changes and deletes items of every group, as some of the
   /// system's processes do.
-  public var canUseWildcard: Bool { accessGroups.contains(Self.wildcard) }
+  var canUseWildcard: Bool { accessGroups.contains(Self.wildcard) }
 
   /// Where the caller may add, change and delete.
   var writableGroups: [String] { accessGroups.filter { $0 != Self.tokenGroup } }

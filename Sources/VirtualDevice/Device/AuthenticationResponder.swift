@@ -25,7 +25,7 @@ public final class AuthenticationResponder: Sendable {
   public var requests: [AuthenticationRequest] { state.withLock { $0.requests } }
 
   /// Shows a dialog. Passes for one that answers a context before any call needs it.
-  public func respond(to request: AuthenticationRequest) -> AuthenticationOutcome {
+  func respond(to request: AuthenticationRequest) -> AuthenticationOutcome {
     state.withLock { state in
       state.requests.append(request)
       return state.answer
