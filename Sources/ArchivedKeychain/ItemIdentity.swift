@@ -1,6 +1,6 @@
 public import KeychainFormats
 
-/// How a person recognises an item: its kind and the names it carries, never its secret.
+/// How a person recognizes an item: its kind and the names it carries, never its secret.
 public struct ItemIdentity: Sendable, Hashable {
   /// The kind, which is known of a sealed item too.
   public var kind: ItemKind

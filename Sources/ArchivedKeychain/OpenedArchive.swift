@@ -37,7 +37,7 @@ public struct OpenedArchive: Sendable {
   ///   - requiresKeychain: Whether a backup in which no keychain was stored is an error, and not one without items.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
-  /// - Throws: As `ArchiveKey` and the initialiser that takes one.
+  /// - Throws: As `ArchiveKey` and the initializer that takes one.
   public init(
     _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
     makerKey: borrowing DeviceKey? = nil, requiresKeychain: Bool = true,

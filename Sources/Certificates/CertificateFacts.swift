@@ -21,7 +21,7 @@ public struct CertificateFacts: Sendable, Hashable {
   public let publicKeyHash: [UInt8]
   /// Algorithm and size of the public key, `nil` for a key that keychains don't store, such as Ed25519.
   public let publicKey: PublicKey?
-  /// What a person knows it by: the subject's common name, or else its unit, its organisation or whatever comes first.
+  /// What a person knows it by: the subject's common name, or else its unit, its organization or whatever comes first.
   /// Hostile text.
   public let subjectSummary: String?
 

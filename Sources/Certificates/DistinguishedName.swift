@@ -5,7 +5,7 @@
 /// as they are. Source: Apple `SecCertificate.c` (`createNormalizedX501Name`); RFC 5280, 4.1.2.4.
 struct DistinguishedName {
   let normalizedContents: [UInt8]
-  /// What a person knows the name by: its common name, or else its unit, its organisation or whatever comes first.
+  /// What a person knows the name by: its common name, or else its unit, its organization or whatever comes first.
   let summary: String?
 
   /// - Parameter name: The DER of a Name.

@@ -33,7 +33,7 @@ MODIFIERS = (
     r"(?:\((?:set|unsafe)\))?\s+)*)")
 TYPES = "struct|class|enum|actor|protocol|extension"
 DECLARATION = re.compile(
-    rf"^[ \t]*{ATTRIBUTES}{MODIFIERS}(?:({TYPES}|func|var|let|typealias|associatedtype|case)\s+([\w.`]+|[^\s\w(]+)|"
+    rf"(?:^|(?<=[{{;]))[ \t]*{ATTRIBUTES}{MODIFIERS}(?:({TYPES}|func|var|let|typealias|associatedtype|case)\s+([\w.`]+|[^\s\w(]+)|"
     r"(init|deinit|subscript)\b)", re.M)
 INTERPOLATION = r"\\\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)"
 NOT_CODE = re.compile(
@@ -104,7 +104,8 @@ def declared(head, scope, code, lines):
     if scope.kind == "body" or not scope.is_public or kind in ("extension", "deinit"):
         return
     line = code.count("\n", 0, head.start())
-    documented = is_documented(lines, line)
+    # What stands after a brace on its line has no place for a comment of its own.
+    documented = head.start() == code.rfind("\n", 0, head.start()) + 1 and is_documented(lines, line)
     if kind == "case":
         if scope.kind == "enum":
             yield from (Declaration(case, line + 1, documented) for case in case_names(code, head.start(3)))

@@ -483,6 +483,7 @@ class DocumentationCount(unittest.TestCase):
         "/// A box.\npublic struct Box {\n  /// - Throws: Nothing.\n  public init() {}\n}": {"Box": True, "init": False},
         "/// A kind.\npublic enum Kind {\n  /// One.\n  case one\n  case two, three(Int, Int)\n}":
             {"Kind": True, "one": True, "two": False, "three": False},
+        "/// A kind.\npublic enum Kind { case one, two }": {"Kind": True, "one": False, "two": False},
         "/// A door.\npublic protocol Door {\n  func open()\n}": {"Door": True, "open": False},
         "extension Box {\n  /// The size.\n  @discardableResult\n  public func size() -> Int {\n    let public = 1\n  }\n}":
             {"size": True},

@@ -55,7 +55,7 @@ struct ContainerSource {
     }
     let directory = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
     var ledger = EntryLedger(limits: limits)
-    // A zip without entries is one that libarchive does not recognise.
+    // A zip without entries is one that libarchive does not recognize.
     guard directory.entryCount > 0 else { return try ledger.finish() }
     _ = try feed.seek(0, .start)
     let reader = try LibArchiveReader(ZipNameFeed(feed, markedHeaders: directory.markedHeaders), reading: .zip)

@@ -13,7 +13,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   case encryptionClaimed
   /// The manifest database was encrypted without padding, as some tools write it.
   case databaseUnpadded
-  /// The manifest database is in SQLite's write-ahead mode, which no finished backup is left in.
+  /// The manifest database says that it is in SQLite's write-ahead mode.
   case databaseInWriteAheadMode
   /// The size that the manifest records for the keychain file isn't the size it has; the file itself decides.
   case sizeDiffers(recorded: Int64, found: Int64)

@@ -34,7 +34,7 @@ struct EntryPath: Hashable {
   private static let slash = UInt8(ascii: "/")
   private static let dot = UInt8(ascii: ".")
 
-  /// The same for names that a case-insensitive or normalising file system would not tell apart.
+  /// The same for names that a case-insensitive or normalizing file system would not tell apart.
   ///
   /// Two 64-bit values with seeds of this process: no one can prepare a collision, and chance needs 10¹⁹ names.
   var collisionKey: CollisionKey {

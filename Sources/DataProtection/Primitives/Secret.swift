@@ -29,7 +29,7 @@ public struct Secret: ~Copyable, Sendable {
     self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
   }
 
-  /// The UTF-8 bytes of a password, as they are: no normalisation, nothing trimmed.
+  /// The UTF-8 bytes of a password, as they are: no normalization, nothing trimmed.
   public init(utf8 text: String) { self.init(copying: text.utf8) }
 
   /// `count` bytes from `random`.

@@ -68,7 +68,7 @@ public struct FileRecord: Sendable, Hashable {
     case directory
     /// A symbolic link (`S_IFLNK`), whose `target` is in the record.
     case symbolicLink
-    /// Other type bits: a device, a socket, a pipe, or none. No backup has a payload for one.
+    /// Other type bits: a device, a socket, a pipe, or none.
     case other
   }
 

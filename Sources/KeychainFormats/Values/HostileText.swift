@@ -1,6 +1,6 @@
 /// Names that come out of a backup, or off the command line, made safe to show.
 ///
-/// Such a name may try to move the cursor, recolour the terminal, reverse the text behind it or hide a part of itself.
+/// Such a name may try to move the cursor, recolor the terminal, reverse the text behind it or hide a part of itself.
 /// Everything that is not plainly visible is spelled `\u{202E}`; machine-readable output keeps names whole.
 package enum HostileText {
   /// The name with everything escaped that a terminal would act on or not show.
@@ -70,7 +70,7 @@ package enum HostileText {
     default:
       break
     }
-    // The variation selector that asks for an emoji's coloured form is part of many ordinary names.
+    // The variation selector that asks for an emoji's colored form is part of many ordinary names.
     if scalar == "\u{FE0F}", let previous, previous.properties.isEmoji { return true }
     return !properties.isDefaultIgnorableCodePoint
   }

@@ -11,7 +11,7 @@ public struct ImportResolution: Sendable, Equatable {
     case insertsNew
     /// The item takes the place of the row.
     case replaces(Replacement)
-    /// The row stays as it is, but for its date and its reference where the rules say so.
+    /// The row stays, with its date.
     case keepsExisting(Retention)
     /// Both are the same item to the last byte that counts; the existing row stays.
     case identical

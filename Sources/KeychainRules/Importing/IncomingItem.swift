@@ -2,7 +2,7 @@ public import KeychainFormats
 
 /// An item of a backup as a restore would store it where nothing is in its way: pure, so that a plan can be made of it.
 ///
-/// It belongs to the single user, it is synchronised if it is one of Safari's old passwords, and its persistent
+/// It belongs to the single user, it is synchronized if it is one of Safari's old passwords, and its persistent
 /// reference is settled. What is missing (UUID, reference) is drawn when it is stored.
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`).
 public struct IncomingItem: Sendable {

@@ -11,7 +11,7 @@ package enum NewItem {
     return kind == .certificate ? .always : .whenUnlocked
   }
 
-  /// - Throws: `.parameter` for no access group, an unknown protection class, or an access control on a synchronised
+  /// - Throws: `.parameter` for no access group, an unknown protection class, or an access control on a synchronized
   ///   item.
   package static func prepared(
     _ item: KeychainItem, now: KeychainDate, random: any RandomSource
@@ -36,7 +36,7 @@ package enum NewItem {
     return item
   }
 
-  /// What cannot leave its device cannot be synchronised.
+  /// What cannot leave its device cannot be synchronized.
   package static func refuseGuardedSynchronization(of item: KeychainItem) throws(KeychainRuleError) {
     if item.isSynchronizable, item[.accessControl] != nil {
       throw KeychainRuleError(.parameter, "a synchronised item cannot have an access control")

@@ -1,9 +1,14 @@
 package import KeychainFormats
 
-/// Whether deleting or renaming a synchronised item leaves a mark that carries the deletion to other devices.
-public enum TombstonePolicy: Sendable, Equatable { case leave, forbid }
+/// Whether deleting or renaming a synchronized item leaves a mark that carries the deletion to other devices.
+public enum TombstonePolicy: Sendable, Equatable {
+  /// A mark stays, as on a device with iCloud Keychain.
+  case leave
+  /// Nothing stays.
+  case forbid
+}
 
-/// What stays of a synchronised item that was deleted.
+/// What stays of a synchronized item that was deleted.
 ///
 /// Source: Apple `SecDbItem.c` (`SecDbItemCopyWithUpdates`, `SecDbItemMakeTombstone`), `SecItemDb.c` (`s3dl_query_delete`).
 package enum Tombstone {

@@ -13,7 +13,14 @@ public enum LAPolicy: Int, Sendable, CaseIterable {
 }
 
 /// The sensor of a device; a virtual one says `faceID`.
-public enum LABiometryType: Int, Sendable { case none, touchID, faceID }
+public enum LABiometryType: Int, Sendable {
+  /// There is none.
+  case none
+  /// A fingerprint sensor.
+  case touchID
+  /// A face sensor.
+  case faceID
+}
 
 /// What an app can bring along in the place of a dialog.
 public enum LACredentialType: Int, Sendable {

@@ -35,7 +35,7 @@ public struct RestoreTransaction: ~Copyable {
 
   init(_ transaction: KeychainTransaction) { self.transaction = transaction }
 
-  /// Deletes what iOS deletes before it restores: every row that is not synchronised, not in one of the kept groups and
+  /// Deletes what iOS deletes before it restores: every row that is not synchronized, not in one of the kept groups and
   /// not a shared copy; of every view and every protection class.
   ///
   /// - Returns: How many rows are gone.

@@ -10,11 +10,25 @@ public struct ItemQuery: Sendable {
     case only([String])
   }
 
-  /// By `sync`: items of this device alone, items that iCloud Keychain carries, or both.
-  public enum Synchronization: Sendable, Equatable { case localOnly, synchronizedOnly, any }
+  /// Which items are meant by whether they synchronize.
+  public enum Synchronization: Sendable, Equatable {
+    /// Items with `sync` 0.
+    case localOnly
+    /// Items with `sync` 1, which iCloud Keychain carries.
+    case synchronizedOnly
+    /// Both.
+    case any
+  }
 
-  /// By `tomb`: without tombstones, with them, or they alone.
-  public enum Tombstones: Sendable, Equatable { case excluded, included, only }
+  /// Whether the marks of deleted items are meant.
+  public enum Tombstones: Sendable, Equatable {
+    /// Rows with `tomb` 0.
+    case excluded
+    /// All rows.
+    case included
+    /// Rows with `tomb` 1.
+    case only
+  }
 
   /// `nil` looks through all kinds in their order; those without one of the attributes are left out.
   public var kind: ItemKind?
@@ -92,7 +106,7 @@ public struct StoredItem: Sendable {
 
 /// What a search gave.
 public struct FoundItems: Sendable {
-  /// The items that match and open, by kind, then by row.
+  /// The items that match and open, by kind, and of each kind by row.
   public let items: [StoredItem]
   /// Rows that match by their columns and cannot be opened, now or ever.
   public let undecodable: [KeychainRow]

@@ -62,7 +62,7 @@ extension KeychainTransaction {
     return count
   }
 
-  /// A synchronised item that gets another primary key leaves a tombstone under the old one and becomes a new record.
+  /// A synchronized item that gets another primary key leaves a tombstone under the old one and becomes a new record.
   fileprivate func carryOut(
     _ step: UpdateStep, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource

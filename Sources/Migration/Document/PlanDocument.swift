@@ -49,7 +49,12 @@ public struct PlanDocument: Sendable, Equatable {
   /// The archive, or the device of which a backup is only thought.
   public struct Source: Sendable, Equatable {
     /// A backup, or a device that was asked what a backup of it would hold.
-    public enum Kind: String, Sendable { case archive, device }
+    public enum Kind: String, Sendable {
+      /// A backup that was opened.
+      case archive
+      /// A device, by the forecast of a backup.
+      case device
+    }
 
     /// Which of the two it is.
     public var kind: Kind

@@ -5,8 +5,13 @@ public import KeychainRules
 extension DifferencePage {
   /// One of the two keychains.
   public struct Side: Sendable {
-    /// A backup, or a device.
-    public enum Kind: Sendable { case archive, device }
+    /// What the keychain is of.
+    public enum Kind: Sendable {
+      /// A backup.
+      case archive
+      /// A virtual device as it is now.
+      case device
+    }
 
     let kind: Kind
     let name: String

@@ -2,7 +2,7 @@ import KeychainFormats
 import Migration
 
 /// The picture of the move: streams of items from the protection classes on the left to where they end on the right,
-/// drawn twice, for wide and for narrow screens. Patterns and words say what the colours say.
+/// drawn twice, for wide and for narrow screens. Patterns and words say what the colors say.
 struct FlowFigure {
   private let flow: Flow
   private let source: String

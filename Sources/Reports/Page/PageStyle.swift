@@ -1,6 +1,6 @@
 /// The style sheets of the pages. Plain text, so that a page needs nothing besides itself.
 enum PageStyle {
-  /// Colours, type and the parts that every report has.
+  /// Colors, type and the parts that every report has.
   static let base = """
     :root{color-scheme:light dark;--paper:#faf9f6;--card:#fff;--ink:#1c2330;--soft:#565f6e;--line:#e2dfd7;\
     --moves:#17725a;--moves-tint:#bfe0d3;--stays:#8a5300;--stays-tint:#f6e2bd;--lost:#b02a2a;--lost-tint:#f6d4d0;\

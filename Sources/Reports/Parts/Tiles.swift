@@ -1,6 +1,6 @@
 import KeychainFormats
 
-/// The counts that stand under a verdict, each with its sign: colour says nothing that the sign and the words don't.
+/// The counts that stand under a verdict, each with its sign: color says nothing that the sign and the words don't.
 struct Tiles {
   enum Style: String {
     case moves, stays, lost, gone

@@ -7,7 +7,7 @@ public struct SecItemEnvironment {
   public var now: KeychainDate
   /// The source of new items' keys and identifiers.
   public var random: any RandomSource
-  /// Whether iCloud keychain is on: only then does a deleted synchronised item leave a tombstone.
+  /// Whether iCloud keychain is on: only then does a deleted synchronized item leave a tombstone.
   public var isSyncing: Bool
   /// What an item without a class gets that is no certificate and not the push service's; iOS 4 had `always`.
   public var defaultProtection: ProtectionClass

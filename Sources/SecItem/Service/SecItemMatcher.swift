@@ -116,7 +116,7 @@ struct SecItemMatcher {
 
   /// The part of a query that the database answers.
   ///
-  /// Tombstones are left out unless asked for; what is synchronised unless asked for or a reference is used.
+  /// Tombstones are left out unless asked for; what is synchronized unless asked for or a reference is used.
   static func itemQuery(
     _ query: ParsedQuery, kind: ItemKind, groups: ItemQuery.AccessGroups, where isIncluded: (AttributeCode) -> Bool
   ) -> ItemQuery {

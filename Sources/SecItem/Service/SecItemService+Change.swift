@@ -135,7 +135,7 @@ extension SecItemQuery {
 }
 
 extension ParsedQuery {
-  /// The query decides; else what is synchronised leaves a tombstone where there is someone to tell.
+  /// The query decides; else what is synchronized leaves a tombstone where there is someone to tell.
   fileprivate func tombstonePolicy(_ environment: SecItemEnvironment) -> TombstonePolicy {
     usesTombstone ?? environment.isSyncing ? .leave : .forbid
   }

@@ -2,11 +2,11 @@ public import KeychainFormats
 
 /// What an access control is asked to allow. The raw values are the short names of Apple's key store.
 public enum AccessOperation: String, Sendable, CaseIterable {
-  /// Reading the secret, and decrypting with a key.
+  /// Reading the secret.
   case decrypt = "od"
-  /// Replacing the secret, and encrypting with a key.
+  /// Encrypting, which the flags of an access control leave free.
   case encrypt = "oe"
-  /// Deleting the item.
+  /// Deleting the item, which the flags leave free too.
   case delete = "odel"
   /// Signing with a private key.
   case sign = "osgn"
@@ -45,7 +45,7 @@ public struct AccessControlFlags: OptionSet, Sendable, Hashable {
 
 /// What has to be shown before an operation: so many of these factors, and the application's password.
 public struct AccessRequirement: Sendable, Hashable {
-  /// One thing that a person can show; the raw value is the name in messages and JSON.
+  /// One thing that a person can show.
   public enum Factor: String, Sendable, CaseIterable {
     /// The factors of Apple's flags of the same names. User presence is biometry or the passcode.
     case userPresence, biometryAny, biometryCurrentSet, devicePasscode, companion

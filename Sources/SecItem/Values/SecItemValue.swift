@@ -9,7 +9,7 @@ public typealias SecItemQuery = [String: SecItemValue]
 ///
 /// Printing one shows what it is and nothing of what it holds.
 public indirect enum SecItemValue: Sendable, Equatable {
-  /// `kCFNull`: no value. An update with it removes the attribute; `m_ValidOnDate` means now by it.
+  /// `kCFNull`: no value. `m_ValidOnDate` means now by it.
   case null
   /// Text, compared by its UTF-8 bytes.
   case string(String)
@@ -19,7 +19,7 @@ public indirect enum SecItemValue: Sendable, Equatable {
   case secret(SensitiveBytes)
   /// A whole number.
   case number(Int64)
-  /// A floating-point number; no attribute keeps its fraction.
+  /// A floating-point number.
   case real(Double)
   /// One of the two booleans, which are not the numbers 0 and 1.
   case boolean(Bool)

@@ -105,7 +105,7 @@ extension DeviceSession {
     }
   }
 
-  /// A tombstone tells other devices of a deletion; where nothing is synchronised there is no one to tell.
+  /// A tombstone tells other devices of a deletion; where nothing is synchronized there is no one to tell.
   private var tombstonePolicy: TombstonePolicy { record.isSyncing ? .leave : .forbid }
 
   /// The access groups that an app may use.
