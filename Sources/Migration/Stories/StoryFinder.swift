@@ -1,7 +1,7 @@
 public import ArchivedKeychain
 internal import BackupArchive
 public import KeychainFormats
-public import KeychainRules
+import KeychainRules
 public import KeychainStore
 public import VirtualDevice
 
