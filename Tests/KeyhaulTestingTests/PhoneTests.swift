@@ -127,6 +127,18 @@ struct PhoneTests {
     }
   }
 
+  @Test("is there as long as an app on it, also for a thread of the app's own")
+  func threads() async throws {
+    let client = try Phone().client()
+    let status = await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        continuation.resume(returning: KeychainServices.using(client) { SignIn.add("from a thread", "t") })
+      }
+    }
+    #expect(status == errSecSuccess)
+    #expect(KeychainServices.using(client) { SignIn.secret(of: "from a thread") } == "t")
+  }
+
   @Test("may be moved to another one while that one is moved to it")
   func toAndFro() async throws {
     let left = try Phone()

@@ -36,7 +36,10 @@ public final class KeychainClient: Sendable {
     self.init(device, as: app, notificationCenter: notificationCenter, home: nil)
   }
 
-  init(_ device: VirtualDevice, as app: String, notificationCenter: NotificationCenter, home: TemporaryDeviceHome?) {
+  /// - Parameter home: Where a temporary device is, which then lives as long as the client.
+  package init(
+    _ device: VirtualDevice, as app: String, notificationCenter: NotificationCenter, home: TemporaryDeviceHome?
+  ) {
     self.device = device
     self.app = app
     self.notificationCenter = notificationCenter

@@ -1,4 +1,4 @@
-import DataProtection
+import Foundation
 public import KeychainServices
 import Synchronization
 import VirtualDevice
@@ -48,7 +48,8 @@ public final class Phone: Sendable {
     }
   }
 
-  /// An app of the phone as keychain calls act for it: for `KeychainServices.using` and what else it offers.
+  /// An app of the phone as keychain calls act for it: for `KeychainServices.using` and what else it offers. The phone
+  /// is there as long as the client is.
   ///
   /// - Parameter app: One of `apps`; may be left out where there is one alone.
   /// - Throws: `.noSuchApp`, `.appNotNamed`.
@@ -60,7 +61,7 @@ public final class Phone: Sendable {
   private func knownClient(_ app: String) -> KeychainClient {
     clients.withLock { clients in
       if let client = clients[app] { return client }
-      let client = KeychainClient(device, as: app)
+      let client = KeychainClient(device, as: app, notificationCenter: NotificationCenter(), home: home)
       clients[app] = client
       return client
     }
