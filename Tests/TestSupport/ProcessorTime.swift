@@ -1,0 +1,21 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// What a piece of work costs, however busy the machine is.
+public enum ProcessorTime {
+  /// The time that a processor spent on it, on this thread.
+  public static func of(_ work: () throws -> Void) rethrows -> Duration {
+    let start = now
+    try work()
+    return now - start
+  }
+
+  private static var now: Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+  }
+}
