@@ -64,7 +64,7 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
         "KeychainExamples", "KeyhaulTesting", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
         "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats",
       ]),
-    tests(of: "KeyhaulTesting", ["KeychainServices", "BundledFixtures", "VirtualDevice", grdb]),
+    tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "BundledFixtures", "VirtualDevice", grdb]),
   ]
 #else
   let keychainServices = part("KeychainServices", [], sources: ["Apple"])

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import KeyhaulTesting
+import Reports
 import Testing
 import VirtualDevice
 

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import BackupArchive
 import KeychainFormats
+import KeychainRules
 import KeychainStore
 import Testing
 import VirtualDevice

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import DataProtection
 import KeychainFormats
+import KeychainRules
 import Migration
 import Testing
 import VirtualDevice

@@ -3,6 +3,7 @@ import BackupArchive
 import DataProtection
 import Foundation
 import KeychainFormats
+import KeychainRules
 import KeychainServices
 import Migration
 import Testing
