@@ -16,7 +16,7 @@ struct ConversionTests {
   private func convert(
     _ folder: TemporaryFolder, _ source: String, to target: String, replace: Bool = false,
     system: FileSystem = unsynced
-  ) throws -> BackupRewriter.Outcome {
+  ) throws -> RewrittenBackup {
     let archive = try BackupArchive.open(.path(folder.path(source)))
     return try BackupRewriter(system: system).convert(
       archive, at: folder.path(source), to: ArchiveDestination(path: folder.path(target)), replace: replace)

@@ -11,7 +11,7 @@ import Testing
 struct ReencryptionTests {
   private func rewrite(
     _ path: String, with keybag: Keybag, from password: String, system: FileSystem = unsynced
-  ) throws -> BackupRewriter.Outcome {
+  ) throws -> RewrittenBackup {
     let archive = try BackupArchive.open(.path(path))
     return try BackupRewriter(system: system).reencrypt(
       archive, at: path, with: keybag, keys: archive.keybag.keys(password))

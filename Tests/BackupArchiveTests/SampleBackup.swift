@@ -39,7 +39,7 @@ struct SampleBackup: ~Copyable {
   @discardableResult
   borrowing func write(
     to destination: ArchiveDestination, replace: Bool = false, system: FileSystem = unsynced
-  ) throws -> BackupWriter.Outcome {
+  ) throws -> WrittenBackup {
     try BackupWriter(system: system).write(
       contents, keys: keys, random: SeededRandomSource(seed: "files"), to: destination, replace: replace)
   }

@@ -12,7 +12,7 @@ struct ImportDecision {
     let name: String
     let incoming: (date: Double?, digest: [UInt8])
     let existing: ExistingRow.State?
-    let outcome: ImportResolution.Outcome
+    let outcome: ImportResolution.Effect
     let dateAfter: Double?
     var testDescription: String { name }
   }

@@ -39,7 +39,7 @@ def import_of(modules):
 NOT_ABOUT_FILES = r"^Sources/(?:" + "|".join([
     r"Files/System/(?:SystemCalls|DirectoryEntry)",
     r"KeychainFormats/Secrets/WipedMemory",
-    r"VirtualDevice/Values/DeviceClock", r"VirtualDevice/Files/DeviceLock",
+    r"VirtualDevice/Values/DeviceClock", r"VirtualDevice/Files/DeviceFileLock",
     r"BackupArchive/Container/LibArchiveReader",
     r"CommandSession/System/(?:ByteStream|Errno\+Streams|StandardStreams|WipedBuffer)",
     r"CommandSession/Failures/Interruption", r"CommandSession/Secrets/SecretCommand",

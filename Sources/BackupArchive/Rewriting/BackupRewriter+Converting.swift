@@ -17,7 +17,7 @@ extension BackupRewriter {
   public func convert(
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, replace: Bool = false,
     progress: @escaping Progress = { _, _ in true }
-  ) throws(BackupArchiveError) -> Outcome {
+  ) throws(BackupArchiveError) -> RewrittenBackup {
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
     let time = archive.date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0
@@ -42,7 +42,7 @@ extension BackupRewriter {
       }
     }
     let placed = try BackupPlacement(system: system).place(outgoing, at: destination, replace: replace)
-    return Outcome(
+    return RewrittenBackup(
       path: placed.path, byteCount: placed.byteCount, fileCount: tally.fileCount, isDurable: placed.isDurable,
       leftover: placed.leftover, foreignFiles: tally.foreignFiles)
   }

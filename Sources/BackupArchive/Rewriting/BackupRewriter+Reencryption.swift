@@ -29,7 +29,7 @@ extension BackupRewriter {
     _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: consuming ClassKeys,
     random: some RandomSource = SystemRandomSource(),
     progress: @escaping Progress = { _, _ in true }
-  ) throws(BackupArchiveError) -> Outcome {
+  ) throws(BackupArchiveError) -> RewrittenBackup {
     try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
     let pass = try ReencryptionPass(
@@ -49,7 +49,7 @@ extension BackupRewriter {
       walk.isFolder
       ? try placement.placeFolder(outgoing, at: path, replace: true)
       : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true)
-    return Outcome(
+    return RewrittenBackup(
       path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
       leftover: placed.leftover, foreignFiles: pass.unlisted.sorted())
   }

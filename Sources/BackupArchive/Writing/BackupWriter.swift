@@ -12,19 +12,6 @@ public struct BackupWriter: Sendable {
 
   package init(system: FileSystem) { placement = BackupPlacement(system: system) }
 
-  /// What was written, and where.
-  public struct Outcome: Sendable, Equatable {
-    /// Where the backup now stands, which may be a folder inside of the one that was named; `nil` for a stream.
-    public let path: String?
-    /// Of the file or stream, or of all files in the folder.
-    public let byteCount: Int64
-    /// Whether the disk confirmed that it keeps the backup's name too, so that a power cut cannot take it; never so for a
-    /// stream.
-    public let isDurable: Bool
-    /// A replaced backup that could not be removed, by its path.
-    public let leftover: String?
-  }
-
   /// Writes a backup, whole or not at all.
   ///
   /// - Parameters:
@@ -38,10 +25,10 @@ public struct BackupWriter: Sendable {
   public func write(
     _ contents: BackupContents, keys: borrowing ClassKeys, random: some RandomSource = SystemRandomSource(),
     to destination: ArchiveDestination, replace: Bool = false
-  ) throws(BackupArchiveError) -> Outcome {
+  ) throws(BackupArchiveError) -> WrittenBackup {
     let backup = try BackupAssembly(contents: contents).assemble(keys: keys, random: random)
     let placed = try placement.place(backup, at: destination, replace: replace)
-    return Outcome(
+    return WrittenBackup(
       path: placed.path, byteCount: placed.byteCount, isDurable: placed.isDurable, leftover: placed.leftover)
   }
 }

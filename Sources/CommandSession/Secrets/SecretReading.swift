@@ -207,7 +207,7 @@ package enum SecretDraining {
       if let signal = Interruption.pending {
         throw .interrupted(Interruption.failure(signal, state: "nothing was changed"))
       }
-      let outcome: WipedBuffer.Outcome
+      let outcome: WipedBuffer.ReadStep
       do {
         outcome = try buffer.readOnce(from: descriptor)
       } catch {

@@ -12,7 +12,7 @@ package import SystemPackage
 
 /// Bytes of a secret while they arrive, in memory that is overwritten wherever they leave it.
 package final class WipedBuffer {
-  package enum Outcome: Equatable {
+  package enum ReadStep: Equatable {
     case more
     case end
     /// Nothing has come for a while, or a signal has; the caller looks whether to go on.
@@ -41,7 +41,7 @@ package final class WipedBuffer {
   package static let patience: Int32 = 200
 
   /// Reads what is there, waiting a little for the first byte of it.
-  package func readOnce(from descriptor: Int32) throws(Errno) -> Outcome {
+  package func readOnce(from descriptor: Int32) throws(Errno) -> ReadStep {
     var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     // A descriptor that cannot be waited for answers at once, and the read says why.
     let waited = poll(&ready, 1, Self.patience)

@@ -80,7 +80,7 @@ package final class TerminalDevice {
         whenResumed()
         try write(prompt)
       }
-      let outcome: WipedBuffer.Outcome
+      let outcome: WipedBuffer.ReadStep
       do {
         outcome = try line.readOnce(from: descriptor)
       } catch {

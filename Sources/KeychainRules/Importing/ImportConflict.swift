@@ -45,7 +45,7 @@ public enum ImportConflict {
   private static func winner<Failure: Error>(
     _ incomingDate: KeychainDate?, _ incomingDigest: () throws(Failure) -> [UInt8],
     over existingDate: KeychainDate?, _ existingDigest: [UInt8]
-  ) throws(Failure) -> ImportResolution.Outcome {
+  ) throws(Failure) -> ImportResolution.Effect {
     switch (incomingDate, existingDate) {
     case (.some, nil): return .replaces(.existingUndated)
     case (nil, .some): return .keepsExisting(.incomingUndated)
@@ -60,7 +60,7 @@ public enum ImportConflict {
   }
 
   private static func date(
-    after outcome: ImportResolution.Outcome, _ incoming: KeychainDate?, _ existing: KeychainDate?
+    after outcome: ImportResolution.Effect, _ incoming: KeychainDate?, _ existing: KeychainDate?
   ) -> KeychainDate? {
     guard case .replaces = outcome else { return existing }
     guard let existing else { return incoming }

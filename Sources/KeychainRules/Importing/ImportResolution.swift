@@ -6,7 +6,7 @@ public import KeychainFormats
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`), `SecDbItem.c` (`SecDbItemInsertOrReplace`).
 public struct ImportResolution: Sendable, Equatable {
   /// What happens.
-  public enum Outcome: Sendable, Equatable {
+  public enum Effect: Sendable, Equatable {
     /// Nothing with this primary key is there.
     case insertsNew
     /// The item takes the place of the row.
@@ -33,7 +33,7 @@ public struct ImportResolution: Sendable, Equatable {
   }
 
   /// What happens, and why.
-  public let outcome: Outcome
+  public let outcome: Effect
   /// The modification date that the row holds afterwards; that of a row that stays is left as it is.
   public let modificationDate: KeychainDate?
   /// What the row takes over from the tombstone that it replaces.
@@ -42,7 +42,7 @@ public struct ImportResolution: Sendable, Equatable {
   public let inheritedPersistentReference: [UInt8]?
 
   init(
-    _ outcome: Outcome, modificationDate: KeychainDate?, inheritedUUID: String? = nil,
+    _ outcome: Effect, modificationDate: KeychainDate?, inheritedUUID: String? = nil,
     inheritedPersistentReference: [UInt8]? = nil
   ) {
     self.outcome = outcome
@@ -97,7 +97,7 @@ extension ImportResolution {
   }
 }
 
-extension ImportResolution.Outcome {
+extension ImportResolution.Effect {
   package var isReplacement: Bool {
     switch self {
     case .replaces: true

@@ -8,7 +8,7 @@ package struct KeychainTransaction {
 
   /// The row that an item with these primary-key columns would collide with.
   func row(_ kind: ItemKind, primaryKey: [ColumnValue]) throws(KeychainStoreError) -> RawRow? {
-    let table = ItemTable.of(kind)
+    let table = KeychainTable.of(kind)
     var found: RawRow?
     try database.forEachRow(table.selectByPrimaryKeySQL, primaryKey) { row in found = table.read(row) }
     return found
@@ -28,7 +28,7 @@ package struct KeychainTransaction {
   func walkRows(
     _ kind: ItemKind, _ condition: RowCondition, _ body: (RawRow) throws(KeychainStoreError) -> Bool
   ) throws(KeychainStoreError) {
-    let table = ItemTable.of(kind)
+    let table = KeychainTable.of(kind)
     try database.walkRows(table.selectSQL + condition.clause, condition.arguments) { row in
       try body(table.read(row))
     }
@@ -43,7 +43,7 @@ package struct KeychainTransaction {
   /// - Returns: The new row's number, or `nil` where a row with this primary key is there.
   func insert(_ row: WritableRow) throws(KeychainStoreError) -> Int64? {
     do {
-      try database.run(ItemTable.of(row.kind).insertSQL, row.columns)
+      try database.run(KeychainTable.of(row.kind).insertSQL, row.columns)
     } catch {
       if error.code == .duplicateItem { return nil }
       throw error
@@ -53,10 +53,10 @@ package struct KeychainTransaction {
 
   /// Writes all columns of a row anew; its number stays.
   func overwrite(_ rowID: Int64, with row: WritableRow) throws(KeychainStoreError) {
-    try database.run(ItemTable.of(row.kind).overwriteSQL, row.columns + [.integer(rowID)])
+    try database.run(KeychainTable.of(row.kind).overwriteSQL, row.columns + [.integer(rowID)])
   }
 
   func delete(_ reference: RowReference) throws(KeychainStoreError) {
-    try database.run(ItemTable.of(reference.kind).deleteSQL, [.integer(reference.rowID)])
+    try database.run(KeychainTable.of(reference.kind).deleteSQL, [.integer(reference.rowID)])
   }
 }

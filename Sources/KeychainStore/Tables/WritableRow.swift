@@ -5,7 +5,7 @@ import KeychainRules
 /// All columns of one row, ready to be bound: the item sealed, the searchable attributes beside it.
 struct WritableRow {
   let kind: ItemKind
-  /// In the order of `ItemTable.writtenColumns`.
+  /// In the order of `KeychainTable.writtenColumns`.
   let columns: [ColumnValue]
   let primaryKey: [ColumnValue]
   /// The item as it was sealed, with its digest.
@@ -23,7 +23,7 @@ struct WritableRow {
     let values = try byRule(try ItemColumns.values(of: item))
     let sealed = try RowSealing.seal(item, keys: keys, random: random)
     kind = item.kind
-    columns = ItemTable.of(kind).writtenColumns.map { code in
+    columns = KeychainTable.of(kind).writtenColumns.map { code in
       code == .encryptedData ? .blob(sealed) : values[code] ?? .null
     }
     primaryKey = ColumnDefinitions.primaryKey(of: kind).map { values[$0.code] ?? .null }

@@ -54,14 +54,14 @@ public struct PreparedBackup: ~Copyable, Sendable {
   /// - Throws: What the writer reports: something stands there, no space, no permission.
   public borrowing func write(
     to destination: ArchiveDestination, replace: Bool = false, random: some RandomSource = SystemRandomSource()
-  ) throws(MigrationError) -> BackupWriter.Outcome {
+  ) throws(MigrationError) -> WrittenBackup {
     try write(with: BackupWriter(), to: destination, replace: replace, random: random)
   }
 
   package borrowing func write(
     with writer: BackupWriter, to destination: ArchiveDestination, replace: Bool,
     random: some RandomSource = SystemRandomSource()
-  ) throws(MigrationError) -> BackupWriter.Outcome {
+  ) throws(MigrationError) -> WrittenBackup {
     do throws(BackupArchiveError) {
       return try writer.write(contents, keys: keys, random: random, to: destination, replace: replace)
     } catch {

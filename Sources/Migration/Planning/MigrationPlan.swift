@@ -40,12 +40,12 @@ public struct MigrationPlan: Sendable {
 
     package let origin: Origin
     package let incoming: IncomingItem
-    package let outcome: ImportResolution.Outcome
+    package let outcome: ImportResolution.Effect
     /// `false` where the row that is there stays as it is, to the last byte.
     package let writes: Bool
 
     package init(
-      origin: Origin, incoming: IncomingItem, outcome: ImportResolution.Outcome, writes: Bool = true
+      origin: Origin, incoming: IncomingItem, outcome: ImportResolution.Effect, writes: Bool = true
     ) {
       self.origin = origin
       self.incoming = incoming

@@ -123,7 +123,7 @@ struct TargetModel {
     }
   }
 
-  private static func change(_ outcome: ImportResolution.Outcome, _ rival: Rival?) -> MigrationPlan.Change {
+  private static func change(_ outcome: ImportResolution.Effect, _ rival: Rival?) -> MigrationPlan.Change {
     switch outcome {
     case .identical: return .identical
     case .keepsExisting, .blocked: return .keepsExisting
@@ -146,7 +146,7 @@ struct TargetModel {
 
   /// Both dates of a conflict, or which other item of the archive it is with.
   private static func detail(
-    _ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ slot: Slot?, _ rival: Rival?
+    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ slot: Slot?, _ rival: Rival?
   ) -> String? {
     if let index = slot?.archiveIndexes.first {
       switch outcome {
@@ -161,7 +161,7 @@ struct TargetModel {
 
   /// Which of the backup's item and the one that was there wins, and why.
   private static func rivalry(
-    _ outcome: ImportResolution.Outcome, _ incoming: IncomingItem, _ rival: Rival
+    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ rival: Rival
   ) -> String? {
     switch (outcome, rival.row.existing.state) {
     case (_, .corrupt): return "the one there is damaged"

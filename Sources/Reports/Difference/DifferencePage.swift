@@ -86,7 +86,7 @@ public struct DifferencePage: HTMLPage {
 
   // MARK: Items
 
-  private var tables: [ItemTable] {
+  private var tables: [PageTable] {
     [
       table("New in \(Markup.shortened(second.name))", difference.added.map { row($0, .moves, "+", "new") }),
       table("Changed in \(Markup.shortened(second.name))", difference.changed.map(row)),
@@ -96,7 +96,7 @@ public struct DifferencePage: HTMLPage {
   }
 
   /// Items that are neither new nor gone nor the same, as far as anybody can tell.
-  private var doubtfulTable: ItemTable {
+  private var doubtfulTable: PageTable {
     func sealed(in side: Side) -> String { "sealed in \(Markup.shortened(side.name, to: Self.longestRemark))" }
     let rows =
       difference.doubtfulInFirst.map { row($0, .stays, "?", "gone, or \(sealed(in: second))") }
@@ -108,18 +108,18 @@ public struct DifferencePage: HTMLPage {
     return doubtful
   }
 
-  private func table(_ title: String, _ rows: [ItemTable.Row]) -> ItemTable {
-    ItemTable(
+  private func table(_ title: String, _ rows: [PageTable.Row]) -> PageTable {
+    PageTable(
       title: "\(title) (\(Amounts.grouped(rows.count)))", resultTitle: "What differs", rows: rows,
-      isOpen: rows.count <= ItemTable.rowsInPart)
+      isOpen: rows.count <= PageTable.rowsInPart)
   }
 
   /// "new: port 8443, not synced" where another row would read the same.
   private func row(
-    _ side: KeychainDifference.Side, _ style: ItemTable.Style, _ symbol: String, _ words: String
-  ) -> ItemTable.Row {
+    _ side: KeychainDifference.Side, _ style: PageTable.Style, _ symbol: String, _ words: String
+  ) -> PageTable.Row {
     let distinctions = side.distinctions.map { Markup.shortened($0, to: Self.longestRemark) }
-    return ItemTable.Row(
+    return PageTable.Row(
       style: style, symbol: symbol, item: ItemWords(side.identity, index: side.index), kind: side.identity.kind,
       app: Self.app(of: side.identity), protection: side.protection,
       result: distinctions.isEmpty ? words : "\(words): \(distinctions.joined(separator: ", "))",
@@ -129,8 +129,8 @@ public struct DifferencePage: HTMLPage {
   /// The most Unicode scalars of a name or a value beside an item.
   private static let longestRemark = 60
 
-  private func row(_ change: ItemChange) -> ItemTable.Row {
-    ItemTable.Row(
+  private func row(_ change: ItemChange) -> PageTable.Row {
+    PageTable.Row(
       style: .stays, symbol: "~", item: ItemWords(change.after, index: change.indexAfter), kind: change.after.kind,
       app: Self.app(of: change.after), protection: change.protection, result: change.words,
       detail: change.modifiedAfter.map(PageDate.day))

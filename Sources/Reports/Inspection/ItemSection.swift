@@ -74,15 +74,15 @@ struct ItemSection {
     }
   }
 
-  private var table: ItemTable {
-    ItemTable(
+  private var table: PageTable {
+    PageTable(
       title: counts.total == 1 ? "The item" : "All \(Amounts.grouped(counts.total)) items", resultTitle: "Goes to",
       rows: (facts.items ?? []).map(row),
       filters: [(.moves, "any device"), (.stays, "\(Markup.shortened(page.maker, to: 24)) only"), (.lost, "damaged")])
   }
 
-  private func row(_ item: InspectionPage.Item) -> ItemTable.Row {
-    let (style, symbol, words): (ItemTable.Style, String, String) =
+  private func row(_ item: InspectionPage.Item) -> PageTable.Row {
+    let (style, symbol, words): (PageTable.Style, String, String) =
       switch facts.reach(of: item) {
       case .anyDevice: (.moves, "+", "any device")
       case .sameDevice: (.stays, "<", "\(page.maker) only")
@@ -90,7 +90,7 @@ struct ItemSection {
       case .damaged: (.lost, "!", "cannot be read")
       }
     let app = facts.apps.app(of: item.identity)
-    return ItemTable.Row(
+    return PageTable.Row(
       style: style, symbol: symbol, item: ItemWords(item.identity, index: item.index), kind: item.identity.kind,
       app: app.kind == .unknown ? "" : app.words, protection: item.protection, result: words,
       detail: item.reason?.rawValue)

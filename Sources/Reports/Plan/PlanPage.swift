@@ -70,7 +70,7 @@ public struct PlanPage: HTMLPage {
         if counts.total + counts.removed > 0 { FlowFigure(self).write(to: &page) }
         LossSection(self).write(to: &page)
         SignInList(self).write(to: &page)
-        ItemTable(self).write(to: &page)
+        PageTable(self).write(to: &page)
         StepList(self).write(to: &page)
       },
       footer: { page in

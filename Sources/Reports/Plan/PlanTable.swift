@@ -3,7 +3,7 @@ import KeychainFormats
 import KeychainRules
 import Migration
 
-extension ItemTable {
+extension PageTable {
   /// Every item of a plan with what happens to it.
   init(_ page: PlanPage) {
     let count = page.counts.total
@@ -14,9 +14,9 @@ extension ItemTable {
   }
 }
 
-extension ItemTable.Row {
+extension PageTable.Row {
   fileprivate init(_ decision: MigrationPlan.Decision, app: String) {
-    let (style, symbol, result, detail): (ItemTable.Style, String, String, String?) =
+    let (style, symbol, result, detail): (PageTable.Style, String, String, String?) =
       switch decision.outcome {
       case .migrates(.new): (.moves, "+", "new", decision.detail)
       case .migrates(.replaces): (.moves, "~", "replaces the one there", decision.detail)

@@ -34,7 +34,7 @@ struct WaitingTurn: ~Copyable {
     do throws(Errno) {
       file = try files.system.openDirectory(folder)
     } catch {
-      throw DeviceLock.openingFailure(error, folder, device: device)
+      throw DeviceFileLock.openingFailure(error, folder, device: device)
     }
     do throws(Errno) {
       guard let lock = try files.system.lock(file, .exclusive) else { return nil }

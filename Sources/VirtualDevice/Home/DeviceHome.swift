@@ -134,7 +134,7 @@ public struct DeviceHome: Sendable {
   /// - Throws: `.notFound`, `.busy`, `.io`; of stage `afterCommit` where it is no longer there all the same.
   public func delete(_ name: DeviceName, wait: Duration = .zero) throws(VirtualDeviceError) {
     let device = try device(name)
-    let lock = try DeviceLock.acquire(
+    let lock = try DeviceFileLock.acquire(
       device.folder, device: name.text, access: .writing, verb: "device delete", wait: wait, clock: environment.clock,
       files)
     defer { _ = lock }

@@ -4,11 +4,11 @@ extension DeviceSession {
   /// Takes the lock and leaves no change half done.
   static func takeHold(
     of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
-  ) throws(VirtualDeviceError) -> DeviceLock {
+  ) throws(VirtualDeviceError) -> DeviceFileLock {
     let files = device.environment.files
     let name = device.name.text
-    func take(_ access: DeviceAccess) throws(VirtualDeviceError) -> DeviceLock {
-      try DeviceLock.acquire(
+    func take(_ access: DeviceAccess) throws(VirtualDeviceError) -> DeviceFileLock {
+      try DeviceFileLock.acquire(
         device.folder, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock, files)
     }
     func finish() throws(VirtualDeviceError) {

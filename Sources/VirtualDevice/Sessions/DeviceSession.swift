@@ -25,7 +25,7 @@ public final class DeviceSession {
   private var store: KeychainStore?
   /// Commits that belong to opening the keychain and change no item.
   private var commitsOfOpening = 0
-  private var hold: DeviceLock?
+  private var hold: DeviceFileLock?
   /// Whether a revision of this session is on disk.
   private var hasRaisedRevision = false
   /// Whether the record in memory has a later revision than the one on disk.

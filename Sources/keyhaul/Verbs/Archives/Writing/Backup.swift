@@ -57,7 +57,7 @@ struct Backup: RunnableVerb {
         return Self.status(of: backup.report)
       }
       try Interruption.check()
-      let outcome: BackupWriter.Outcome
+      let outcome: WrittenBackup
       let name = output == "-" ? "standard output" : output
       do throws(MigrationError) {
         outcome = try session.changing(
@@ -134,7 +134,7 @@ struct Backup: RunnableVerb {
   // MARK: The report
 
   private func report(
-    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, outcome: BackupWriter.Outcome?,
+    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, outcome: WrittenBackup?,
     in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
@@ -206,7 +206,7 @@ struct Backup: RunnableVerb {
   }
 
   private func json(
-    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, _ outcome: BackupWriter.Outcome?
+    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, _ outcome: WrittenBackup?
   ) -> JSONValue {
     [
       "format": "backup-result/1", "device": .string(device.name), "archive": .text(outcome?.path ?? output),

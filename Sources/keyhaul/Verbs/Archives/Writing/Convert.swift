@@ -41,7 +41,7 @@ struct Convert: RunnableVerb {
       return .ok
     }
     try Interruption.check()
-    let outcome: BackupRewriter.Outcome
+    let outcome: RewrittenBackup
     let done =
       output == "-"
       ? DoneChange("\(named.name) was copied to standard output")
@@ -84,7 +84,7 @@ struct Convert: RunnableVerb {
   }
 
   private func report(
-    _ named: NamedArchive, outcome: BackupRewriter.Outcome?, in session: Session
+    _ named: NamedArchive, outcome: RewrittenBackup?, in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
       return try session.answer([

@@ -138,13 +138,13 @@ struct HardwareRekey {
     var keys: ClassKeys?
     keys = try unlocker.classKeys(with: key)
     try Interruption.check()
-    let outcome: BackupRewriter.Outcome
+    let outcome: RewrittenBackup
     do throws(BackupArchiveError) {
       outcome = try session.progress("Writing \(named.name)", phase: "write") {
-        (report) throws(BackupArchiveError) -> BackupRewriter.Outcome in
+        (report) throws(BackupArchiveError) -> RewrittenBackup in
         let what = verb.noPassword ? "has no password any more" : "has the new password"
         return try session.changing(Rekey.done("\(named.name) \(what)", named)) {
-          () throws(BackupArchiveError) -> BackupRewriter.Outcome in
+          () throws(BackupArchiveError) -> RewrittenBackup in
           guard let keys = keys.take() else {
             throw BackupArchiveError(.keyUnavailable, "its class keys were used before")
           }

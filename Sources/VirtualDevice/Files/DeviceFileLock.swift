@@ -22,7 +22,7 @@ public enum DeviceAccess: Sendable, Hashable {
 ///
 /// What the file says of its holder (process, verb, since when) is for people. The lock itself never depends on it,
 /// so that a text left behind by a dead process means nothing.
-struct DeviceLock: ~Copyable {
+struct DeviceFileLock: ~Copyable {
   /// How often, and how long each time, a lock is waited for that this very process seems to hold.
   private static let ownPatience = 40
   private static let ownPauseMicroseconds: UInt32 = 5_000
@@ -37,7 +37,7 @@ struct DeviceLock: ~Copyable {
   static func acquire(
     _ folder: String, device: String, access: DeviceAccess, verb: String, wait limit: Duration, clock: DeviceClock,
     _ files: DeviceFiles
-  ) throws(VirtualDeviceError) -> DeviceLock {
+  ) throws(VirtualDeviceError) -> DeviceFileLock {
     let path = DeviceFile.lock.path(in: folder)
     var wait = LockWait(atMost: limit, clock)
     var patience = ownPatience
@@ -73,7 +73,7 @@ struct DeviceLock: ~Copyable {
   /// - Returns: `nil` where another holds it, or where the file was replaced meanwhile.
   private static func attempt(
     _ path: String, device: String, access: DeviceAccess, _ files: DeviceFiles
-  ) throws(VirtualDeviceError) -> DeviceLock? {
+  ) throws(VirtualDeviceError) -> DeviceFileLock? {
     let system = files.system
     let file: Descriptor
     do throws(Errno) {
@@ -87,7 +87,7 @@ struct DeviceLock: ~Copyable {
       // A device that was deleted while this process waited leaves a lock on a file that no longer has a name.
       let held = try system.status(of: lock.file.raw)
       guard try system.status(of: path)?.isSame(as: held) == true else { return nil }
-      return DeviceLock(lock)
+      return DeviceFileLock(lock)
     } catch {
       throw DeviceFiles.failure("lock", path, error)
     }

@@ -3,7 +3,7 @@ import KeychainFormats
 import KeychainRules
 
 /// The SQL of one table and the reading of its rows.
-struct ItemTable {
+struct KeychainTable {
   let kind: ItemKind
   /// Columns that are written, in order.
   let writtenColumns: [AttributeCode]
@@ -21,7 +21,7 @@ struct ItemTable {
     .rowID, .encryptedData, .protection, .tombstone, .appClip, .modificationDate, .digest, .uuid, .persistentReference,
   ]
 
-  static func of(_ kind: ItemKind) -> ItemTable {
+  static func of(_ kind: ItemKind) -> KeychainTable {
     switch kind {
     case .genericPassword: genericPassword
     case .internetPassword: internetPassword
@@ -30,10 +30,10 @@ struct ItemTable {
     }
   }
 
-  private static let genericPassword = ItemTable(.genericPassword)
-  private static let internetPassword = ItemTable(.internetPassword)
-  private static let certificate = ItemTable(.certificate)
-  private static let key = ItemTable(.key)
+  private static let genericPassword = KeychainTable(.genericPassword)
+  private static let internetPassword = KeychainTable(.internetPassword)
+  private static let certificate = KeychainTable(.certificate)
+  private static let key = KeychainTable(.key)
 
   private init(_ kind: ItemKind) {
     let table = kind.rawValue
