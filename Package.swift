@@ -183,8 +183,8 @@ let package = Package(
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "CommandSession", "TestSupport", "Migration", "ArchivedKeychain", "BackupArchive", "KeychainRules",
-        "DataProtection", "KeychainFormats", "Files", system,
+        "keyhaul", "CommandSession", "TestSupport", "Reports", "Migration", "ArchivedKeychain", "BackupArchive",
+        "KeychainRules", "DataProtection", "KeychainFormats", "Files", system,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],

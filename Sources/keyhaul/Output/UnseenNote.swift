@@ -7,7 +7,4 @@ import Reports
 /// What a report of a backup says of the items that no backup holds: once in its text, once in its document.
 enum UnseenNote {
   static func lines(style: TextStyle) -> [String] { WordWrap.lines(of: UnseenItems.sentence, columns: style.width) }
-
-  /// The member of every document about what is in a backup.
-  static var field: (String, JSONValue) { ("cannot_show", PlanDocument.CannotShow.unseenItems.json) }
 }

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import DataProtection
 import Foundation
 import KeychainFormats
+import Reports
 import TestSupport
 import Testing
 

@@ -7,6 +7,7 @@ import KeychainFormats
 import KeychainRules
 import KeychainStore
 import Migration
+import Reports
 import VirtualDevice
 
 /// `keyhaul diff`: what one keychain has that another has not.

@@ -4,32 +4,6 @@ import KeychainFormats
 import KeychainRules
 import Reports
 
-/// One of two keychains that are compared.
-struct ComparisonSide {
-  enum Kind: String {
-    case archive, device
-  }
-
-  /// An item of a device that a rule keeps out of every backup.
-  struct LeftOut {
-    let identity: ItemIdentity
-    let reason: Reason
-  }
-
-  let kind: Kind
-  /// As messages call it.
-  let name: String
-  /// What the person types for it; `nil` where it came from a stream.
-  let argument: String?
-  /// The device that it is of, as far as it says.
-  let deviceName: String?
-  let items: [ComparedItem]
-  /// Whether it has a keychain at all, as a device always has.
-  let hasKeychain: Bool
-  let leftOut: [LeftOut]
-  let keybagDamage: String?
-}
-
 /// What two keychains differ in, for people and as `keychain-diff/1`. Names attributes, never their values.
 struct DifferenceReport: Report {
   let first: ComparisonSide
@@ -203,54 +177,5 @@ struct DifferenceReport: Report {
     return "\(subject): \(counts.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", "))\(doubt)."
   }
 
-  // MARK: JSON
-
-  var json: JSONValue {
-    let sealed = difference.sealed
-    let document: JSONValue = [
-      "format": "keychain-diff/1", "first": Self.json(first), "second": Self.json(second),
-      "added": .array(difference.added.map(Self.json)), "changed": .array(difference.changed.map(Self.json)),
-      "removed": .array(difference.removed.map(Self.json)), "same": .count(difference.sameCount),
-      "sealed": [
-        "in_both": .count(sealed.inBoth), "open_in_first": .count(sealed.openInFirst),
-        "open_in_second": .count(sealed.openInSecond), "only_in_first": .count(sealed.onlyInFirst),
-        "only_in_second": .count(sealed.onlyInSecond), "damaged": .count(sealed.damaged),
-      ],
-      "doubtful": [
-        "in_first": .array(difference.doubtfulInFirst.map(Self.json)),
-        "in_second": .array(difference.doubtfulInSecond.map(Self.json)),
-      ],
-      "never_in_backups": .array(
-        (first.leftOut + second.leftOut).map { item in
-          .object(JSONValue.identity(item.identity) + [("reason", .string(item.reason.rawValue))])
-        }),
-    ]
-    return document.adding(meetsArchive ? [UnseenNote.field] : [])
-  }
-
-  private static func json(_ side: ComparisonSide) -> JSONValue {
-    [
-      "kind": .string(side.kind.rawValue), "name": .string(side.name), "device_name": .text(side.deviceName),
-      "items": .count(side.items.count), "has_keychain": .boolean(side.hasKeychain),
-    ]
-  }
-
-  private static func json(_ side: KeychainDifference.Side) -> JSONValue {
-    .object(
-      [("index", .count(side.index))] + JSONValue.identity(side.identity) + [
-        ("protection", .text(side.protection?.rawValue)), ("modified", .text(side.modified.map(Timestamp.text))),
-        ("distinctions", .array(side.distinctions.map { .string($0) })),
-      ])
-  }
-
-  private static func json(_ change: ItemChange) -> JSONValue {
-    .object(
-      [("index_first", .count(change.indexBefore)), ("index_second", .count(change.indexAfter))]
-        + JSONValue.identity(change.after) + [
-          ("attributes", .array(change.attributes.map { .string($0.rawValue) })),
-          ("secret_changed", .boolean(change.isSecretChanged)),
-          ("modified_first", .text(change.modifiedBefore.map(Timestamp.text))),
-          ("modified_second", .text(change.modifiedAfter.map(Timestamp.text))),
-        ])
-  }
+  var json: JSONValue { DifferenceDocument(first, second, difference, showsUnseen: meetsArchive).json }
 }

@@ -74,7 +74,7 @@ struct ExportedItems {
   }
 
   var isFromArchive: Bool { sourceKind == "archive" }
-  var unseenFields: [(String, JSONValue)] { isFromArchive ? [UnseenNote.field] : [] }
+  var unseenFields: [(String, JSONValue)] { isFromArchive ? [UnseenItems.field] : [] }
 
   /// The bytes of everything but a document.
   var contents: SensitiveBytes? { made?.contents }

@@ -4,6 +4,7 @@ import CommandSession
 import DataProtection
 import KeychainFormats
 import KeychainRules
+import Reports
 
 /// What can be said of an archive, with or without its password (`backup-inspection/1`).
 struct Inspection: Report {
@@ -60,6 +61,13 @@ struct Inspection: Report {
   }
 
   var tail: (any ReportTail)? { everyFile }
+
+  var json: JSONValue {
+    InspectionDocument(
+      archive, opened: opened, files: files, listing: listing, tree: tree, unlockTime: unlockTime,
+      listsItems: part == .list, showsTree: part == .tree
+    ).json
+  }
 
   /// What of its keychain's keys no device leaves so.
   var unbound: UnboundKeychain? { archive.unboundKeychain }

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import CommandSession
 import KeychainFormats
+import Reports
 
 /// What checking a backup found out, for people and as `backup-verification/1`.
 struct VerificationReport {
@@ -169,39 +170,5 @@ struct VerificationReport {
     return " \(subject) as \(items.readable == 1 ? "it was" : "they were") written: export saves \(verb)."
   }
 
-  // MARK: JSON
-
-  var json: JSONValue {
-    [
-      "format": "backup-verification/1", "archive": .string(name), "quick": .boolean(verification.isQuick),
-      "checks": .array(
-        verification.checks.map { check in
-          ["id": .string(check.id.rawValue), "ok": .boolean(check.isOK), "detail": .string(check.detail)]
-        }),
-      "unchecked": .array(
-        verification.unchecked.map { ["id": .string($0.id.rawValue), "detail": .string($0.reason)] }),
-      "faults": .array(verification.faults.map(Self.json)),
-      "fault_count": .count(verification.faultCount.values.reduce(0, +)),
-      "notes": .array(verification.notes.map { .string($0) }),
-      "items": verification.items.map { items in
-        [
-          "readable": .count(items.readable), "device_bound": .count(items.deviceBound),
-          "damaged": .count(items.damaged),
-        ]
-      } ?? .null,
-      "verdict": .string(verification.verdict.rawValue), "whole": .boolean(verification.isWhole),
-      "hostile": .boolean(verification.isHostile), UnseenNote.field.0: UnseenNote.field.1,
-    ]
-  }
-
-  private static func json(_ fault: BackupVerification.Fault) -> JSONValue {
-    var fields: [(String, JSONValue)] = [
-      ("check", .string(fault.check.rawValue)), ("id", .string(fault.kind.rawValue)),
-    ]
-    if let file = fault.file { fields.append(("file", .string(file))) }
-    if let offset = fault.offset { fields.append(("offset", .count(offset))) }
-    if let byteCount = fault.byteCount { fields.append(("bytes", .count(byteCount))) }
-    if let item = fault.item { fields.append(("index", .count(item))) }
-    return .object(fields + [("detail", .string(fault.reason))])
-  }
+  var json: JSONValue { VerificationDocument(verification, of: name).json }
 }

@@ -224,14 +224,3 @@ struct Backup: RunnableVerb {
       ] + (left.detail.map { [("detail", .string($0))] } ?? []))
   }
 }
-
-extension JSONValue {
-  /// The fields that name an item in every report.
-  static func identity(_ identity: ItemIdentity) -> [(String, JSONValue)] {
-    [
-      ("kind", .string(identity.kind.reportName)), ("label", .text(identity.label)),
-      ("account", .text(identity.account)), ("service", .text(identity.service)), ("server", .text(identity.server)),
-      ("access_group", .text(identity.accessGroup)),
-    ]
-  }
-}

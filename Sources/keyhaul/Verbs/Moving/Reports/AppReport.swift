@@ -3,6 +3,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import Migration
+import Reports
 
 /// `plan --by-app` (format `migration-by-app/1`): the plan's items by the app they belong to.
 struct AppReport: Report {
@@ -40,34 +41,5 @@ struct AppReport: Report {
       + WordWrap.lines(of: text.summaryLine, columns: style.width)
   }
 
-  var json: JSONValue {
-    let document: JSONValue = [
-      "format": "migration-by-app/1", "source": report.document.source.json, "target": report.document.target.json,
-      "summary": report.document.summary.json,
-      "apps": .array(
-        shares.map { share in
-          .object([
-            ("name", share.app.isKnown ? .string(share.app.text) : .null),
-            ("kind", .string(Self.word(share.app.kind))), ("migrates", Self.indexes(share.migrates)),
-            ("stays_behind", Self.indexes(share.staysBehind)), ("unreadable", Self.indexes(share.unreadable)),
-            ("losses", Self.indexes(share.losses)),
-          ])
-        }),
-    ]
-    return document.adding(report.source.unseenFields)
-  }
-
-  private static func indexes(_ decisions: [MigrationPlan.Decision]) -> JSONValue {
-    .array(decisions.map { .count($0.index) })
-  }
-
-  private static func word(_ kind: AppName.Kind) -> String {
-    switch kind {
-    case .app: "app"
-    case .identifier: "identifier"
-    case .group: "group"
-    case .unnamed: "unnamed"
-    case .unknown: "unknown"
-    }
-  }
+  var json: JSONValue { ShareDocument(shares: shares, move: MoveDocument(report.document)).json }
 }

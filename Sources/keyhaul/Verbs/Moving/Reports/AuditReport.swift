@@ -3,6 +3,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import Migration
+import Reports
 
 /// `plan --audit` (format `keychain-audit/1`): what a developer asks of the items that apps store.
 struct AuditReport: Report {
@@ -94,24 +95,5 @@ struct AuditReport: Report {
     return table
   }
 
-  var json: JSONValue {
-    let document: JSONValue = [
-      "format": "keychain-audit/1", "source": report.document.source.json,
-      "summary": [
-        "total": .count(audit.items.count), "leaves_device": .count(audit.leaving.count),
-        "never_leaves": .count(audit.staying.count), "unreadable": .count(audit.unreadable.count),
-        "deprecated": .count(audit.deprecated.count),
-      ],
-      "items": .array(
-        audit.items.map { item in
-          .object(
-            [("index", .count(item.item.index))] + JSONValue.identity(item.item.identity) + [
-              ("protection", .text(item.item.protection?.rawValue)),
-              ("leaves_device", item.leavesDevice.map(JSONValue.boolean) ?? .null),
-              ("deprecated", .boolean(item.isDeprecated)),
-            ] + (item.reason.map { [("reason", .string($0.rawValue))] } ?? []))
-        }),
-    ]
-    return document.adding(report.source.unseenFields)
-  }
+  var json: JSONValue { AuditDocument(audit: audit, source: report.document.source).json }
 }

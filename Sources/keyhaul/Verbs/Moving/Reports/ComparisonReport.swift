@@ -3,6 +3,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import Migration
+import Reports
 
 /// `plan --compare` (format `migration-comparison/1`): what a backup with and one without a password bring back, to the
 /// device that made it and to another.
@@ -110,55 +111,5 @@ struct ComparisonReport: Report {
     }
   }
 
-  var json: JSONValue {
-    let advice = comparison.advice
-    let document: JSONValue = [
-      "format": "migration-comparison/1", "source": report.document.source.json,
-      "target": report.document.target.json, "current": Self.json(comparison.current),
-      "settings": .array(
-        RestoreSetting.allCases.map { setting in
-          let counts = comparison[setting]
-          let reasons = counts.byReason.sorted { $0.key.rawValue < $1.key.rawValue }
-          return .object(
-            Self.fields(setting) + [
-              ("arrives", .count(counts.arrives)), ("stays_behind", .count(counts.staysBehind)),
-              ("unreadable", .count(counts.unreadable)),
-              ("by_reason", .object(reasons.map { ($0.key.rawValue, .count($0.value)) })),
-            ])
-        }),
-      "items": .array(
-        comparison.items.map { item in
-          .object(
-            [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
-              ("protection", .text(item.protection?.rawValue)),
-              ("outcomes", .array(RestoreSetting.allCases.map { .object(Self.fields($0) + Self.fields(item[$0])) })),
-            ])
-        }),
-      "advice": [
-        "sentence": .string(advice.sentence(for: comparison.current)),
-        "gained_by_password": .count(advice.gainedByPassword),
-        "brought_by_password": .count(advice.broughtByPassword), "never_here": .count(advice.neverHere),
-        "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
-      ],
-    ]
-    return document.adding(report.source.unseenFields)
-  }
-
-  private static func json(_ setting: RestoreSetting) -> JSONValue { .object(fields(setting)) }
-
-  /// The fields that name one of the four.
-  static func fields(_ setting: RestoreSetting) -> [(String, JSONValue)] {
-    [("password", .boolean(setting.hasPassword)), ("same_device", .boolean(setting.onSameDevice))]
-  }
-
-  /// What becomes of an item, as every report says it.
-  static func fields(_ prospect: Prospect) -> [(String, JSONValue)] {
-    switch prospect {
-    case .arrives: [("outcome", .string(ItemFate.migrates.rawValue))]
-    case .staysBehind(let reason):
-      [("outcome", .string(ItemFate.staysBehind.rawValue)), ("reason", .string(reason.rawValue))]
-    case .unreadable(let reason):
-      [("outcome", .string(ItemFate.unreadable.rawValue)), ("reason", .string(reason.rawValue))]
-    }
-  }
+  var json: JSONValue { ComparisonDocument(comparison: comparison, move: MoveDocument(report.document)).json }
 }

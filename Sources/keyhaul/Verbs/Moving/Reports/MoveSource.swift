@@ -4,6 +4,7 @@ import CommandSession
 import DataProtection
 import KeychainFormats
 import Migration
+import Reports
 import VirtualDevice
 
 /// What is to be moved, as reports speak of it: an archive, or a device as a backup made of it now would hold it.
@@ -73,5 +74,5 @@ extension MoveSource {
   /// Empty of a device, whose plan names every item.
   func unseenLines(style: TextStyle) -> [String] { isDevice ? [] : UnseenNote.lines(style: style) }
 
-  var unseenFields: [(String, JSONValue)] { isDevice ? [] : [UnseenNote.field] }
+  var unseenFields: [(String, JSONValue)] { document.unseenFields }
 }

@@ -30,7 +30,7 @@ struct StoryText {
     }
     if !story.prospects.isEmpty { lines += restores(style) }
     for (label, text) in facts { add(label, text) }
-    if let advice = Self.advice(for: story) { add("Do", advice) }
+    if let advice = story.action { add("Do", advice) }
     if let reason = story.reason { add("More", "keyhaul explain \(reason.rawValue)") }
     return lines
   }
@@ -143,15 +143,5 @@ struct StoryText {
     case .missing: return "not in the archive"
     case .archive, .device, .deleted: return story.onTarget?.outcome.change?.rawValue ?? ItemFate.migrates.rawValue
     }
-  }
-
-  /// What to do about it, where there is something to do.
-  static func advice(for story: ItemStory) -> String? {
-    if case .targetOnly(let isRemoved) = story.place {
-      return isRemoved ? ReportTerm.removed.explanation.action : nil
-    }
-    if case .missing(_, nil) = story.place { return "Make a new backup." }
-    if let reason = story.reason { return reason.explanation.action }
-    return story.onTarget?.outcome.change.map(\.explanation.action)
   }
 }

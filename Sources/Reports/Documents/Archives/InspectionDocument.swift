@@ -1,12 +1,45 @@
-import ArchivedKeychain
-import BackupArchive
+package import ArchivedKeychain
+package import BackupArchive
 import DataProtection
-import KeychainFormats
+package import KeychainFormats
 import KeychainRules
 
-extension Inspection {
+/// The document of `backup-inspection/1`: what can be said of an archive, with or without its password.
+package struct InspectionDocument {
+  let archive: BackupArchive
+  let opened: OpenedArchive?
+  let files: StoredPayloads
+  let listing: FileList.Listing?
+  let tree: DomainTree?
+  let unlockTime: Duration?
+  let listsItems: Bool
+  let showsTree: Bool
+
+  /// `nil` where there is no keychain to count.
+  private var contents: ArchiveContents? { archive.hasKeychain ? opened?.contents : nil }
+
+  /// - Parameters:
+  ///   - opened: With its keychain's items tried; `nil` without the password.
+  ///   - files: The stored files.
+  ///   - listing: The list of files counted; `nil` where the list stays closed.
+  ///   - tree: The list's domains; `nil` where the list stays closed or nobody asked.
+  ///   - unlockTime: How long deriving the password's key takes on this machine.
+  package init(
+    _ archive: BackupArchive, opened: OpenedArchive?, files: StoredPayloads, listing: FileList.Listing?,
+    tree: DomainTree?, unlockTime: Duration?, listsItems: Bool, showsTree: Bool
+  ) {
+    self.archive = archive
+    self.opened = opened
+    self.files = files
+    self.listing = listing
+    self.tree = tree
+    self.unlockTime = unlockTime
+    self.listsItems = listsItems
+    self.showsTree = showsTree
+  }
+
   /// What is not known without the password is `null`.
-  var json: JSONValue {
+  package var json: JSONValue {
     var fields: [(String, JSONValue)] = [
       ("format", "backup-inspection/1"),
       (
@@ -23,16 +56,16 @@ extension Inspection {
       ("domains", listing.map { .count($0.rowCountByDomain.count) } ?? .null),
       ("missing", listing.map { .count($0.missingCount) } ?? .null), ("keybag", keybagJSON), ("keychain", keychainJSON),
       ("findings", .array(findings)),
-      UnseenNote.field,
+      UnseenItems.field,
     ]
-    if part == .list { fields.append(("items", opened.map { .array($0.items.map(json)) } ?? .null)) }
-    if part == .tree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }
+    if listsItems { fields.append(("items", opened.map { .array($0.items.map(json)) } ?? .null)) }
+    if showsTree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }
     return .object(fields)
   }
 
   /// What no device writes.
   private var findings: [JSONValue] {
-    guard let unbound else { return [] }
+    guard let unbound = archive.unboundKeychain else { return [] }
     return [
       [
         "id": .string(BackupVerification.Fault.Kind.hardwareLayerMissing.rawValue),
@@ -87,7 +120,7 @@ extension Inspection {
     let identity = item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind)
     var fields: [(String, JSONValue)] = [("index", .count(item.index))] + JSONValue.identity(identity)
     fields.append(("protection", .text(item.protection?.rawValue)))
-    let reason = reason(of: item)
+    let reason = opened?.reason(of: item)
     fields.append(("readable", .boolean(reason == nil)))
     if let reason { fields.append(("reason", .string(reason.rawValue))) }
     return .object(fields)

@@ -1,0 +1,47 @@
+package import ArchivedKeychain
+package import KeychainRules
+
+/// One of two keychains that are compared.
+package struct ComparisonSide {
+  package enum Kind: String {
+    case archive, device
+  }
+
+  /// An item of a device that a rule keeps out of every backup.
+  package struct LeftOut {
+    package let identity: ItemIdentity
+    package let reason: Reason
+
+    package init(identity: ItemIdentity, reason: Reason) {
+      self.identity = identity
+      self.reason = reason
+    }
+  }
+
+  package let kind: Kind
+  /// As messages call it.
+  package let name: String
+  /// What the person types for it; `nil` where it came from a stream.
+  package let argument: String?
+  /// The device that it is of, as far as it says.
+  package let deviceName: String?
+  package let items: [ComparedItem]
+  /// Whether it has a keychain at all, as a device always has.
+  package let hasKeychain: Bool
+  package let leftOut: [LeftOut]
+  package let keybagDamage: String?
+
+  package init(
+    kind: Kind, name: String, argument: String?, deviceName: String?, items: [ComparedItem], hasKeychain: Bool,
+    leftOut: [LeftOut], keybagDamage: String?
+  ) {
+    self.kind = kind
+    self.name = name
+    self.argument = argument
+    self.deviceName = deviceName
+    self.items = items
+    self.hasKeychain = hasKeychain
+    self.leftOut = leftOut
+    self.keybagDamage = keybagDamage
+  }
+}
