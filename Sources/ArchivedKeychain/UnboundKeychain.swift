@@ -30,11 +30,18 @@ public struct UnboundKeychain: Sendable, Hashable {
   /// What was found: "the keys of classes 6, 7 and 8 in its keybag …".
   public var fact: String {
     let names = Amounts.list(classes.map { String($0.rawValue) })
-    let keys =
-      classes.count == 1
-      ? "the key of class \(names) in its keybag is not" : "the keys of classes \(names) in its keybag are not"
-    return keys + " wrapped with the hardware of any device, as every device wraps them"
-      + (backupHasPassword ? "" : " in a backup without a password")
+    return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
+  }
+
+  /// The same with what the classes are: "the keys of classes 6 (when unlocked) and 7 (after first unlock) in its …".
+  package var factInWords: String {
+    let names = Amounts.list(classes.map(\.words))
+    return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
+  }
+
+  private func fact(of keys: String) -> String {
+    "\(keys) in its keybag \(classes.count == 1 ? "is" : "are") not wrapped with the hardware of any device, as every "
+      + "device wraps them" + (backupHasPassword ? "" : " in a backup without a password")
   }
 
   /// What that means for the items of these classes.

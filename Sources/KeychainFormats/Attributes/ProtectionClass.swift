@@ -71,3 +71,11 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 }
+
+extension KeyClass {
+  /// The number with what it stands for, for people: "6 (when unlocked)".
+  package var words: String {
+    if let protection = ProtectionClass(keyClass: self) { return "\(rawValue) (\(protection.phrase))" }
+    return (1...4).contains(rawValue) ? "\(rawValue) (files)" : "\(rawValue) (of no known use)"
+  }
+}

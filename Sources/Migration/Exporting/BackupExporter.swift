@@ -207,7 +207,7 @@ extension RowFault {
     switch self {
     case .undecodable(let reason): reason
     case .locked: nil
-    case .keyUnavailable(let keyClass): "the device has no usable key of class \(keyClass.rawValue)"
+    case .keyUnavailable(let keyClass): "the device has no usable key of class \(keyClass.words)"
     }
   }
 }

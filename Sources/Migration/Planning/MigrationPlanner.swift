@@ -120,9 +120,9 @@ public enum MigrationPlanner {
   ) -> String? {
     switch failure {
     case .noClassKey(let keyClass):
-      joined("the keybag has no key of class \(keyClass.rawValue)", place(of: archived))
+      joined("the keybag has no key of class \(keyClass.words)", place(of: archived))
     case .classKeyDamaged(let keyClass):
-      joined("the keybag's key of class \(keyClass.rawValue) does not unwrap", place(of: archived))
+      joined("the keybag's key of class \(keyClass.words) does not unwrap", place(of: archived))
     case .hardwareMissing: "its key also needs the hardware of the device that made the backup"
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
       joined(

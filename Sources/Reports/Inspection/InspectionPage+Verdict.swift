@@ -11,8 +11,8 @@ extension InspectionPage {
   private var reach: String {
     if let unbound = facts.unbound {
       return unbound.isRefused
-        ? "No restore takes this keychain: \(unbound.fact). So \(unbound.meaning)"
-        : "No device wrote this keychain so: \(unbound.fact). So \(unbound.meaning)"
+        ? "No restore takes this keychain: \(unbound.factInWords). So \(unbound.meaning)"
+        : "No device wrote this keychain so: \(unbound.factInWords). So \(unbound.meaning)"
     }
     if counts.nowhere > 0, counts.nowhere + counts.damaged == counts.total {
       return "This keychain holds secrets that nothing names, as iOS 4 stored them, and can go to no device"

@@ -34,14 +34,18 @@ struct KeybagSection {
     page.element("table", ["class": "plain"]) { page in
       page.element("thead") { page in
         page.element("tr") { page in
-          for title in ["Class", "Protects", "Wrapped with", "Key"] { page.element("th", ["scope": "col"], title) }
+          for title in ["Protects", "Wrapped with", "Key", "Class number"] {
+            page.element("th", ["scope": "col"], title)
+          }
         }
       }
       page.element("tbody") { page in
         for key in facts.keybag.classKeys {
           page.element("tr") { page in
-            page.element("th", ["scope": "row"], key.keyClass.map { String($0.rawValue) } ?? "?")
-            for words in [key.purpose, key.wrapping, key.algorithm] { page.element("td", words) }
+            page.element("th", ["scope": "row"], key.purpose)
+            for words in [key.wrapping, key.algorithm, key.keyClass.map { String($0.rawValue) } ?? "unknown"] {
+              page.element("td", words)
+            }
           }
         }
       }
