@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The picture of a move")
 struct FlowTests {
-  private func flow(seed: UInt64) -> Flow {
+  private func flow(seed: UInt64, by axis: Flow.Axis = .protection) -> Flow {
     var random = SeededRandom(seed: seed)
     let classes: [ProtectionClass?] = ProtectionClass.allCases + [nil]
     let outcomes: [MigrationPlan.Outcome] = [.migrates(.new), .staysBehind(.deviceBound), .unreadable(.malformed)]
@@ -17,43 +17,85 @@ struct FlowTests {
     let decisions = (0..<count).map { index in
       decision(
         index, outcomes.randomElement(using: &random) ?? outcomes[0],
+        group: "ABCDE12345.org.example.app\(Int.random(in: 0..<20, using: &random))",
         protection: classes.randomElement(using: &random) ?? nil)
     }
-    let removed = (0..<Int.random(in: 0...40, using: &random)).map { identity("\($0)") }
-    return Flow(.of(decisions, removed: removed))
+    let removed = Int.random(in: 0...40, using: &random)
+    return Flow(decisions, by: axis, apps: AppDirectory([]), removedCount: removed)
   }
 
   @Test("has a stream for each class and end that occur, and every item is in one")
   func streams() {
-    let flow = Flow(
-      .of(
-        [
-          decision(0, .migrates(.new)), decision(1, .migrates(.identical)),
-          decision(2, .staysBehind(.deviceBound), protection: .alwaysThisDeviceOnly),
-          decision(3, .unreadable(.noClassKey)), decision(4, .unreadable(.malformed), protection: nil),
-        ], removed: [identity("x")]))
+    let decisions = [
+      decision(0, .migrates(.new)), decision(1, .migrates(.identical)),
+      decision(2, .staysBehind(.deviceBound), protection: .alwaysThisDeviceOnly),
+      decision(3, .unreadable(.noClassKey)), decision(4, .unreadable(.malformed), protection: nil),
+    ]
     #expect(
-      flow.streams == [
-        .init(origin: .archived(.whenUnlocked), end: .moves, count: 2),
-        .init(origin: .archived(.whenUnlocked), end: .lost, count: 1),
-        .init(origin: .archived(.alwaysThisDeviceOnly), end: .stays, count: 1),
-        .init(origin: .archived(nil), end: .lost, count: 1), .init(origin: .onTarget, end: .gone, count: 1),
+      Flow(decisions, by: .protection, apps: AppDirectory([]), removedCount: 1).streams == [
+        .init(origin: .protection(.whenUnlocked), end: .moves, count: 2),
+        .init(origin: .protection(.whenUnlocked), end: .lost, count: 1),
+        .init(origin: .protection(.alwaysThisDeviceOnly), end: .stays, count: 1),
+        .init(origin: .protection(nil), end: .lost, count: 1), .init(origin: .onTarget, end: .gone, count: 1),
       ])
+  }
+
+  @Test("names the apps with the most items, puts the others together, and tells Apple's from nobody's")
+  func apps() {
+    var decisions: [Decision] = []
+    for app in 0..<10 {
+      for _ in 0...app {
+        decisions.append(decision(decisions.count, .migrates(.new), group: "ABCDE12345.org.example.app\(app)"))
+      }
+    }
+    decisions.append(decision(55, .migrates(.new), group: "apple"))
+    decisions.append(decision(56, .staysBehind(.systemBound), group: "com.apple.security.sos"))
+    decisions.append(decision(57, .migrates(.new), group: "group.com.example.shared"))
+    decisions.append(sealed(58, .staysBehind(.deviceBound)))
+    let unnamed = ItemIdentity(KeychainItem(kind: .genericPassword, attributes: [:]))
+    decisions.append(
+      Decision(index: 59, identity: unnamed, protection: nil, outcome: .unreadable(.unsupportedVersion), detail: nil))
+    let directory = AppDirectory(installed: ["org.example.app9": "Chatter"])
+    let flow = Flow(decisions, by: .app, apps: directory, removedCount: 0)
+    #expect(
+      flow.origins.map(\.lines) == [
+        ["Chatter"], ["org.example.app8"], ["org.example.app7"], ["org.example.app6"], ["org.example.app5"],
+        ["org.example.app4"], ["org.example.app3"], ["4 other apps"], ["iOS, Apple’s apps"], ["of no named app"],
+        ["app unknown", "(sealed)"],
+      ])
+    // Apps 0, 1 and 2 have one, two and three items; the shared group has one.
+    #expect(flow.origins.map { flow.count(of: $0) } == [10, 9, 8, 7, 6, 5, 4, 7, 2, 1, 1])
+    #expect(flow.streams.reduce(0) { $0 + $1.count } == 60)
+  }
+
+  @Test("gives the last app the bar that it would be summed up in")
+  func lastApp() {
+    let decisions = (0..<8).map { decision($0, .migrates(.new), group: "ABCDE12345.org.example.app\($0)") }
+    let flow = Flow(decisions, by: .app, apps: AppDirectory([]), removedCount: 0)
+    #expect(flow.origins.map(\.lines) == (0..<8).map { ["org.example.app\($0)"] })
+  }
+
+  @Test("is by app where any item says its app, and else by kind; the classes are its second view")
+  func views() throws {
+    func captions(_ page: PlanPage) throws -> [String] { try PageReader(page.html()).texts(of: "figcaption") }
+    let classes = "Where the item goes, by when they may be read"
+    #expect(try captions(.of([decision(0, .migrates(.new))])) == ["Where the item goes, by app", classes])
+    #expect(try captions(.of([sealed(0, .staysBehind(.deviceBound))])) == ["Where the item goes, by kind", classes])
+    let redacted = PlanPage.of([decision(0, .migrates(.new))], isRedacted: true)
+    #expect(try captions(redacted) == ["Where the item goes, by kind", classes])
   }
 
   @Test("has no two bars or labels over each other and none outside", arguments: 0..<40)
   func layout(seed: Int) {
-    let flow = flow(seed: UInt64(seed))
-    for form in [FlowLayout.Form.wide, .narrow] {
-      let layout = FlowLayout(flow, form)
+    for axis in [Flow.Axis.app, .kind, .protection] {
+      let layout = FlowLayout(flow(seed: UInt64(seed), by: axis))
       for bars in [layout.origins.map(\.bar), layout.ends.map(\.bar)] {
         for bar in bars {
-          #expect(bar.middle - max(bar.height, form.labelHeight) / 2 >= -0.01)
-          #expect(bar.middle + max(bar.height, form.labelHeight) / 2 <= layout.height + 0.01)
+          #expect(bar.room >= bar.height && bar.room >= 2 * FlowLayout.lineHeight)
+          #expect(bar.middle - bar.room / 2 >= -0.01 && bar.middle + bar.room / 2 <= layout.height + 0.01)
         }
         for (upper, lower) in zip(bars, bars.dropFirst()) {
-          let room = (max(upper.height, form.labelHeight) + max(lower.height, form.labelHeight)) / 2
-          #expect(lower.middle - upper.middle >= room + form.gap - 0.01)
+          #expect(lower.middle - upper.middle >= (upper.room + lower.room) / 2 + FlowLayout.gap - 0.01)
         }
       }
     }
@@ -61,7 +103,7 @@ struct FlowTests {
 
   @Test("has bands that fill their bars from end to end", arguments: 0..<40)
   func bands(seed: Int) throws {
-    let layout = FlowLayout(flow(seed: UInt64(seed)), .wide)
+    let layout = FlowLayout(flow(seed: UInt64(seed)))
     for (origin, bar) in layout.origins {
       let bands = layout.bands.filter { $0.stream.origin == origin }
       #expect(abs(bands.reduce(0) { $0 + $1.thickness } - bar.height) < 0.01)
@@ -72,7 +114,16 @@ struct FlowTests {
       #expect(abs(bands.reduce(0) { $0 + $1.thickness } - bar.height) < 0.01)
       #expect(try #require(bands.first).end == bar.top)
     }
-    #expect(layout.bands.allSatisfy { $0.thickness >= FlowLayout.Form.wide.thinnest })
+    #expect(layout.bands.allSatisfy { $0.thickness >= FlowLayout.thinnest })
+  }
+
+  @Test("writes no letter into the drawing, so that none can leave it: labels are text of the page")
+  func labels() throws {
+    let page = try PlanPage.of(everything, removed: [identity("x")]).html()
+    #expect(!page.contains("<text") && page.contains("<b>"))
+    let read = try PageReader(page)
+    #expect(read.elements.count { $0 == "figure" } == 2)
+    #expect(!read.attributes.contains("style"))
   }
 
   @Test("is told in words too")
@@ -80,8 +131,10 @@ struct FlowTests {
     let page = try PlanPage.of([
       decision(0, .migrates(.new)), decision(1, .staysBehind(.deviceBound), protection: .whenUnlockedThisDeviceOnly),
     ]).html()
-    let description = try #require(try PageReader(page).texts(of: "desc").first)
     #expect(
-      description == "1 item when unlocked: move to new-phone; 1 item when unlocked, this device: stay with old-phone.")
+      try PageReader(page).texts(of: "desc") == [
+        "org.example.chat: 1 item move to new-phone; org.example.chat: 1 item stay with old-phone.",
+        "when unlocked: 1 item move to new-phone; when unlocked, this device: 1 item stay with old-phone.",
+      ])
   }
 }

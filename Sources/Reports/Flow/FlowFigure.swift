@@ -1,8 +1,11 @@
 import KeychainFormats
 import Migration
 
-/// The picture of the move: streams of items from the protection classes on the left to where they end on the right,
-/// drawn twice, for wide and for narrow screens. Patterns and words say what the colors say.
+/// The picture of the move: streams of items from what they belong to, on the left, to where they end on the right.
+/// Patterns and words say what the colours say.
+///
+/// The labels are text of the page beside the drawing, in columns as wide as the browser finds them: no count can stand
+/// outside of its column, whatever the font, and a name that is too long ends in an ellipsis.
 struct FlowFigure {
   private let flow: Flow
   private let source: String
@@ -20,86 +23,100 @@ struct FlowFigure {
     self.isReturn = isReturn
   }
 
+  private static let barWidth = 9.0
+
   func write(to page: inout Markup) {
     page.newLine()
-    page.element("figure", ["class": "flow"]) { page in
+    page.element("figure", ["class": "flow by-\(flow.axis.rawValue)"]) { page in
       page.element("figcaption", caption)
-      for form in [FlowLayout.Form.wide, .narrow] { picture(form, to: &page) }
-    }
-  }
-
-  private var caption: String {
-    let count = flow.streams.reduce(0) { $0 + ($1.origin == .onTarget ? 0 : $1.count) }
-    return "Where \(count == 1 ? "the item goes" : "the \(Amounts.grouped(count)) items go"), by when they may be read"
-  }
-
-  private func picture(_ form: FlowLayout.Form, to page: inout Markup) {
-    let labels = FlowLabels(flow, form) { words(for: $0, room: $1) }
-    let layout = FlowLayout(flow, form, room: labels.room)
-    let (title, description) = ("\(form.name)-title", "\(form.name)-description")
-    let attributes: Markup.Attributes = [
-      "class": form.name, "viewBox": "0 0 \(Self.number(layout.width)) \(Self.number(layout.height + 8))",
-      "role": "img",
-      "aria-labelledby": "\(title) \(description)",
-    ]
-    page.element("svg", attributes) { page in
-      page.element("title", ["id": title], caption)
-      page.element("desc", ["id": description], self.description)
-      patterns(form, to: &page)
-      page.element("g", ["transform": "translate(0 4)"]) { page in
-        for band in layout.bands { draw(band, layout, to: &page) }
-        for ((_, bar), (_, lines)) in zip(layout.origins, labels.origins) {
-          rectangle(x: layout.left, bar, form, style: "bar", to: &page)
-          label(lines, x: layout.left - FlowLayout.labelGap, middle: bar.middle, anchor: "end", form, to: &page)
+      let layout = FlowLayout(flow)
+      page.element("div", ["class": "streams"]) { page in
+        page.element("ol", ["aria-hidden": "true"]) { page in
+          for (origin, bar) in layout.origins {
+            label(flow.count(of: origin), origin.lines.map { ($0, origin.isName) }, bar, to: &page)
+          }
         }
-        for ((end, bar), (_, lines)) in zip(layout.ends, labels.ends) {
-          rectangle(x: layout.right, bar, form, style: "bar \(end.rawValue)", to: &page)
-          let x = layout.right + form.barWidth + FlowLayout.labelGap
-          label(lines, x: x, middle: bar.middle, anchor: "start", form, to: &page)
+        drawing(layout, to: &page)
+        page.element("ol", ["aria-hidden": "true"]) { page in
+          for (end, bar) in layout.ends { label(flow.count(of: end), words(for: end), bar, to: &page) }
         }
       }
     }
   }
 
+  private var caption: String {
+    let count = flow.streams.reduce(0) { $0 + ($1.origin == .onTarget ? 0 : $1.count) }
+    let what = count == 1 ? "the item goes" : "the \(Amounts.grouped(count)) items go"
+    return "Where \(what), by \(flow.axis.words)"
+  }
+
   /// The picture in sentences, for people who cannot see it.
   private var description: String {
     let parts = flow.streams.map { stream in
-      "\(Amounts.count(stream.count, "item")) \(stream.origin.lines.joined(separator: ", ")): "
-        + words(for: stream.end).joined(separator: " ")
+      let origin = stream.origin.lines.map { Markup.shortened($0) }.joined(separator: ", ")
+      return "\(origin): \(Amounts.count(stream.count, "item")) "
+        + words(for: stream.end).map { Markup.shortened($0.text) }.joined(separator: " ")
     }
     return parts.joined(separator: "; ") + "."
   }
 
-  /// - Parameter room: What a name may take; as much as it needs without one.
-  private func words(for end: Flow.End, room: Double? = nil) -> [String] {
-    func name(_ name: String) -> String {
-      guard let room else { return Markup.shortened(name) }
-      return LabelWidth.fitted(name, to: room)
+  private typealias Line = (text: String, isName: Bool)
+
+  private func words(for end: Flow.End) -> [Line] {
+    switch end {
+    case .moves: [(isReturn ? "come back to" : "move to", false), (target, true)]
+    case .stays: [("stay with", false), (source, true)]
+    case .lost: [("cannot", false), ("be read", false)]
+    case .gone: [("removed from", false), (target, true)]
     }
-    let (source, target) = (name(source), name(target))
-    return switch end {
-    case .moves: [isReturn ? "come back to" : "move to", target]
-    case .stays: ["stay with", source]
-    case .lost: ["cannot", "be read"]
-    case .gone: ["removed from", target]
+  }
+
+  // MARK: Labels
+
+  /// A count and lines of words, in the middle of the room that its bar has.
+  private func label(_ count: Int, _ lines: [Line], _ bar: FlowLayout.Bar, to page: inout Markup) {
+    page.element("li") { page in
+      page.void("svg", ["width": "0", "height": Self.number(bar.room)])
+      page.element("div") { page in
+        for (index, line) in lines.enumerated() {
+          page.element("p") { page in
+            if index == 0 { page.element("b", Amounts.grouped(count)) }
+            page.element("span") { page in
+              if line.isName { page.name(line.text) } else { page.words(line.text) }
+            }
+          }
+        }
+      }
     }
   }
 
   // MARK: Drawing
 
-  private func patterns(_ form: FlowLayout.Form, to page: inout Markup) {
-    page.element("defs") { page in
-      pattern(.stays, form, size: 7, to: &page) { $0.void("path", ["d": "M-1 8L8 -1M-2 2L2 -2M5 9L9 5"]) }
-      pattern(.lost, form, size: 6, to: &page) { $0.void("circle", ["cx": "3", "cy": "3", "r": "1.3"]) }
-      pattern(.gone, form, size: 5, to: &page) { $0.void("path", ["d": "M0 2.5H5"]) }
+  private func drawing(_ layout: FlowLayout, to page: inout Markup) {
+    let name = flow.axis.rawValue
+    let attributes: Markup.Attributes = [
+      "width": "100%", "height": Self.number(layout.height), "role": "img",
+      "aria-labelledby": "\(name)-title \(name)-description",
+    ]
+    page.element("svg", attributes) { page in
+      page.element("title", ["id": "\(name)-title"], caption)
+      page.element("desc", ["id": "\(name)-description"], description)
+      page.element("defs") { page in
+        pattern(.stays, size: 7, to: &page) { $0.void("path", ["d": "M-1 8L8 -1M-2 2L2 -2M5 9L9 5"]) }
+        pattern(.lost, size: 6, to: &page) { $0.void("circle", ["cx": "3", "cy": "3", "r": "1.3"]) }
+        pattern(.gone, size: 5, to: &page) { $0.void("path", ["d": "M0 2.5H5"]) }
+      }
+      for (index, band) in layout.bands.enumerated() { draw(band, index, of: layout.height, to: &page) }
+      for (_, bar) in layout.origins { rectangle(bar, "bar", at: "0", to: &page) }
+      page.element("g", ["transform": "translate(-\(Self.number(Self.barWidth)) 0)"]) { page in
+        for (end, bar) in layout.ends { rectangle(bar, "bar \(end.rawValue)", at: "100%", to: &page) }
+      }
     }
   }
 
-  private func pattern(
-    _ end: Flow.End, _ form: FlowLayout.Form, size: Int, to page: inout Markup, _ mark: Markup.Body
-  ) {
+  private func pattern(_ end: Flow.End, size: Int, to page: inout Markup, _ mark: Markup.Body) {
     let attributes: Markup.Attributes = [
-      "id": "\(form.name)-\(end.rawValue)", "class": end.rawValue, "width": "\(size)", "height": "\(size)",
+      "id": "\(flow.axis.rawValue)-\(end.rawValue)", "class": end.rawValue, "width": "\(size)", "height": "\(size)",
       "patternUnits": "userSpaceOnUse",
     ]
     page.element("pattern", attributes) { page in
@@ -108,55 +125,62 @@ struct FlowFigure {
     }
   }
 
-  private func draw(_ band: FlowLayout.Band, _ layout: FlowLayout, to page: inout Markup) {
-    let form = layout.form
-    let (x0, x1) = (layout.left + form.barWidth, layout.right)
-    let middle = (x0 + x1) / 2
-    let n = Self.number
-    let path =
-      "M\(n(x0)) \(n(band.start))C\(n(middle)) \(n(band.start)) \(n(middle)) \(n(band.end)) \(n(x1)) \(n(band.end))"
-      + "v\(n(band.thickness))C\(n(middle)) \(n(band.end + band.thickness)) \(n(middle)) "
-      + "\(n(band.start + band.thickness)) \(n(x0)) \(n(band.start + band.thickness))Z"
+  /// A band is a window onto an area as large as the drawing, in parts of its width and height: so it grows with the
+  /// column, and the pattern behind it does not.
+  private func draw(_ band: FlowLayout.Band, _ index: Int, of height: Double, to page: inout Markup) {
+    func part(_ y: Double) -> String { Self.part(y / height) }
+    let (start, end) = (part(band.start), part(band.end))
+    let (lowerStart, lowerEnd) = (part(band.start + band.thickness), part(band.end + band.thickness))
+    let window = "\(flow.axis.rawValue)-band-\(index)"
+    page.element("clipPath", ["id": window, "clipPathUnits": "objectBoundingBox"]) { page in
+      page.void(
+        "path",
+        ["d": "M0 \(start)C.5 \(start) .5 \(end) 1 \(end)V\(lowerEnd)C.5 \(lowerEnd) .5 \(lowerStart) 0 \(lowerStart)Z"]
+      )
+    }
     let name = band.stream.end.rawValue
     if band.stream.end == .moves {
-      page.void("path", ["class": "band \(name)", "d": path])
+      page.void(
+        "rect", ["class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))"])
     } else {
-      page.void("path", ["class": "band \(name)", "d": path, "fill": "url(#\(form.name)-\(name))"])
+      page.void(
+        "rect",
+        [
+          "class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))",
+          "fill": "url(#\(flow.axis.rawValue)-\(name))",
+        ])
     }
   }
 
-  private func rectangle(
-    x: Double, _ bar: FlowLayout.Bar, _ form: FlowLayout.Form, style: String, to page: inout Markup
-  ) {
+  private func rectangle(_ bar: FlowLayout.Bar, _ style: String, at x: String, to page: inout Markup) {
     page.void(
       "rect",
       [
-        "class": style, "x": Self.number(x), "y": Self.number(bar.top), "width": Self.number(form.barWidth),
+        "class": style, "x": x, "y": Self.number(bar.top), "width": Self.number(Self.barWidth),
         "height": Self.number(bar.height), "rx": "2",
       ])
   }
 
-  private func label(
-    _ lines: [FlowLabels.Line], x: Double, middle: Double, anchor: String, _ form: FlowLayout.Form,
-    to page: inout Markup
-  ) {
-    // The capitals of the lines together stand in the middle.
-    let top = middle + 4.5 - form.lineHeight * Double(lines.count - 1) / 2
-    page.element("text", ["text-anchor": anchor]) { page in
-      for (index, line) in lines.enumerated() {
-        let y = Self.number(top + form.lineHeight * Double(index))
-        page.element("tspan", ["x": Self.number(x), "y": y]) { page in
-          if let count = line.count { page.element("tspan", ["class": "count"], count) }
-          page.words(line.words)
-        }
-      }
-    }
-  }
-
   /// With one digit behind the point: more cannot be seen.
-  private static func number(_ value: Double) -> String {
-    let tenths = (value * 10).rounded()
-    let text = String(tenths / 10)
+  private static func number(_ value: Double) -> String { decimal(value, digits: 1) }
+
+  /// A part of one, with the digits that a pixel of a tall drawing needs.
+  private static func part(_ value: Double) -> String { decimal(value, digits: 4) }
+
+  private static func decimal(_ value: Double, digits: Int) -> String {
+    let scale = (0..<digits).reduce(1.0) { scale, _ in scale * 10 }
+    let text = String((value * scale).rounded() / scale)
     return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+  }
+}
+
+extension Flow.Axis {
+  /// What the picture tells apart, as its caption says it.
+  var words: String {
+    switch self {
+    case .app: "app"
+    case .kind: "kind"
+    case .protection: "when they may be read"
+    }
   }
 }

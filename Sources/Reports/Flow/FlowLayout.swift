@@ -1,50 +1,19 @@
-/// Where the parts of the picture of a flow stand, in the picture's own units.
+/// Where the parts of the picture of a flow stand, from the top, in CSS pixels.
+///
+/// Only heights are laid out here, none of which depends on a font: labels have lines of a fixed height, and how wide
+/// the columns are is the browser's to decide, which knows its letters.
 struct FlowLayout: Sendable {
-  /// The measures of one form of the picture.
-  struct Form: Sendable {
-    /// Tells the identifiers of two pictures in one page apart.
-    let name: String
-    /// How wide the picture is, and the left edges of the two columns of bars, where the labels need no more room.
-    let width: Double
-    let left: Double
-    let right: Double
-    let barWidth: Double
-    /// Heights of all items together, of the thinnest stream, and of the room that a label needs.
-    let flowHeight: Double
-    let thinnest: Double
-    let labelHeight: Double
-    let gap: Double
-    /// The most room that a name takes; the rest of it is cut.
-    let longestName: Double
-    /// The least room between the columns of bars.
-    let leastStream: Double
-    /// Whether the count has a line of its own.
-    let isCountAlone: Bool
-    let lineHeight: Double
-
-    /// For screens and paper.
-    static let wide = Form(
-      name: "wide", width: 720, left: 142, right: 566, barWidth: 9, flowHeight: 200, thinnest: 3, labelHeight: 36,
-      gap: 12, longestName: 133, leastStream: 240, isCountAlone: false, lineHeight: 16)
-    /// For a phone held upright, where it is shown at its own size.
-    static let narrow = Form(
-      name: "narrow", width: 343, left: 118, right: 236, barWidth: 8, flowHeight: 210, thinnest: 3, labelHeight: 48,
-      gap: 10, longestName: 94, leastStream: 90, isCountAlone: true, lineHeight: 15)
-  }
-
-  /// How much the labels on either side take.
-  struct Room: Sendable {
-    var left = 0.0
-    var right = 0.0
-  }
-
-  /// Between a label and its bar, and between a label and the picture's edge.
-  static let labelGap = 10.0
-  static let margin = 2.0
+  /// Heights of all items together, of the thinnest stream, of a line of a label, and between two bars.
+  static let flowHeight = 200.0
+  static let thinnest = 3.0
+  static let lineHeight = 16.0
+  static let gap = 10.0
 
   struct Bar: Sendable {
     let top: Double
     let height: Double
+    /// What the bar or its label needs, whichever is higher.
+    let room: Double
     var middle: Double { top + height / 2 }
   }
 
@@ -56,38 +25,32 @@ struct FlowLayout: Sendable {
     let thickness: Double
   }
 
-  let form: Form
-  let width: Double
   let height: Double
-  /// Left edges of the two columns of bars.
-  let left: Double
-  let right: Double
   let origins: [(origin: Flow.Origin, bar: Bar)]
   let ends: [(end: Flow.End, bar: Bar)]
   let bands: [Band]
 
-  /// - Parameter room: The picture grows where its labels and streams would not have the room that they need.
-  init(_ flow: Flow, _ form: Form, room: Room = Room()) {
-    let besidesLeft = Self.margin + room.left + Self.labelGap
-    let besidesRight = form.barWidth + Self.labelGap + room.right + Self.margin
-    let left = max(form.left, besidesLeft)
-    let width = max(form.width, left + form.barWidth + form.leastStream + besidesRight)
-    self.left = left
-    self.width = width
-    right = min(width - form.width + form.right, width - besidesRight)
+  init(_ flow: Flow) {
     let total = max(1, flow.streams.reduce(0) { $0 + $1.count })
-    let thickness: (Flow.Stream) -> Double = { max(form.thinnest, form.flowHeight * Double($0.count) / Double(total)) }
-    let originHeights = flow.origins.map { origin in
-      flow.streams.reduce(0) { $0 + ($1.origin == origin ? thickness($1) : 0) }
+    func thickness(_ stream: Flow.Stream) -> Double {
+      max(Self.thinnest, Self.flowHeight * Double(stream.count) / Double(total))
     }
-    let endHeights = flow.ends.map { end in
-      flow.streams.reduce(0) { $0 + ($1.end == end ? thickness($1) : 0) }
+    let originSizes = flow.origins.map { origin in
+      (
+        height: flow.streams.reduce(0) { $0 + ($1.origin == origin ? thickness($1) : 0) },
+        label: Self.labelHeight(of: origin.lines.count)
+      )
     }
-    let leftHeight = Self.height(of: originHeights, form)
-    let rightHeight = Self.height(of: endHeights, form)
+    let endSizes = flow.ends.map { end in
+      (
+        height: flow.streams.reduce(0) { $0 + ($1.end == end ? thickness($1) : 0) },
+        label: Self.labelHeight(of: FlowLayout.linesOfAnEnd)
+      )
+    }
+    let (leftHeight, rightHeight) = (Self.height(of: originSizes), Self.height(of: endSizes))
     let height = max(leftHeight, rightHeight)
-    let originBars = Self.bars(originHeights, from: (height - leftHeight) / 2, form)
-    let endBars = Self.bars(endHeights, from: (height - rightHeight) / 2, form)
+    let originBars = Self.bars(originSizes, from: (height - leftHeight) / 2)
+    let endBars = Self.bars(endSizes, from: (height - rightHeight) / 2)
 
     var startOf = Dictionary(uniqueKeysWithValues: zip(flow.origins, originBars.map(\.top)))
     var endOf = Dictionary(uniqueKeysWithValues: zip(flow.ends, endBars.map(\.top)))
@@ -98,23 +61,30 @@ struct FlowLayout: Sendable {
       endOf[stream.end] = end + thickness(stream)
       return Band(stream: stream, start: start, end: end, thickness: thickness(stream))
     }
-    self.form = form
     self.height = height
     origins = zip(flow.origins, originBars).map { (origin: $0, bar: $1) }
     ends = zip(flow.ends, endBars).map { (end: $0, bar: $1) }
   }
 
-  private static func height(of bars: [Double], _ form: Form) -> Double {
-    bars.reduce(0) { $0 + max($1, form.labelHeight) } + form.gap * Double(max(0, bars.count - 1))
+  /// A verb and a name.
+  static let linesOfAnEnd = 2
+
+  /// The room of a label: its lines, and one for the count where the screen is narrow.
+  static func labelHeight(of lines: Int) -> Double { lineHeight * Double(lines + 1) }
+
+  private typealias Size = (height: Double, label: Double)
+
+  private static func height(of bars: [Size]) -> Double {
+    bars.reduce(0) { $0 + max($1.height, $1.label) } + gap * Double(max(0, bars.count - 1))
   }
 
   /// Bars below each other, each in the middle of the room that it or its label needs.
-  private static func bars(_ heights: [Double], from top: Double, _ form: Form) -> [Bar] {
+  private static func bars(_ sizes: [Size], from top: Double) -> [Bar] {
     var top = top
-    return heights.map { height in
-      let room = max(height, form.labelHeight)
-      defer { top += room + form.gap }
-      return Bar(top: top + (room - height) / 2, height: height)
+    return sizes.map { size in
+      let room = max(size.height, size.label)
+      defer { top += room + gap }
+      return Bar(top: top + (room - size.height) / 2, height: size.height, room: room)
     }
   }
 }

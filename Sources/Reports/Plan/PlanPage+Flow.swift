@@ -1,13 +1,18 @@
 import Migration
 
-extension Flow {
-  /// The streams of a page's plan.
-  init(_ page: PlanPage) { self.init(page.plan.decisions, removedCount: page.counts.removed) }
+extension FlowViews {
+  /// The picture on a page: by app where the items say theirs, else by kind; then by protection class.
+  init(_ page: PlanPage) {
+    let knowsApps = page.plan.decisions.contains { !page.app(of: $0.identity).isEmpty }
+    figures = [knowsApps ? .app : .kind, .protection].map { (axis: $0, figure: FlowFigure(page, by: $0)) }
+  }
 }
 
 extension FlowFigure {
-  /// The picture on a page.
-  init(_ page: PlanPage) {
-    self.init(Flow(page), source: page.sourceDevice, target: page.target.name, isReturn: page.isReturn)
+  /// One view of the picture on a page.
+  init(_ page: PlanPage, by axis: Flow.Axis) {
+    self.init(
+      Flow(page.plan.decisions, by: axis, apps: page.apps, removedCount: page.counts.removed),
+      source: page.sourceDevice, target: page.target.name, isReturn: page.isReturn)
   }
 }

@@ -67,7 +67,7 @@ public struct PlanPage: HTMLPage {
       body: { page in
         heading(&page)
         tiles.write(to: &page)
-        if counts.total + counts.removed > 0 { FlowFigure(self).write(to: &page) }
+        if counts.total + counts.removed > 0 { FlowViews(self).write(to: &page) }
         LossSection(self).write(to: &page)
         SignInList(self).write(to: &page)
         PageTable(self).write(to: &page)
