@@ -20,7 +20,7 @@ struct InspectionPageTests {
       classKeys: [key])
   }
 
-  private func facts(
+  static func facts(
     _ items: [InspectionPage.Item]?, encrypted: Bool = true, name: String = "family.backup",
     argument: String? = "family.backup", device: String? = "old-phone"
   ) throws -> InspectionPage.Facts {
@@ -29,9 +29,16 @@ struct InspectionPageTests {
       device: BackupDevice(name: device, productType: "iPhone15,2", productVersion: "18.1"),
       made: KeychainDate(secondsSinceReferenceDate: 0), layout: .manifestDB,
       digest: "sha256:" + String(repeating: "4f", count: 32), isEncrypted: encrypted, hasKeychain: true,
-      keybag: try Self.keybag(hasPassword: encrypted), storedFiles: (1, 41_208))
+      keybag: try keybag(hasPassword: encrypted), storedFiles: (1, 41_208))
     facts.items = items
     return facts
+  }
+
+  private func facts(
+    _ items: [InspectionPage.Item]?, encrypted: Bool = true, name: String = "family.backup",
+    argument: String? = "family.backup", device: String? = "old-phone"
+  ) throws -> InspectionPage.Facts {
+    try Self.facts(items, encrypted: encrypted, name: name, argument: argument, device: device)
   }
 
   private func page(_ facts: InspectionPage.Facts) -> InspectionPage { InspectionPage(facts, program: "keyhaul 1.0") }
@@ -153,16 +160,30 @@ struct InspectionPageTests {
   @Test("of a stream and of a backup without a password give commands that can be typed")
   func commands() throws {
     let words = try PageReader(
-      page(try facts([], encrypted: false, name: "standard input", argument: nil, device: "Anna's phone")).html()
+      page(
+        try facts(
+          [item(0, .whenUnlocked)], encrypted: false, name: "standard input", argument: nil, device: "Anna's phone")
+      ).html()
     ).words
     #expect(words.contains("keyhaul   verify   ARCHIVE"))
     // No virtual device can have the name.
     #expect(words.contains("keyhaul   backup   DEVICE   -o   with-password.backup"))
-    let named = try PageReader(page(try facts([], encrypted: false)).html()).words
+    let named = try PageReader(page(try facts([item(0, .whenUnlocked)], encrypted: false)).html()).words
     #expect(named.contains("keyhaul   backup   old-phone   -o   with-password.backup"))
     // A file may have the name that messages give a stream.
     let file = try PageReader(page(try facts([], name: "standard input", argument: "standard input")).html()).words
     #expect(file.contains("keyhaul   verify   'standard   input'"))
+  }
+
+  @Test("names every class that it has the number of: of the keybag's keys and of those that no device wraps")
+  func classNumbers() throws {
+    let page = try PageReader(page(facts([])).html())
+    let cells = page.texts.filter { ["th", "td"].contains($0.element) }.map(\.text)
+    #expect(cells.contains("items: when unlocked") && cells.contains("6"))
+    var unbound = try facts([item(0, .whenUnlocked)], encrypted: false)
+    unbound.keybag = try Self.keybag()
+    let verdict = self.page(unbound).verdict
+    #expect(verdict.contains("the key of class 6 (when unlocked) in its keybag is not wrapped"))
   }
 
   @Test("is well-formed and inert, whatever the names are", arguments: HostilePageTests.names)

@@ -13,7 +13,8 @@ extension PlanPage {
     _ decisions: [Decision], removed: [ItemIdentity] = [], policy: ExistingItemPolicy = .replace,
     from name: String = "family.backup", device: String? = "old-phone", to target: String = "new-phone",
     encrypted: Bool = true, isSameDevice: Bool? = false, kind: PlanDocument.Source.Kind = .archive,
-    targetArgument: String? = nil, apps: AppDirectory = AppDirectory([]), isRedacted: Bool = false
+    state: String = "unlocked", targetArgument: String? = nil, apps: AppDirectory = AppDirectory([]),
+    isRedacted: Bool = false
   ) -> PlanPage {
     var plan = MigrationPlan(
       decisions: decisions, removed: removed, policy: policy, isSameDevice: isSameDevice, imports: [],
@@ -25,7 +26,7 @@ extension PlanPage {
         kind: kind, name: name, device: nil, made: "2026-11-20T18:04:10Z", deviceName: device, encrypted: encrypted,
         digest: "sha256:" + String(repeating: "4f", count: 32)),
       target: PlanDocument.Target(
-        name: target, sameDevice: isSameDevice, claimsSameDevice: false, state: "unlocked", passcodeSet: true,
+        name: target, sameDevice: isSameDevice, claimsSameDevice: false, state: state, passcodeSet: true,
         items: 2, revision: "r17"),
       plan: plan, cannotShow: nil)
     return PlanPage(

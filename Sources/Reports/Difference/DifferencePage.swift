@@ -36,7 +36,7 @@ public struct DifferencePage: HTMLPage {
       for table in tables { table.write(to: &page) }
       sealedSection(&page)
       leftOutSection(&page)
-      StepList(steps: steps).write(to: &page)
+      StepList(self).write(to: &page)
     })
   }
 
@@ -207,37 +207,5 @@ public struct DifferencePage: HTMLPage {
         }
       }
     }
-  }
-
-  // MARK: Next steps
-
-  private var steps: [StepList.Step] {
-    var steps: [StepList.Step] = []
-    if second.kind == .device, first.kind == .archive, !difference.isEmpty {
-      steps.append(
-        .init(
-          words: "Make a new backup, so that there is one of \(Markup.shortened(second.name)) as it is now.",
-          commands: [Commands.backup(of: second.word, to: "new.backup")]))
-    }
-    if doubtfulCount > 0, difference.sealed.total > difference.sealed.damaged {
-      steps.append(
-        .init(
-          words: "Compare again with the key of the device whose items are sealed, to tell which of them are the same.",
-          commands: [Commands.diff(first.word, second.word, deviceKey: "PATH")]))
-    }
-    if difference.sealed.damaged > 0 {
-      let archives = [first, second].filter { $0.kind == .archive }
-      steps.append(
-        .init(
-          words: "Find out what is damaged, and look for another copy.",
-          commands: archives.map { Commands.verify($0.word) }))
-    }
-    if second.kind == .archive, !difference.isEmpty {
-      steps.append(
-        .init(
-          words: "See what restoring \(Markup.shortened(second.name)) would do on a device, before it is done.",
-          commands: [Commands.plan(second.word, onto: "DEVICE")]))
-    }
-    return steps
   }
 }

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import BackupArchive
 import KeychainFormats
+import KeychainRules
 
 extension StepList {
   /// What to do with an archive, by what was found in it.
@@ -14,7 +15,7 @@ extension StepList {
           words: "Find out what is damaged, and look for another copy: what is lost in this one may be whole there.",
           commands: [Commands.verify(archive), Commands.verify("COPY")]))
     }
-    if facts.hasKeychain, facts.items == nil {
+    if facts.hasKeychain, facts.isEncrypted, facts.items == nil {
       steps.append(
         Step(
           words: "See what is in the keychain. The password is asked for, or read from a file:",
@@ -35,13 +36,13 @@ extension StepList {
           words: "Save the secrets that nothing names in a file; no restore takes them.",
           commands: [Commands.secrets(of: archive)]))
     }
-    if facts.hasKeychain, !facts.isEncrypted {
+    if facts.hasKeychain, !facts.isEncrypted, page.gainsByPassword {
       steps.append(
         Step(
           words: "To take it to another device, make a new backup with a password.",
           commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")]))
     }
-    if facts.hasKeychain {
+    if facts.hasKeychain, page.holdsRestorable {
       steps.append(
         Step(
           words: "See what a restore would do on a device, item by item, before it is done.",
@@ -52,5 +53,19 @@ extension StepList {
         Step(words: "Check that every file and every item is whole.", commands: [Commands.verify(archive)]))
     }
     self.init(steps: steps)
+  }
+}
+
+extension InspectionPage {
+  /// Whether a restore may bring anything of it; where nothing opens yet, nobody knows.
+  fileprivate var holdsRestorable: Bool { facts.items == nil || counts.anyDevice + counts.sameDevice > 0 }
+
+  /// Whether a password would take anything to another device. What is of this device only stays, and so does what nothing
+  /// names.
+  fileprivate var gainsByPassword: Bool {
+    guard let items = facts.items else { return true }
+    return items.contains { item in
+      item.reason?.isDamage != true && !item.isSecretOnly && item.protection?.isThisDeviceOnly == false
+    }
   }
 }

@@ -55,8 +55,13 @@ struct LossSection {
           "iOS removes what is on the device before it restores, and so does this restore. What synchronizes stays.")
         markup.element("p", ["class": "do"]) { markup in
           markup.element("strong", "What to do. ")
-          markup.words("To keep \(removed.count == 1 ? "it" : "them"), plan with ")
-          markup.element("code", Commands.keepingExisting)
+          let them = removed.count == 1 ? "it" : "them"
+          guard page.isRestoreUseful else {
+            return markup.words(
+              "Do not restore: nothing new would come in \(removed.count == 1 ? "its" : "their") place.")
+          }
+          markup.words("To keep \(them), plan with ")
+          markup.element("code", "--existing merge")
           markup.words(".")
         }
         NameList(removed.map { ItemWords($0, index: nil) }).write(folding: ReasonCard.longestList, to: &markup)

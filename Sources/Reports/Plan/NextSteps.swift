@@ -2,7 +2,6 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 import Migration
-import VirtualDevice
 
 extension StepList {
   /// What to do after a plan: of a backup, carry it out; of a device, make the backup first.
@@ -14,45 +13,49 @@ extension StepList {
   }
 }
 
-/// The steps that a plan asks for. Names that were taken out of it are not in its commands either.
+extension PlanPage {
+  /// Whether a restore brings anything: an item that is there already, or that the one there wins over, is nothing new;
+  /// one that waits for a password comes with the next backup.
+  var isRestoreUseful: Bool {
+    counts.byChange[.new, default: 0] + counts.byChange[.replaces, default: 0]
+      + counts.byReason[.backupNotEncrypted, default: 0] > 0
+  }
+}
+
+/// The steps that a plan asks for: each brings something that is not there yet.
 private struct PlanSteps {
   let page: PlanPage
+  let words: CommandWords
+
+  init(page: PlanPage) {
+    self.page = page
+    words = CommandWords(page.document, source: page.sourceArgument, target: page.targetArgument)
+  }
 
   private var counts: MigrationPlan.Summary { page.counts }
   private var isDevice: Bool { page.source.kind == .device }
-  private var source: String {
-    ShellWord.typed(page.isRedacted ? nil : page.sourceArgument, else: page.source.kind.rawValue.uppercased())
-  }
-  private var target: String { ShellWord.typed(page.isRedacted ? nil : page.targetArgument, else: "TARGET") }
-  private var policy: String { page.plan.policy == .replace ? "" : Commands.keepingExisting }
+  private var policy: String { page.plan.policy == .replace ? "" : " --existing \(page.plan.policy.rawValue)" }
 
   /// Items that arrive only with a backup that has a password.
   private var closed: Int { counts.byReason[.backupNotEncrypted, default: 0] }
-  private var needsBackup: Bool { closed > 0 || (isDevice && counts.migrates > 0) }
 
-  /// The device to back up, and the backup that is to be made of it.
-  private var oldDevice: String {
-    isDevice ? source : ShellWord.device(named: page.isRedacted ? nil : page.source.deviceName)
-  }
-  private var backup: String {
-    guard needsBackup else { return source }
-    guard isDevice, !page.isRedacted, let device = try? DeviceName(page.source.name) else {
-      return "with-password.backup"
-    }
-    return device.text + ".backup"
-  }
+  private var needsBackup: Bool { closed > 0 || (isDevice && page.isRestoreUseful) }
+  private var backup: String { needsBackup ? words.newBackup : words.source }
 
   var newBackup: StepList.Step? {
     guard needsBackup else { return nil }
+    // A backup without a password was asked for, and brings all that one with a password would.
+    let isPlain = closed == 0 && !page.source.encrypted
     let carries =
       switch closed {
       case 0: ""
       case 1: " It carries the item that needs nothing else."
       default: " It carries the \(Amounts.grouped(closed)) items that need nothing else."
       }
+    let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
     return .init(
-      words: (isDevice ? "Make a backup with a password." : "Make a new backup with a password.") + carries,
-      commands: [Commands.backup(of: oldDevice, to: backup)])
+      words: what + carries,
+      commands: ["keyhaul backup \(words.oldDevice) -o \(backup)" + (isPlain ? " --no-password" : "")])
   }
 
   var otherCopy: StepList.Step? {
@@ -64,29 +67,38 @@ private struct PlanSteps {
       commands: [Commands.verify("COPY")])
   }
 
+  /// Where nothing arrives there is nothing to merge either.
   var merging: StepList.Step? {
-    guard counts.removed > 0, page.plan.policy == .replace else { return nil }
+    guard counts.removed > 0, page.plan.policy == .replace, page.isRestoreUseful else { return nil }
+    // A device can be planned again as it is; a backup in which nothing opens cannot be merged.
+    let planned = isDevice && (closed == 0 || page.source.encrypted) ? words.source : backup
     return .init(
       words: "To keep what is on \(Markup.shortened(page.target.name)), plan to merge:",
-      commands: [Commands.plan(source, onto: target, Commands.keepingExisting)])
+      commands: ["keyhaul plan \(planned) --to \(words.target) --existing merge"])
   }
 
   var restoring: StepList.Step? {
-    guard needsBackup || counts.migrates > 0 else { return nil }
-    let words =
+    guard page.isRestoreUseful else { return nil }
+    let sentence =
       needsBackup
       ? "Plan with that backup, then restore exactly what the plan says."
       : "Restore exactly this: save the plan, then carry it out. It is refused if the backup or the device has changed."
+    let isLocked = page.target.state != "unlocked"
+    let name = Markup.shortened(page.target.name)
     return .init(
-      words: words,
-      commands: [
-        Commands.plan(backup, onto: target, policy, savingTo: "move.plan"),
-        Commands.restore(backup, onto: target, plan: "move.plan"),
+      words: isLocked ? "\(sentence) \(name) has to be unlocked for it." : sentence,
+      commands: (isLocked ? ["keyhaul device unlock \(words.target)"] : []) + [
+        "keyhaul plan \(backup) --to \(words.target)\(policy) -o move.plan",
+        "keyhaul restore \(backup) --to \(words.target) --plan move.plan",
       ])
   }
 
+  /// Only for what somebody would miss: what every device makes for itself, or was deleted, keeps no phone.
   var keepingOldDevice: StepList.Step? {
-    guard counts.staysBehind > closed, page.target.sameDevice != true else { return nil }
+    let missed = counts.byReason.reduce(0) { sum, entry in
+      sum + (entry.key.asksForAction && entry.key != .backupNotEncrypted ? entry.value : 0)
+    }
+    guard missed > 0, page.target.sameDevice != true else { return nil }
     return .init(
       words: "Keep \(Markup.shortened(page.sourceDevice)) until the apps that matter to you are signed in on "
         + "\(Markup.shortened(page.target.name)).")
