@@ -35,7 +35,10 @@ FONTS = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontcon
 <dir>/usr/share/fonts</dir><cachedir>{cache}</cachedir>
 {families}
 </fontconfig>"""
-FAMILIES = {"system-ui": "Inter", "sans-serif": "Inter", "ui-monospace": "JetBrains Mono", "monospace": "JetBrains Mono"}
+MONOSPACED = "JetBrains Mono"
+# What the pictures are taken with, and what the layout has to hold with besides: no letter of it is measured.
+FONT, OTHER_FONTS = "Inter", ("DejaVu Sans", "Liberation Sans", "Noto Sans")
+SECONDS_ON_PAPER = 30
 
 
 class Desk:
@@ -121,6 +124,7 @@ def check_forms(browser, path, report):
                 report.check(found["scrollWidth"] <= width, f"{form}: scrolls sideways, {found['scrollWidth']} px wide")
                 report.check(not found["outside"], f"{form}: stands outside the window: {found['outside']}")
                 report.check(not found["faint"], f"{form}: contrast below AA: {found['faint']}")
+                report.check(not found["loose"], f"{form}: outside of its box: {found['loose']}")
                 report.check(found["foreign"] + found["handlers"] == [], f"{form}: {found['foreign'] + found['handlers']}")
                 report.check(found["texts"] > 20, f"{form}: {found['texts']} texts were looked at")
     for dark in (False, True):
@@ -141,6 +145,38 @@ def check_filters(browser, path, report):
             report.check(shown == count, f"{path.name}: \"{label.inner_text()}\" shows {shown} rows")
             for every in page.query_selector_all("[for^=show-all]"):
                 every.click()
+
+
+def check_views(browser, path, report):
+    """Of the picture's views the one that is chosen is shown, and no other."""
+    with browser.looking_at(path) as page:
+        choices = page.query_selector_all(".views > label")
+        for number, label in enumerate(choices):
+            label.click()
+            shown = [figure.is_visible() for figure in page.query_selector_all(".flow")]
+            report.check(shown == [number == other for other in range(len(choices))],
+                         f"{path.name}: \"{label.inner_text()}\" shows {shown}")
+
+
+def check_labels(browser, path, font, report):
+    """Every label and number of the picture stands in its box in any of its views, on screens and on paper."""
+    for width, media in ((320, "screen"), (PHONE, "screen"), (LAPTOP, "screen"), (LAPTOP, "print")):
+        with browser.looking_at(path, width=width, media=media) as page:
+            for view in page.query_selector_all(".views > input"):
+                page.evaluate("input => input.checked = true", view)
+                found = page.evaluate(IN_PAGE)
+                form = f"{path.name} at {width} px, {media}, in {font}"
+                report.check(not found["loose"], f"{form}: outside of its box: {found['loose']}")
+                report.check(found["labels"] > 2, f"{form}: {found['labels']} labels were looked at")
+
+
+def with_digits(path, count):
+    """The page with counts of so many digits, all of them as wide as a digit is."""
+    number = f"{int('8' * count):,}"
+    changed = path.with_name(f"{path.stem}-{count}-digits.html")
+    text = path.read_text(encoding="utf-8")
+    changed.write_text(re.sub(r"(?<=<p><b>)[\d,]+(?=</b>)", number, text), encoding="utf-8")
+    return changed
 
 
 def check_hostile(browser, path, title, report):
@@ -192,7 +228,7 @@ def publish(folder, out, report):
     for picture in sorted(folder.glob("*.png")):
         target = out / picture.name
         if shutil.which("pngquant"):
-            subprocess.run(["pngquant", "--force", "--strip", "--speed", "1", "--output", target, "128", picture], check=True)
+            subprocess.run(["pngquant", "--force", "--strip", "--speed", "1", "--output", target, "64", picture], check=True)
         else:
             shutil.copyfile(picture, target)
         size = target.stat().st_size
@@ -216,6 +252,11 @@ def check_large(browser, desk, count, report):
     path = desk.plan("large.backup", "new-phone", "large.html")
     size = path.stat().st_size
     report.check(size < LARGEST_PAGE, f"the page of {count:,} items has {size:,} bytes")
+    with browser.looking_at(path, media="print") as page:
+        start = time.monotonic()
+        page.pdf(path=desk.folder / "large.pdf", format="A4", print_background=True)
+        printed = time.monotonic() - start
+    report.check(printed < SECONDS_ON_PAPER, f"{count:,} items are on paper after {printed:.1f} s")
     with browser.looking_at(path) as page:
         start = time.monotonic()
         page.reload()
@@ -232,7 +273,22 @@ def check_large(browser, desk, count, report):
                               ".map(r => [r.className, getComputedStyle(r).display])")
     report.check(all((shown == "none") == ("s" not in name.split()) for name, shown in first), f"rows shown: {first}")
     print(f"{count:,} items: {size:,} bytes, loaded in {loaded:.2f} s, table open in {opened:.2f} s, "
-          f"filtered in {filtered:.2f} s")
+          f"filtered in {filtered:.2f} s, on paper in {printed:.1f} s")
+    return path
+
+
+def launched(playwright, program, folder, font):
+    """A Chromium to which every page's letters are those of one font."""
+    given = {"system-ui": font, "sans-serif": font, "ui-monospace": MONOSPACED, "monospace": MONOSPACED}
+    families = "".join(
+        f'<match target="pattern"><test name="family"><string>{asked}</string></test>'
+        f'<edit name="family" mode="assign" binding="strong"><string>{name}</string></edit></match>'
+        for asked, name in given.items())
+    configuration = folder / f"{font.replace(' ', '-')}.conf"
+    configuration.write_text(FONTS.format(cache=folder / "fonts", families=families), encoding="utf-8")
+    return playwright.chromium.launch(
+        executable_path=program, args=["--no-sandbox"] if os.geteuid() == 0 else [],
+        env={**os.environ, "FONTCONFIG_FILE": str(configuration)})
 
 
 def main():
@@ -247,14 +303,7 @@ def main():
     report = Checks()
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = pathlib.Path(name)
-        families = "".join(
-            f'<match target="pattern"><test name="family"><string>{asked}</string></test>'
-            f'<edit name="family" mode="assign" binding="strong"><string>{given}</string></edit></match>'
-            for asked, given in FAMILIES.items())
-        (folder / "fonts.conf").write_text(FONTS.format(cache=folder / "fonts", families=families), encoding="utf-8")
-        chromium = playwright.chromium.launch(
-            executable_path=arguments.browser, args=["--no-sandbox"] if os.geteuid() == 0 else [],
-            env={**os.environ, "FONTCONFIG_FILE": str(folder / "fonts.conf")})
+        chromium = launched(playwright, arguments.browser, folder, FONT)
         browser = Browser(chromium, report)
         desk = Desk(arguments.keyhaul.resolve(), folder)
         desk.run("device", "create", "old-phone", "--from", "old-phone", "--passcode-file", "old.pin")
@@ -270,32 +319,43 @@ def main():
         plan = desk.plan("family.backup", "new-phone", "plan.html")
         inspection = desk.page("inspection.html", "inspect", "family.backup", *secret)
         difference = desk.page("difference.html", "diff", "monday.backup", "family.backup", *secret)
+        comparison = desk.page("comparison.html", "plan", "old-phone", "--to", "new-phone", "--compare")
         hostile = {
+            "Four ways to restore hostile.backup":
+                desk.page("hostile-comparison.html", "plan", "hostile.backup", "--to", "new-phone", "--compare", *secret),
             "Moving hostile.backup to new-phone": desk.plan("hostile.backup", "new-phone", "hostile.html"),
             "What is in hostile.backup": desk.page("hostile-inspection.html", "inspect", "hostile.backup", *secret),
             "From family.backup to hostile.backup":
                 desk.page("hostile-difference.html", "diff", "family.backup", "hostile.backup", *secret)}
         others = [
-            desk.plan("plain.backup", "new-phone", "plain.html"), desk.plan("family.backup", "old-phone", "same.html"),
+            desk.page("plain.html", "plan", "plain.backup", "--to", "new-phone"), desk.plan("family.backup", "old-phone", "same.html"),
             desk.plan("family.backup", "new-phone", "redacted.html", "--redact"),
             desk.page("device.html", "plan", "old-phone", "--to", "new-phone"),
+            desk.page("archive-comparison.html", "plan", "family.backup", "--to", "new-phone", "--compare", *secret),
             desk.page("sealed-inspection.html", "inspect", "family.backup"),
             desk.page("plain-inspection.html", "inspect", "plain.backup"),
             desk.page("device-difference.html", "diff", "monday.backup", "old-phone", *secret)]
-        for path in (plan, inspection, difference, *hostile.values(), *others):
+        for path in (plan, inspection, difference, comparison, *hostile.values(), *others):
             check_forms(browser, path, report)
             check_filters(browser, path, report)
+            check_views(browser, path, report)
         for title, path in hostile.items():
             check_hostile(browser, path, title, report)
+        drawn = [plan, *others[:4], *(with_digits(plan, digits) for digits in range(1, 6))]
         if arguments.items:
-            check_large(browser, desk, arguments.items, report)
+            drawn.append(check_large(browser, desk, arguments.items, report))
         if arguments.out:
             shown = folder / "pictures"
             shown.mkdir()
-            for path in (plan, inspection, difference):
+            for path in (plan, inspection, difference, comparison):
                 pictures(browser, path, shown, report)
             publish(shown, arguments.out, report)
         chromium.close()
+        for font in OTHER_FONTS:
+            chromium = launched(playwright, arguments.browser, folder, font)
+            for path in drawn:
+                check_labels(Browser(chromium, report), path, font, report)
+            chromium.close()
     return report.conclude()
 
 

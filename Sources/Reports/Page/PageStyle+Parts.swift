@@ -1,11 +1,17 @@
 extension PageStyle {
   /// The parts that reports share: tiles, cards, tables, folded lists and steps.
+  ///
+  /// The filters and the clipping of cells are for screens alone, and no rule has a `:has()`: with them the time in which a
+  /// browser printed ten thousand rows grew with their square. Paper has all rows in any case, and words that break where
+  /// they have to.
   static let parts = """
     .tiles{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fit,minmax(7.5rem,1fr));margin-top:1.6rem}
     .tiles li{background:var(--card);border:1px solid var(--line);border-radius:.7rem;line-height:1.3;\
-    padding:.8rem 1rem;position:relative}
-    .tiles b{display:block;font-size:1.8rem;font-variant-numeric:tabular-nums;letter-spacing:-.02em;line-height:1.15}
-    .symbol{font:600 1.1rem/1 ui-monospace,"SF Mono",Menlo,Consolas,monospace;position:absolute;right:.9rem;top:1rem}
+    padding:.8rem 1rem}
+    .tiles b{font-size:1.8rem;font-variant-numeric:tabular-nums;letter-spacing:-.02em;line-height:1.15}
+    .tiles p{align-items:baseline;column-gap:.4rem;display:flex;flex-wrap:wrap-reverse;justify-content:space-between}
+    .tiles b{overflow-wrap:normal}
+    .symbol{font:600 1.1rem/1 ui-monospace,"SF Mono",Menlo,Consolas,monospace}
     .tiles .moves b,.tiles .moves .symbol{color:var(--moves)}
     .tiles .stays b,.tiles .stays .symbol{color:var(--stays)}
     .tiles .lost b,.tiles .lost .symbol{color:var(--lost)}
@@ -27,23 +33,20 @@ extension PageStyle {
     details{margin-top:.7rem}
     section>details h2,.items h2{margin:0}
     .items{margin-top:2.75rem}
-    .filter{border:0;display:none;flex-wrap:wrap;gap:.4rem;margin-top:.7rem;position:relative}
-    .filter input{opacity:0;position:absolute}
+    .filter{border:0;display:flex;flex-wrap:wrap;gap:.4rem;margin-top:.7rem;position:relative}
+    .items>input{opacity:0;position:absolute}
     .filter label{border:1px solid var(--line);border-radius:1rem;cursor:pointer;font-size:.9rem;padding:.15rem .75rem}
     .filter span{color:var(--soft);font-variant-numeric:tabular-nums}
-    .filter :checked+label{background:var(--ink);border-color:var(--ink);color:var(--paper)}
-    .filter :checked+label span{color:inherit}
-    .filter :focus-visible+label{outline:2px solid var(--moves);outline-offset:2px}
-    @supports selector(:has(*)){.filter{display:flex}}
-    .items:has(#show-m:checked) tbody tr:not(.m),.items:has(#show-s:checked) tbody tr:not(.s),\
-    .items:has(#show-u:checked) tbody tr:not(.u),.items:has(#show-g:checked) tbody tr:not(.g),\
-    .items:has(#show-i:checked) tbody tr:not(.i),.items:has(#show-c:checked) tbody tr:not(.c),\
-    .items:has(#show-k:checked) tbody tr:not(.k){display:none}
+    \(chosen(":checked")){background:var(--ink);border-color:var(--ink);color:var(--paper)}
+    \(chosen(":checked", " span")){color:inherit}
+    \(chosen(":focus-visible")){outline:2px solid var(--moves);outline-offset:2px}
+    @media screen{\(hiding){display:none}}
     table{border-collapse:collapse;margin-top:1rem;width:100%}
     th{color:var(--soft);font-size:.85rem;font-weight:600}
     th,td{border-bottom:1px solid var(--line);min-width:0;padding:.5rem .75rem .5rem 0;text-align:left;vertical-align:top}
     th:last-child,td:last-child{padding-right:0}
-    td{font-size:.93rem;overflow:hidden}
+    td{font-size:.93rem}
+    @media screen{td{overflow:hidden}}
     td small{color:var(--soft);display:block;font-size:.85em}
     .number{font-variant-numeric:tabular-nums;text-align:right;white-space:nowrap}
     .plain tbody th{color:inherit;font-size:.93rem;font-weight:400}
@@ -72,10 +75,20 @@ extension PageStyle {
     .next li::before{border:1px solid var(--line);border-radius:50%;color:var(--soft);content:counter(step);\
     font-size:.85rem;font-weight:600;height:1.6rem;left:0;line-height:1.5rem;position:absolute;text-align:center;\
     width:1.6rem}
-    .next pre{background:var(--code);border-radius:.5rem;margin-top:.5rem;padding:.6rem .9rem;white-space:pre-wrap}
-    .next pre code{background:none;display:block;padding:0 0 0 1.5em;text-indent:-1.5em}
-    .next pre span{display:inline-block;max-width:100%;text-indent:0}
-    @media screen and (max-width:36rem){.tiles{grid-template-columns:1fr 1fr}.card{padding:.9rem 1rem}\
+    .checklist h3{margin:1.3rem 0 .2rem}
+    .checklist li{align-items:baseline;border-top:1px solid var(--line);column-gap:.8rem;display:grid;\
+    grid-template-columns:1.1rem minmax(0,1fr);padding:.5rem 0}
+    .checklist li:last-child{border-bottom:1px solid var(--line)}
+    .checklist input{accent-color:var(--moves);height:1.05rem;margin:0;transform:translateY(.15rem);width:1.05rem}
+    .checklist label{cursor:pointer}
+    .checklist :checked+label{color:var(--soft);text-decoration:line-through}
+    .checklist small{color:var(--soft);display:block;font-size:.85rem}
+    .checklist li pre{grid-column:2}
+    .next pre,.checklist pre{background:var(--code);border-radius:.5rem;margin-top:.5rem;padding:.6rem .9rem;white-space:pre-wrap}
+    .next pre code,.checklist pre code{background:none;display:block;padding:0 0 0 1.5em;text-indent:-1.5em}
+    .next pre span,.checklist pre span{display:inline-block;max-width:100%;text-indent:0}
+    @media screen and (max-width:36rem){.tiles{grid-template-columns:1fr 1fr}.tiles li{padding:.8rem .7rem}\
+    .tiles b{font-size:1.5rem}.card{padding:.9rem 1rem}\
     .rows thead{display:none}.rows tr{display:block;padding:.6rem 0 .6rem 1.5rem;position:relative}\
     .rows td{border:0;display:block;padding:0}.rows td:first-child{left:0;position:absolute}\
     .rows td:nth-child(3),.rows td:nth-child(4){color:var(--soft);display:inline;font-size:.85rem}\
@@ -84,7 +97,23 @@ extension PageStyle {
     @media print{.rows th:first-child{width:1.6rem}.rows th:nth-child(2){width:33%}.rows th:nth-child(3){width:25%}\
     .rows th:nth-child(4){width:21%}.tiles{gap:.5rem}.tiles li{padding:.5rem .75rem}.tiles b{font-size:1.4rem}\
     .card{padding:.6rem .9rem}.items{margin-top:1.4rem}th,td{padding:.2rem .5rem .2rem 0}.next li+li{margin-top:.6rem}\
-    .tree details,.tree div{padding:.2rem 0}}
+    .tree details,.tree div{padding:.2rem 0}.checklist li{padding:.3rem 0}.checklist h3{break-after:avoid;\
+    margin-top:.9rem}.checklist input{appearance:none;border:1px solid var(--ink)}\
+    .checklist :checked+label{color:inherit;text-decoration:none}}
 
     """
+
+  /// The filters' buttons by what they let through: what becomes of an item, and its kind (`ItemTable`).
+  private static let filters = ["m", "s", "u", "g", "i", "c", "k"]
+
+  /// The labels of buttons that are in a state.
+  private static func chosen(_ state: String, _ part: String = "") -> String {
+    (["all-outcome", "all-kind"] + filters).map { "#show-\($0)\(state)~.filter [for=show-\($0)]\(part)" }
+      .joined(separator: ",")
+  }
+
+  /// The rows that a chosen filter does not let through.
+  private static var hiding: String {
+    filters.map { "#show-\($0):checked~.rows tbody tr:not(.\($0))" }.joined(separator: ",")
+  }
 }

@@ -1,7 +1,7 @@
 import KeychainFormats
 
-/// Items in a table, folded, with filters that are nothing but radio buttons and style rules.
-struct PageTable {
+/// Items in a table, folded, with filters that are nothing but radio buttons before it and style rules.
+struct ItemTable {
   /// What becomes of an item; the raw value is the class of its row, which the filters know.
   enum Style: String, CaseIterable {
     case moves = "m"
@@ -84,6 +84,7 @@ struct PageTable {
     let count: Int
   }
 
+  /// The buttons stand before the table as its siblings, so that a rule about a row looks at few elements.
   private func writeFilters(_ page: inout Markup) {
     var styles: [Style: Int] = [:]
     var kinds: [ItemKind: Int] = [:]
@@ -97,25 +98,32 @@ struct PageTable {
     let byKind = ItemKind.allCases.compactMap { kind in
       kinds[kind].map { Choice(id: kind.filter, name: kind.noun, count: $0) }
     }
-    filter("outcome", "Show by \(resultTitle.lowercased())", outcomes, to: &page)
-    filter("kind", "Show by kind", byKind, to: &page)
-  }
-
-  private func filter(_ group: String, _ legend: String, _ choices: [Choice], to page: inout Markup) {
-    guard choices.count > 1 else { return }
-    page.element("fieldset", ["class": "filter"]) { page in
-      page.element("legend", ["class": "unseen"], legend)
-      let all = Choice(id: "all-" + group, name: "all", count: rows.count)
-      for choice in [all] + choices {
-        let id = "show-" + choice.id
-        if choice.id == all.id {
-          page.void("input", ["type": "radio", "name": group, "id": id, "checked": "checked"])
+    let groups = [
+      (name: "outcome", legend: "Show by \(resultTitle.lowercased())", choices: outcomes),
+      (name: "kind", legend: "Show by kind", choices: byKind),
+    ].filter { $0.choices.count > 1 }
+      .map { group in
+        let all = Choice(id: "all-" + group.name, name: "all", count: rows.count)
+        return (name: group.name, legend: group.legend, choices: [all] + group.choices)
+      }
+    for group in groups {
+      for (index, choice) in group.choices.enumerated() {
+        if index == 0 {
+          page.void(
+            "input", ["type": "radio", "name": group.name, "id": "show-" + choice.id, "checked": "checked"])
         } else {
-          page.void("input", ["type": "radio", "name": group, "id": id])
+          page.void("input", ["type": "radio", "name": group.name, "id": "show-" + choice.id])
         }
-        page.element("label", ["for": id]) { page in
-          page.words(choice.name + " ")
-          page.element("span", Amounts.grouped(choice.count))
+      }
+    }
+    for group in groups {
+      page.element("fieldset", ["class": "filter"]) { page in
+        page.element("legend", ["class": "unseen"], group.legend)
+        for choice in group.choices {
+          page.element("label", ["for": "show-" + choice.id]) { page in
+            page.words(choice.name + " ")
+            page.element("span", Amounts.grouped(choice.count))
+          }
         }
       }
     }

@@ -21,8 +21,10 @@ struct Tiles {
     page.element("ul", ["class": "tiles", "aria-label": "Summary"]) { page in
       for tile in tiles {
         page.element("li", ["class": tile.count == 0 ? tile.style.rawValue + " none" : tile.style.rawValue]) { page in
-          page.element("span", ["class": "symbol", "aria-hidden": "true"], tile.symbol)
-          page.element("b", Amounts.grouped(tile.count))
+          page.element("p") { page in
+            page.element("b", Amounts.grouped(tile.count))
+            page.element("span", ["class": "symbol", "aria-hidden": "true"], tile.symbol)
+          }
           page.words(" " + tile.words)
         }
       }
