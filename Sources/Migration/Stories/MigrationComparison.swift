@@ -47,6 +47,12 @@ public struct MigrationComparison: Sendable {
   /// Which of the four the restore at hand is.
   public let current: RestoreSetting
 
+  /// Creates a comparison of what is known already.
+  package init(_ items: [Item], current: RestoreSetting) {
+    self.items = items
+    self.current = current
+  }
+
   /// The items counted for one of the four restores.
   public subscript(setting: RestoreSetting) -> Counts {
     items.reduce(into: Counts()) { counts, item in

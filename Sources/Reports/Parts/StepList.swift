@@ -17,12 +17,16 @@ struct StepList {
           page.element("li") { page in
             page.element("p", step.words)
             guard !step.commands.isEmpty else { return }
-            page.element("pre") { page in
-              for command in step.commands { Self.write(command, to: &page) }
-            }
+            Self.write(step.commands, to: &page)
           }
         }
       }
+    }
+  }
+
+  static func write(_ commands: [String], to page: inout Markup) {
+    page.element("pre") { page in
+      for command in commands { write(command, to: &page) }
     }
   }
 

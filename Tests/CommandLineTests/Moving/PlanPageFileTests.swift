@@ -54,9 +54,28 @@ struct PlanPageFileTests {
     for verb in ["device list", "item find old-phone", "explain", "verify b.tar"] {
       #expect(try world.keyhaul("\(verb) --format html").status == 64)
     }
-    for flag in ["--json", "--by-app", "--audit", "--compare", "--expect expected.json"] {
+    for flag in ["--json", "--by-app", "--audit", "--expect expected.json"] {
       #expect(try world.keyhaul("\(line) \(flag)").status == 64, "\(flag)")
     }
+  }
+
+  @Test("of four restores is a page too, with the list of what to do before the phone is wiped")
+  func comparison() throws {
+    let world = try world()
+    let outcome = try world.keyhaul("\(line) --compare -o compare.html")
+    #expect(outcome.status == 0 && outcome.output.isEmpty)
+    #expect(outcome.errors == "Wrote compare.html; open it in a browser.\n")
+    #expect(try world.devices.permissions(of: "compare.html") == 0o600)
+    let page = String(decoding: try world.read("compare.html"), as: UTF8.self)
+    #expect(page.contains(">The password brings 14 of 18 items, all of them that can move;"))
+    #expect(page.contains("Before you wipe <bdi>old-phone</bdi>"))
+    #expect(!page.contains("plum-orchard-42"))
+    // What is no page is no plan to save either.
+    #expect(try world.keyhaul("plan b.tar --to new-phone --password-file .bp --compare -o compare").status == 64)
+    // A device names what no backup holds, app by app.
+    let device = try world.succeed("plan old-phone --to new-phone --compare --format html -o -")
+    #expect(device.contains("Move or export inside the app what it guards."))
+    #expect(device.contains("<span>old-phone.backup</span>"))
   }
 
   @Test("of a device says to back it up first, and restores that backup")

@@ -105,10 +105,12 @@ struct Plan: RunnableVerb {
   private func checkFlags() throws(CommandFailure) {
     try common.check(output: output)
     if let name = view.map({ $0 == .byApp ? "--by-app" : "--\($0.rawValue)" }) {
-      if output != nil {
+      // The comparison has a page of its own; the other views have none.
+      let hasPage = view == .compare
+      if output != nil, !(hasPage && common.isHTML) {
         throw .usage("\(name) and -o cannot go together", why: "it is no plan to save", try: "a plan without \(name)")
       }
-      if common.isHTML {
+      if common.isHTML, !hasPage {
         throw .usage(
           "\(name) and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
       }
@@ -183,7 +185,7 @@ struct Plan: RunnableVerb {
       isRedacted: redact)
     var missed = 0
     switch view {
-    case .compare: try session.say(ComparisonReport(comparison: outlook.compare(), report: report))
+    case .compare: try say(ComparisonReport(comparison: outlook.compare(), report: report), in: session)
     case .byApp: try session.say(AppReport(report: report))
     case .audit: try session.say(AuditReport(audit: KeychainAudit(outlook.compare()), report: report))
     case nil:
@@ -221,6 +223,12 @@ struct Plan: RunnableVerb {
       return try session.deliver(report.page(from: word, to: move.to), to: output)
     }
     try save(report, to: output, in: session) { () throws(CommandFailure) in try print(report, in: session) }
+  }
+
+  private func say(_ report: ComparisonReport, in session: Session) throws {
+    guard common.isHTML else { return try session.say(report) }
+    let argument = try session.resolver().deviceOrArchive(source).word(typed: source)
+    try session.deliver(report.page(from: argument, to: move.to), to: output)
   }
 
   private func print(_ report: PlanReport, in session: Session) throws(CommandFailure) {

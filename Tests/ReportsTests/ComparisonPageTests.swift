@@ -1,0 +1,161 @@
+import ArchivedKeychain
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@testable import Migration
+@testable import MigrationReports
+
+@Suite("The page of four restores")
+struct ComparisonPageTests {
+  /// An item as its class lets it travel, or left out of every backup by a rule.
+  private func item(
+    _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, account: String = "anna",
+    group: String? = "ABCDE12345.org.example.chat"
+  ) -> MigrationComparison.Item {
+    var identity = ItemIdentity(sealed: .genericPassword, accessGroup: group)
+    if group != nil {
+      identity.service = "chat.example"
+      identity.account = account
+    }
+    var prospects: [RestoreSetting: Prospect] = [:]
+    for setting in RestoreSetting.allCases {
+      prospects[setting] =
+        reason.map { $0.isDamage ? .unreadable($0) : .staysBehind($0) } ?? protection?.prospect(in: setting)
+    }
+    return .init(index: index, identity: identity, protection: protection, allProspects: prospects)
+  }
+
+  private func page(
+    _ items: [MigrationComparison.Item], encrypted: Bool = true, same: Bool = false,
+    kind: PlanDocument.Source.Kind = .archive, apps: AppDirectory = AppDirectory([]), name: String = "family.backup"
+  ) -> ComparisonPage {
+    let plan = PlanPage.of([], from: name, encrypted: encrypted, isSameDevice: same, kind: kind)
+    return ComparisonPage(
+      MigrationComparison(items, current: RestoreSetting(hasPassword: encrypted, onSameDevice: same)),
+      of: plan.document, apps: apps, sourceArgument: name, targetArgument: "new-phone", program: "keyhaul 1.0")
+  }
+
+  private static let bank = "ABCDE12345.com.example.bank"
+  private func bank() -> [MigrationComparison.Item] {
+    [
+      item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly), item(2, .whenUnlocked, account: "berta"),
+      item(3, .whenUnlockedThisDeviceOnly, .needsAuthentication, account: "tan", group: Self.bank),
+      item(4, .whenPasscodeSetThisDeviceOnly, .passcodeOnly, account: "pin", group: Self.bank),
+      item(5, .whenUnlocked, .hardwareKey, account: "key", group: "ABCDE12345.com.example.pass"),
+    ]
+  }
+
+  @Test("counts all four, and marks the one that is planned")
+  func table() throws {
+    let page = try PageReader(page(bank()).html())
+    // With a password: back to its own device and to another; without: the same two.
+    #expect(page.texts(of: "b").prefix(4) == ["3", "2", "3", "0"])
+    #expect(page.words.ranges(of: "planned here").count == 1)
+    #expect(
+      page.words.contains("The password brings 2 of 6 items, all of them that can move; 4 stay whatever you do;"))
+    #expect(page.texts(of: "title").first == "Four ways to restore family.backup")
+  }
+
+  /// The entries of a group, each as its name, its words and its commands.
+  private func entries(_ page: ComparisonPage, _ group: Int) -> [String] {
+    page.checklist.groups[group].entries.map {
+      ([$0.name, $0.words] + $0.commands).filter { !$0.isEmpty }.joined(separator: " | ")
+    }
+  }
+
+  @Test("lists by app what to move while the old phone opens it, and where to sign in again")
+  func checklist() {
+    let page = page(bank(), apps: AppDirectory(installed: ["com.example.bank": "Example Bank"]))
+    #expect(page.checklist.title == "Before you wipe" && page.checklist.name == "old-phone")
+    #expect(entries(page, 0) == ["Check that the backup is whole. | keyhaul verify family.backup"])
+    #expect(
+      entries(page, 1).dropLast() == [
+        "Example Bank | Move or export inside the app what it guards.",
+        "com.example.pass | Its key stays in its token: have a way to register a new one.",
+      ])
+    #expect(page.checklist.groups[1].entries[0].items.map(\.account) == ["tan", "pin"])
+    #expect(
+      entries(page, 2) == [
+        "org.example.chat | Sign in again.",
+        "If you use iCloud Keychain: turn it on, and wait until its passwords are there.",
+      ])
+    #expect(entries(page, 3) == ["Every app that you need opens on new-phone. Only then wipe the old phone."])
+  }
+
+  @Test("says of a backup that there may be more to move, and of a device, which shows all, nothing of the kind")
+  func unseen() throws {
+    let ofBackup = page([item(0, .whenUnlocked)])
+    #expect(ofBackup.checklist.groups[1].note == UnseenItems.sentence && entries(ofBackup, 1).count == 1)
+    let ofDevice = page([item(0, .whenUnlocked)], kind: .device, name: "old-phone")
+    #expect(ofDevice.checklist.groups[1].note == nil && entries(ofDevice, 1).isEmpty)
+    let words = try PageReader(ofDevice.html()).words
+    #expect(!words.contains("A backup cannot show") && !words.contains("still opens it"))
+  }
+
+  @Test("asks for a new backup where there is none, or where a password would bring more, and for no other")
+  func newBackup() {
+    let (free, bound) = (item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly))
+    let old = "Make a backup with a password, and keep the password. | keyhaul backup old-phone -o "
+    let check = "Check that the backup is whole. | keyhaul verify family.backup"
+    #expect(entries(page([free], encrypted: false), 0) == [old + "with-password.backup"])
+    #expect(entries(page([free], kind: .device, name: "old-phone"), 0) == [old + "old-phone.backup"])
+    #expect(entries(page([bound], encrypted: false), 0) == [check])
+    #expect(entries(page([free], encrypted: false, same: true), 0) == [check])
+  }
+
+  @Test("to the phone itself asks for no other phone")
+  func sameDevice() {
+    let page = page(bank(), same: true)
+    #expect(page.checklist.groups.map(\.title).last == "At last")
+    #expect(page.checklist.groups[2].title == "After the restore")
+    // What is of this device only comes back to it.
+    #expect(entries(page, 2) == ["If you use iCloud Keychain: turn it on, and wait until its passwords are there."])
+    #expect(entries(page, 3) == ["The backup is somewhere else than on old-phone, and you know its password."])
+  }
+
+  @Test("names what is damaged, and puts all that names no app together")
+  func damaged() {
+    let page = page([
+      item(0, nil, .malformed), item(1, .whenUnlockedThisDeviceOnly, group: nil),
+      item(2, .whenUnlockedThisDeviceOnly, group: nil),
+    ])
+    #expect(
+      entries(page, 0).last
+        == "Find another copy of the backup, or make a new one: 1 item cannot be read in this one.")
+    #expect(entries(page, 2).first == "2 items that name no app. Sign in again.")
+    #expect(page.checklist.groups[2].entries[0].unnamedCount == 2)
+  }
+
+  @Test("has a box for each entry, and no script to tick it")
+  func boxes() throws {
+    let page = page(bank())
+    let read = try PageReader(page.html())
+    let entries = page.checklist.groups.reduce(0) { $0 + $1.entries.count }
+    #expect(try page.html().ranges(of: "type=\"checkbox\"").count == entries)
+    #expect(!read.elements.contains("script") && !read.attributes.contains("style"))
+    #expect(try page.html() == self.page(bank()).html())
+  }
+
+  @Test("says of every item where it arrives")
+  func items() throws {
+    let words = try PageReader(page(bank()).html()).words
+    for text in ["any device, with a password", "old-phone only", "no device"] { #expect(words.contains(text)) }
+    #expect(try PageReader(page([item(0, nil, .tagMismatch)]).html()).words.contains("cannot be read"))
+  }
+
+  @Test("is well-formed and inert, whatever the names are", arguments: HostilePageTests.names)
+  func hostile(name: String) throws {
+    func structure(_ name: String) throws -> PageReader {
+      let items = [
+        item(0, .whenUnlocked, account: name, group: name),
+        item(1, .whenUnlockedThisDeviceOnly, account: name, group: name),
+        item(2, .whenUnlocked, .needsAuthentication, account: name, group: name),
+      ]
+      return try PageReader(page(items, apps: AppDirectory([]), name: name).html())
+    }
+    let (hostile, harmless) = (try structure(name), try structure("name"))
+    #expect(hostile.elements.filter { $0 != "span" } == harmless.elements.filter { $0 != "span" })
+    #expect(hostile.attributes == harmless.attributes)
+  }
+}
