@@ -107,7 +107,7 @@ struct ComparisonPageTests {
   @Test("to the phone itself asks for no other phone")
   func sameDevice() {
     let page = page(bank(), same: true)
-    #expect(page.checklist.groups.map(\.title).last == "At last")
+    #expect(page.checklist.groups.map(\.title).last == "Last of all")
     #expect(page.checklist.groups[2].title == "After the restore")
     // What is of this device only comes back to it.
     #expect(entries(page, 2) == ["If you use iCloud Keychain: turn it on, and wait until its passwords are there."])

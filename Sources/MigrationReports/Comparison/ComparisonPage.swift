@@ -88,7 +88,7 @@ public struct ComparisonPage: HTMLPage {
             + (isOfBackup ? ". To " : ", as a backup made now would hold them. To "))
         page.element("strong") { $0.name(document.target.name) }
         page.words(current.onSameDevice ? ", the device that made it." : ", another device.")
-        page.words(" Counted is what arrives, whatever is there already. Nothing has been changed yet.")
+        page.words(" The counts are of what arrives, whatever is there already. Nothing has been changed yet.")
       }
       if isOfBackup { page.element("p", ["class": "facts"], UnseenItems.sentence) }
     }

@@ -25,7 +25,7 @@ struct ComparisonTable {
       markup.element("tbody") { markup in
         for hasPassword in [true, false] {
           markup.element("tr") { markup in
-            markup.element("th", ["scope": "row"], hasPassword ? "A backup with a password" : "One without")
+            markup.element("th", ["scope": "row"], hasPassword ? "A backup with a password" : "A backup without one")
             for onSameDevice in [true, false] {
               cell(RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice), to: &markup)
             }

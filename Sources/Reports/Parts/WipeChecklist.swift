@@ -45,7 +45,7 @@ struct WipeChecklist {
         .init(
           title: isReturn ? "After the restore" : "On \(Markup.shortened(target)), before the old phone is wiped",
           entries: entries(where: { $0 == .deviceBound }) { _ in "Sign in again." } + accountEntries),
-        .init(title: "At last", entries: [last]),
+        .init(title: "Last of all", entries: [last]),
       ])
   }
 
