@@ -4,7 +4,7 @@ import KeychainRules
 import Testing
 
 @testable import Migration
-@testable import MigrationReports
+@testable import Reports
 
 @Suite("The page of four restores")
 struct ComparisonPageTests {

@@ -5,7 +5,7 @@ import Migration
 import Testing
 
 @testable import BackupArchive
-@testable import MigrationReports
+@testable import Reports
 
 /// Each page ends with what to do next, and nothing of it is in vain.
 @Suite("The next steps of a page")

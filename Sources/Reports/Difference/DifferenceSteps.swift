@@ -20,14 +20,14 @@ private struct DifferenceSteps {
     guard second.kind == .device, first.kind == .archive, !difference.isEmpty, second.itemCount > 0 else { return nil }
     return .init(
       words: "Make a new backup, so that there is one of \(Markup.shortened(second.name)) as it is now.",
-      commands: ["keyhaul backup \(second.word) -o new.backup"])
+      commands: [Commands.backup(of: second.word, to: "new.backup")])
   }
 
   func opening(_ doubtfulCount: Int) -> StepList.Step? {
     guard doubtfulCount > 0, difference.sealed.total > difference.sealed.damaged else { return nil }
     return .init(
       words: "Compare again with the key of the device whose items are sealed, to tell which of them are the same.",
-      commands: ["keyhaul diff \(first.word) \(second.word) --device-key-file PATH"])
+      commands: [Commands.diff(first.word, second.word, deviceKey: "PATH")])
   }
 
   /// Of a device there is no other copy.
@@ -36,7 +36,7 @@ private struct DifferenceSteps {
     guard difference.sealed.damaged > 0, !archives.isEmpty else { return nil }
     return .init(
       words: "Find out what is damaged, and look for another copy.",
-      commands: archives.map { "keyhaul verify \($0.word)" })
+      commands: archives.map { Commands.verify($0.word) })
   }
 
   var planning: StepList.Step? {
@@ -45,6 +45,6 @@ private struct DifferenceSteps {
     return .init(
       words: "See what restoring \(Markup.shortened(second.name)) would do on "
         + "\(device.map { Markup.shortened($0.name) } ?? "a device"), before it is done.",
-      commands: ["keyhaul plan \(second.word) --to \(device?.word ?? "DEVICE")"])
+      commands: [Commands.plan(second.word, onto: device?.word ?? "DEVICE")])
   }
 }

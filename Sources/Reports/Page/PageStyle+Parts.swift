@@ -103,7 +103,7 @@ extension PageStyle {
 
     """
 
-  /// The filters' buttons by what they let through: what becomes of an item, and its kind (`ItemTable`).
+  /// The filters' buttons by what they let through: what becomes of an item, and its kind (`PageTable`).
   private static let filters = ["m", "s", "u", "g", "i", "c", "k"]
 
   /// The labels of buttons that are in a state.

@@ -1,7 +1,7 @@
 import KeychainFormats
 
 /// Items in a table, folded, with filters that are nothing but radio buttons before it and style rules.
-struct ItemTable {
+struct PageTable {
   /// What becomes of an item; the raw value is the class of its row, which the filters know.
   enum Style: String, CaseIterable {
     case moves = "m"

@@ -57,7 +57,7 @@ struct WipeChecklist {
       switch backup {
       case .missing(let command):
         [.init(words: "Make a backup with a password, and keep the password.", commands: [command])]
-      case .good(let word): [.init(words: "Check that the backup is whole.", commands: ["keyhaul verify \(word)"])]
+      case .good(let word): [.init(words: "Check that the backup is whole.", commands: [Commands.verify(word)])]
       }
     if damaged > 0, isOfBackup {
       entries.append(

@@ -61,7 +61,7 @@ struct LossSection {
               "Do not restore: nothing new would come in \(removed.count == 1 ? "its" : "their") place.")
           }
           markup.words("To keep \(them), plan with ")
-          markup.element("code", "--existing merge")
+          markup.element("code", Commands.keepingExisting)
           markup.words(".")
         }
         NameList(removed.map { ItemWords($0, index: nil) }).write(folding: ReasonCard.longestList, to: &markup)

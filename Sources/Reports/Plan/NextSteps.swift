@@ -34,7 +34,7 @@ private struct PlanSteps {
 
   private var counts: MigrationPlan.Summary { page.counts }
   private var isDevice: Bool { page.source.kind == .device }
-  private var policy: String { page.plan.policy == .replace ? "" : " --existing \(page.plan.policy.rawValue)" }
+  private var policy: String { page.plan.policy == .replace ? "" : Commands.keepingExisting }
 
   /// Items that arrive only with a backup that has a password.
   private var closed: Int { counts.byReason[.backupNotEncrypted, default: 0] }
@@ -55,7 +55,7 @@ private struct PlanSteps {
     let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
     return .init(
       words: what + carries,
-      commands: ["keyhaul backup \(words.oldDevice) -o \(backup)" + (isPlain ? " --no-password" : "")])
+      commands: [Commands.backup(of: words.oldDevice, to: backup, withoutPassword: isPlain)])
   }
 
   var otherCopy: StepList.Step? {
@@ -74,7 +74,7 @@ private struct PlanSteps {
     let planned = isDevice && (closed == 0 || page.source.encrypted) ? words.source : backup
     return .init(
       words: "To keep what is on \(Markup.shortened(page.target.name)), plan to merge:",
-      commands: ["keyhaul plan \(planned) --to \(words.target) --existing merge"])
+      commands: [Commands.plan(planned, onto: words.target, Commands.keepingExisting)])
   }
 
   var restoring: StepList.Step? {
@@ -87,9 +87,9 @@ private struct PlanSteps {
     let name = Markup.shortened(page.target.name)
     return .init(
       words: isLocked ? "\(sentence) \(name) has to be unlocked for it." : sentence,
-      commands: (isLocked ? ["keyhaul device unlock \(words.target)"] : []) + [
-        "keyhaul plan \(backup) --to \(words.target)\(policy) -o move.plan",
-        "keyhaul restore \(backup) --to \(words.target) --plan move.plan",
+      commands: (isLocked ? [Commands.unlock(words.target)] : []) + [
+        Commands.plan(backup, onto: words.target, policy, savingTo: "move.plan"),
+        Commands.restore(backup, onto: words.target, plan: "move.plan"),
       ])
   }
 

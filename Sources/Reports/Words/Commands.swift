@@ -13,7 +13,10 @@ package enum Commands {
   static let verifying = "keyhaul verify"
 
   static func explaining(_ word: String) -> String { "keyhaul explain \(word)" }
-  static func backup(of device: String, to output: String) -> String { "keyhaul backup \(device) -o \(output)" }
+  static func backup(of device: String, to output: String, withoutPassword: Bool = false) -> String {
+    "keyhaul backup \(device) -o \(output)" + (withoutPassword ? " --no-password" : "")
+  }
+  static func unlock(_ device: String) -> String { "keyhaul device unlock \(device)" }
   static func verify(_ archive: String) -> String { "\(verifying) \(archive)" }
   static func plan(_ source: String, onto target: String, _ policy: String = "", savingTo file: String? = nil) -> String
   {

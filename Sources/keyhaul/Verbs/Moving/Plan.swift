@@ -185,7 +185,8 @@ struct Plan: RunnableVerb {
       isRedacted: redact)
     var missed = 0
     switch view {
-    case .compare: try say(ComparisonReport(comparison: outlook.compare(), report: report), in: session)
+    case .compare:
+      try say(ComparisonReport(comparison: outlook.compare(), report: report), of: outlook.word, in: session)
     case .byApp: try session.say(AppReport(report: report))
     case .audit: try session.say(AuditReport(audit: KeychainAudit(outlook.compare()), report: report))
     case nil:
@@ -225,10 +226,9 @@ struct Plan: RunnableVerb {
     try save(report, to: output, in: session) { () throws(CommandFailure) in try print(report, in: session) }
   }
 
-  private func say(_ report: ComparisonReport, in session: Session) throws {
+  private func say(_ report: ComparisonReport, of word: String?, in session: Session) throws {
     guard common.isHTML else { return try session.say(report) }
-    let argument = try session.resolver().deviceOrArchive(source).word(typed: source)
-    try session.deliver(report.page(from: argument, to: move.to), to: output)
+    try session.deliver(report.page(from: word, to: move.to), to: output)
   }
 
   private func print(_ report: PlanReport, in session: Session) throws(CommandFailure) {

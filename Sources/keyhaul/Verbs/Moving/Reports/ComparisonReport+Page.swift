@@ -1,5 +1,5 @@
 import Migration
-import MigrationReports
+import Reports
 
 extension ComparisonReport {
   /// The four restores and the checklist as one HTML file.

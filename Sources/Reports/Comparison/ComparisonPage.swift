@@ -62,7 +62,7 @@ public struct ComparisonPage: HTMLPage {
         heading(&page)
         ComparisonTable(self).write(to: &page)
         checklist.write(to: &page)
-        ItemTable(self).write(to: &page)
+        PageTable(self).write(to: &page)
       },
       footer: { page in
         page.element("p") { page in

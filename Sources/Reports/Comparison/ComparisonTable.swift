@@ -53,7 +53,7 @@ struct ComparisonTable {
   }
 }
 
-extension ItemTable {
+extension PageTable {
   /// Every item with where it can go at all.
   init(_ page: ComparisonPage) {
     let count = page.comparison.items.count
@@ -64,13 +64,13 @@ extension ItemTable {
   }
 }
 
-extension ItemTable.Row {
+extension PageTable.Row {
   fileprivate init(_ item: MigrationComparison.Item, _ page: ComparisonPage) {
     func arrives(_ hasPassword: Bool, _ onSameDevice: Bool) -> Bool {
       item[RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)] == .arrives
     }
     let reason = item[page.best].reason
-    let (style, symbol, result): (ItemTable.Style, String, String) =
+    let (style, symbol, result): (PageTable.Style, String, String) =
       if reason?.isDamage == true {
         (.lost, "!", "cannot be read")
       } else if arrives(false, false) {
