@@ -57,7 +57,7 @@ public struct ItemMatcher: Hashable, Sendable {
   }
 
   /// Whether a star makes it mean more than one name.
-  public var meansSeveral: Bool {
+  public var canMatchSeveral: Bool {
     [label, account, service, server, accessGroup].contains { $0.map { $0.text == nil } ?? false }
   }
 }

@@ -34,7 +34,8 @@ extension OpenedArchive {
       case .sizeDiffers(let recorded, let found): .keychainSize(recorded: recorded, found: found)
       case .statusMissing: .statusMissing
       // Of these a backup loses no item, or no restore takes it at all.
-      case .encryptionNotStated, .encryptionClaimed, .paperUnreadable, .databaseUnpadded, .databaseInWriteAheadMode,
+      case .encryptionNotStated, .encryptionClaimed, .propertyListUnreadable, .databaseUnpadded,
+        .databaseInWriteAheadMode,
         .unfinished:
         nil
       }

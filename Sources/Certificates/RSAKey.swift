@@ -9,8 +9,8 @@ struct RSAKey {
   let privateKey: SensitiveBytes?
 
   /// Of the modulus. Smaller keys are refused by every reader, larger ones cost seconds to use.
-  static let smallestModulus = 512
-  static let largestModulus = 16_384
+  static let minimumModulusBitCount = 512
+  static let maximumModulusBitCount = 16_384
 
   /// - Parameter bytes: The DER of an RSAPublicKey.
   init(publicKey bytes: UnsafeRawBufferPointer) throws(MaterialError) {
@@ -54,9 +54,10 @@ struct RSAKey {
     let modulusDigits = try again.nextUnsigned("the modulus")
     let exponentDigits = try again.nextUnsigned("the exponent")
     let sizeInBits = modulusDigits.count * 8
-    guard (smallestModulus...largestModulus).contains(sizeInBits) else {
+    guard (minimumModulusBitCount...maximumModulusBitCount).contains(sizeInBits) else {
       throw MaterialError(
-        .overLimit, "an RSA key of \(sizeInBits) bits; from \(smallestModulus) to \(largestModulus) are accepted")
+        .overLimit,
+        "an RSA key of \(sizeInBits) bits; from \(minimumModulusBitCount) to \(maximumModulusBitCount) are accepted")
     }
     let n = try BigNumber(modulusDigits)
     let e = try BigNumber(exponentDigits)

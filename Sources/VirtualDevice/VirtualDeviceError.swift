@@ -2,7 +2,7 @@ import Files
 public import KeychainFormats
 import SystemPackage
 
-/// What went wrong with a virtual device, or with the folder that holds it.
+/// What went wrong with a virtual device, or with the directory that holds it.
 public struct VirtualDeviceError: ExplainedError {
   /// What went wrong with the device.
   public enum Code: String, Sendable, CaseIterable {

@@ -84,7 +84,7 @@ struct DifferenceTests {
     let difference = try KeychainDifference(from: open(old), to: open(new, from: 5))
     let change = try #require(difference.changed.first)
     #expect(change.attributes == [.modificationDate, .comment, .label, .protection, AttributeCode(rawValue: "zzzz")])
-    #expect(change.isSecretChanged && !change.isTouchedOnly)
+    #expect(change.isSecretChanged && !change.isOnlyModificationDate)
     #expect(change.indexBefore == 0 && change.indexAfter == 5)
     #expect(change.modifiedBefore?.secondsSinceReferenceDate == 1000)
     #expect(change.modifiedAfter?.secondsSinceReferenceDate == 2000)
@@ -97,7 +97,7 @@ struct DifferenceTests {
     #expect(secret.changed.first?.attributes == [] && secret.changed.first?.isSecretChanged == true)
     let touched = try KeychainDifference(
       from: open(.password("anna", secret: "one")), to: open(.password("anna", secret: "one", changed: 2000)))
-    #expect(touched.changed.first?.isTouchedOnly == true)
+    #expect(touched.changed.first?.isOnlyModificationDate == true)
     var notes = KeychainItem.password("anna", secret: "one")
     notes.kind = .internetPassword
     let bare = notes

@@ -8,7 +8,7 @@ struct DomainTreeTests {
   private func tree(_ files: [Shelf.File], depth: Int = 1) throws -> DomainTree {
     let shelf = try Shelf(hasPassword: false, files: files, hasKeychain: false)
     let archive = try shelf.open()
-    // The folder is gone with the shelf.
+    // The directory is gone with the shelf.
     return try withExtendedLifetime(shelf) {
       let builder = DomainTree.Builder(stored: try archive.storedFiles(), depth: depth)
       try archive.fileList().forEachFile { (file) throws(BackupArchiveError) in builder.add(file) }
@@ -34,16 +34,16 @@ struct DomainTreeTests {
     #expect(home.fileCount == 2 && home.children.map(\.name) == ["Library"] && home.children.first?.fileCount == 1)
   }
 
-  @Test("go as deep as is asked for, and no deeper than the limit", arguments: [1, 3, DomainTree.mostDepth, .max])
+  @Test("go as deep as is asked for, and no deeper than the limit", arguments: [1, 3, DomainTree.maximumDepth, .max])
   func depth(asked: Int) throws {
-    let folders = (0..<DomainTree.mostDepth + 5).map { "f\($0)" }.joined(separator: "/")
-    var node = try #require(tree([.init(folders + "/file", [1])], depth: asked).root.children.first)
+    let directories = (0..<DomainTree.maximumDepth + 5).map { "f\($0)" }.joined(separator: "/")
+    var node = try #require(tree([.init(directories + "/file", [1])], depth: asked).root.children.first)
     var depth = 0
     while let child = node.children.first {
       node = child
       depth += 1
     }
-    #expect(depth == min(asked, DomainTree.mostDepth))
+    #expect(depth == min(asked, DomainTree.maximumDepth))
   }
 
   @Test("has each file in its own folder, whichever stood before it in the list")
@@ -79,11 +79,11 @@ struct DomainTreeTests {
         .init("b/a", [1]), .init("a/b/deep", [1]),
       ], hasKeychain: false)
     let list = try shelf.open().fileList()
-    var index = FilesByFolder()
+    var index = FilesByDirectory()
     _ = try list.listing { (file, place) throws(BackupArchiveError) in index.add(file, at: place) }
     let reader = try list.reader()
     let names = try index.inOrder.map { place in try reader.file(at: place)?.relativePath }
-    // The domain's own folder first; in a folder the order is the list's.
+    // The domain's own directory first; in a directory the order is the list's.
     #expect(names == ["Documents/c", "top", "a/b/deep", "b/z", "b/a"])
   }
 

@@ -32,15 +32,16 @@ struct OneReportTests {
     [ContainerFormat.tar, .gzippedTar, .zip])
   func sameReport(layout: BackupLayout, format: ContainerFormat) throws {
     let shelf = try faultyShelf(layout)
-    let folder = try shelf.open()
+    let directory = try shelf.open()
     let unsynced = FileSystem { $0 == .sync ? .omitted : nil }
-    let path = shelf.folder.path("packed")
-    _ = try BackupRewriter(system: unsynced).convert(folder, at: shelf.path, to: .file(path, format))
+    let path = shelf.directory.path("packed")
+    _ = try BackupRewriter(system: unsynced).convert(directory, at: shelf.path, to: .file(path, format))
     let file = try BackupArchive.open(.path(path))
     let noKeys: ClassKeys? = nil
-    #expect(try BackupVerification(folder, keys: noKeys) == BackupVerification(file, keys: noKeys))
-    let keys: ClassKeys? = try ArchiveKey(of: folder, password: Secret(utf8: Shelf.password)).classKeys(deviceKey: nil)
-    let report = try BackupVerification(folder, keys: keys)
+    #expect(try BackupVerification(directory, keys: noKeys) == BackupVerification(file, keys: noKeys))
+    let keys: ClassKeys? = try ArchiveKey(of: directory, password: Secret(utf8: Shelf.password)).classKeys(
+      deviceKey: nil)
+    let report = try BackupVerification(directory, keys: keys)
     #expect(try BackupVerification(file, keys: keys) == report)
     #expect(report.faultCount == [.files: 5])
     #expect(

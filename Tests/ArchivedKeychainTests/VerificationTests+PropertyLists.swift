@@ -43,7 +43,7 @@ extension VerificationTests {
     let fault = try #require(verification.faults.first)
     #expect(fault.kind == .structureDamaged && fault.file == name)
     #expect(fault.reason.hasPrefix("it ends inside of an element, at byte "))
-    #expect(!verification.isHostile && !verification.isMerelyIncomplete && !verification.isUnopened)
+    #expect(!verification.isHostile && !verification.isOnlyIncomplete && !verification.isUnopened)
     if knowsPassword { #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0)) }
   }
 

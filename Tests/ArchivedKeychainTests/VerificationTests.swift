@@ -58,7 +58,7 @@ struct VerificationTests {
   func whole(layout: BackupLayout) throws {
     let verification = try verify(shelf(layout: layout))
     #expect(verification.faults == [] && verification.faultCount.isEmpty)
-    #expect(verification.verdict == .whole && verification.isWhole && !verification.isMerelyIncomplete)
+    #expect(verification.verdict == .whole && verification.isWhole && !verification.isOnlyIncomplete)
     #expect(verification.checks.map(\.id) == [.structure, .files, .keybag, .database, .keychain, .items])
     #expect(verification.checks.allSatisfy { $0.isOK })
     #expect(verification.unchecked == [])
@@ -136,7 +136,7 @@ struct VerificationTests {
     #expect(verification.faultCount == [.files: 1] && verification.verdict == .damaged)
     #expect(fault.kind == .digestMismatch && fault.file == "HomeDomain/letter.txt")
     #expect(detail(.files, verification) == "4 of 4 present, 1 damaged")
-    #expect(!verification.isMerelyIncomplete)
+    #expect(!verification.isOnlyIncomplete)
   }
 
   @Test("with a changed end of a file that has no digest finds it by the padding, with the place")
@@ -157,7 +157,7 @@ struct VerificationTests {
     try shelf.remove("HomeDomain/letter.txt")
     let verification = try verify(shelf)
     #expect(verification.faultCount == [.files: 1] && verification.missingCount == 1)
-    #expect(verification.isMerelyIncomplete && !verification.isWhole)
+    #expect(verification.isOnlyIncomplete && !verification.isWhole)
     #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed and not stored")
     #expect(detail(.files, verification) == "3 of 4 present, size and padding right")
   }
@@ -165,7 +165,7 @@ struct VerificationTests {
   @Test("with a link in a file's place is not to be trusted, and the link is not followed", arguments: [true, false])
   func linkedFile(knowsPassword: Bool) throws {
     let shelf = try shelf(hasPassword: false)
-    let place = try shelf.folder.path("backup/" + shelf.storedPath("HomeDomain/letter.txt"))
+    let place = try shelf.directory.path("backup/" + shelf.storedPath("HomeDomain/letter.txt"))
     try FileManager.default.removeItem(atPath: place)
     try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "/etc/hostname")
     let verification = try verify(shelf, knowsPassword: knowsPassword)
@@ -179,7 +179,7 @@ struct VerificationTests {
     let shelf = try shelf()
     try shelf.remove("KeychainDomain/keychain-backup.plist")
     let verification = try verify(shelf)
-    #expect(verification.faultCount == [.keychain: 1] && !verification.isMerelyIncomplete)
+    #expect(verification.faultCount == [.keychain: 1] && !verification.isOnlyIncomplete)
     #expect(verification.faults.first?.kind == .payloadMissing && verification.isKeychainLost)
     #expect(detail(.files, verification) == "3 of 4 present, the keychain's is not, size and padding right")
     #expect(verification.checks.first { $0.id == .files }?.isOK == false)
@@ -265,15 +265,15 @@ struct VerificationTests {
 
   @Test("names as many faults of a kind as its limit says, and counts the others", arguments: [0, 1])
   func manyFaults(more: Int) throws {
-    let files = (0..<BackupVerification.mostFaults + more).map { index in
+    let files = (0..<BackupVerification.maximumFaultCount + more).map { index in
       var file = Shelf.File("\(index).txt", [1])
       file.isStored = false
       return file
     }
     let verification = try verify(shelf(files: files))
-    #expect(verification.faults.count == BackupVerification.mostFaults)
-    #expect(verification.faultCount == [.files: BackupVerification.mostFaults + more])
-    #expect(verification.isMerelyIncomplete)
+    #expect(verification.faults.count == BackupVerification.maximumFaultCount)
+    #expect(verification.faultCount == [.files: BackupVerification.maximumFaultCount + more])
+    #expect(verification.isOnlyIncomplete)
   }
 
   // MARK: Without the password
@@ -320,7 +320,7 @@ struct VerificationTests {
   @Test("that cannot even be opened has one fault, and says that nothing else was looked at")
   func unopened() throws {
     let verification = BackupVerification(unopened: BackupArchiveError(.truncated, "it ends at byte 3"), isQuick: true)
-    #expect(verification.verdict == .damaged && !verification.isMerelyIncomplete)
+    #expect(verification.verdict == .damaged && !verification.isOnlyIncomplete)
     #expect(verification.faults.map(\.reason) == ["it ends at byte 3"])
     #expect(verification.unchecked.count == BackupVerification.CheckID.allCases.count - 1)
   }
@@ -348,7 +348,7 @@ struct VerificationTests {
     } catch {
       #expect((error.underlying as? DataProtectionError)?.code == .cancelled)
     }
-    // The folder is gone with the shelf.
+    // The directory is gone with the shelf.
     withExtendedLifetime(shelf) {}
   }
 

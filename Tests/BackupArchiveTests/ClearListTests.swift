@@ -53,9 +53,9 @@ struct ClearListTests {
   @Test("takes another password, and none, as others do")
   func rekeyed() throws {
     let sample = try SampleBackup()
-    let folder = try TemporaryFolder()
-    let path = folder.path("b.tar")
-    try folder.write(packed(try files(sample)), to: "b.tar")
+    let directory = try TemporaryDirectory()
+    let path = directory.path("b.tar")
+    try directory.write(packed(try files(sample)), to: "b.tar")
     let archive = try BackupArchive.open(.path(path))
     let keybag = try BackupKeybag.rewrap(
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))

@@ -14,116 +14,116 @@ struct ConversionTests {
   static let faults: [FileSystem.Fault] = [.failure(.noSpace), .failure(.ioError), .short]
 
   private func convert(
-    _ folder: TemporaryFolder, _ source: String, to target: String, replace: Bool = false,
+    _ directory: TemporaryDirectory, _ source: String, to target: String, replace: Bool = false,
     system: FileSystem = unsynced
   ) throws -> RewrittenBackup {
-    let archive = try BackupArchive.open(.path(folder.path(source)))
+    let archive = try BackupArchive.open(.path(directory.path(source)))
     return try BackupRewriter(system: system).convert(
-      archive, at: folder.path(source), to: ArchiveDestination(path: folder.path(target)), replace: replace)
+      archive, at: directory.path(source), to: ArchiveDestination(path: directory.path(target)), replace: replace)
   }
 
   @Test(
     "has the same files, byte for byte, and the same digest, there and back, in 36 pairs, or 12 in a quick run",
     arguments: Cases.chosen(pairs, quick: 12))
   func roundTrip(first: String, second: String) throws {
-    let folder = try TemporaryFolder()
-    try DeskBackup().write(to: folder)
-    let before = try bytes(in: folder, "backup")
-    let digest = try BackupArchive.open(.path(folder.path("backup"))).digest
-    let outcome = try convert(folder, "backup", to: first)
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    let before = try bytes(in: directory, "backup")
+    let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
+    let outcome = try convert(directory, "backup", to: first)
     #expect(outcome.fileCount == before.count && outcome.foreignFiles.isEmpty)
-    #expect(try BackupArchive.open(.path(folder.path(first))).digest == digest)
-    try FileManager.default.createDirectory(atPath: folder.path("two"), withIntermediateDirectories: true)
-    _ = try convert(folder, first, to: "two/" + second)
-    _ = try convert(folder, "two/" + second, to: "back/")
-    #expect(try bytes(in: folder, "back") == before)
-    #expect(try BackupArchive.open(.path(folder.path("back"))).digest == digest)
+    #expect(try BackupArchive.open(.path(directory.path(first))).digest == digest)
+    try FileManager.default.createDirectory(atPath: directory.path("two"), withIntermediateDirectories: true)
+    _ = try convert(directory, first, to: "two/" + second)
+    _ = try convert(directory, "two/" + second, to: "back/")
+    #expect(try bytes(in: directory, "back") == before)
+    #expect(try BackupArchive.open(.path(directory.path("back"))).digest == digest)
   }
 
   @Test(
     "never deletes what somebody put beside the backup that it replaces",
     arguments: ["photo.jpg", "51/a.jpg", "n/t", "Manifest.mbdx/t", "51/51\(String(repeating: "a", count: 38))/t"])
   func foreignInTarget(name: String) throws {
-    let folder = try TemporaryFolder()
-    try DeskBackup().write(to: folder)
-    _ = try convert(folder, "backup", to: "target/")
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    _ = try convert(directory, "backup", to: "target/")
     // What file browsers leave behind is nobody's.
-    for litter in [".DS_Store", "51/._a"] { try folder.write([1], to: "target/\(litter)") }
-    _ = try convert(folder, "backup", to: "target/", replace: true)
-    try folder.write([1, 2], to: "target/\(name)")
+    for litter in [".DS_Store", "51/._a"] { try directory.write([1], to: "target/\(litter)") }
+    _ = try convert(directory, "backup", to: "target/", replace: true)
+    try directory.write([1, 2], to: "target/\(name)")
     let error = try #require(throws: BackupArchiveError.self) {
-      try convert(folder, "backup", to: "target/", replace: true)
+      try convert(directory, "backup", to: "target/", replace: true)
     }
     let first = name.hasSuffix("/t") ? String(name.dropLast(2)) : name
     #expect(error.code == .occupied)
     #expect(error.reason == "\"target\" holds \"\(first)\", which is no part of a backup")
-    #expect(try BackupFolder.foreignFiles(in: folder.path("target")) == [first])
-    #expect(try folder.read("target/\(name)") == [1, 2])
+    #expect(try BackupDirectory.foreignFiles(in: directory.path("target")) == [first])
+    #expect(try directory.read("target/\(name)") == [1, 2])
   }
 
   @Test("leaves out what is no part of a backup, and names it")
   func foreign() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
-    try desk.write(to: folder)
-    let own = try bytes(in: folder, "backup")
+    try desk.write(to: directory)
+    let own = try bytes(in: directory, "backup")
     for name in ["note.txt", "zz/x", "51/notes", "Snapshot/Manifest.plist", ".DS_Store"] {
-      try folder.write([1], to: "backup/\(name)")
+      try directory.write([1], to: "backup/\(name)")
     }
-    let outcome = try convert(folder, "backup", to: "c.tar")
+    let outcome = try convert(directory, "backup", to: "c.tar")
     #expect(outcome.foreignFiles == [".DS_Store", "51/notes", "Snapshot", "note.txt", "zz"])
-    _ = try convert(folder, "c.tar", to: "back/")
-    #expect(try bytes(in: folder, "back") == own)
+    _ = try convert(directory, "c.tar", to: "back/")
+    #expect(try bytes(in: directory, "back") == own)
     var tar = TinyTar()
     for file in try desk.stored() { tar.add("b/" + file.path, file.bytes) }
     tar.add("other/x", [1])
     tar.add("b/note", [1])
-    try folder.write(tar.finished(), to: "mixed.tar")
-    #expect(try convert(folder, "mixed.tar", to: "c.zip").foreignFiles == ["other/x", "b/note"])
+    try directory.write(tar.finished(), to: "mixed.tar")
+    #expect(try convert(directory, "mixed.tar", to: "c.zip").foreignFiles == ["other/x", "b/note"])
   }
 
   @Test("does not take the place of anything unasked", arguments: ["c/", "c.tar", "c.zip"])
   func occupied(target: String) throws {
-    let folder = try TemporaryFolder()
-    try DeskBackup().write(to: folder)
-    try SampleBackup().write(to: ArchiveDestination(path: folder.path(target)))
-    let before = try tree(folder.path)
-    let error = #expect(throws: BackupArchiveError.self) { try convert(folder, "backup", to: target) }
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    try SampleBackup().write(to: ArchiveDestination(path: directory.path(target)))
+    let before = try tree(directory.path)
+    let error = #expect(throws: BackupArchiveError.self) { try convert(directory, "backup", to: target) }
     #expect(error?.code == .occupied)
-    #expect(try tree(folder.path) == before)
-    _ = try convert(folder, "backup", to: target, replace: true)
-    let digest = try BackupArchive.open(.path(folder.path("backup"))).digest
-    #expect(try BackupArchive.open(.path(folder.path(target))).digest == digest)
+    #expect(try tree(directory.path) == before)
+    _ = try convert(directory, "backup", to: target, replace: true)
+    let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
+    #expect(try BackupArchive.open(.path(directory.path(target))).digest == digest)
   }
 
   @Test("of iOS 4 to 9, with its payloads beside the list, is copied as it is")
   func oldLayout() throws {
-    let folder = try TemporaryFolder()
-    try DeskBackup().write(to: folder)
-    let list = try folder.read("backup/Manifest.db")
-    // A list of one record, and a payload in the backup's own folder.
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    let list = try directory.read("backup/Manifest.db")
+    // A list of one record, and a payload in the backup's own directory.
     let name = String(repeating: "ab", count: 20)
-    try FileManager.default.removeItem(atPath: folder.path("backup/Manifest.db"))
+    try FileManager.default.removeItem(atPath: directory.path("backup/Manifest.db"))
     #expect(!list.isEmpty)
-    try folder.write(Array("mbdb".utf8) + [5, 0], to: "backup/Manifest.mbdb")
-    try folder.write([1, 2, 3], to: "backup/\(name)")
-    _ = try convert(folder, "backup", to: "c.zip")
-    _ = try convert(folder, "c.zip", to: "back/")
-    #expect(try folder.read("back/\(name)") == [1, 2, 3])
-    #expect(try folder.read("back/Manifest.mbdb") == Array("mbdb".utf8) + [5, 0])
+    try directory.write(Array("mbdb".utf8) + [5, 0], to: "backup/Manifest.mbdb")
+    try directory.write([1, 2, 3], to: "backup/\(name)")
+    _ = try convert(directory, "backup", to: "c.zip")
+    _ = try convert(directory, "c.zip", to: "back/")
+    #expect(try directory.read("back/\(name)") == [1, 2, 3])
+    #expect(try directory.read("back/Manifest.mbdb") == Array("mbdb".utf8) + [5, 0])
   }
 
   @Test("is refused where a payload is a link")
   func link() throws {
-    let folder = try TemporaryFolder()
-    try DeskBackup().write(to: folder)
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
     let name = String(repeating: "5", count: 40)
-    try FileManager.default.createDirectory(atPath: folder.path("backup/55"), withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: directory.path("backup/55"), withIntermediateDirectories: true)
     try FileManager.default.createSymbolicLink(
-      atPath: folder.path("backup/55/\(name)"), withDestinationPath: "/etc/passwd")
-    let error = #expect(throws: BackupArchiveError.self) { try convert(folder, "backup", to: "c.tar") }
+      atPath: directory.path("backup/55/\(name)"), withDestinationPath: "/etc/passwd")
+    let error = #expect(throws: BackupArchiveError.self) { try convert(directory, "backup", to: "c.tar") }
     #expect(error?.code == .hostile)
-    #expect(!FileManager.default.fileExists(atPath: folder.path("c.tar")))
+    #expect(!FileManager.default.fileExists(atPath: directory.path("c.tar")))
   }
 
   @Test(
@@ -132,23 +132,23 @@ struct ConversionTests {
   func everyCall(pair: (source: String, target: String), fault: FileSystem.Fault) throws {
     let sample = try SampleBackup()
     for call in fault.calls(among: Self.faults) {
-      let folder = try TemporaryFolder()
-      try sample.write(to: .folder(folder.path("backup")), system: unsynced)
-      try sample.write(to: .file(folder.path("s.zip"), .zip), system: unsynced)
-      let before = try tree(folder.path)
+      let directory = try TemporaryDirectory()
+      try sample.write(to: .directory(directory.path("backup")), system: unsynced)
+      try sample.write(to: .file(directory.path("s.zip"), .zip), system: unsynced)
+      let before = try tree(directory.path)
       let failing = OneFault(at: call, fault)
       var failed = false
       do {
-        _ = try convert(folder, pair.source, to: pair.target, system: failing.system)
+        _ = try convert(directory, pair.source, to: pair.target, system: failing.system)
       } catch let error as BackupArchiveError {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable].contains(error.code), "call \(call): \(error)")
       }
       if failed {
-        #expect(try tree(folder.path) == before, "call \(call)")
+        #expect(try tree(directory.path) == before, "call \(call)")
       } else {
-        let digest = try BackupArchive.open(.path(folder.path(pair.source))).digest
-        #expect(try BackupArchive.open(.path(folder.path(pair.target))).digest == digest)
+        let digest = try BackupArchive.open(.path(directory.path(pair.source))).digest
+        #expect(try BackupArchive.open(.path(directory.path(pair.target))).digest == digest)
       }
       if failing.callCount < call { break }
     }
@@ -156,18 +156,18 @@ struct ConversionTests {
 
   @Test("stops where it is told to, and leaves nothing")
   func interrupted() throws {
-    let folder = try TemporaryFolder()
-    try DeskBackup().write(to: folder)
-    let before = try tree(folder.path)
-    let archive = try BackupArchive.open(.path(folder.path("backup")))
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    let before = try tree(directory.path)
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
     for target in ["c/", "c.tar.zst"] {
       let error = #expect(throws: BackupArchiveError.self) {
         _ = try BackupRewriter().convert(
-          archive, at: folder.path("backup"), to: ArchiveDestination(path: folder.path(target))
+          archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(target))
         ) { done, total in done < total / 2 }
       }
       #expect(error?.code == .interrupted)
-      #expect(try tree(folder.path) == before)
+      #expect(try tree(directory.path) == before)
     }
   }
 }

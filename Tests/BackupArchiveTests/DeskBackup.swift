@@ -51,16 +51,16 @@ final class DeskBackup {
     ).archived()
   }
 
-  /// The stored files by their paths in the backup's folder, made once: every backup of this kind is the same.
+  /// The stored files by their paths in the backup's directory, made once: every backup of this kind is the same.
   func stored() throws -> [(path: String, bytes: [UInt8])] { try Self.allStored.get() }
 
   private static let allStored = Result { try DeskBackup().newFiles() }
 
   private func newFiles() throws -> [(path: String, bytes: [UInt8])] {
     var sql = ForeignDatabase.schema
-    let folder = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "Library")
+    let directory = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "Library")
     sql += ForeignDatabase.row(
-      folder, "HomeDomain", "Library", 2,
+      directory, "HomeDomain", "Library", 2,
       try FileRecord(relativePath: "Library", mode: 0o040755, protectionClass: KeyClass(rawValue: 0)).archived())
     var files: [(path: String, bytes: [UInt8])] = []
     for (file, keyClass) in zip(try contents(), Self.files.map(\.keyClass) + [3]) {
@@ -79,8 +79,8 @@ final class DeskBackup {
     ] + files
   }
 
-  func write(to folder: TemporaryFolder, as name: String = "backup") throws {
-    for file in try stored() { try folder.write(file.bytes, to: "\(name)/\(file.path)") }
+  func write(to directory: TemporaryDirectory, as name: String = "backup") throws {
+    for file in try stored() { try directory.write(file.bytes, to: "\(name)/\(file.path)") }
   }
 
   func unprotected(_ keybag: Keybag, _ password: String) throws -> Keybag {
@@ -117,13 +117,13 @@ extension BackupArchive {
   }
 }
 
-/// The bytes of every file in a folder, by path.
-func bytes(in folder: TemporaryFolder, _ name: String) throws -> [String: [UInt8]] {
-  let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path(name))
+/// The bytes of every file in a directory, by path.
+func bytes(in directory: TemporaryDirectory, _ name: String) throws -> [String: [UInt8]] {
+  let names = try FileManager.default.subpathsOfDirectory(atPath: directory.path(name))
   return try names.reduce(into: [:]) { files, path in
-    var isFolder: ObjCBool = false
-    _ = FileManager.default.fileExists(atPath: folder.path("\(name)/\(path)"), isDirectory: &isFolder)
-    if !isFolder.boolValue { files[path] = try folder.read("\(name)/\(path)") }
+    var isDirectory: ObjCBool = false
+    _ = FileManager.default.fileExists(atPath: directory.path("\(name)/\(path)"), isDirectory: &isDirectory)
+    if !isDirectory.boolValue { files[path] = try directory.read("\(name)/\(path)") }
   }
 }
 

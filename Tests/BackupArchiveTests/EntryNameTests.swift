@@ -6,7 +6,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-/// A folder's name in a container, and how the container writes it.
+/// A directory's name in a container, and how the container writes it.
 struct NamedContainer: Sendable, CustomTestStringConvertible {
   enum Form: String, CaseIterable, Sendable {
     case ustar, pax, zip, markedZip
@@ -69,36 +69,36 @@ struct EntryNameTests {
   func rekeyed(container: NamedContainer) throws {
     let sample = try SampleBackup()
     let files = try SampleBackup.storedFiles()
-    let folder = try TemporaryFolder()
-    try folder.write(container.bytes(files), to: "b")
+    let directory = try TemporaryDirectory()
+    try directory.write(container.bytes(files), to: "b")
     try withLocale(container.locale) {
-      let archive = try BackupArchive.open(.path(folder.path("b")))
+      let archive = try BackupArchive.open(.path(directory.path("b")))
       let keybag = try BackupKeybag.rewrap(
         archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
-      try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: folder.path("b"), with: keybag)
-      let again = try BackupArchive.open(.path(folder.path("b")))
+      try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: directory.path("b"), with: keybag)
+      let again = try BackupArchive.open(.path(directory.path("b")))
       #expect(again.keybag == keybag)
       #expect(try again.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     }
-    let written = Data(try folder.read("b"))
+    let written = Data(try directory.read("b"))
     for path in files.map(\.path) {
       // A zip has each name in front of its entry and in its directory.
       let isZip = written.starts(with: [0x50, 0x4B])
       #expect(count(container.name + Array("/\(path)".utf8), in: written) >= (isZip ? 2 : 1), "\(path)")
     }
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["b"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["b"])
   }
 
   @Test("is packed anew under its device's name, in every form", arguments: NamedContainer.all)
   func converted(container: NamedContainer) throws {
-    let folder = try TemporaryFolder()
-    try folder.write(container.bytes(try SampleBackup.storedFiles()), to: "b")
+    let directory = try TemporaryDirectory()
+    try directory.write(container.bytes(try SampleBackup.storedFiles()), to: "b")
     try withLocale(container.locale) {
-      let archive = try BackupArchive.open(.path(folder.path("b")))
+      let archive = try BackupArchive.open(.path(directory.path("b")))
       for place in ["c/", "c.tar", "c.zip"] {
         _ = try BackupRewriter(system: unsynced).convert(
-          archive, at: folder.path("b"), to: ArchiveDestination(path: folder.path(place)))
-        #expect(try BackupArchive.open(.path(folder.path(place))).digest == archive.digest)
+          archive, at: directory.path("b"), to: ArchiveDestination(path: directory.path(place)))
+        #expect(try BackupArchive.open(.path(directory.path(place))).digest == archive.digest)
       }
     }
   }
@@ -106,14 +106,14 @@ struct EntryNameTests {
   @Test("and holds another file with such a name, which is shown escaped and not taken for a part of the backup")
   func foreign() throws {
     let sample = try SampleBackup()
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     var tar = TinyTar()
     for file in try sample.storedFiles() { tar.add(file.path, file.bytes) }
     tar.add(nameBytes: [0x66, 0xF6, 0x2E, 0x74, 0x78, 0x74], [1])
-    try folder.write(tar.finished(), to: "b.tar")
-    let archive = try BackupArchive.open(.path(folder.path("b.tar")))
+    try directory.write(tar.finished(), to: "b.tar")
+    let archive = try BackupArchive.open(.path(directory.path("b.tar")))
     let outcome = try BackupRewriter(system: unsynced).convert(
-      archive, at: folder.path("b.tar"), to: ArchiveDestination(path: folder.path("c.tar")))
+      archive, at: directory.path("b.tar"), to: ArchiveDestination(path: directory.path("c.tar")))
     #expect(outcome.foreignFiles == ["f\\xF6.txt"])
   }
 
@@ -137,12 +137,12 @@ struct EntryNameTests {
     for file in try sample.storedFiles() {
       zip.add(nameBytes: name + Array("/\(file.path)".utf8), file.bytes, flags: 0x800, hasLargePlace: true)
     }
-    let folder = try TemporaryFolder()
-    try folder.write(zip.finished(), to: "b.zip")
-    let archive = try BackupArchive.open(.path(folder.path("b.zip")))
+    let directory = try TemporaryDirectory()
+    try directory.write(zip.finished(), to: "b.zip")
+    let archive = try BackupArchive.open(.path(directory.path("b.zip")))
     let keybag = try BackupKeybag.rewrap(
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
-    try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: folder.path("b.zip"), with: keybag)
-    #expect(count(name + Array("/Manifest.plist".utf8), in: Data(try folder.read("b.zip"))) == 2)
+    try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: directory.path("b.zip"), with: keybag)
+    #expect(count(name + Array("/Manifest.plist".utf8), in: Data(try directory.read("b.zip"))) == 2)
   }
 }

@@ -48,19 +48,19 @@ struct FaultInjectionTests {
   static let destinations = ["new/", "old/", "home/", "new.tar", "old.tar", "old.zip", "old.tar.gz", "old.tar.zst"]
 
   /// A place where `old…` holds a backup, and `home` something else.
-  private func prepare(_ folder: TemporaryFolder, _ destination: String, _ old: StoredBackup) throws {
-    let target = ArchiveDestination(path: folder.path(destination))
+  private func prepare(_ directory: TemporaryDirectory, _ destination: String, _ old: StoredBackup) throws {
+    let target = ArchiveDestination(path: directory.path(destination))
     let quiet = FileSystem { $0 == .sync ? .omitted : nil }
     if destination.hasPrefix("old") {
       _ = try BackupPlacement(system: quiet).place(old, at: target, replace: false)
     }
-    try folder.write([1], to: "home/note.txt")
+    try directory.write([1], to: "home/note.txt")
   }
 
   private func stored(seed: String) throws -> StoredBackup {
     let files = try SampleBackup(seed: seed).storedFiles()
     return StoredBackup(
-      folderName: SampleBackup.udid, modificationTime: 0,
+      directoryName: SampleBackup.udid, modificationTime: 0,
       files: files.map { StoredFile(path: $0.path, bytes: $0.bytes) })
   }
 
@@ -72,14 +72,14 @@ struct FaultInjectionTests {
     let (old, new) = (try stored(seed: "old"), try stored(seed: "new"))
     var after: [String]?
     for call in fault.calls(among: Self.faults) {
-      let folder = try TemporaryFolder()
-      try prepare(folder, destination, old)
-      let before = try tree(folder.path)
+      let directory = try TemporaryDirectory()
+      try prepare(directory, destination, old)
+      let before = try tree(directory.path)
       let failing = OneFault(at: call, fault)
       var failed = false
       do throws(BackupArchiveError) {
         _ = try BackupPlacement(system: failing.system).place(
-          new, at: ArchiveDestination(path: folder.path(destination)), replace: true)
+          new, at: ArchiveDestination(path: directory.path(destination)), replace: true)
       } catch {
         failed = true
         switch fault {
@@ -88,7 +88,7 @@ struct FaultInjectionTests {
         default: Issue.record("call \(call): \(error)")
         }
       }
-      let now = try tree(folder.path)
+      let now = try tree(directory.path)
       if failed {
         #expect(now == before, "call \(call)")
       } else {
@@ -107,15 +107,15 @@ struct FaultInjectionTests {
   func lastingFailure(destination: String) throws {
     let (old, new) = (try stored(seed: "old"), try stored(seed: "new"))
     for call in 1... {
-      let folder = try TemporaryFolder()
-      try prepare(folder, destination, old)
-      let before = try tree(folder.path)
+      let directory = try TemporaryDirectory()
+      try prepare(directory, destination, old)
+      let before = try tree(directory.path)
       let failing = OneFault(at: call, .failure(.ioError), isRepeated: true)
-      let target = ArchiveDestination(path: folder.path(destination))
+      let target = ArchiveDestination(path: directory.path(destination))
       let placed = try? BackupPlacement(system: failing.system).place(new, at: target, replace: true)
       if placed != nil { return }
       // A disk that fails for good keeps what cannot be removed any more, under a hidden name; the target is as it was.
-      let now = try tree(folder.path).filter { !$0.hasPrefix(".") && !$0.contains("/.") }
+      let now = try tree(directory.path).filter { !$0.hasPrefix(".") && !$0.contains("/.") }
       #expect(now == before, "from call \(call) on")
       #expect(call < 200)
     }
@@ -124,8 +124,8 @@ struct FaultInjectionTests {
   @Test(
     "replaces a folder by two renames where names cannot be exchanged, or puts the old one back", arguments: [0, 1, 2])
   func withoutExchange(failingRename: Int) throws {
-    let folder = try TemporaryFolder()
-    try prepare(folder, "old/", try stored(seed: "old"))
+    let directory = try TemporaryDirectory()
+    try prepare(directory, "old/", try stored(seed: "old"))
     let new = try stored(seed: "new")
     let renames = Mutex(0)
     let system = FileSystem { call in
@@ -140,9 +140,9 @@ struct FaultInjectionTests {
       default: return nil
       }
     }
-    let before = try tree(folder.path)
-    let outcome = try? BackupPlacement(system: system).place(new, at: .folder(folder.path("old")), replace: true)
-    let after = try tree(folder.path)
+    let before = try tree(directory.path)
+    let outcome = try? BackupPlacement(system: system).place(new, at: .directory(directory.path("old")), replace: true)
+    let after = try tree(directory.path)
     #expect((outcome != nil) == (failingRename == 0))
     #expect((after == before) == (failingRename != 0))
     #expect(outcome?.leftover == nil)
@@ -151,30 +151,30 @@ struct FaultInjectionTests {
 
   @Test("says how much room is needed")
   func diskFull() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     let system = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
     let size = try sample.storedFiles().reduce(0) { $0 + $1.bytes.count }
     let error = #expect(throws: BackupArchiveError.self) {
-      try sample.write(to: .file(folder.path("b.tar"), .tar), system: system)
+      try sample.write(to: .file(directory.path("b.tar"), .tar), system: system)
     }
     let text = "\(size / 1000),\(String(size % 1000 + 1000).dropFirst())"
-    #expect(error?.reason == "no space left on \(folder.path("b.tar")) (needs \(text) bytes)")
+    #expect(error?.reason == "no space left on \(directory.path("b.tar")) (needs \(text) bytes)")
     #expect(error?.advice == "free space and run it again; no partial file was left")
-    #expect(try tree(folder.path).isEmpty)
+    #expect(try tree(directory.path).isEmpty)
   }
 
   @Test(
     "gives an error while a backup is read, at every call", arguments: ["old/", "old.tar", "old.zip", "old.tar.zst"])
   func reading(source: String) throws {
-    let folder = try TemporaryFolder()
-    try prepare(folder, source, try stored(seed: "old"))
-    let whole = try BackupArchive.open(.path(folder.path(source))).digest
+    let directory = try TemporaryDirectory()
+    try prepare(directory, source, try stored(seed: "old"))
+    let whole = try BackupArchive.open(.path(directory.path(source))).digest
     for fault in Self.faults {
       for call in 1... {
         let failing = OneFault(at: call, fault)
         do {
-          let archive = try BackupArchive.open(.path(folder.path(source)), limits: .standard, system: failing.system)
+          let archive = try BackupArchive.open(.path(directory.path(source)), limits: .standard, system: failing.system)
           #expect(archive.digest == whole)
         } catch {
           #expect(error.code == .unreadable, "call \(call): \(error)")

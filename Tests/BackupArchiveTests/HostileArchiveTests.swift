@@ -72,7 +72,7 @@ struct HostileArchiveTests {
 
   /// Opens the container where a victim's files lie around it, and looks whether they are as before.
   private func expectRefusal(_ bytes: [UInt8], _ code: BackupArchiveError.Code, _ reason: String) throws {
-    let victim = try TemporaryFolder()
+    let victim = try TemporaryDirectory()
     try victim.write(Array("precious".utf8), to: ".ssh/authorized_keys")
     try victim.write(bytes, to: "below/here/archive")
     let before = try tree(victim.path)
@@ -218,7 +218,7 @@ struct HostileArchiveTests {
   }
 
   @Test("with a file whose name ends like a folder's")
-  func fileNamedLikeAFolder() throws {
+  func fileNamedLikeADirectory() throws {
     var zip = TinyZip()
     zip.add("a/", [1, 2], mode: 0o100600)
     let error = try #require(try failure(opening: zip.finished()))
@@ -236,8 +236,8 @@ struct HostileArchiveTests {
   func twoBackups() throws {
     let sample = try SampleBackup()
     var tar = TinyTar()
-    for folder in ["first", "second"] {
-      for file in try sample.storedFiles() { tar.add("\(folder)/\(file.path)", file.bytes) }
+    for directory in ["first", "second"] {
+      for file in try sample.storedFiles() { tar.add("\(directory)/\(file.path)", file.bytes) }
     }
     try expectRefusal(tar.finished(), .unsupported, "2 backups")
   }

@@ -191,9 +191,9 @@ struct HostileDatabaseTests {
   }
 
   @Test("may hold a value up to the limit, and no larger one")
-  func longestValue() throws {
+  func maximumValueByteCount() throws {
     // A row's other columns and its header count towards the limit too.
-    let limit = Int(DefensiveConnection.longestValue)
+    let limit = Int(DefensiveConnection.maximumValueByteCount)
     let identifier = KeychainPayload.fileIdentifier
     func rows(_ count: Int) -> String {
       "INSERT INTO Files VALUES ('\(identifier)', '\(keychain.domain)', '\(keychain.path)', 1, zeroblob(\(count)));"

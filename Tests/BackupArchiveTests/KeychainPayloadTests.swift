@@ -106,8 +106,8 @@ struct KeychainPayloadTests {
     var keyless = record
     keyless.encryptionKey = nil
     #expect(try failure(sample, try archive(sample, rows: try row(keyless), payload: stored))?.code == .damaged)
-    let folder = try row(record, flags: 2)
-    #expect(try failure(sample, try archive(sample, rows: folder, payload: stored))?.code == .damaged)
+    let directory = try row(record, flags: 2)
+    #expect(try failure(sample, try archive(sample, rows: directory, payload: stored))?.code == .damaged)
     var renamed = record
     renamed.relativePath = "../keychain-backup.plist"
     #expect(try failure(sample, try archive(sample, rows: try row(renamed), payload: stored))?.code == .damaged)
@@ -187,7 +187,7 @@ struct SyntheticBackupTests {
   @Test("opens whole with its password, from the list of files to the items")
   func opens() throws {
     let vectors = try TestVectors.section("synthetic_backup")
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let keybag = try Keybag(parsing: try vectors["keybag_hex"].bytes)
     let password: Secret? = Secret(utf8: try vectors["password"].string)
     let deviceKey: DeviceKey? = nil
@@ -210,22 +210,22 @@ struct SyntheticBackupTests {
       if let field = try FileRecord(archive: record).encryptionKey {
         let plain = identifier == KeychainPayload.fileIdentifier ? keychain : Array("sixteen bytes...".utf8)
         let stored = try FileCipher.encrypt(plain, key: try keys.unwrapFileKey(field.serialized()))
-        try folder.write(stored, to: "\(identifier.prefix(2))/\(identifier)")
+        try directory.write(stored, to: "\(identifier.prefix(2))/\(identifier)")
       }
     }
     let manifestKey = Secret(copying: try vectors["manifest_key_hex"].bytes)
     let database = try ForeignDatabase.bytes(ForeignDatabase.schema + rows)
-    try folder.write(try FileCipher.encrypt(database, key: manifestKey), to: "Manifest.db")
+    try directory.write(try FileCipher.encrypt(database, key: manifestKey), to: "Manifest.db")
     let manifest: PropertyDictionary = [
       "BackupKeyBag": .data(try vectors["keybag_hex"].bytes), "IsEncrypted": .boolean(true), "Version": .string("10.0"),
       "ManifestKey": .data(try vectors["manifest_key_field_hex"].bytes),
       "Lockdown": .dictionary(["ProductVersion": .string("17.0")]),
     ]
-    try folder.write(try BinaryPlist.encode(.dictionary(manifest)), to: "Manifest.plist")
-    try folder.write(
+    try directory.write(try BinaryPlist.encode(.dictionary(manifest)), to: "Manifest.plist")
+    try directory.write(
       try BinaryPlist.encode(.dictionary(["SnapshotState": .string("finished")])), to: "Status.plist")
 
-    let archive = try BackupArchive.open(.path(folder.path))
+    let archive = try BackupArchive.open(.path(directory.path))
     #expect(archive.device.productVersion == "17.0")
     #expect(try archive.storedFiles().count == 3)
     let listing = try archive.fileList(with: keys).listing()

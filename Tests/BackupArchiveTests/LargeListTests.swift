@@ -25,7 +25,7 @@ struct LargeListTests {
   @Test("is kept in a file without a name or in memory, and answers the same from both")
   func bothPlaces() throws {
     let plain = try database(2000, blobByteCount: 5000)
-    #expect(plain.count > ManifestStorage.smallestFileByteCount)
+    #expect(plain.count > ManifestStorage.minimumFileByteCount)
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "large"))
     let encrypted = try FileCipher.encrypt(plain, key: key)
     var digests: [[UInt8]] = []
@@ -76,7 +76,7 @@ struct LargeListTests {
     let system = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
     let error = #expect(throws: BackupArchiveError.self) {
       var collector = try StoredBytesCollector(.temporaryFile, system: system)
-      let bytes = [UInt8](repeating: 1, count: ManifestStorage.smallestFileByteCount)
+      let bytes = [UInt8](repeating: 1, count: ManifestStorage.minimumFileByteCount)
       try bytes.withUnsafeBytes { try collector.append($0) }
       return try collector.finish()
     }
@@ -86,7 +86,7 @@ struct LargeListTests {
 
   @Test("just below the smallest size stays in memory, at it goes into a file")
   func threshold() throws {
-    let limit = ManifestStorage.smallestFileByteCount
+    let limit = ManifestStorage.minimumFileByteCount
     #expect(try collected([UInt8](repeating: 1, count: limit - 1), .temporaryFile).isInFile == false)
     #expect(try collected([UInt8](repeating: 1, count: limit), .temporaryFile).isInFile)
   }
@@ -101,8 +101,10 @@ struct LargeListTests {
 
   /// The names that this module gives to temporary files, before it takes them away.
   private func names() throws -> Set<String> {
-    let folder = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    let directory = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
     return Set(
-      try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("keyhaul-") && $0.count == 14 })
+      try FileManager.default.contentsOfDirectory(atPath: directory).filter {
+        $0.hasPrefix("keyhaul-") && $0.count == 14
+      })
   }
 }

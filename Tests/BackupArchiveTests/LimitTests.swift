@@ -75,41 +75,41 @@ struct LimitTests {
     "for a file that is copied, wherever the backup stands, and nothing is left of the copy",
     arguments: ["folder/", "one.tar"])
   func copiedFiles(source: String) throws {
-    let folder = try TemporaryFolder()
-    try SampleBackup().write(to: ArchiveDestination(path: folder.path(source)))
-    let archive = try BackupArchive.open(.path(folder.path(source)))
-    let before = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: ArchiveDestination(path: directory.path(source)))
+    let archive = try BackupArchive.open(.path(directory.path(source)))
+    let before = try FileManager.default.contentsOfDirectory(atPath: directory.path)
     var limits = ArchiveLimits()
     // In a file the limits are held against every entry while it is read; copying it has to be reached all the same.
     limits.propertyListByteCount = try ["Manifest.plist", "Status.plist", "Info.plist"].map(size).max() ?? 0
     _ = try BackupRewriter(system: .real, limits: limits).convert(
-      archive, at: folder.path(source), to: .file(folder.path("copy.tar"), .tar))
-    try FileManager.default.removeItem(atPath: folder.path("copy.tar"))
+      archive, at: directory.path(source), to: .file(directory.path("copy.tar"), .tar))
+    try FileManager.default.removeItem(atPath: directory.path("copy.tar"))
     limits.propertyListByteCount -= 1
     let error = #expect(throws: BackupArchiveError.self) {
       try BackupRewriter(system: .real, limits: limits).convert(
-        archive, at: folder.path(source), to: .file(folder.path("copy.tar"), .tar))
+        archive, at: directory.path(source), to: .file(directory.path("copy.tar"), .tar))
     }
     #expect(error?.code == .overLimit)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == before)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == before)
   }
 
   @Test("for the same files in a folder")
-  func keptFilesInFolder() throws {
-    let folder = try TemporaryFolder()
-    try SampleBackup().write(to: .folder(folder.path("backup")))
+  func keptFilesInDirectory() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("backup")))
     var limits = ArchiveLimits()
     limits.databaseByteCount = try size("Manifest.db")
-    _ = try BackupArchive.open(.path(folder.path("backup")), limits: limits)
+    _ = try BackupArchive.open(.path(directory.path("backup")), limits: limits)
     limits.databaseByteCount -= 1
     let error = #expect(throws: BackupArchiveError.self) {
-      try BackupArchive.open(.path(folder.path("backup")), limits: limits)
+      try BackupArchive.open(.path(directory.path("backup")), limits: limits)
     }
     #expect(error?.code == .overLimit)
   }
 
   @Test("for many leading folders that each hold a manifest")
-  func keptFilesOfManyFolders() throws {
+  func keptFilesOfManyDirectories() throws {
     var tar = TinyTar()
     for index in 0..<20 { tar.add("f\(index)/Manifest.db", [UInt8](repeating: 0, count: 1000)) }
     var limits = ArchiveLimits()
@@ -125,12 +125,12 @@ struct LimitTests {
   @Test("for what compressed bytes may become", arguments: [ContainerFormat.gzippedTar, .zstandardTar])
   func expansion(format: ContainerFormat) throws {
     let bomb = StoredBackup(
-      folderName: "x", modificationTime: 0,
+      directoryName: "x", modificationTime: 0,
       files: [StoredFile(path: "photo", bytes: [UInt8](repeating: 0, count: 1 << 20))])
-    let folder = try TemporaryFolder()
-    _ = try BackupPlacement().place(bomb, at: .file(folder.path("tar"), .tar), replace: false)
-    _ = try BackupPlacement().place(bomb, at: .file(folder.path("packed"), format), replace: false)
-    let (plain, compressed) = (try folder.read("tar").count, try folder.read("packed"))
+    let directory = try TemporaryDirectory()
+    _ = try BackupPlacement().place(bomb, at: .file(directory.path("tar"), .tar), replace: false)
+    _ = try BackupPlacement().place(bomb, at: .file(directory.path("packed"), format), replace: false)
+    let (plain, compressed) = (try directory.read("tar").count, try directory.read("packed"))
     var limits = ArchiveLimits()
     limits.expansionFactor = 10
     limits.decompressionAllowance = Int64(plain - 10 * compressed.count)
@@ -142,11 +142,11 @@ struct LimitTests {
   @Test("for what a zip's bytes may become")
   func zipExpansion() throws {
     let bomb = StoredBackup(
-      folderName: "x", modificationTime: 0,
+      directoryName: "x", modificationTime: 0,
       files: [StoredFile(path: "Manifest.plist", bytes: [UInt8](repeating: 0, count: 1 << 20))])
-    let folder = try TemporaryFolder()
-    _ = try BackupPlacement().place(bomb, at: .file(folder.path("zip"), .zip), replace: false)
-    let compressed = try folder.read("zip")
+    let directory = try TemporaryDirectory()
+    _ = try BackupPlacement().place(bomb, at: .file(directory.path("zip"), .zip), replace: false)
+    let compressed = try directory.read("zip")
     #expect(compressed.count < 10_000)
     var limits = ArchiveLimits()
     limits.expansionFactor = 10

@@ -23,12 +23,12 @@ struct OddDateTests {
 
   @Test("is copied into every form", arguments: dates, ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip"])
   func converted(seconds: Double, place: String) throws {
-    let folder = try TemporaryFolder()
-    try folder.write(packed(try dated(seconds)), to: "b.tar")
-    let archive = try BackupArchive.open(.path(folder.path("b.tar")))
+    let directory = try TemporaryDirectory()
+    try directory.write(packed(try dated(seconds)), to: "b.tar")
+    let archive = try BackupArchive.open(.path(directory.path("b.tar")))
     _ = try BackupRewriter(system: unsynced).convert(
-      archive, at: folder.path("b.tar"), to: ArchiveDestination(path: folder.path(place)))
-    #expect(try BackupArchive.open(.path(folder.path(place))).digest == archive.digest)
+      archive, at: directory.path("b.tar"), to: ArchiveDestination(path: directory.path(place)))
+    #expect(try BackupArchive.open(.path(directory.path(place))).digest == archive.digest)
   }
 
   @Test(
@@ -38,18 +38,18 @@ struct OddDateTests {
       (Int64.min, 0), (-1, 0), (1_795_197_850, 1_795_197_850),
     ] as [(Int64, Int64)])
   func entries(seconds: Int64, kept: Int64) throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     var tar = TinyTar()
     for file in try SampleBackup().storedFiles() {
       tar.addExtended([("mtime", Array("\(seconds)".utf8))])
       tar.add(file.path, file.bytes)
     }
-    try folder.write(tar.finished(), to: "b.tar")
-    let archive = try BackupArchive.open(.path(folder.path("b.tar")))
+    try directory.write(tar.finished(), to: "b.tar")
+    let archive = try BackupArchive.open(.path(directory.path("b.tar")))
     let keybag = try BackupKeybag.rewrap(
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
-    try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: folder.path("b.tar"), with: keybag)
-    let written = try folder.read("b.tar")
+    try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: directory.path("b.tar"), with: keybag)
+    let written = try directory.read("b.tar")
     // POSIX: the time is eleven octal digits at offset 136 of a header. What has more than 31 bits libarchive writes in
     // an extended header too, which stands in front.
     let field = String(decoding: written[136..<147], as: UTF8.self)
@@ -58,6 +58,6 @@ struct OddDateTests {
     } else {
       #expect(Int64(field, radix: 8) == kept)
     }
-    #expect(try BackupArchive.open(.path(folder.path("b.tar"))).keybag == keybag)
+    #expect(try BackupArchive.open(.path(directory.path("b.tar"))).keybag == keybag)
   }
 }

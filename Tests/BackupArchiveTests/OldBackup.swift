@@ -72,8 +72,8 @@ struct OldBackup {
     for (name, value) in attributes { records += data(Array(name.utf8)) + data(value) }
   }
 
-  /// Writes the files below a folder.
-  func write(to folder: TemporaryFolder, _ name: String) throws {
-    for file in files { try folder.write(file.bytes, to: "\(name)/\(file.path)") }
+  /// Writes the files below a directory.
+  func write(to directory: TemporaryDirectory, _ name: String) throws {
+    for file in files { try directory.write(file.bytes, to: "\(name)/\(file.path)") }
   }
 }

@@ -6,29 +6,29 @@ import Testing
 
 @Suite("A backup of iOS 4 to 9")
 struct OldLayoutTests {
-  /// The same backup as a folder, a tar without and with a leading folder, and a zip.
-  private func archives(_ backup: OldBackup, _ folder: TemporaryFolder) throws -> [BackupArchive] {
-    try backup.write(to: folder, "backup")
-    var archives = [try BackupArchive.open(.path(folder.path("backup")))]
+  /// The same backup as a directory, a tar without and with a leading directory, and a zip.
+  private func archives(_ backup: OldBackup, _ directory: TemporaryDirectory) throws -> [BackupArchive] {
+    try backup.write(to: directory, "backup")
+    var archives = [try BackupArchive.open(.path(directory.path("backup")))]
     let udid = String(repeating: "ab", count: 20)
     for prefix in ["", "\(udid)/", "\(udid)-20150101-101112/"] {
       var tar = TinyTar()
       for file in backup.files { tar.add(prefix + file.path, file.bytes) }
-      try folder.write(tar.finished(), to: "tar\(archives.count)")
-      archives.append(try BackupArchive.open(.path(folder.path("tar\(archives.count)"))))
+      try directory.write(tar.finished(), to: "tar\(archives.count)")
+      archives.append(try BackupArchive.open(.path(directory.path("tar\(archives.count)"))))
     }
     var zip = TinyZip()
     for file in backup.files { zip.add(file.path, file.bytes) }
-    try folder.write(zip.finished(), to: "zip")
-    archives.append(try BackupArchive.open(.path(folder.path("zip"))))
+    try directory.write(zip.finished(), to: "zip")
+    archives.append(try BackupArchive.open(.path(directory.path("zip"))))
     return archives
   }
 
   @Test("opens with its password, and shows its list of files without", arguments: [true, false])
   func opens(hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
-    let folder = try TemporaryFolder()
-    let archives = try archives(try OldBackup(sample), folder)
+    let directory = try TemporaryDirectory()
+    let archives = try archives(try OldBackup(sample), directory)
     #expect(Set(archives.map(\.digest)).count == 1)
     for archive in archives {
       #expect(archive.layout == .mbdb)
@@ -53,9 +53,9 @@ struct OldLayoutTests {
   @Test("gives each of its files by domain and path, and any of them whole", arguments: [true, false])
   func payloads(hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let backup = try OldBackup(sample)
-    for archive in try archives(backup, folder) {
+    for archive in try archives(backup, directory) {
       let list = try archive.fileList(with: sample.keys)
       let file = try #require(try list.file(domain: "HomeDomain", relativePath: OldBackup.notePath))
       #expect(file.kind == .file)
@@ -87,9 +87,9 @@ struct OldLayoutTests {
     let old = try OldBackup(sample)
     var files = try sample.storedFiles()
     files.append(("Manifest.mbdb", try #require(old.files["Manifest.mbdb"])))
-    let folder = try TemporaryFolder()
-    for file in files { try folder.write(file.bytes, to: "backup/\(file.path)") }
-    for archive in [try open(packed(files)), try BackupArchive.open(.path(folder.path("backup")))] {
+    let directory = try TemporaryDirectory()
+    for file in files { try directory.write(file.bytes, to: "backup/\(file.path)") }
+    for archive in [try open(packed(files)), try BackupArchive.open(.path(directory.path("backup")))] {
       #expect(archive.layout == .manifestDB)
       #expect(archive.digest == (try open(packed(try sample.storedFiles()))).digest)
       #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)

@@ -38,7 +38,7 @@ struct OnePassTests {
       files.append(("\(identifier.prefix(2))/\(identifier)", bytes))
     }
     let backup = StoredBackup(
-      folderName: DeskBackup.udid, modificationTime: 0,
+      directoryName: DeskBackup.udid, modificationTime: 0,
       files: files.map { StoredFile(path: $0.path, bytes: $0.bytes) })
     _ = try BackupPlacement(system: unsynced).place(backup, at: target, replace: false)
   }
@@ -46,13 +46,13 @@ struct OnePassTests {
   @Test(
     "come as often as they are stored, with their bytes, from a folder and from one file", arguments: forms + ["c/"])
   func complete(form: String) throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
-    try desk.write(to: folder)
+    try desk.write(to: directory)
     _ = try BackupRewriter(system: unsynced).convert(
-      BackupArchive.open(.path(folder.path("backup"))), at: folder.path("backup"),
-      to: ArchiveDestination(path: folder.path(form)))
-    let archive = try BackupArchive.open(.path(folder.path(form)))
+      BackupArchive.open(.path(directory.path("backup"))), at: directory.path("backup"),
+      to: ArchiveDestination(path: directory.path(form)))
+    let archive = try BackupArchive.open(.path(directory.path(form)))
     let expected = try Dictionary(uniqueKeysWithValues: desk.contents().map { ($0.identifier, $0.bytes) })
     var files: [String: ListedFile] = [:]
     try archive.fileList().forEachFile { files[$0.fileIdentifier] = $0 }
@@ -75,8 +75,8 @@ struct OnePassTests {
   func linear(form: String) throws {
     var reads: [Int] = []
     for count in [100, 400] {
-      let folder = try TemporaryFolder()
-      let path = folder.path(form)
+      let directory = try TemporaryDirectory()
+      let path = directory.path(form)
       try write(count, to: ArchiveDestination(path: path))
       let counter = Counter()
       let archive = try BackupArchive.open(.path(path), limits: .standard, system: counter.system)
@@ -107,21 +107,21 @@ struct OnePassTests {
 
   @Test("stop no other where one breaks off, as often as the limit says", arguments: [(2, true), (1, false)])
   func broken(limit: Int, isEnough: Bool) throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
-    try desk.write(to: folder)
+    try desk.write(to: directory)
     _ = try BackupRewriter(system: unsynced).convert(
-      BackupArchive.open(.path(folder.path("backup"))), at: folder.path("backup"),
-      to: .file(folder.path("c.zip"), .zip))
+      BackupArchive.open(.path(directory.path("backup"))), at: directory.path("backup"),
+      to: .file(directory.path("c.zip"), .zip))
     let all = Set(try desk.contents().map(\.identifier))
     let damaged = try desk.contents().filter { $0.bytes.count == 16 || $0.bytes.count > 1000 }.map(\.identifier)
     #expect(damaged.count == 2)
-    var zip = try folder.read("c.zip")
+    var zip = try directory.read("c.zip")
     for identifier in damaged { try Self.spoil(identifier, in: &zip) }
-    try folder.write(zip, to: "c.zip")
+    try directory.write(zip, to: "c.zip")
     var limits = ArchiveLimits.standard
     limits.resumptionCount = limit
-    let archive = try BackupArchive.open(.path(folder.path("c.zip")), limits: limits, system: .real)
+    let archive = try BackupArchive.open(.path(directory.path("c.zip")), limits: limits, system: .real)
     var failed: [String] = []
     var whole: [String] = []
     let keys: ClassKeys? = nil

@@ -7,20 +7,20 @@ import Testing
 
 @Suite("A property list beside a backup")
 struct PaperTests {
-  /// The sample's folder.
-  private func sample() throws -> TemporaryFolder {
-    let folder = try TemporaryFolder()
-    try SampleBackup().write(to: .folder(folder.path("b")))
-    return folder
+  /// The sample's directory.
+  private func sample() throws -> TemporaryDirectory {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    return directory
   }
 
-  private func open(_ folder: TemporaryFolder, limits: ArchiveLimits = .standard) throws -> BackupArchive {
-    try BackupArchive.open(.path(folder.path("b")), limits: limits)
+  private func open(_ directory: TemporaryDirectory, limits: ArchiveLimits = .standard) throws -> BackupArchive {
+    try BackupArchive.open(.path(directory.path("b")), limits: limits)
   }
 
   /// Forty gigabytes that take no room.
-  private func makeSparse(_ name: String, in folder: TemporaryFolder) throws {
-    let url = folder.url("b/\(name)")
+  private func makeSparse(_ name: String, in directory: TemporaryDirectory) throws {
+    let url = directory.url("b/\(name)")
     try Data().write(to: url)
     let file = try FileHandle(forWritingTo: url)
     try file.truncate(atOffset: 40 << 30)
@@ -32,17 +32,17 @@ struct PaperTests {
     arguments: [StoredPart.status, .info]
   )
   func sparse(part: StoredPart) throws {
-    let folder = try sample()
-    try makeSparse(part.path, in: folder)
-    let archive = try open(folder)
-    #expect(archive.unreadablePapers.map(\.name) == [part.path])
-    #expect(archive.unreadablePapers.first?.error.code == .overLimit)
+    let directory = try sample()
+    try makeSparse(part.path, in: directory)
+    let archive = try open(directory)
+    #expect(archive.unreadablePropertyLists.map(\.name) == [part.path])
+    #expect(archive.unreadablePropertyLists.first?.error.code == .overLimit)
     #expect(
       archive.notes.map(\.description) == [
         "\(part.path) could not be read: \(part.path) has 42,949,672,960 bytes, over 67,108,864"
       ])
     #expect(archive.device.name == "old-phone")
-    let entry = try #require(try BackupFolder.backups(in: folder.path).first)
+    let entry = try #require(try BackupDirectory.backups(in: directory.path).first)
     #expect(entry.state == (part == .status ? .damaged : .finished))
   }
 
@@ -50,46 +50,47 @@ struct PaperTests {
     "or a list of files or keychain that claims forty gigabytes is refused before any of it is read",
     arguments: [StoredPart.manifest, .database, .keychain])
   func sparseNeeded(part: StoredPart) throws {
-    let folder = try sample()
-    try makeSparse(part.path, in: folder)
-    let error = #expect(throws: BackupArchiveError.self) { try open(folder) }
+    let directory = try sample()
+    try makeSparse(part.path, in: directory)
+    let error = #expect(throws: BackupArchiveError.self) { try open(directory) }
     #expect(error?.code == .overLimit && error?.reason.hasPrefix("\(part.path) has 42,949,672,960 bytes") == true)
   }
 
   @Test("or an old list of files that claims forty gigabytes is refused just so")
   func sparseOldList() throws {
-    let folder = try sample()
-    try FileManager.default.removeItem(at: folder.url("b/Manifest.db"))
-    try makeSparse("Manifest.mbdb", in: folder)
-    let error = #expect(throws: BackupArchiveError.self) { try open(folder) }
+    let directory = try sample()
+    try FileManager.default.removeItem(at: directory.url("b/Manifest.db"))
+    try makeSparse("Manifest.mbdb", in: directory)
+    let error = #expect(throws: BackupArchiveError.self) { try open(directory) }
     #expect(error?.code == .overLimit)
   }
 
   @Test("of a folder is read up to the limit, and a byte above it left out", arguments: [StoredPart.status, .info])
   func limit(part: StoredPart) throws {
-    let folder = try sample()
+    let directory = try sample()
     let text = try XMLPlist.encode(
       .dictionary(["SnapshotState": .string("finished"), "Product Version": .string("18.1")]))
     let padded = text + [UInt8](repeating: 10, count: 20_000)
-    try folder.write(padded, to: "b/\(part.path)")
+    try directory.write(padded, to: "b/\(part.path)")
     var limits = ArchiveLimits()
     limits.propertyListByteCount = padded.count
-    #expect(try open(folder, limits: limits).notes == [])
+    #expect(try open(directory, limits: limits).notes == [])
     limits.propertyListByteCount -= 1
-    let notes = try open(folder, limits: limits).notes
+    let notes = try open(directory, limits: limits).notes
     #expect(
-      notes.count == 1 && notes.allSatisfy { if case .paperUnreadable(part.path, _) = $0 { true } else { false } })
+      notes.count == 1
+        && notes.allSatisfy { if case .propertyListUnreadable(part.path, _) = $0 { true } else { false } })
   }
 
   @Test("that is cut anywhere is said, and the rest is read", arguments: [StoredPart.status, .info])
   func cut(part: StoredPart) throws {
-    let folder = try sample()
-    let whole = try folder.read("b/\(part.path)")
+    let directory = try sample()
+    let whole = try directory.read("b/\(part.path)")
     for count in stride(from: 0, to: whole.count - 1, by: 7) {
-      try folder.write(Array(whole[..<count]), to: "b/\(part.path)")
-      let archive = try open(folder)
-      #expect(archive.unreadablePapers.map(\.name) == [part.path], "\(count)")
-      #expect(archive.unreadablePapers.first?.error.code == .damaged, "\(count)")
+      try directory.write(Array(whole[..<count]), to: "b/\(part.path)")
+      let archive = try open(directory)
+      #expect(archive.unreadablePropertyLists.map(\.name) == [part.path], "\(count)")
+      #expect(archive.unreadablePropertyLists.first?.error.code == .damaged, "\(count)")
       #expect(archive.device.identifier == SampleBackup.udid)
       #expect((archive.status == nil) == (part == .status) && (archive.computerProperties == nil) == (part == .info))
     }
@@ -97,26 +98,26 @@ struct PaperTests {
 
   @Test("that says nothing of an end refuses a restore, and nothing else")
   func unreadableStatus() throws {
-    let folder = try sample()
-    try folder.write(Array("no property list".utf8), to: "b/Status.plist")
-    let archive = try open(folder)
+    let directory = try sample()
+    try directory.write(Array("no property list".utf8), to: "b/Status.plist")
+    let archive = try open(directory)
     let error = #expect(throws: BackupArchiveError.self) { try archive.requireFinished() }
     #expect(error?.code == .damaged)
     #expect(!archive.notes.contains(.statusMissing))
-    try folder.write(Array("no property list".utf8), to: "b/Info.plist")
-    #expect(try open(folder).unreadablePapers.map(\.name) == ["Status.plist", "Info.plist"])
+    try directory.write(Array("no property list".utf8), to: "b/Info.plist")
+    #expect(try open(directory).unreadablePropertyLists.map(\.name) == ["Status.plist", "Info.plist"])
   }
 
   @Test("of 343 bytes that stand for more than there are atoms in a phone is refused or said")
   func nestedArrays() throws {
     for part in [StoredPart.status, .info] {
-      let folder = try sample()
-      try folder.write(CostlyPlists.nestedArrays, to: "b/\(part.path)")
-      #expect(try open(folder).unreadablePapers.map(\.error.code) == [.overLimit])
+      let directory = try sample()
+      try directory.write(CostlyPlists.nestedArrays, to: "b/\(part.path)")
+      #expect(try open(directory).unreadablePropertyLists.map(\.error.code) == [.overLimit])
     }
-    let folder = try sample()
-    try folder.write(CostlyPlists.nestedArrays, to: "b/Manifest.plist")
-    let error = #expect(throws: BackupArchiveError.self) { try open(folder) }
+    let directory = try sample()
+    try directory.write(CostlyPlists.nestedArrays, to: "b/Manifest.plist")
+    let error = #expect(throws: BackupArchiveError.self) { try open(directory) }
     #expect(error?.code == .overLimit)
   }
 

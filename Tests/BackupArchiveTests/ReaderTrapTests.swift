@@ -73,15 +73,15 @@ struct ReaderTrapTests {
   @Test("mmap of nothing: a list and a manifest of no bytes are damage, and nothing else happens")
   func emptyParts() throws {
     let sample = try SampleBackup()
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     for name in ["Manifest.db", "Manifest.plist", "51/\(KeychainPayload.fileIdentifier)"] {
       var files = try sample.storedFiles()
       files[name] = []
-      for file in files { try folder.write(file.bytes, to: "backup/\(file.path)") }
-      let folderError = #expect(throws: BackupArchiveError.self, "\(name)") {
-        try BackupArchive.open(.path(folder.path("backup"))).keychainFile(with: sample.keys)
+      for file in files { try directory.write(file.bytes, to: "backup/\(file.path)") }
+      let directoryError = #expect(throws: BackupArchiveError.self, "\(name)") {
+        try BackupArchive.open(.path(directory.path("backup"))).keychainFile(with: sample.keys)
       }
-      #expect(folderError?.category == .damaged, "\(name)")
+      #expect(directoryError?.category == .damaged, "\(name)")
       let error = #expect(throws: BackupArchiveError.self, "\(name)") {
         try open(packed(files)).keychainFile(with: sample.keys)
       }

@@ -17,22 +17,22 @@ struct ReencryptionTests {
       archive, at: path, with: keybag, keys: archive.keybag.keys(password))
   }
 
-  /// The backup as a folder or one file.
-  private func place(_ desk: DeskBackup, _ folder: TemporaryFolder, as form: String) throws -> String {
-    try desk.write(to: folder)
-    guard form != "backup" else { return folder.path("backup") }
-    let archive = try BackupArchive.open(.path(folder.path("backup")))
+  /// The backup as a directory or one file.
+  private func place(_ desk: DeskBackup, _ directory: TemporaryDirectory, as form: String) throws -> String {
+    try desk.write(to: directory)
+    guard form != "backup" else { return directory.path("backup") }
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
     _ = try BackupRewriter(system: unsynced).convert(
-      archive, at: folder.path("backup"), to: ArchiveDestination(path: folder.path(form)))
-    return folder.path(form)
+      archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(form)))
+    return directory.path(form)
   }
 
   @Test("is refused for a backup of iOS 9 and earlier, before anything is asked or read", arguments: [true, false])
   func oldLayout(hasPassword: Bool) throws {
-    let folder = try TemporaryFolder()
-    try OldBackup(try SampleBackup(hasPassword: hasPassword)).write(to: folder, "backup")
+    let directory = try TemporaryDirectory()
+    try OldBackup(try SampleBackup(hasPassword: hasPassword)).write(to: directory, "backup")
     let error = #expect(throws: BackupArchiveError.self) {
-      try BackupRewriter.checkReencryption(of: try BackupArchive.open(.path(folder.path("backup"))))
+      try BackupRewriter.checkReencryption(of: try BackupArchive.open(.path(directory.path("backup"))))
     }
     #expect(error?.code == .unsupported)
     #expect(error?.reason == "it is of iOS 9 or earlier; this works with backups of iOS 10 and later")
@@ -40,9 +40,9 @@ struct ReencryptionTests {
 
   @Test("leaves what was written to its owner alone, however open the file was that it replaces")
   func permissions() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
-    let path = try place(desk, folder, as: "b.tar")
+    let path = try place(desk, directory, as: "b.tar")
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
     _ = try rewrite(path, with: try desk.protected("correct horse"), from: "")
     #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
@@ -52,9 +52,9 @@ struct ReencryptionTests {
 
   @Test("leaves nothing in clear, and every file opens with the new password", arguments: forms)
   func protect(form: String) throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
-    let path = try place(desk, folder, as: form)
+    let path = try place(desk, directory, as: form)
     let keybag = try desk.protected("correct horse")
     let outcome = try rewrite(path, with: keybag, from: "")
     #expect(outcome.fileCount == 10 && outcome.foreignFiles.isEmpty && outcome.leftover == nil)
@@ -83,7 +83,7 @@ struct ReencryptionTests {
     let keychain = try archive.keychainFile(with: keys)
     #expect(keychain.bytes == desk.keychain && keychain.notes.isEmpty)
     if form == "backup" {
-      for (name, content) in try bytes(in: folder, "backup") {
+      for (name, content) in try bytes(in: directory, "backup") {
         for needle in ["plain text here", "Library/fifteen", "SQLite format 3", "keybag-uuid"] {
           #expect(Data(content).range(of: Data(needle.utf8)) == nil, "\(needle) in \(name)")
         }
@@ -98,9 +98,9 @@ struct ReencryptionTests {
 
   @Test("and taking it off gives the first backup back, but for the keybag's salt", arguments: forms)
   func unprotect(form: String) throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
-    let path = try place(desk, folder, as: form)
+    let path = try place(desk, directory, as: form)
     let original = try BackupArchive.open(.path(path))
     let plain = try original.plainFiles(original.keybag.keys(""))
     _ = try rewrite(path, with: try desk.protected("correct horse"), from: "")
@@ -128,55 +128,55 @@ struct ReencryptionTests {
   }
 
   @Test("stops at a folder that holds other things, which would go with it; what systems leave doesn't count")
-  func strangers() throws {
-    let folder = try TemporaryFolder()
+  func foreignNames() throws {
+    let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
-    try desk.write(to: folder)
+    try desk.write(to: directory)
     let keybag = try desk.protected("x")
-    try folder.write([1], to: "backup/.DS_Store")
-    try folder.write([1], to: "backup/note.txt")
-    let before = try tree(folder.path)
+    try directory.write([1], to: "backup/.DS_Store")
+    try directory.write([1], to: "backup/note.txt")
+    let before = try tree(directory.path)
     let error = #expect(throws: BackupArchiveError.self) {
-      _ = try rewrite(folder.path("backup"), with: keybag, from: "")
+      _ = try rewrite(directory.path("backup"), with: keybag, from: "")
     }
     #expect(error?.code == .occupied && error?.reason.contains("note.txt") == true)
-    #expect(try tree(folder.path) == before)
-    try FileManager.default.removeItem(atPath: folder.path("backup/note.txt"))
-    _ = try rewrite(folder.path("backup"), with: keybag, from: "")
-    #expect(try BackupArchive.open(.path(folder.path("backup"))).isEncrypted)
+    #expect(try tree(directory.path) == before)
+    try FileManager.default.removeItem(atPath: directory.path("backup/note.txt"))
+    _ = try rewrite(directory.path("backup"), with: keybag, from: "")
+    #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
   }
 
   @Test("carries no payload over in clear that the list doesn't have, and says which")
   func unlisted() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
-    try desk.write(to: folder)
+    try desk.write(to: directory)
     let name = "55/" + String(repeating: "5", count: 40)
-    try folder.write(Array("plain text here".utf8), to: "backup/\(name)")
-    let outcome = try rewrite(folder.path("backup"), with: try desk.protected("x"), from: "")
+    try directory.write(Array("plain text here".utf8), to: "backup/\(name)")
+    let outcome = try rewrite(directory.path("backup"), with: try desk.protected("x"), from: "")
     #expect(outcome.foreignFiles == [name])
-    #expect(!FileManager.default.fileExists(atPath: folder.path("backup/\(name)")))
+    #expect(!FileManager.default.fileExists(atPath: directory.path("backup/\(name)")))
   }
 
   @Test("stops at a file that cannot be decrypted to its end")
   func damaged() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
-    try desk.write(to: folder)
+    try desk.write(to: directory)
     let keybag = try desk.protected("x")
-    _ = try rewrite(folder.path("backup"), with: keybag, from: "")
+    _ = try rewrite(directory.path("backup"), with: keybag, from: "")
     let file = try #require(try desk.contents().first { $0.path == "Media/large.jpg" })
     let name = "backup/\(file.identifier.prefix(2))/\(file.identifier)"
-    var stored = try folder.read(name)
+    var stored = try directory.read(name)
     stored[stored.count - 1] ^= 1
-    try folder.write(stored, to: name)
-    let before = try tree(folder.path)
+    try directory.write(stored, to: name)
+    let before = try tree(directory.path)
     let bare = try desk.unprotected(keybag, "x")
     let error = #expect(throws: BackupArchiveError.self) {
-      _ = try rewrite(folder.path("backup"), with: bare, from: "x")
+      _ = try rewrite(directory.path("backup"), with: bare, from: "x")
     }
     #expect(error?.code == .damaged)
-    #expect(try tree(folder.path) == before)
+    #expect(try tree(directory.path) == before)
   }
 
   @Test(
@@ -188,9 +188,9 @@ struct ReencryptionTests {
     let keybag = try desk.protected("x")
     let step = (form == "backup" ? 7 : 3) * (Cases.areAllRun ? 1 : 5)
     for call in stride(from: 1, through: 100_000, by: step) {
-      let folder = try TemporaryFolder()
-      let path = try place(desk, folder, as: form)
-      let before = try tree(folder.path)
+      let directory = try TemporaryDirectory()
+      let path = try place(desk, directory, as: form)
+      let before = try tree(directory.path)
       let failing = OneFault(at: call, fault)
       var failed = false
       do {
@@ -201,19 +201,19 @@ struct ReencryptionTests {
       }
       let archive = try BackupArchive.open(.path(path))
       #expect(archive.isEncrypted == !failed, "call \(call)")
-      if failed { #expect(try tree(folder.path) == before, "call \(call)") }
+      if failed { #expect(try tree(directory.path) == before, "call \(call)") }
       if failing.callCount < call { break }
     }
   }
 
   @Test("replaces a folder by two renames where names cannot be exchanged")
   func withoutExchange() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
-    try desk.write(to: folder)
+    try desk.write(to: directory)
     let system = FileSystem { call in call == .exchange ? .failure(.noFunction) : call == .sync ? .omitted : nil }
-    _ = try rewrite(folder.path("backup"), with: try desk.protected("x"), from: "", system: system)
-    #expect(try BackupArchive.open(.path(folder.path("backup"))).isEncrypted)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["backup"])
+    _ = try rewrite(directory.path("backup"), with: try desk.protected("x"), from: "", system: system)
+    #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["backup"])
   }
 }

@@ -19,16 +19,16 @@ struct RekeyTests {
   }
 
   @Test("changes Manifest.plist and no other byte of a folder, and in it the keybag's wrapping alone")
-  func folder() throws {
-    let folder = try TemporaryFolder()
-    try SampleBackup().write(to: .folder(folder.path("b")))
-    let before = try bytes(in: folder, "b")
-    let old = try BackupArchive.open(.path(folder.path("b")))
-    try replace(folder.path("b"))
-    let after = try bytes(in: folder, "b")
+  func directory() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    let before = try bytes(in: directory, "b")
+    let old = try BackupArchive.open(.path(directory.path("b")))
+    try replace(directory.path("b"))
+    let after = try bytes(in: directory, "b")
     #expect(before.keys == after.keys)
     for (path, content) in before { #expect((after[path] == content) == (path != "Manifest.plist"), "\(path)") }
-    let new = try BackupArchive.open(.path(folder.path("b")))
+    let new = try BackupArchive.open(.path(directory.path("b")))
     var manifest = new.manifest
     manifest.keybag = old.keybag
     #expect(try manifest.serialized() == old.manifest.serialized())
@@ -43,26 +43,26 @@ struct RekeyTests {
 
   @Test("leaves the file that it writes as open to others as it was", arguments: ["b/", "b.tar"])
   func permissions(place: String) throws {
-    let folder = try TemporaryFolder()
-    try SampleBackup().write(to: ArchiveDestination(path: folder.path(place)))
-    let file = folder.path(place == "b/" ? "b/Manifest.plist" : place)
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: ArchiveDestination(path: directory.path(place)))
+    let file = directory.path(place == "b/" ? "b/Manifest.plist" : place)
     for mode in [0o644, 0o440] {
       try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
-      let archive = try BackupArchive.open(.path(folder.path(place)))
+      let archive = try BackupArchive.open(.path(directory.path(place)))
       let again = try BackupKeybag.rewrap(
         archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: SampleBackup.password))
-      try BackupRewriter().replaceKeybag(of: archive, at: folder.path(place), with: again)
-      #expect(try BackupArchive.open(.path(folder.path(place))).keybag == again)
+      try BackupRewriter().replaceKeybag(of: archive, at: directory.path(place), with: again)
+      #expect(try BackupArchive.open(.path(directory.path(place))).keybag == again)
       #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == mode)
     }
   }
 
   @Test("opens with the new one alone, to the same keychain")
   func passwords() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
     for place in ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"] {
-      let path = folder.path(place)
+      let path = directory.path(place)
       try sample.write(to: ArchiveDestination(path: path))
       try replace(path)
       let archive = try BackupArchive.open(.path(path))
@@ -94,14 +94,14 @@ struct RekeyTests {
 
   @Test("keeps a manifest in XML readable, with every other key in its order")
   func xml() throws {
-    let folder = try TemporaryFolder()
-    try SampleBackup().write(to: .folder(folder.path("b")))
-    let root = try #require(try BinaryPlist.decode(try folder.read("b/Manifest.plist")).dictionaryValue)
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    let root = try #require(try BinaryPlist.decode(try directory.read("b/Manifest.plist")).dictionaryValue)
     var longer = root
     longer["Zulu"] = .array([.string("<&>"), .boolean(true)])
-    try folder.write(try XMLPlist.encode(.dictionary(longer)), to: "b/Manifest.plist")
-    try replace(folder.path("b"))
-    let written = try folder.read("b/Manifest.plist")
+    try directory.write(try XMLPlist.encode(.dictionary(longer)), to: "b/Manifest.plist")
+    try replace(directory.path("b"))
+    let written = try directory.read("b/Manifest.plist")
     #expect(written.starts(with: "<?xml".utf8))
     var changed = try #require(try XMLPlist.decode(written).dictionaryValue)
     #expect(changed.entries.map(\.key) == longer.entries.map(\.key))
@@ -112,22 +112,22 @@ struct RekeyTests {
 
   @Test("keeps every other entry of one file, whatever its name says that it is")
   func entries() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     var tar = TinyTar()
     for file in try SampleBackup().storedFiles() { tar.add("./some backup/" + file.path, file.bytes) }
     tar.add("./some backup/note.txt", Array("mine".utf8))
-    try folder.write(tar.finished(), to: "b.zip")
-    try replace(folder.path("b.zip"))
+    try directory.write(tar.finished(), to: "b.zip")
+    try replace(directory.path("b.zip"))
     let script = """
       import tarfile,sys,hashlib
       for m in tarfile.open(sys.argv[1]): print(m.name, hashlib.sha1(tarfile.open(sys.argv[1]).extractfile(m).read()).hexdigest())
       """
     func listing() throws -> [String] {
-      let outcome = try ChildProcess("python3", ["-c", script, folder.path("b.zip")]).run()
+      let outcome = try ChildProcess("python3", ["-c", script, directory.path("b.zip")]).run()
       return String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
     let after = try listing()
-    try folder.write(tar.finished(), to: "b.zip")
+    try directory.write(tar.finished(), to: "b.zip")
     let before = try listing()
     #expect(before.count == 6 && after.count == 6)
     for (left, right) in zip(before, after) { #expect((left == right) == !left.contains("Manifest.plist")) }
@@ -135,17 +135,17 @@ struct RekeyTests {
 
   @Test("is not written over a manifest that changed meanwhile")
   func changed() throws {
-    let folder = try TemporaryFolder()
-    try SampleBackup().write(to: .folder(folder.path("b")))
-    let archive = try BackupArchive.open(.path(folder.path("b")))
-    try replace(folder.path("b"))
-    let standing = try folder.read("b/Manifest.plist")
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    let archive = try BackupArchive.open(.path(directory.path("b")))
+    try replace(directory.path("b"))
+    let standing = try directory.read("b/Manifest.plist")
     let error = #expect(throws: BackupArchiveError.self) {
-      try BackupRewriter().replaceKeybag(of: archive, at: folder.path("b"), with: rewrapped(archive.keybag, "third"))
+      try BackupRewriter().replaceKeybag(of: archive, at: directory.path("b"), with: rewrapped(archive.keybag, "third"))
     }
     #expect(error?.code == .unreadable)
-    #expect(try folder.read("b/Manifest.plist") == standing)
-    #expect(try tree(folder.path).count == 7)
+    #expect(try directory.read("b/Manifest.plist") == standing)
+    #expect(try tree(directory.path).count == 7)
   }
 
   @Test(
@@ -156,21 +156,21 @@ struct RekeyTests {
     let sample = try SampleBackup()
     let new = try rewrapped(sample.contents.keybag)
     for call in 1... {
-      let folder = try TemporaryFolder()
-      try sample.write(to: ArchiveDestination(path: folder.path(place)), system: unsynced)
-      let before = try tree(folder.path)
-      let archive = try BackupArchive.open(.path(folder.path(place)))
+      let directory = try TemporaryDirectory()
+      try sample.write(to: ArchiveDestination(path: directory.path(place)), system: unsynced)
+      let before = try tree(directory.path)
+      let archive = try BackupArchive.open(.path(directory.path(place)))
       let failing = OneFault(at: call, fault)
       var failed = false
       do throws(BackupArchiveError) {
-        try BackupRewriter(system: failing.system).replaceKeybag(of: archive, at: folder.path(place), with: new)
+        try BackupRewriter(system: failing.system).replaceKeybag(of: archive, at: directory.path(place), with: new)
       } catch {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable].contains(error.code), "call \(call): \(error)")
       }
-      let after = try tree(folder.path)
+      let after = try tree(directory.path)
       #expect((after == before) == failed && after.count == before.count, "call \(call)")
-      let keybag = try BackupArchive.open(.path(folder.path(place))).keybag
+      let keybag = try BackupArchive.open(.path(directory.path(place))).keybag
       #expect(keybag == (failed ? archive.keybag : new), "call \(call)")
       if failing.callCount < call { break }
     }
@@ -178,17 +178,17 @@ struct RekeyTests {
 
   @Test("stops where it is told to, and leaves the old one")
   func interrupted() throws {
-    let folder = try TemporaryFolder()
-    try SampleBackup().write(to: .file(folder.path("b.tar"), .tar))
-    let before = try tree(folder.path)
-    let archive = try BackupArchive.open(.path(folder.path("b.tar")))
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .file(directory.path("b.tar"), .tar))
+    let before = try tree(directory.path)
+    let archive = try BackupArchive.open(.path(directory.path("b.tar")))
     let error = #expect(throws: BackupArchiveError.self) {
-      try BackupRewriter().replaceKeybag(of: archive, at: folder.path("b.tar"), with: rewrapped(archive.keybag)) {
+      try BackupRewriter().replaceKeybag(of: archive, at: directory.path("b.tar"), with: rewrapped(archive.keybag)) {
         _, _ in
         false
       }
     }
     #expect(error?.code == .interrupted)
-    #expect(try tree(folder.path) == before)
+    #expect(try tree(directory.path) == before)
   }
 }

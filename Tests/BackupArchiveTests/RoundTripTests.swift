@@ -10,9 +10,9 @@ struct RoundTripTests {
   @Test("as a folder and in every container, with the same keychain and the same digest", arguments: [true, false])
   func everyContainer(hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     var digests: Set<String> = []
-    let places = ["folder/", "one.tar", "one.tar.gz", "one.tar.zst", "one.zip", "noextension"].map(folder.path)
+    let places = ["folder/", "one.tar", "one.tar.gz", "one.tar.zst", "one.zip", "noextension"].map(directory.path)
     for place in places {
       let outcome = try sample.write(to: ArchiveDestination(path: place))
       #expect(outcome.path == place)
@@ -56,7 +56,7 @@ struct RoundTripTests {
   }
 
   @Test("whether its files lie in a folder of their own, below ./, or at the top")
-  func leadingFolders() throws {
+  func leadingDirectories() throws {
     let sample = try SampleBackup()
     let files = try sample.storedFiles()
     var digests: Set<String> = []
@@ -75,39 +75,40 @@ struct RoundTripTests {
   @Test("by GNU tar and by Python's zipfile, which see the same files")
   func foreignReaders() throws {
     let sample = try SampleBackup()
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let expected = [
       "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "51/\(KeychainPayload.fileIdentifier)",
     ].map { "\(SampleBackup.udid)/\($0)" }
-    try sample.write(to: .folder(folder.path("backup")))
+    try sample.write(to: .directory(directory.path("backup")))
     for (name, format) in [("a.tar", ContainerFormat.tar), ("a.tar.gz", .gzippedTar), ("a.tar.zst", .zstandardTar)] {
-      try sample.write(to: .file(folder.path(name), format))
-      #expect(try run("tar", "-tf", folder.path(name)).split(separator: "\n").map(String.init) == expected)
+      try sample.write(to: .file(directory.path(name), format))
+      #expect(try run("tar", "-tf", directory.path(name)).split(separator: "\n").map(String.init) == expected)
     }
-    try sample.write(to: .file(folder.path("a.zip"), .zip))
+    try sample.write(to: .file(directory.path("a.zip"), .zip))
     let script =
       "import sys,zipfile; z=zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(*z.namelist(),sep='\\n')"
-    #expect(try run("python3", "-c", script, folder.path("a.zip")).split(separator: "\n").map(String.init) == expected)
-    // And a tar that GNU tar packs from the folder is read here.
-    _ = try run("tar", "-C", folder.path("backup"), "-cf", folder.path("gnu.tar"), ".")
-    _ = try run("tar", "-C", folder.path("backup"), "-czf", folder.path("gnu.tgz"), ".")
-    let digest = try BackupArchive.open(.path(folder.path("backup"))).digest
-    #expect(try BackupArchive.open(.path(folder.path("gnu.tar"))).digest == digest)
-    #expect(try BackupArchive.open(.path(folder.path("gnu.tgz"))).digest == digest)
+    #expect(
+      try run("python3", "-c", script, directory.path("a.zip")).split(separator: "\n").map(String.init) == expected)
+    // And a tar that GNU tar packs from the directory is read here.
+    _ = try run("tar", "-C", directory.path("backup"), "-cf", directory.path("gnu.tar"), ".")
+    _ = try run("tar", "-C", directory.path("backup"), "-czf", directory.path("gnu.tgz"), ".")
+    let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
+    #expect(try BackupArchive.open(.path(directory.path("gnu.tar"))).digest == digest)
+    #expect(try BackupArchive.open(.path(directory.path("gnu.tgz"))).digest == digest)
   }
 
   @Test("with a manifest database that SQLite's own checks find whole")
   func foreignDatabaseReader() throws {
     let sample = try SampleBackup(hasPassword: false)
-    let folder = try TemporaryFolder()
-    try sample.write(to: .folder(folder.path("backup")))
+    let directory = try TemporaryDirectory()
+    try sample.write(to: .directory(directory.path("backup")))
     let script = """
       import sqlite3,sys
       d=sqlite3.connect(sys.argv[1])
       print(*[d.execute('PRAGMA '+p).fetchone()[0] for p in ('integrity_check','user_version','page_size','auto_vacuum')])
       for r in d.execute('SELECT fileID,domain,relativePath,flags FROM Files ORDER BY flags'): print(*r,sep='|')
       """
-    let lines = try run("python3", "-c", script, folder.path("backup/Manifest.db")).split(separator: "\n")
+    let lines = try run("python3", "-c", script, directory.path("backup/Manifest.db")).split(separator: "\n")
     #expect(
       lines == [
         "ok 2 4096 2", "51a4616e576dd33cd2abadfea874eb8ff246bf0e|KeychainDomain|keychain-backup.plist|1",
@@ -127,25 +128,25 @@ struct RoundTripTests {
   @Test("with files for their owner alone")
   func permissions() throws {
     let sample = try SampleBackup()
-    let folder = try TemporaryFolder()
-    try sample.write(to: .folder(folder.path("backup")))
-    try sample.write(to: .file(folder.path("one.tar"), .tar))
+    let directory = try TemporaryDirectory()
+    try sample.write(to: .directory(directory.path("backup")))
+    try sample.write(to: .file(directory.path("one.tar"), .tar))
     func mode(_ name: String) throws -> Int? {
-      try FileManager.default.attributesOfItem(atPath: folder.path(name))[.posixPermissions] as? Int
+      try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
     }
     #expect(try mode("backup") == 0o700)
     #expect(try mode("backup/51") == 0o700)
     #expect(try mode("backup/Manifest.db") == 0o600)
     #expect(try mode("one.tar") == 0o600)
-    // A folder that a person made, and the backup in its place later, stay as open as that person has it.
+    // A directory that a person made, and the backup in its place later, stay as open as that person has it.
     for bits in [0o755, 0o750] {
       let name = "own \(bits)"
       try FileManager.default.createDirectory(
-        atPath: folder.path(name), withIntermediateDirectories: false, attributes: [.posixPermissions: bits])
+        atPath: directory.path(name), withIntermediateDirectories: false, attributes: [.posixPermissions: bits])
       // What the umask took away.
-      try FileManager.default.setAttributes([.posixPermissions: bits], ofItemAtPath: folder.path(name))
+      try FileManager.default.setAttributes([.posixPermissions: bits], ofItemAtPath: directory.path(name))
       for replaces in [false, true] {
-        try sample.write(to: .folder(folder.path(name)), replace: replaces)
+        try sample.write(to: .directory(directory.path(name)), replace: replaces)
         #expect(try mode(name) == bits && mode("\(name)/51") == 0o700 && mode("\(name)/Manifest.db") == 0o600)
       }
     }

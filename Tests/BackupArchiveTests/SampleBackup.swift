@@ -46,9 +46,9 @@ struct SampleBackup: ~Copyable {
 
   /// The bytes of a container, through a file that is gone afterwards.
   borrowing func packed(as format: ContainerFormat) throws -> [UInt8] {
-    let folder = try TemporaryFolder()
-    try write(to: .file(folder.path("packed"), format))
-    return try folder.read("packed")
+    let directory = try TemporaryDirectory()
+    try write(to: .file(directory.path("packed"), format))
+    return try directory.read("packed")
   }
 
   /// The stored files of the one with a password, made once: they are the same each time.
@@ -58,19 +58,19 @@ struct SampleBackup: ~Copyable {
 
   /// The stored files by their paths, for tests that change one and pack them again.
   borrowing func storedFiles() throws -> [(path: String, bytes: [UInt8])] {
-    let folder = try TemporaryFolder()
-    try write(to: .folder(folder.path("backup")))
+    let directory = try TemporaryDirectory()
+    try write(to: .directory(directory.path("backup")))
     return try [
       "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "51/\(KeychainPayload.fileIdentifier)",
-    ].map { ($0, try folder.read("backup/\($0)")) }
+    ].map { ($0, try directory.read("backup/\($0)")) }
   }
 }
 
 /// Opens bytes as one file, the way the program does.
 func open(_ bytes: [UInt8], limits: ArchiveLimits = .standard) throws -> BackupArchive {
-  let folder = try TemporaryFolder()
-  try folder.write(bytes, to: "archive")
-  return try BackupArchive.open(.path(folder.path("archive")), limits: limits)
+  let directory = try TemporaryDirectory()
+  try directory.write(bytes, to: "archive")
+  return try BackupArchive.open(.path(directory.path("archive")), limits: limits)
 }
 
 /// The code with which opening these bytes fails; `nil` where it doesn't.
@@ -83,7 +83,7 @@ func failure(opening bytes: [UInt8], limits: ArchiveLimits = .standard) throws -
   }
 }
 
-/// The names in a folder and below it with their kinds and contents, to tell whether anything changed there.
+/// The names in a directory and below it with their kinds and contents, to tell whether anything changed there.
 func tree(_ path: String) throws -> [String] {
   let names = try FileManager.default.subpathsOfDirectory(atPath: path).sorted()
   return names.map { name in
@@ -94,7 +94,7 @@ func tree(_ path: String) throws -> [String] {
   }
 }
 
-/// Packs files into a tar without a leading folder.
+/// Packs files into a tar without a leading directory.
 func packed(_ files: [(path: String, bytes: [UInt8])]) -> [UInt8] {
   var tar = TinyTar()
   for file in files { tar.add(file.path, file.bytes) }

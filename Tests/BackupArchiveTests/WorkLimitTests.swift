@@ -65,13 +65,13 @@ struct WorkLimitTests {
     for number in 0..<3 {
       zip.add("00/" + String(repeating: "0", count: 39) + "\(number)", [UInt8](repeating: 7, count: 100_000))
     }
-    let folder = try TemporaryFolder()
-    try folder.write(zip.finished(), to: "b.zip")
+    let directory = try TemporaryDirectory()
+    try directory.write(zip.finished(), to: "b.zip")
     var limits = ArchiveLimits()
     limits.expansionFactor = 0
     func walk(_ allowance: Int64) throws -> Int64 {
       limits.decompressionAllowance = allowance
-      let archive = try BackupArchive.open(.path(folder.path("b.zip")), limits: limits)
+      let archive = try BackupArchive.open(.path(directory.path("b.zip")), limits: limits)
       var total: Int64 = 0
       try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(BackupArchiveError) in
         _ = try payload.forEachPortion { total += Int64($0.count) }

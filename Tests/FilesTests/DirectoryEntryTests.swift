@@ -48,11 +48,11 @@ struct DirectoryEntryTests {
   }
 
   @Test("is bytes, as many as the file system keeps", arguments: [1, 254, 255])
-  func folder(count: Int) throws {
-    let folder = try TemporaryFolder()
+  func directory(count: Int) throws {
+    let directory = try TemporaryDirectory()
     let name = String(repeating: "n", count: count)
-    try folder.write([], to: name)
-    let stream = try #require(opendir(folder.path))
+    try directory.write([], to: name)
+    let stream = try #require(opendir(directory.path))
     defer { closedir(stream) }
     var names: Set<String> = []
     while let entry = readdir(stream) { names.insert(String(decoding: DirectoryEntry.name(of: entry), as: UTF8.self)) }

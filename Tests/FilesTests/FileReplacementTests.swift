@@ -8,22 +8,22 @@ import Testing
 
 @Suite("A file that takes the place of another")
 struct FileReplacementTests {
-  private let folder: TemporaryFolder
+  private let directory: TemporaryDirectory
   private let old = [UInt8](repeating: 1, count: 3000)
   private let new = [UInt8](repeating: 2, count: 5000)
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { directory = try TemporaryDirectory() }
 
   private var names: [String] {
-    get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+    get throws { try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() }
   }
 
   private func permissions(_ name: String) throws -> UInt32? {
-    try FileSystem.real.status(of: folder.path(name))?.permissions
+    try FileSystem.real.status(of: directory.path(name))?.permissions
   }
 
   private func replacement(_ system: FileSystem = .real) throws -> FileReplacement {
-    FileReplacement(try #require(PlacePath(folder.path("file"))), system)
+    FileReplacement(try #require(PlacePath(directory.path("file"))), system)
   }
 
   private func write(
@@ -40,12 +40,12 @@ struct FileReplacementTests {
   @Test("is its owner's alone, whatever the old one was, unless it shall stay as open")
   func access() throws {
     for (keepsAccess, expected) in [(false, UInt32(0o600)), (true, 0o640)] {
-      try folder.write(old, to: "file")
-      #expect(chmod(folder.path("file"), 0o640) == 0)
+      try directory.write(old, to: "file")
+      #expect(chmod(directory.path("file"), 0o640) == 0)
       var replacement = try replacement()
       replacement.keepsAccess = keepsAccess
       #expect(try write(replacement).byteCount == 5000)
-      #expect(try folder.read("file") == new)
+      #expect(try directory.read("file") == new)
       #expect(try permissions("file") == expected)
       #expect(try names == ["file"])
     }
@@ -55,7 +55,7 @@ struct FileReplacementTests {
   func everyCall() throws {
     for fault in [FileSystem.Fault.failure(.noSpace), .failure(.interrupted), .short] {
       for call in 1...100 {
-        try folder.write(old, to: "file")
+        try directory.write(old, to: "file")
         let failing = CallCounter(failing: call, with: fault)
         let replacement = try replacement(failing.system)
         var isDone = false
@@ -69,7 +69,7 @@ struct FileReplacementTests {
             continue
           }
         }
-        #expect(try folder.read("file") == (isDone ? new : old), "call \(call)")
+        #expect(try directory.read("file") == (isDone ? new : old), "call \(call)")
         #expect(try names == ["file"], "call \(call)")
         if failing.count < call {
           // Opened, looked at, swept, created, written, looked at, synced, closed, renamed and synced, at the least.
@@ -84,7 +84,7 @@ struct FileReplacementTests {
   func nameFailure() throws {
     let syncs = CallCounter(of: .sync, failing: 2, with: .failure(.ioError))
     #expect(try write(try replacement(syncs.system), through: syncs.system).nameFailure == .ioError)
-    #expect(try folder.read("file") == new)
+    #expect(try directory.read("file") == new)
   }
 
   @Test("does not take the place of what it may not")
@@ -100,26 +100,26 @@ struct FileReplacementTests {
         return kind
       }
     }
-    try folder.write(old, to: "file")
+    try directory.write(old, to: "file")
     #expect(try refusal(.nothing) == .file)
-    #expect(try folder.read("file") == old)
-    try FileManager.default.removeItem(atPath: folder.path("file"))
-    try folder.write(old, to: "other")
-    try FileManager.default.createSymbolicLink(atPath: folder.path("file"), withDestinationPath: "other")
+    #expect(try directory.read("file") == old)
+    try FileManager.default.removeItem(atPath: directory.path("file"))
+    try directory.write(old, to: "other")
+    try FileManager.default.createSymbolicLink(atPath: directory.path("file"), withDestinationPath: "other")
     #expect(try refusal(.file) == .link)
     #expect(try refusal(.anything) == nil)
-    #expect(try folder.read("file") == new && folder.read("other") == old)
-    try FileManager.default.removeItem(atPath: folder.path("file"))
-    try folder.write(old, to: "file/inner")
+    #expect(try directory.read("file") == new && directory.read("other") == old)
+    try FileManager.default.removeItem(atPath: directory.path("file"))
+    try directory.write(old, to: "file/inner")
     #expect(try refusal(.file) == .directory)
   }
 
   @Test("clears up what killed runs left there, and nothing that another run still writes")
   func leftovers() throws {
-    try folder.write([1], to: ".file.1f.tmp")
-    try folder.write([1], to: ".file.2a.tmp")
-    for name in [".file.3.old", ".other.1f.tmp", ".file.xyz.tmp"] { try folder.write([1], to: name) }
-    let running = try FileSystem.real.openForReading(folder.path(".file.2a.tmp"))
+    try directory.write([1], to: ".file.1f.tmp")
+    try directory.write([1], to: ".file.2a.tmp")
+    for name in [".file.3.old", ".other.1f.tmp", ".file.xyz.tmp"] { try directory.write([1], to: name) }
+    let running = try FileSystem.real.openForReading(directory.path(".file.2a.tmp"))
     let isClaimed = FileSystem.real.claim(running)
     #expect(isClaimed)
     _ = try write(try replacement())
@@ -131,13 +131,13 @@ struct FileReplacementTests {
 
   @Test("is written under a name of its own where it has one, in the place of what has that name")
   func ownName() throws {
-    try folder.write(old, to: "file")
-    try folder.write([9], to: "file.next")
+    try directory.write(old, to: "file")
+    try directory.write([9], to: "file.next")
     var replacement = try replacement()
     replacement.temporaryName = "file.next"
     _ = try write(replacement)
     #expect(try names == ["file"])
-    #expect(try folder.read("file") == new)
+    #expect(try directory.read("file") == new)
     #expect(try permissions("file") == 0o600)
   }
 }

@@ -83,7 +83,7 @@ struct BridgingTests {
   private final class Stranger {}
 
   @Test("what is no value of a query, or no key, is -50 and stops nothing")
-  func strangers() {
+  func foreignNames() {
     #expect(add([kSecAttrAccount as String: Stranger()]) == errSecParam)
     #expect(add([kSecAttrAccount as String: (1, 2)]) == errSecParam)
     #expect(add([kSecAttrAccount as String: NSNull()]) == errSecParam)

@@ -119,7 +119,7 @@ struct ClientTests {
     let phone = try desk.phone()
     let session = try phone.device.openSession(.writing, verb: "test")
     #expect(phone.speak { add() } == errSecNotAvailable)
-    #expect(desk.clock.slept.reduce(.zero, +) == KeychainClient.patience)
+    #expect(desk.clock.slept.reduce(.zero, +) == KeychainClient.lockTimeout)
     session.end()
     #expect(phone.speak { add() } == errSecSuccess)
   }
@@ -127,17 +127,17 @@ struct ClientTests {
   @Test("the device of a client is gone with the client")
   func cleanUp() throws {
     var client: KeychainClient? = try .onNewDevice()
-    let folder = try #require(client?.device.folder)
-    #expect(FileManager.default.fileExists(atPath: folder))
+    let directory = try #require(client?.device.directory)
+    #expect(FileManager.default.fileExists(atPath: directory))
     #expect(client?.speak { add() } == errSecSuccess)
     client = nil
-    #expect(!FileManager.default.fileExists(atPath: folder))
+    #expect(!FileManager.default.fileExists(atPath: directory))
   }
 
   @Test("a device whose folder went away has no keychain: -25291")
   func gone() throws {
     let client = try KeychainClient.onNewDevice()
-    try FileManager.default.removeItem(atPath: client.device.folder)
+    try FileManager.default.removeItem(atPath: client.device.directory)
     #expect(client.speak { [add(), find()] } == [errSecNotAvailable, errSecNotAvailable])
   }
 }
@@ -204,7 +204,7 @@ struct LockAnnouncementTests {
     desk.clock.advance(by: .seconds(9))
     #expect(phone.speak { find() } == errSecSuccess)
     // A call that has returned waits for nothing more: the database has no log to be written back.
-    #expect(!FileManager.default.fileExists(atPath: phone.device.folder + "/keychain-2.db-wal"))
+    #expect(!FileManager.default.fileExists(atPath: phone.device.directory + "/keychain-2.db-wal"))
     try phone.unlock()
     desk.clock.advance(by: .seconds(60))
     #expect(phone.speak { find() } == errSecSuccess)

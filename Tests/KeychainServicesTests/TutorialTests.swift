@@ -17,8 +17,8 @@ struct TutorialTests {
     ],
   ]
 
-  private static func names(in folder: String, _ type: String) throws -> Set<String> {
-    let files = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)
+  private static func names(in directory: String, _ type: String) throws -> Set<String> {
+    let files = try FileManager.default.contentsOfDirectory(atPath: root.appending(path: directory).path)
     return Set(files.filter { $0.hasSuffix(type) }.map { String($0.dropLast(type.count)) })
   }
 

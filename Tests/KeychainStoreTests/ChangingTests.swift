@@ -223,7 +223,7 @@ struct Deleting {
     try keychain.add(.genericPassword(group: "planted-group"))
     #expect(try delete(keychain) == 1)
     try keychain.store.close()
-    let bytes = try keychain.folder.read("keychain-2.db")
+    let bytes = try keychain.directory.read("keychain-2.db")
     #expect(!String(decoding: bytes, as: UTF8.self).contains("planted-group"))
   }
 }

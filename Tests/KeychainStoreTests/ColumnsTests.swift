@@ -111,11 +111,11 @@ struct Columns {
     try keychain.add(.internetPassword(planted[3]).with([.label: .string(planted[2]), .path: .string(planted[1])]))
 
     for name in ["keychain-2.db", "keychain-2.db-wal"] {
-      let bytes = try Data(keychain.folder.read(name))
+      let bytes = try Data(keychain.directory.read(name))
       #expect(!bytes.isEmpty)
       for text in planted { #expect(bytes.range(of: Data(text.utf8)) == nil, "\(text) in \(name)") }
     }
-    #expect(try Data(keychain.folder.read("keychain-2.db-wal")).range(of: Data("keyhaul".utf8)) != nil)
+    #expect(try Data(keychain.directory.read("keychain-2.db-wal")).range(of: Data("keyhaul".utf8)) != nil)
   }
 
   @Test(

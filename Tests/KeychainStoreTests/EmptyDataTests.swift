@@ -131,12 +131,12 @@ struct OldEmptyDataTests {
   @Test("is read as it is by who only reads, and left so to the last byte")
   func reading() throws {
     let keychain = try old()
-    let before = try Data(keychain.folder.read("keychain-2.db"))
+    let before = try Data(keychain.directory.read("keychain-2.db"))
     let store = try KeychainStore.open(at: keychain.path, isForReading: true)
     #expect(try store.find(ItemQuery(), keys: keychain.keys).items.count == 5)
     #expect(try store.find(ItemQuery(wantsSecret: true), keys: keychain.keys).items[0].item.secretText != nil)
     try store.close()
-    #expect(try Data(keychain.folder.read("keychain-2.db")) == before)
+    #expect(try Data(keychain.directory.read("keychain-2.db")) == before)
     #expect(try forms(keychain) == ["blob"])
   }
 
@@ -154,9 +154,9 @@ struct OldEmptyDataTests {
     #expect(duplicate?.code == .duplicateItem)
     try store.close()
 
-    let settled = try Data(keychain.folder.read("keychain-2.db"))
+    let settled = try Data(keychain.directory.read("keychain-2.db"))
     try KeychainStore.open(at: keychain.path).close()
-    #expect(try Data(keychain.folder.read("keychain-2.db")) == settled)
+    #expect(try Data(keychain.directory.read("keychain-2.db")) == settled)
   }
 
   @Test(
@@ -181,7 +181,7 @@ struct OldEmptyDataTests {
   @Test("holds the old state or the new one where the power went while it was put right")
   func powerLoss() throws {
     let keychain = try old((0..<300).map { "account \($0)" })
-    let copies = ["before": keychain.folder.path("before.db"), "within": keychain.folder.path("within.db")]
+    let copies = ["before": keychain.directory.path("before.db"), "within": keychain.directory.path("within.db")]
     func copy(_ name: String) throws {
       for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: keychain.path + suffix) {
         try FileManager.default.copyItem(atPath: keychain.path + suffix, toPath: (copies[name] ?? "") + suffix)

@@ -11,7 +11,7 @@ import TestSupport
 final class Keychain {
   static let passcode = "271828"
 
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
   let store: KeychainStore
   let keys: ClassKeys
   let random: SeededRandomSource
@@ -20,8 +20,8 @@ final class Keychain {
 
   /// - Parameter name: Decides every key; two keychains of one name are on the same device.
   init(_ name: String = "phone", passcode: String = Keychain.passcode) throws {
-    folder = try TemporaryFolder()
-    store = try KeychainStore.create(at: folder.path("keychain-2.db"))
+    directory = try TemporaryDirectory()
+    store = try KeychainStore.create(at: directory.path("keychain-2.db"))
     random = SeededRandomSource(seed: name)
     hardwareSeed = name + " hardware"
     let made = try SystemKeybag.make(
@@ -39,7 +39,7 @@ final class Keychain {
     return keys
   }
 
-  var path: String { folder.path("keychain-2.db") }
+  var path: String { directory.path("keychain-2.db") }
 
   // MARK: Short forms
 

@@ -34,13 +34,13 @@ struct Opening {
 
   @Test("only the owner may read its files, whatever the umask", arguments: [0o000, 0o022, 0o777] as [mode_t])
   func modes(mask: mode_t) throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let before = umask(mask)
     defer { umask(before) }
-    let store = try KeychainStore.create(at: folder.path("keychain-2.db"))
+    let store = try KeychainStore.create(at: directory.path("keychain-2.db"))
     _ = try store.count(of: .key)
     for name in ["keychain-2.db", "keychain-2.db-wal", "keychain-2.db-shm"] {
-      #expect(try mode(folder.path(name)) == 0o600, "\(name)")
+      #expect(try mode(directory.path(name)) == 0o600, "\(name)")
     }
   }
 
@@ -132,7 +132,7 @@ struct Opening {
   func links() throws {
     let keychain = try Keychain()
     try keychain.store.close()
-    let link = keychain.folder.path("link.db")
+    let link = keychain.directory.path("link.db")
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: keychain.path)
     #expect(refusal(link)?.code == .damaged)
     #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: link) }
@@ -143,25 +143,25 @@ struct Opening {
 
   @Test("nothing is written over: not a file, not the log of another database")
   func creating() throws {
-    let folder = try TemporaryFolder()
-    try folder.write([1, 2, 3], to: "keychain-2.db")
-    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: folder.path("keychain-2.db")) }
-    #expect(try folder.read("keychain-2.db") == [1, 2, 3])
+    let directory = try TemporaryDirectory()
+    try directory.write([1, 2, 3], to: "keychain-2.db")
+    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: directory.path("keychain-2.db")) }
+    #expect(try directory.read("keychain-2.db") == [1, 2, 3])
 
-    try folder.write([4], to: "other.db-wal")
-    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: folder.path("other.db")) }
-    #expect(!FileManager.default.fileExists(atPath: folder.path("other.db")))
+    try directory.write([4], to: "other.db-wal")
+    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: directory.path("other.db")) }
+    #expect(!FileManager.default.fileExists(atPath: directory.path("other.db")))
   }
 
   @Test("what is absent is not available, what is a folder or no database is damaged")
   func notDatabases() throws {
-    let folder = try TemporaryFolder()
-    #expect(refusal(folder.path("absent.db"))?.code == .notAvailable)
-    #expect(refusal(folder.path)?.code == .damaged)
-    try folder.write(Array(repeating: 0x41, count: 8192), to: "text.db")
-    #expect(refusal(folder.path("text.db"))?.code == .damaged)
-    try folder.write([], to: "empty.db")
-    #expect(refusal(folder.path("empty.db"))?.code == .damaged)
+    let directory = try TemporaryDirectory()
+    #expect(refusal(directory.path("absent.db"))?.code == .notAvailable)
+    #expect(refusal(directory.path)?.code == .damaged)
+    try directory.write(Array(repeating: 0x41, count: 8192), to: "text.db")
+    #expect(refusal(directory.path("text.db"))?.code == .damaged)
+    try directory.write([], to: "empty.db")
+    #expect(refusal(directory.path("empty.db"))?.code == .damaged)
   }
 
   @Test(

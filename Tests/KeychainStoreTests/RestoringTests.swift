@@ -203,7 +203,7 @@ struct Restoring {
     let keychain = try Keychain()
     try keychain.add(.genericPassword("old"))
     let incoming = try (0..<500).map { try IncomingItem(.genericPassword("new \($0)")) }
-    let copy = keychain.folder.path("copy.db")
+    let copy = keychain.directory.path("copy.db")
 
     try keychain.store.restore { (transaction) throws(KeychainStoreError) in
       try transaction.deleteNonSynced()

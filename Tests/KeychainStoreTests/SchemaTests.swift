@@ -90,9 +90,9 @@ private enum ApplesSchema {
 @Suite("A new keychain database")
 struct NewDatabase {
   private func statements(_ type: String) throws -> [String] {
-    let folder = try TemporaryFolder()
-    _ = try KeychainStore.create(at: folder.path("keychain-2.db"))
-    return try DatabaseQueue(path: folder.path("keychain-2.db")).read { database in
+    let directory = try TemporaryDirectory()
+    _ = try KeychainStore.create(at: directory.path("keychain-2.db"))
+    return try DatabaseQueue(path: directory.path("keychain-2.db")).read { database in
       try String.fetchAll(
         database, sql: "SELECT sql FROM sqlite_master WHERE type=? AND sql IS NOT NULL AND name NOT LIKE 'sqlite_%'",
         arguments: [type])
@@ -118,9 +118,9 @@ struct NewDatabase {
 
   @Test("says version 12, minor 11, in one row")
   func version() throws {
-    let folder = try TemporaryFolder()
-    _ = try KeychainStore.create(at: folder.path("keychain-2.db"))
-    let rows = try DatabaseQueue(path: folder.path("keychain-2.db")).read { database in
+    let directory = try TemporaryDirectory()
+    _ = try KeychainStore.create(at: directory.path("keychain-2.db"))
+    let rows = try DatabaseQueue(path: directory.path("keychain-2.db")).read { database in
       try Row.fetchAll(database, sql: "SELECT version, minor FROM tversion").map { [$0[0] as Int?, $0[1] as Int?] }
     }
     #expect(rows == [[12, 11]])

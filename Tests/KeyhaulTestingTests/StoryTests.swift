@@ -93,9 +93,9 @@ struct StoryTests {
 
   @Test("is that a name may be one of what cannot be read: then nobody knows that it is not there")
   func damaged() throws {
-    let folder = URL(filePath: try phone.client().device.folder)
+    let directory = URL(filePath: try phone.client().device.directory)
     let keychain = try #require(
-      try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).first {
+      try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil).first {
         $0.pathExtension == "db"
       })
     try DatabaseQueue(path: keychain.path).write { database in

@@ -51,9 +51,9 @@ struct BackupOnTheDesk {
   }
 
   private static func everyFile(below path: String) throws -> [UInt8] {
-    var isFolder: ObjCBool = false
-    _ = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
-    guard isFolder.boolValue else { return try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
+    var isDirectory: ObjCBool = false
+    _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+    guard isDirectory.boolValue else { return try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
     return try FileManager.default.subpathsOfDirectory(atPath: path).sorted().reduce(into: []) { bytes, name in
       bytes += Array(name.utf8)
       let url = URL(fileURLWithPath: path + "/" + name)
@@ -75,7 +75,7 @@ struct BackupOnTheDesk {
 
     var needles = Needles()
     for (index, secret) in Self.secrets.enumerated() { needles.add("secret \(index)", Array(secret.utf8)) }
-    needles.add("hardware UID", try Array(Data(contentsOf: URL(fileURLWithPath: phone.folder + "/hardware.uid"))))
+    needles.add("hardware UID", try Array(Data(contentsOf: URL(fileURLWithPath: phone.directory + "/hardware.uid"))))
     let deviceKey = try session.deviceKey()
     needles.add("device key", try deviceKey.withKey { (key) in key.withBytes { Array($0) } })
     needles.add("the phone", session.classKeys)
@@ -147,7 +147,7 @@ struct BackupOnTheDesk {
     let session = try phone.held()
     try plantSecrets(session)
     session.end()
-    let path = try desk.backUp(phone, password: Desk.password, as: .folder)
+    let path = try desk.backUp(phone, password: Desk.password, as: .directory)
     let before = try desk.open(path, password: Desk.password, on: session.device.held())
     let old = before.archive.keybag
     let new = try BackupKeybag.rewrap(

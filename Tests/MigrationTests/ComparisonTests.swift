@@ -108,7 +108,7 @@ struct ComparisonTests {
       of: archive, try Restorer.plan(archive, onto: session, policy: .merge))
     #expect(RestoreSetting.allCases.allSatisfy { comparison[$0].unreadable == 1 })
     let advice = comparison.advice
-    #expect(advice.gainedByPassword == 13 && advice.neverHere == 4 && advice.damaged == 1)
+    #expect(advice.gainedByPassword == 13 && advice.neverToTarget == 4 && advice.damaged == 1)
     #expect(
       advice.sentence(for: comparison.current)
         == "a password would bring 13 more items; 4 stay whatever you do; they come back only on the device that made "
@@ -127,7 +127,7 @@ struct ComparisonTests {
       MigrationComparison.Advice(
         total: arrives + gained + never + damaged, arrivesNow: arrives, gainedByPassword: gained,
         broughtByPassword: arrives, sameDeviceOnly: sameDeviceOnly,
-        neverHere: never, damaged: damaged
+        neverToTarget: never, damaged: damaged
       ).sentence(for: RestoreSetting(hasPassword: hasPassword, onSameDevice: false))
     }
     #expect(

@@ -82,7 +82,7 @@ struct FlippedKeybag {
   }
 
   @Test("the most rounds there can be are refused at once")
-  func mostRounds() throws {
+  func maximumRounds() throws {
     let broken = try BrokenKeybag()
     for field in ["DPIC", "ITER"] {
       var keybag = broken.prepared.contents.keybag

@@ -144,6 +144,6 @@ struct NotReady {
     let error = try migrationError { _ = try prepared.write(to: .file(path, .tar)) }
     #expect(error?.category == .usage)
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == old)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: desk.folder.path) == ["backup.tar"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: desk.directory.path) == ["backup.tar"])
   }
 }

@@ -221,7 +221,7 @@ struct Pretending {
   @Test("the manifest says that it is not encrypted")
   func notEncrypted() throws {
     let phones = try TwoPhones()
-    let path = try phones.desk.backUp(phones.old, password: Desk.password, as: .folder)
+    let path = try phones.desk.backUp(phones.old, password: Desk.password, as: .directory)
     try editPropertyList(path + "/Manifest.plist") { $0["IsEncrypted"] = .boolean(false) }
     // The password is of another backup, and without one no class key of the bag unwraps.
     #expect(try openingError { _ = try phones.restore(path) }?.code == .passwordNotNeeded)

@@ -93,7 +93,7 @@ struct PretendingWithoutPassword {
   @Test("the manifest says that it is encrypted", arguments: [nil, "", "guess"])
   func encrypted(password: String?) throws {
     let phones = try TwoPhones(password: nil)
-    let path = try phones.desk.backUp(phones.old, password: nil, as: .folder)
+    let path = try phones.desk.backUp(phones.old, password: nil, as: .directory)
     try editPropertyList(path + "/Manifest.plist") { $0["IsEncrypted"] = .boolean(true) }
     // Neither the list nor a file in it is encrypted: it can be read, and is not restored.
     let error = #expect(throws: (any Error).self) { _ = try phones.restore(path, password: .some(password)) }
@@ -106,8 +106,8 @@ struct PretendingWithoutPassword {
 struct BorrowedIdentity {
   private func copy(_ files: [String], from old: VirtualDevice, to new: VirtualDevice) throws {
     for file in files {
-      let target = URL(fileURLWithPath: new.folder + "/" + file)
-      try Data(contentsOf: URL(fileURLWithPath: old.folder + "/" + file)).write(to: target)
+      let target = URL(fileURLWithPath: new.directory + "/" + file)
+      try Data(contentsOf: URL(fileURLWithPath: old.directory + "/" + file)).write(to: target)
     }
   }
 

@@ -24,9 +24,9 @@ struct RestoredAgainTests {
   }
 
   private func files() throws -> [String: Data] {
-    let names = try FileManager.default.contentsOfDirectory(atPath: target.folder).filter { $0 != "lock" }
+    let names = try FileManager.default.contentsOfDirectory(atPath: target.directory).filter { $0 != "lock" }
     return try Dictionary(
-      uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(filePath: "\(target.folder)/\($0)"))) })
+      uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(filePath: "\(target.directory)/\($0)"))) })
   }
 
   /// Merges in a session of its own, as a process does.

@@ -86,7 +86,7 @@ struct Table {
       "\(toSameDevice ? "same" : "other") device, \(hasPassword ? "password" : "no password"), \(packaging.rawValue)"
     }
 
-    static let all = [Desk.Packaging.folder, .zstandardTar, .zip].flatMap { packaging in
+    static let all = [Desk.Packaging.directory, .zstandardTar, .zip].flatMap { packaging in
       [true, false].flatMap { same in
         [true, false].map { Case(toSameDevice: same, hasPassword: $0, packaging: packaging) }
       }

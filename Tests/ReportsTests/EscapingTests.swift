@@ -17,7 +17,7 @@ struct EscapingTests {
 
   @Test("a name is shown up to 160 characters, and marked where it goes on")
   func length() {
-    let longest = String(repeating: "x", count: Markup.longestName)
+    let longest = String(repeating: "x", count: Markup.maximumNameLength)
     #expect(Markup.shortened(longest) == longest)
     #expect(Markup.shortened(longest + "y") == longest + "…")
   }

@@ -23,9 +23,9 @@ struct SecItemCallRow: CustomStringConvertible, Sendable {
   var description: String { "line \(line): \(rule)" }
 
   static func all(_ file: String = #filePath) throws -> [SecItemCallRow] {
-    let folder = URL(fileURLWithPath: file).deletingLastPathComponent().deletingLastPathComponent()
+    let directory = URL(fileURLWithPath: file).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
-    let text = try String(contentsOf: folder.appending(path: "Fixtures/secitem-calls.csv"), encoding: .utf8)
+    let text = try String(contentsOf: directory.appending(path: "Fixtures/secitem-calls.csv"), encoding: .utf8)
     return try text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().compactMap { index, line in
       guard index > 0, !line.isEmpty, !line.hasPrefix("#") else { return nil }
       let fields = line.split(separator: ",", omittingEmptySubsequences: false).map {

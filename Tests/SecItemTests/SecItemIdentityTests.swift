@@ -31,7 +31,7 @@ struct SecItemIdentityTests {
   }
 
   @Test("a public key, or the key of another certificate, makes none")
-  func strangers() throws {
+  func foreignNames() throws {
     #expect(try phone(certificate, key.replacing("priv", with: false)).statusOfFinding(["class": "idnt"]) == -25300)
     let other = key.replacing("klbl", with: .bytes("another"))
     #expect(try phone(certificate, other).statusOfFinding(["class": "idnt"]) == -25300)

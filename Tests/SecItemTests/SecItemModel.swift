@@ -38,13 +38,13 @@ struct SecItemModel {
 
   /// Absent means any; synchronised items are looked at only where `synchronized` says so.
   struct Query {
-    enum Synchronized { case unsaid, yes, no, any }
+    enum Synchronized { case missingRevealFlag, yes, no, any }
     var kind: Kind
     var account: String?
     var place: String?
     var group: String?
     var protection: ProtectionClass?
-    var synchronized = Synchronized.unsaid
+    var synchronized = Synchronized.missingRevealFlag
   }
 
   struct Change {
@@ -180,7 +180,7 @@ struct SecItemModel {
       guard !item.isTombstone, item.key.kind == query.kind else { return false }
       guard query.group.map({ $0 == item.key.group }) ?? groups.contains(item.key.group) else { return false }
       switch query.synchronized {
-      case .unsaid, .no: if item.key.isSynchronized { return false }
+      case .missingRevealFlag, .no: if item.key.isSynchronized { return false }
       case .yes: if !item.key.isSynchronized { return false }
       case .any: break
       }

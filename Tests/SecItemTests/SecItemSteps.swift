@@ -85,7 +85,7 @@ extension SecItemModel.Query {
       kind: .random(using: &random), account: maybe(["a", "b"], &random), place: maybe(["", "s"], &random),
       group: Int.random(in: 0..<3, using: &random) == 0 ? maybe(groupNames, &random) : nil,
       protection: Int.random(in: 0..<3, using: &random) == 0 ? maybe(ProtectionClass.allCases, &random) : nil,
-      synchronized: [.unsaid, .yes, .no, .any, .any].randomElement(using: &random) ?? .unsaid)
+      synchronized: [.missingRevealFlag, .yes, .no, .any, .any].randomElement(using: &random) ?? .missingRevealFlag)
   }
 
   var query: SecItemQuery {
@@ -95,7 +95,7 @@ extension SecItemModel.Query {
     query["agrp"] = group.map { .string($0) }
     query["pdmn"] = protection.map { .string($0.rawValue) }
     switch synchronized {
-    case .unsaid: break
+    case .missingRevealFlag: break
     case .yes: query["sync"] = true
     case .no: query["sync"] = false
     case .any: query["sync"] = "syna"

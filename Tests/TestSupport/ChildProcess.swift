@@ -34,16 +34,18 @@ public struct ChildProcess {
   private let command: String
   private let arguments: [String]
   private let environment: [String: String]
-  private let folder: String
+  private let directory: String
 
   /// - Parameters:
   ///   - environment: All of it; `nil` for the tests' own.
-  ///   - folder: The working folder.
-  public init(_ command: String, _ arguments: [String], environment: [String: String]? = nil, in folder: String = "/") {
+  ///   - directory: The working directory.
+  public init(
+    _ command: String, _ arguments: [String], environment: [String: String]? = nil, in directory: String = "/"
+  ) {
     self.command = command
     self.arguments = arguments
     self.environment = environment ?? ProcessInfo.processInfo.environment
-    self.folder = folder
+    self.directory = directory
   }
 
   /// Runs it to its end.
@@ -57,7 +59,7 @@ public struct ChildProcess {
     input: Data = Data(), terminal: String? = nil, showsOutputOnTerminal: Bool = false,
     meanwhile: (_ process: Int32) throws -> Void = { _ in usleep(2_000) }
   ) throws -> Outcome {
-    let streams = try TemporaryFolder()
+    let streams = try TemporaryDirectory()
     try input.write(to: streams.url("in"))
     #if canImport(Darwin)
       var actions: posix_spawn_file_actions_t?
@@ -107,8 +109,8 @@ public struct ChildProcess {
     posix_spawnattr_setflags(
       &attributes, Self.startsSession | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
 
-    // Changing the folder is not a thing that every system can do while it starts a program.
-    let shell = ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, folder, command]
+    // Changing the directory is not a thing that every system can do while it starts a program.
+    let shell = ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, directory, command]
     var argumentPointers = (shell + arguments).map { (text: String) in strdup(text) } + [nil]
     var environmentPointers = environment.map { (name, value) in strdup("\(name)=\(value)") } + [nil]
     defer { for pointer in argumentPointers + environmentPointers { free(pointer) } }

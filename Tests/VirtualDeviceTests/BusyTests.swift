@@ -35,7 +35,7 @@ struct BusyTests {
   private func patient(_ device: VirtualDevice, _ clock: PatientClock) -> VirtualDevice {
     var environment = device.environment
     environment.clock = clock.clock
-    return VirtualDevice(name: device.name, folder: device.folder, environment: environment)
+    return VirtualDevice(name: device.name, directory: device.directory, environment: environment)
   }
 
   @Test("the second is told who holds it, what for and for how long")
@@ -140,7 +140,7 @@ struct BusyTests {
     try session.add("two", .always)
     try session.finish()
     try session.finish()
-    #expect(!FileManager.default.fileExists(atPath: DeviceFile.keychain.path(in: device.folder) + "-wal"))
+    #expect(!FileManager.default.fileExists(atPath: DeviceFile.keychain.path(in: device.directory) + "-wal"))
     #expect(try device.held(.reading).record.revision == "r3")
     #expect(try device.held(.reading).itemCount == 2)
 
@@ -245,8 +245,8 @@ struct BusyTests {
   func otherProcess() throws {
     let phones = try Phones()
     let device = try phones.create()
-    let lock = DeviceFile.lock.path(in: device.folder)
-    let marker = phones.folder.path("held")
+    let lock = DeviceFile.lock.path(in: device.directory)
+    let marker = phones.directory.path("held")
     var isHeld = false
     let outcome = try ChildProcess(
       "flock", ["--no-fork", lock, "/bin/sh", "-c", #"echo > "$0"; exec sleep 300"#, marker]

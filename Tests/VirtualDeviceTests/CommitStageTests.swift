@@ -26,7 +26,7 @@ struct CommitStageTests {
   }
 
   private func copy(_ device: VirtualDevice, _ name: String) throws -> VirtualDevice {
-    try FileManager.default.copyItem(atPath: device.folder, toPath: phones.path(name))
+    try FileManager.default.copyItem(atPath: device.directory, toPath: phones.path(name))
     return try phones.home.device(DeviceName(name))
   }
 

@@ -81,7 +81,7 @@ struct CrashTests {
   }
 
   private func copy(_ device: VirtualDevice, _ name: String) throws -> VirtualDevice {
-    try FileManager.default.copyItem(atPath: device.folder, toPath: phones.path(name))
+    try FileManager.default.copyItem(atPath: device.directory, toPath: phones.path(name))
     return try phones.home.device(DeviceName(name))
   }
 
@@ -256,7 +256,7 @@ struct CrashTests {
   }
 
   private func leftovers(_ device: VirtualDevice) throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: device.folder).filter { name in
+    try FileManager.default.contentsOfDirectory(atPath: device.directory).filter { name in
       name.hasSuffix(".next") || name == "change"
     }
   }

@@ -52,9 +52,9 @@ struct DeviceHomeTests {
       try session.add("a", .whenUnlocked)
       try session.lock()
       #expect(try permissions(phones.home.path) == 0o700)
-      #expect(try permissions(device.folder) == 0o700)
-      for name in try FileManager.default.contentsOfDirectory(atPath: device.folder) {
-        #expect(try permissions(device.folder + "/" + name) == 0o600, "\(name)")
+      #expect(try permissions(device.directory) == 0o700)
+      for name in try FileManager.default.contentsOfDirectory(atPath: device.directory) {
+        #expect(try permissions(device.directory + "/" + name) == 0o600, "\(name)")
       }
     }
   }
@@ -64,7 +64,7 @@ struct DeviceHomeTests {
     let phones = try Phones()
     let device = try phones.create()
     try device.held().end()
-    let names = try FileManager.default.contentsOfDirectory(atPath: device.folder).sorted()
+    let names = try FileManager.default.contentsOfDirectory(atPath: device.directory).sorted()
     #expect(names == ["device.json", "hardware.uid", "keybag", "keychain-2.db", "lock", "memory"])
   }
 
@@ -110,7 +110,7 @@ struct DeviceHomeTests {
   }
 
   @Test("a folder that only has a device.json is no device and is never deleted")
-  func foreignFolder() throws {
+  func foreignDirectory() throws {
     let phones = try Phones()
     try FileManager.default.createDirectory(atPath: phones.path("project"), withIntermediateDirectories: true)
     try Data("{}".utf8).write(to: URL(fileURLWithPath: phones.path("project/device.json")))
@@ -123,7 +123,7 @@ struct DeviceHomeTests {
     let home = DeviceHome(path: "/home")
     func place(_ argument: String) throws -> String {
       let (home, name) = try DeviceHome.locate(argument, home: home)
-      return home.folder(of: name)
+      return home.directory(of: name)
     }
     #expect(try place("phone") == "/home/phone")
     #expect(try place("./phone") == "./phone")

@@ -64,16 +64,16 @@ struct EraseTests {
   }
 
   private func everything(of device: VirtualDevice) throws -> Data {
-    try FileManager.default.contentsOfDirectory(atPath: device.folder).reduce(into: Data()) { data, name in
-      data += try Data(contentsOf: URL(fileURLWithPath: device.folder + "/" + name))
+    try FileManager.default.contentsOfDirectory(atPath: device.directory).reduce(into: Data()) { data, name in
+      data += try Data(contentsOf: URL(fileURLWithPath: device.directory + "/" + name))
     }
   }
 }
 
 @Suite("A folder that was copied")
-struct CopiedFolderTests {
+struct CopiedDirectoryTests {
   private func copy(_ device: VirtualDevice, in phones: Phones) throws -> VirtualDevice {
-    try FileManager.default.copyItem(atPath: device.folder, toPath: phones.path("copy"))
+    try FileManager.default.copyItem(atPath: device.directory, toPath: phones.path("copy"))
     return try phones.home.device(DeviceName("copy"))
   }
 
@@ -81,7 +81,7 @@ struct CopiedFolderTests {
   func withoutHardware() throws {
     let phones = try Phones()
     let copy = try copy(try phones.create(), in: phones)
-    try FileManager.default.removeItem(atPath: DeviceFile.hardware.path(in: copy.folder))
+    try FileManager.default.removeItem(atPath: DeviceFile.hardware.path(in: copy.directory))
     #expect(try code { _ = try copy.held() } == .damaged)
   }
 

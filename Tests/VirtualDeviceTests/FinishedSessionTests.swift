@@ -46,12 +46,12 @@ struct FinishedSessionTests {
     defer { session.end() }
     try session.add("one", .always)
     try session.add("two", .always)
-    let log = DeviceFile.keychain.path(in: device.folder) + "-wal"
+    let log = DeviceFile.keychain.path(in: device.directory) + "-wal"
     #expect(FileManager.default.fileExists(atPath: log))
     try session.synchronize()
     #expect(!FileManager.default.fileExists(atPath: log))
     let record = try DeviceRecord(
-      decoding: Array(Data(contentsOf: URL(filePath: DeviceFile.record.path(in: device.folder)))), of: "phone")
+      decoding: Array(Data(contentsOf: URL(filePath: DeviceFile.record.path(in: device.directory)))), of: "phone")
     #expect(record.revision == "r3")
     try session.add("three", .always)
     #expect(try session.itemCount == 3)
@@ -73,11 +73,11 @@ struct FinishedSessionTests {
     #expect(
       openers.sorted() == [
         "KeychainServices/Client/KeychainClient+Device.swift", "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
-        "keyhaul/Opening/Session+Devices.swift",
+        "keyhaul/Opening/FoundDevice.swift",
       ])
     for name in [
       "KeychainServices/Client/DeviceGate.swift", "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
-      "keyhaul/Opening/Session+Devices.swift",
+      "keyhaul/Opening/FoundDevice.swift",
     ] {
       #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains("try session.finish()"))
     }

@@ -201,7 +201,7 @@ struct FixtureTests {
     }
     #expect(
       try code { _ = try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count - 1) } == .badFixture)
-    #expect(DeviceFixture.largestSize == 67_108_864)
+    #expect(DeviceFixture.maximumByteCount == 67_108_864)
   }
 
   @Test("of another format is not read")

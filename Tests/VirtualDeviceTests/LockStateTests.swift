@@ -112,11 +112,11 @@ struct MemoryTests {
     session.rawKeys(classes)
   }
 
-  /// Every byte of every file in the device's folder, and what is inside the sealed memory.
+  /// Every byte of every file in the device's directory, and what is inside the sealed memory.
   private func everything(of device: VirtualDevice) throws -> [[UInt8]] {
     var contents: [[UInt8]] = []
-    for name in try FileManager.default.contentsOfDirectory(atPath: device.folder) {
-      contents.append(try Array(Data(contentsOf: URL(fileURLWithPath: device.folder + "/" + name))))
+    for name in try FileManager.default.contentsOfDirectory(atPath: device.directory) {
+      contents.append(try Array(Data(contentsOf: URL(fileURLWithPath: device.directory + "/" + name))))
     }
     if device.has(.memory) {
       let sealed = Array(try device.read(.memory).dropFirst("keyhaul-memory/1\n".utf8.count))
@@ -165,8 +165,8 @@ struct MemoryTests {
     let phones = try Phones()
     let device = try phones.create()
     let keys = keys(1...12, of: try device.held())
-    for name in try FileManager.default.contentsOfDirectory(atPath: device.folder) {
-      let bytes = try Data(contentsOf: URL(fileURLWithPath: device.folder + "/" + name))
+    for name in try FileManager.default.contentsOfDirectory(atPath: device.directory) {
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: device.directory + "/" + name))
       #expect(keys.values.allSatisfy { bytes.range(of: Data($0)) == nil }, "\(name)")
     }
   }

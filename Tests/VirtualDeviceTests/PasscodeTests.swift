@@ -210,7 +210,7 @@ struct StoppedPasscodeTests {
   private func stopping(_ phones: Phones) throws -> VirtualDevice {
     _ = try phones.create()
     var environment = phones.home.environment
-    environment.clock = DeviceClock(now: { Phones.now }, sleep: { _ in }, goesOn: { false })
+    environment.clock = DeviceClock(now: { Phones.now }, sleep: { _ in }, shouldContinue: { false })
     return try DeviceHome(path: phones.home.path, environment: environment).device(DeviceName("phone"))
   }
 

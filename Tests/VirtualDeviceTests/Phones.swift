@@ -10,19 +10,19 @@ import TestSupport
 
 @testable import VirtualDevice
 
-/// A folder of devices for one test: cheap passcodes, repeatable randomness, a clock that stands still.
+/// A directory of devices for one test: cheap passcodes, repeatable randomness, a clock that stands still.
 struct Phones {
   static let now = KeychainDate(secondsSinceReferenceDate: 785_412_345.25)
 
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
   let home: DeviceHome
 
   init(seed: String = "phones", files: DeviceFiles = DeviceFiles(), rounds: UInt32 = 3) throws {
-    folder = try TemporaryFolder()
+    directory = try TemporaryDirectory()
     var environment = DeviceEnvironment(
       clock: .fixed(at: Self.now), random: SeededRandomSource(seed: seed), passcodeRounds: rounds)
     environment.files = files
-    home = DeviceHome(path: folder.path("devices"), environment: environment)
+    home = DeviceHome(path: directory.path("devices"), environment: environment)
   }
 
   func create(
@@ -47,21 +47,21 @@ extension VirtualDevice {
   func held(_ access: DeviceAccess = .writing) throws -> DeviceSession { try openSession(access, verb: "test") }
 
   func read(_ file: DeviceFile) throws -> [UInt8] {
-    try Array(Data(contentsOf: URL(fileURLWithPath: file.path(in: folder))))
+    try Array(Data(contentsOf: URL(fileURLWithPath: file.path(in: directory))))
   }
 
   func write(_ bytes: [UInt8], to file: DeviceFile) throws {
-    try Data(bytes).write(to: URL(fileURLWithPath: file.path(in: folder)))
+    try Data(bytes).write(to: URL(fileURLWithPath: file.path(in: directory)))
   }
 
-  func has(_ file: DeviceFile) -> Bool { FileManager.default.fileExists(atPath: file.path(in: folder)) }
+  func has(_ file: DeviceFile) -> Bool { FileManager.default.fileExists(atPath: file.path(in: directory)) }
 
-  /// The same folder through another door.
+  /// The same directory through another door.
   func through(_ files: DeviceFiles, seed: String = "again") -> VirtualDevice {
     var environment = environment
     environment.files = files
     environment.random = SeededRandomSource(seed: seed)
-    return VirtualDevice(name: name, folder: folder, environment: environment)
+    return VirtualDevice(name: name, directory: directory, environment: environment)
   }
 }
 

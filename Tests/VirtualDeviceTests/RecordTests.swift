@@ -104,7 +104,7 @@ struct DamagedDeviceTests {
   func missing(_ file: DeviceFile) throws {
     let phones = try Phones()
     let device = try phones.create()
-    try FileManager.default.removeItem(atPath: file.path(in: device.folder))
+    try FileManager.default.removeItem(atPath: file.path(in: device.directory))
     let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held().itemCount }
     #expect(error?.code == .damaged)
     #expect(error?.category == .damaged)
@@ -115,7 +115,7 @@ struct DamagedDeviceTests {
   func odd(_ file: DeviceFile) throws {
     let phones = try Phones()
     let device = try phones.create()
-    let path = file.path(in: device.folder)
+    let path = file.path(in: device.directory)
     try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path + ".moved")
     #expect(try code { _ = try device.held() } == .damaged)
@@ -162,11 +162,11 @@ struct DamagedDeviceTests {
 
   @Test("a file at its limit is read, one byte more is not")
   func sizes() throws {
-    let folder = try Phones()
-    try FileManager.default.createDirectory(atPath: folder.home.path, withIntermediateDirectories: true)
-    try Data(count: 100).write(to: URL(fileURLWithPath: folder.path("file")))
-    #expect(try DeviceFiles().read(folder.path("file"), atMost: 100)?.count == 100)
-    #expect(try code { _ = try DeviceFiles().read(folder.path("file"), atMost: 99) } == .damaged)
+    let directory = try Phones()
+    try FileManager.default.createDirectory(atPath: directory.home.path, withIntermediateDirectories: true)
+    try Data(count: 100).write(to: URL(fileURLWithPath: directory.path("file")))
+    #expect(try DeviceFiles().read(directory.path("file"), atMost: 100)?.count == 100)
+    #expect(try code { _ = try DeviceFiles().read(directory.path("file"), atMost: 99) } == .damaged)
   }
 }
 

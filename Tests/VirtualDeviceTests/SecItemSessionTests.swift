@@ -23,16 +23,16 @@ private final class HandClock: Sendable {
 /// Apple, "Encrypting Your App's Files" and Apple Platform Security: what an app hears of a lock, and when the keys go.
 @Suite("SecItem: an app's calls on a device, and its lock")
 struct SecItemSessionTests {
-  private let folder: TemporaryFolder
+  private let directory: TemporaryDirectory
   private let clock = HandClock()
   private let device: VirtualDevice
   private let mail: SecItemQuery = ["class": "genp", "acct": "anna", "v_Data": .data([1])]
 
   init() throws {
-    folder = try TemporaryFolder()
+    directory = try TemporaryDirectory()
     let environment = DeviceEnvironment(
       clock: clock.clock, random: SeededRandomSource(seed: "session"), passcodeRounds: 3)
-    let home = DeviceHome(path: folder.path("devices"), environment: environment)
+    let home = DeviceHome(path: directory.path("devices"), environment: environment)
     var options = DeviceOptions()
     options.apps = [
       DeviceApp(name: "mail", accessGroups: ["TEAM.mail"]), DeviceApp(name: "shop", accessGroups: ["TEAM.shop"]),

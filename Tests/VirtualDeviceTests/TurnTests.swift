@@ -11,11 +11,11 @@ struct TurnTests {
   /// A device as somebody sees it whose waiting is counted, and who does something while he waits.
   private func device(
     _ device: VirtualDevice, meanwhile: @escaping @Sendable (Duration) -> Void = { _ in },
-    goesOn: @escaping @Sendable () -> Bool = { true }
+    shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) -> VirtualDevice {
     var environment = device.environment
-    environment.clock = DeviceClock(now: { Phones.now }, sleep: meanwhile, goesOn: goesOn)
-    return VirtualDevice(name: device.name, folder: device.folder, environment: environment)
+    environment.clock = DeviceClock(now: { Phones.now }, sleep: meanwhile, shouldContinue: shouldContinue)
+    return VirtualDevice(name: device.name, directory: device.directory, environment: environment)
   }
 
   @Test("are not overtaken by who comes later, even while the device is free")
@@ -46,7 +46,7 @@ struct TurnTests {
   func stopped() throws {
     let phones = try Phones()
     let phone = try phones.create()
-    let turn = try WaitingTurn.take(phone.folder, device: "phone", DeviceFiles())
+    let turn = try WaitingTurn.take(phone.directory, device: "phone", DeviceFiles())
     let isTaken = turn != nil
     #expect(isTaken)
     let slept = Mutex(Duration.zero)
@@ -70,7 +70,7 @@ struct TurnTests {
     #expect(slept.withLock { $0 } <= .seconds(7) && slept.withLock { $0 } > .seconds(6))
     let sleeps = Mutex(0)
     let stopping = device(
-      phone, meanwhile: { _ in sleeps.withLock { $0 += 1 } }, goesOn: { sleeps.withLock { $0 } < 3 })
+      phone, meanwhile: { _ in sleeps.withLock { $0 += 1 } }, shouldContinue: { sleeps.withLock { $0 } < 3 })
     #expect(try code { try stopping.held(.writing, wait: .seconds(3600)) } == .busy)
     #expect(sleeps.withLock { $0 } == 3)
   }

@@ -22,11 +22,11 @@ public struct ItemChange: Sendable, Equatable {
   public let modifiedAfter: KeychainDate?
 
   /// Only the date of the last change differs.
-  public var isTouchedOnly: Bool { !isSecretChanged && attributes == [.modificationDate] }
+  public var isOnlyModificationDate: Bool { !isSecretChanged && attributes == [.modificationDate] }
 
   /// "secret and label changed", "only its date changed"
   package var words: String {
-    guard !isTouchedOnly else { return "only its date changed" }
+    guard !isOnlyModificationDate else { return "only its date changed" }
     let names = attributes.filter { $0 != .modificationDate }.map { code in
       AttributeTable.definition(of: code, in: after.kind)?.words ?? code.rawValue
     }

@@ -48,7 +48,7 @@ extension ItemExportBuilder {
 
 /// What a row of a table of passwords says of an item.
 enum PasswordEntry {
-  /// What the item is labelled, else what it is for, else whose it is.
+  /// What the item is labeled, else what it is for, else whose it is.
   static func title(of item: KeychainItem) -> String {
     let place = item.kind == .internetPassword ? AttributeCode.server : .service
     return [.label, place, .account].lazy.map(item.words).first { !$0.isEmpty } ?? ""

@@ -1,16 +1,16 @@
 public import BackupArchive
 import KeychainFormats
 
-/// The files that a backup lists, summed up by domain and by the first folders of their paths.
+/// The files that a backup lists, summed up by domain and by the first directories of their paths.
 ///
-/// Domains of apps stand under what they begin with: `AppDomain-org.example.app` under `AppDomain`. Every name comes from
-/// the backup and is hostile.
+/// Domains of apps stand under what they begin with: `AppDomain-org.example.app` under `AppDomain`. Every name comes
+/// from the backup and is hostile.
 public struct DomainTree: Sendable, Equatable {
-  /// A domain, a group of them or a folder, with everything below it.
+  /// A domain, a group of them or a directory, with everything below it.
   public struct Node: Sendable, Equatable {
     /// One part of a domain's name or of a path; hostile. Empty for the root.
     public let name: String
-    /// Listed files; folders and links are not counted.
+    /// Listed files; directories and links are not counted.
     public var fileCount = 0
     /// As stored: an encrypted file has up to sixteen bytes of padding.
     public var storedByteCount: Int64 = 0
@@ -41,8 +41,8 @@ public struct DomainTree: Sendable, Equatable {
   /// Everything together, without a name.
   public let root: Node
 
-  /// The most folders of a path that are told apart; a hostile path may have millions.
-  public static let mostDepth = 64
+  /// The most directories of a path that are told apart; a hostile path may have millions.
+  public static let maximumDepth = 64
 
   private init(root: Node) { self.root = root }
 
@@ -53,19 +53,19 @@ public struct DomainTree: Sendable, Equatable {
     private let depth: Int
     private let root = Branch("")
     /// The branches that the last file was counted in: most files stand beside the one before them.
-    private var last: (domain: String, folder: String, branches: [Branch])?
+    private var last: (domain: String, directory: String, branches: [Branch])?
 
     /// Creates a builder that has counted nothing.
     ///
     /// - Parameters:
     ///   - stored: The payloads that are stored, which give the sizes.
-    ///   - depth: How many folders of a path are told apart below its domain, at most `mostDepth`.
+    ///   - depth: How many directories of a path are told apart below its domain, at most `maximumDepth`.
     public init(stored: StoredPayloads, depth: Int = 1) {
       self.stored = stored
-      self.depth = min(depth, mostDepth)
+      self.depth = min(depth, maximumDepth)
     }
 
-    /// Counts a file; folders, links and what has no domain are passed over.
+    /// Counts a file; directories, links and what has no domain are passed over.
     public func add(_ file: ListedFile) {
       guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
       let byteCount = stored.byteCount(of: file.fileIdentifier)
@@ -73,20 +73,20 @@ public struct DomainTree: Sendable, Equatable {
       for branch in branches(domain: domain, path: path) { branch.add(byteCount ?? 0, isMissing: isMissing) }
     }
 
-    /// From the root down to the folder, as deep as folders are told apart.
+    /// From the root down to the directory, as deep as directories are told apart.
     private func branches(domain: String, path: String) -> [Branch] {
       // Up to and with the last slash: what a path that ends in one has in front of its file is not that.
       let end = path.utf8.lastIndex(of: Self.slash).map { path.utf8.index(after: $0) } ?? path.startIndex
-      let folder = path[..<end]
+      let directory = path[..<end]
       let namesFile = end < path.endIndex
       if namesFile, let last, last.domain.utf8.elementsEqual(domain.utf8),
-        last.folder.utf8.elementsEqual(folder.utf8)
+        last.directory.utf8.elementsEqual(directory.utf8)
       {
         return last.branches
       }
       var branches = [root]
       for place in places(domain: domain, path: path) { branches.append(branches[branches.count - 1].below(place)) }
-      if namesFile { last = (domain, String(folder), branches) }
+      if namesFile { last = (domain, String(directory), branches) }
       return branches
     }
 
@@ -97,8 +97,8 @@ public struct DomainTree: Sendable, Equatable {
     private func places(domain: String, path: String) -> [Substring] {
       let group = domain.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 1, omittingEmptySubsequences: false)
       // The last part is the file itself.
-      let folders = path.utf8.split(separator: Self.slash, maxSplits: depth + 1).dropLast().prefix(depth)
-      return (group + folders).map(Substring.init)
+      let directories = path.utf8.split(separator: Self.slash, maxSplits: depth + 1).dropLast().prefix(depth)
+      return (group + directories).map(Substring.init)
     }
   }
 

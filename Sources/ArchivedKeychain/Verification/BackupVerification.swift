@@ -7,7 +7,7 @@ public struct BackupVerification: Sendable, Equatable {
   public internal(set) var checks: [Check] = []
   /// The checks that were not made, and why: without a password most of them.
   public internal(set) var unchecked: [Unchecked] = []
-  /// The faults by their check; of each, no more than `mostFaults` are named.
+  /// The faults by their check; of each, no more than `maximumFaultCount` are named.
   public internal(set) var faults: [Fault] = []
   /// How many faults each check found.
   public internal(set) var faultCount: [CheckID: Int] = [:]
@@ -21,12 +21,12 @@ public struct BackupVerification: Sendable, Equatable {
   public internal(set) var isQuick: Bool
 
   /// The most faults of one check that are named; beyond them only the count goes on.
-  public static let mostFaults = 1_000
+  public static let maximumFaultCount = 1_000
 
   init(isQuick: Bool) { self.isQuick = isQuick }
 
-  /// Whether something was found that no device writes, such as a path that leads out of its folder, a link in a file's
-  /// place, or a list of files in which something runs: then the whole is not to be trusted.
+  /// Whether something was found that no device writes, such as a path that leads out of its directory, a link in a
+  /// file's place, or a list of files in which something runs: then the whole is not to be trusted.
   public internal(set) var isHostile = false
 
   /// The checks in the order in which they are made. The raw value is what machine-readable reports say.
@@ -93,7 +93,7 @@ public struct BackupVerification: Sendable, Equatable {
   /// What the checks come to; the worst of what was found.
   public var verdict: Verdict {
     if !faultCount.isEmpty { return .damaged }
-    if !saysItsState { return .unconfirmed }
+    if !statesSnapshotState { return .unconfirmed }
     guard let items, items.deviceBound > 0, items.readable == 0 else { return .whole }
     return .foreign
   }
@@ -107,10 +107,10 @@ public struct BackupVerification: Sendable, Equatable {
   }
 
   /// Whether the backup says how far its device came, in `Status.plist`.
-  public internal(set) var saysItsState = true
+  public internal(set) var statesSnapshotState = true
 
   /// Whether the only faults are payloads that are not there, and the keychain's is: all that is there is right.
-  public var isMerelyIncomplete: Bool { missingCount > 0 && faultCount == [.files: missingCount] }
+  public var isOnlyIncomplete: Bool { missingCount > 0 && faultCount == [.files: missingCount] }
 
   /// Whether the backup was too damaged to look into at all.
   public var isUnopened: Bool { checks.count == 1 && faultCount[.structure] != nil }
@@ -198,7 +198,7 @@ extension BackupVerification {
     let count = faultCount[fault.check, default: 0]
     faultCount[fault.check] = count + 1
     if fault.check == .files, fault.kind == .payloadMissing { missingCount += 1 }
-    if count < Self.mostFaults { faults.append(fault) }
+    if count < Self.maximumFaultCount { faults.append(fault) }
   }
 
   /// A fault that reading gave as an error.

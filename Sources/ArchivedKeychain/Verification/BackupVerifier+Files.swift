@@ -17,7 +17,7 @@ extension BackupVerifier {
     var sealed = 0
     var readByteCount: Int64 = 0
     /// What is wrong with payloads, in whatever order they came by.
-    var faults = SortedFaults(limit: BackupVerification.mostFaults)
+    var faults = SortedFaults(limit: BackupVerification.maximumFaultCount)
   }
 
   /// Holds the list against what is stored, in one pass over the list, and reads every payload that it names, in one pass

@@ -35,7 +35,7 @@ extension BackupVerifier {
     case .digestDiffers:
       findings.add(.init(.keychain, .digestMismatch, file: Self.keychainName, note.description))
     // A fault that the structure has already.
-    case .unfinished, .paperUnreadable: return
+    case .unfinished, .propertyListUnreadable: return
     default: if !findings.notes.contains(note.description) { findings.notes.append(note.description) }
     }
   }

@@ -15,17 +15,17 @@ struct BackupVerifier {
       switch note {
       case .unfinished: findings.add(.init(.structure, .unfinished, file: "Status.plist", note.description))
       // Faults, below.
-      case .paperUnreadable: continue
+      case .propertyListUnreadable: continue
       case .encryptionClaimed:
         findings.add(.init(.structure, .falseClaim, file: "Manifest.plist", note.description))
       case .statusMissing:
-        findings.saysItsState = false
+        findings.statesSnapshotState = false
         findings.notes.append(note.description)
       case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers, .digestDiffers:
         findings.notes.append(note.description)
       }
     }
-    for paper in archive.unreadablePapers {
+    for paper in archive.unreadablePropertyLists {
       findings.add(.init(.structure, .structureDamaged, file: paper.name, paper.reason), because: paper.error)
     }
     findings.conclude(.structure, "\(names.joined(separator: " and ")) readable, \(archive.layout.listName) there")

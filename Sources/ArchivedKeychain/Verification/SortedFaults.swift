@@ -1,5 +1,5 @@
-/// The first faults by their files' names, whatever order they are found in: a folder and one file that hold the same
-/// backup give their payloads in different orders, and get the same report.
+/// The first faults by their files' names, whatever order they are found in: a directory and one file that hold the
+/// same backup give their payloads in different orders, and get the same report.
 struct SortedFaults {
   private let limit: Int
   private var kept: [BackupVerification.Fault] = []

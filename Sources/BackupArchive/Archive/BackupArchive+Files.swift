@@ -65,7 +65,7 @@ extension BackupArchive {
   /// Where a large list of files is kept, as the archive was opened; for copies of it that are opened too.
   var storage: ManifestStorage {
     switch source {
-    case .folder(_, let source): source.storage
+    case .directory(_, let source): source.storage
     case .container(let container): container.storage
     case .stream: .temporaryFile
     }

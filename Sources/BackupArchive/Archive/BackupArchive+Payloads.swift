@@ -4,9 +4,9 @@ import KeychainFormats
 extension BackupArchive {
   /// Reads a stored file to its end and lends its plain bytes in portions, whatever its size.
   ///
-  /// A folder is read now, relative to the handle that was opened; of one file the entry is looked for from its start:
-  /// for more than a few files `forEachPayload` is the way.
-  /// Bytes have been lent before damage at the end can be seen.
+  /// A directory is read now, relative to the handle that was opened; of one file the entry is looked for from its
+  /// start: for more than a few files `forEachPayload` is the way. Bytes have been lent before damage at the end can be
+  /// seen.
   /// - Parameters:
   ///   - file: A file of the backup's list.
   ///   - keys: The backup's keybag, unlocked; not used for a backup without a password.
@@ -24,7 +24,7 @@ extension BackupArchive {
   private func payload(of file: ListedFile) throws(BackupArchiveError) -> StoredPayload {
     let path = layout.storedPath(of: file.fileIdentifier)
     switch source {
-    case .folder(let handle, let source):
+    case .directory(let handle, let source):
       return StoredPayload(file.fileIdentifier, .file(path, handle, source))
     case .container(let container): return StoredPayload(file.fileIdentifier, .sought(path, container))
     case .stream:
@@ -35,10 +35,10 @@ extension BackupArchive {
   /// Goes through every payload that is stored, each once: one file is read from its start to its end, however many
   /// there are.
   ///
-  /// A payload that cannot be read stops no other. While the closure runs the backup is held: only the payload that it is
-  /// given may be read in it.
+  /// A payload that cannot be read stops no other. While the closure runs the backup is held: only the payload that it
+  /// is given may be read in it.
   /// - Parameters:
-  ///   - stored: What `storedFiles()` said: a folder is not listed again.
+  ///   - stored: What `storedFiles()` said: a directory is not listed again.
   ///   - body: Takes one payload.
   /// - Throws: `.notStreamable` where the backup came as a stream; `.damaged` where more payloads than
   ///   `ArchiveLimits.resumptionCount` of one file break off; and what `body` throws.
@@ -46,13 +46,13 @@ extension BackupArchive {
     of stored: StoredPayloads, _ body: (StoredPayload) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
     switch source {
-    case .folder(let handle, let source):
+    case .directory(let handle, let source):
       for identifier in stored.fileIdentifiers() {
         try body(StoredPayload(identifier, .file(layout.storedPath(of: identifier), handle, source)))
       }
     case .container(let container):
       try container.forEachFile { (file, walk) throws(BackupArchiveError) in
-        guard let path = BackupPath.inside(container.folder, file.path),
+        guard let path = BackupPath.inside(container.directory, file.path),
           let identifier = path.split(separator: "/").last.map(String.init), layout.storedPath(of: identifier) == path,
           isFileIdentifier(identifier)
         else { return }

@@ -2,8 +2,8 @@ package import Files
 public import KeychainFormats
 import SystemPackage
 
-/// A backup as Finder, iTunes, idevicebackup2 or this program wrote it, of iOS 4 and later: a folder, or
-/// one file made from such a folder.
+/// A backup as Finder, iTunes, idevicebackup2 or this program wrote it, of iOS 4 and later: a directory, or
+/// one file made from such a directory.
 ///
 /// Opening reads the parts that matter, once and under limits, and keeps copies of its own. All later questions but for
 /// payloads are answered from there, so that a backup which is swapped meanwhile cannot answer one of them differently.
@@ -17,8 +17,8 @@ public struct BackupArchive: Sendable {
   /// What was unusual, and tolerated.
   public let notes: [ArchiveNote]
   /// What is there beside the list of files and cannot be read; also among the notes.
-  public let unreadablePapers: [UnreadablePaper]
-  /// The same for the same backup as a folder, a tar or a zip: `sha256:` and 64 hexadecimal digits.
+  public let unreadablePropertyLists: [UnreadablePropertyList]
+  /// The same for the same backup as a directory, a tar or a zip: `sha256:` and 64 hexadecimal digits.
   public let digest: String
 
   let parts: StoredParts
@@ -48,11 +48,12 @@ public struct BackupArchive: Sendable {
   /// Opens a backup and checks everything that needs no password.
   ///
   /// - Parameters:
-  ///   - location: A folder, one file, or a stream; content decides, never a name.
+  ///   - location: A directory, one file, or a stream; content decides, never a name.
   ///   - limits: The most that is accepted, checked before memory is taken.
   ///   - storage: Where a large list of files is kept meanwhile.
-  /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was written;
-  ///   `.hostile` and `.overLimit` for one that no device makes; `.sealedList` for one of iOS 10.0 with a password.
+  /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was
+  ///   written; `.hostile` and `.overLimit` for one that no device makes; `.sealedList` for one of iOS 10.0 with a
+  ///   password.
   public static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
   ) throws(BackupArchiveError) -> BackupArchive {
@@ -74,9 +75,9 @@ public struct BackupArchive: Sendable {
       let status = try opened(path) { () throws(Errno) in try system.status(of: file) }
       switch status.kind {
       case .directory:
-        let source = FolderSource(system: system, limits: limits, storage: storage)
+        let source = DirectorySource(system: system, limits: limits, storage: storage)
         let parts = try source.read(descriptor)
-        return try BackupArchive(parts, .folder(FolderHandle(descriptor), source))
+        return try BackupArchive(parts, .directory(DirectoryHandle(descriptor), source))
       case .file:
         let feed = try DescriptorFeed(descriptor: file, system: system)
         let format = try ContainerFormat(feed)
@@ -115,7 +116,7 @@ public struct BackupArchive: Sendable {
       notes.append(.statusMissing)
     }
     notes += unreadable.map(\.note)
-    unreadablePapers = unreadable
+    unreadablePropertyLists = unreadable
     digest = try ArchiveDigest.digest(of: parts, layout: layout)
     device = manifest.device.completed(by: computerProperties?.device)
     self.manifest = manifest
@@ -127,14 +128,14 @@ public struct BackupArchive: Sendable {
 
   /// What a paper says that nothing depends on; `nil` where it is not there or cannot be read, which is entered.
   private static func paper<Paper>(
-    _ part: StoredPart, of parts: StoredParts, _ unreadable: inout [UnreadablePaper],
+    _ part: StoredPart, of parts: StoredParts, _ unreadable: inout [UnreadablePropertyList],
     _ parse: ([UInt8]) throws(BackupArchiveError) -> Paper
   ) -> Paper? {
     guard let bytes = parts[part] else { return nil }
     do throws(BackupArchiveError) {
       return try parse(bytes)
     } catch {
-      unreadable.append(UnreadablePaper(part, error))
+      unreadable.append(UnreadablePropertyList(part, error))
       return nil
     }
   }
@@ -167,7 +168,7 @@ public struct BackupArchive: Sendable {
   ///
   /// - Throws: `.unfinished`, with how far it had come; what reading `Status.plist` gave.
   public func requireFinished() throws(BackupArchiveError) {
-    if let status = unreadablePapers.first(where: { $0.name == StoredPart.status.path }) { throw status.error }
+    if let status = unreadablePropertyLists.first(where: { $0.name == StoredPart.status.path }) { throw status.error }
     guard let status, !status.isFinished else { return }
     throw BackupArchiveError(.unfinished, ArchiveNote.unfinished(state: status.snapshotState).description)
   }
@@ -183,19 +184,19 @@ public struct BackupArchive: Sendable {
   /// Whether payloads can still be read: of a stream only what was kept of it is there.
   public var canReadPayloads: Bool {
     switch source {
-    case .folder, .container: true
+    case .directory, .container: true
     case .stream: false
     }
   }
 
   /// The payloads that the backup stores, of all apps and domains.
   ///
-  /// Known at once for one file; a folder's payloads are listed now, which takes a moment for hundreds of thousands.
+  /// Known at once for one file; a directory's payloads are listed now, which takes a moment for hundreds of thousands.
   public func storedFiles() throws(BackupArchiveError) -> StoredPayloads {
     switch source {
     case .stream(let payloads): return payloads
     case .container(let container): return container.payloads
-    case .folder(let handle, let source): return try source.payloads(of: handle.descriptor, layout: layout)
+    case .directory(let handle, let source): return try source.payloads(of: handle.descriptor, layout: layout)
     }
   }
 }

@@ -1,6 +1,6 @@
 import KeychainFormats
 
-/// Keeps count of a container's entries, finds the backup's folder among them, and refuses what no backup has.
+/// Keeps count of a container's entries, finds the backup's directory among them, and refuses what no backup has.
 struct EntryLedger {
   /// What stands at a name of a container.
   enum Kind: Equatable {
@@ -23,9 +23,9 @@ struct EntryLedger {
     }
   }
 
-  /// A file that is wanted in memory: which, and of which leading folder (empty for none).
+  /// A file that is wanted in memory: which, and of which leading directory (empty for none).
   struct Wanted {
-    let folder: EntryName
+    let directory: EntryName
     let part: StoredPart
   }
 
@@ -84,8 +84,8 @@ struct EntryLedger {
     _ path: EntryPath, name: EntryName, byteCount: Int64
   ) throws(BackupArchiveError) -> Wanted? {
     for layout in BackupLayout.allCases {
-      guard let (folder, identifier) = path.payload(in: layout) else { continue }
-      payloads[layout, default: [:]][folder, default: StoredPayloads()].add(identifier, byteCount: byteCount)
+      guard let (directory, identifier) = path.payload(in: layout) else { continue }
+      payloads[layout, default: [:]][directory, default: StoredPayloads()].add(identifier, byteCount: byteCount)
     }
     guard let wanted = path.wanted else { return nil }
     let limit = wanted.part.limit(limits)
@@ -95,7 +95,7 @@ struct EntryLedger {
         "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))"
       )
     }
-    // Many leading folders could each ask for a backup's worth of memory.
+    // Many leading directories could each ask for a backup's worth of memory.
     wantedByteCount += byteCount
     guard wantedByteCount <= limits.keptByteCount else {
       throw BackupArchiveError(.overLimit, "it holds more than one backup's worth of manifests by entry \(entryCount)")
@@ -104,11 +104,11 @@ struct EntryLedger {
   }
 
   mutating func keep(_ bytes: [UInt8], for wanted: Wanted) {
-    parts[wanted.folder, default: StoredParts()][wanted.part] = bytes
+    parts[wanted.directory, default: StoredParts()][wanted.part] = bytes
   }
 
   mutating func keep(_ database: StoredBytes, for wanted: Wanted) {
-    parts[wanted.folder, default: StoredParts()].database = database
+    parts[wanted.directory, default: StoredParts()].database = database
   }
 
   func hostile(_ name: EntryName, _ what: String) -> BackupArchiveError {
@@ -117,45 +117,46 @@ struct EntryLedger {
 
   /// The one backup among the entries.
   func finish() throws(BackupArchiveError) -> Found {
-    let folders = parts.filter { $0.value.contains(.manifest) && $0.key != Self.snapshotFolder }.keys
+    let directories = parts.filter { $0.value.contains(.manifest) && $0.key != Self.snapshotDirectory }.keys
       .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
-    guard folders.count < 2 else {
-      throw BackupArchiveError(.unsupported, "it holds \(folders.count) backups, the first in \(quoted(folders[0]))")
+    guard directories.count < 2 else {
+      throw BackupArchiveError(
+        .unsupported, "it holds \(directories.count) backups, the first in \(quoted(directories[0]))")
     }
-    guard let folder = folders.first, let found = parts[folder] else {
+    guard let directory = directories.first, let found = parts[directory] else {
       throw BackupArchiveError(.notABackup, "it has no Manifest.plist")
     }
-    let stored = found.layout.flatMap { payloads[$0]?[folder] } ?? StoredPayloads()
-    return Found(folder: folder, parts: found, payloads: stored)
+    let stored = found.layout.flatMap { payloads[$0]?[directory] } ?? StoredPayloads()
+    return Found(directory: directory, parts: found, payloads: stored)
   }
 
-  /// A backup's folder has this one while the device writes to it, with a manifest of its own in it.
-  private static let snapshotFolder = EntryName("Snapshot")
+  /// A backup's directory has this one while the device writes to it, with a manifest of its own in it.
+  private static let snapshotDirectory = EntryName("Snapshot")
 
   struct Found {
-    /// The leading folder, empty for none.
-    let folder: EntryName
+    /// The leading directory, empty for none.
+    let directory: EntryName
     let parts: StoredParts
     let payloads: StoredPayloads
   }
 }
 
 extension EntryPath {
-  /// The wanted file that this is the name of, with one leading folder or none.
+  /// The wanted file that this is the name of, with one leading directory or none.
   fileprivate var wanted: EntryLedger.Wanted? {
     guard let last = components.last, components.count <= 3 else { return nil }
     for (part, own) in wantedPaths where own.last == last {
-      if components == own { return .init(folder: .none, part: part) }
+      if components == own { return .init(directory: .none, part: part) }
       if components.count == own.count + 1, components.dropFirst().elementsEqual(own) {
-        return .init(folder: EntryName(bytes: components[0]), part: part)
+        return .init(directory: EntryName(bytes: components[0]), part: part)
       }
     }
     return nil
   }
 
-  /// The leading folder and the identifier, if this names a payload: forty hexadecimal digits, of a current backup in a
-  /// folder named after the first two of them.
-  fileprivate func payload(in layout: BackupLayout) -> (folder: EntryName, identifier: String)? {
+  /// The leading directory and the identifier, if this names a payload: forty hexadecimal digits, of a current backup
+  /// in a directory named after the first two of them.
+  fileprivate func payload(in layout: BackupLayout) -> (directory: EntryName, identifier: String)? {
     guard let name = components.last, name.count == 40 else { return nil }
     let identifier = String(decoding: name, as: UTF8.self)
     guard isFileIdentifier(identifier) else { return nil }

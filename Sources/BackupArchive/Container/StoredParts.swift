@@ -4,7 +4,7 @@ struct StoredParts: Sendable {
   /// `Manifest.db`, which may be larger than memory.
   var database: StoredBytes?
   /// What is there and was not read.
-  var unreadable: [UnreadablePaper] = []
+  var unreadable: [UnreadablePropertyList] = []
 
   subscript(part: StoredPart) -> [UInt8]? {
     get { small[part] }

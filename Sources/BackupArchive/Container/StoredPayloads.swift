@@ -62,7 +62,7 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   private var byteCounts: [Name: Int64] = [:]
-  /// Where a payload's name is that of a link, a pipe, a folder: what no device stores, and nobody opens.
+  /// Where a payload's name is that of a link, a pipe, a directory: what no device stores, and nobody opens.
   private var irregular: Set<Name> = []
   /// Of all payloads together.
   public private(set) var byteCount: Int64 = 0

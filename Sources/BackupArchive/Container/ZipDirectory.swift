@@ -12,7 +12,7 @@ struct ZipDirectory {
   private static let largeEndRecordByteCount = 56
   private static let headerByteCount = 46
   /// The end record may be followed by a comment whose length is a 16-bit number.
-  private static let longestTail = endRecordByteCount + 0xFFFF
+  private static let maximumTailByteCount = endRecordByteCount + 0xFFFF
 
   private let feed: DescriptorFeed
   private let entryCount: Int64
@@ -40,7 +40,7 @@ struct ZipDirectory {
 
   private init(_ feed: DescriptorFeed, fileByteCount: Int64) throws(BackupArchiveError) {
     self.feed = feed
-    let tailStart = max(0, fileByteCount - Int64(Self.longestTail + Self.locatorByteCount))
+    let tailStart = max(0, fileByteCount - Int64(Self.maximumTailByteCount + Self.locatorByteCount))
     var cursor = try Cursor(feed, at: tailStart)
     let tail = try cursor.take(Int(fileByteCount - tailStart))
     guard let end = Self.lastEndRecord(in: tail) else {

@@ -15,7 +15,7 @@ enum ClearList {
   case nothingIsEncrypted
 
   /// Rows of files that are looked at. In an encrypted backup each has a key.
-  static let mostRows = 100
+  static let maximumRowCount = 100
 
   /// - Returns: `nil` where the stored list is no database: then it is encrypted itself, or damaged.
   init?(_ stored: StoredBytes) throws(BackupArchiveError) {
@@ -36,7 +36,7 @@ extension ManifestDatabase {
     // The flags leave files, and what leaves its kind to the record.
     try connection.forEachRow(
       """
-      SELECT file FROM Files WHERE file IS NOT NULL AND ifnull(flags, 0) & 7 IN (0, 1) LIMIT \(ClearList.mostRows)
+      SELECT file FROM Files WHERE file IS NOT NULL AND ifnull(flags, 0) & 7 IN (0, 1) LIMIT \(ClearList.maximumRowCount)
       """
     ) { row in
       if row.data(0)?.starts(with: Self.plistMagic) != true {

@@ -14,12 +14,12 @@ final class DefensiveConnection {
       throw BackupArchiveError(.damaged, "the manifest database cannot be opened")
     }
     handle = connection
-    try Self.shutDoors(of: connection)
+    try Self.forbidComputation(of: connection)
     for setting in Self.settings { try forEachRow(setting) { _ in } }
   }
 
   /// Takes away every way in which a foreign database could have something computed or loaded.
-  static func shutDoors(of connection: OpaquePointer) throws(BackupArchiveError) {
+  static func forbidComputation(of connection: OpaquePointer) throws(BackupArchiveError) {
     for (option, value) in Self.switches {
       guard keyhaul_sqlite3_switch(connection, option, value) == SQLITE_OK else {
         throw BackupArchiveError(.unreadable, "this SQLite is too old to read a foreign database safely")
@@ -78,13 +78,13 @@ final class DefensiveConnection {
   ]
 
   /// A row's description is a few hundred bytes; 16 MiB leaves room for the largest extended attributes.
-  static let longestValue: Int32 = 16 << 20
+  static let maximumValueByteCount: Int32 = 16 << 20
   /// Columns of any table. The expected ones have five and two.
-  static let mostColumns: Int32 = 32
+  static let maximumColumnCount: Int32 = 32
 
   private static let limits: [(Int32, Int32)] = [
-    (SQLITE_LIMIT_LENGTH, longestValue),
-    (SQLITE_LIMIT_COLUMN, mostColumns),
+    (SQLITE_LIMIT_LENGTH, maximumValueByteCount),
+    (SQLITE_LIMIT_COLUMN, maximumColumnCount),
     (SQLITE_LIMIT_ATTACHED, 0),
     (SQLITE_LIMIT_TRIGGER_DEPTH, 1),
     (SQLITE_LIMIT_EXPR_DEPTH, 100),

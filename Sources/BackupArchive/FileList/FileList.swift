@@ -45,7 +45,7 @@ public final class FileList: Sendable {
   public struct Listing: Sendable, Equatable {
     /// Files with contents.
     public var fileCount = 0
-    /// Folders.
+    /// Directories.
     public var directoryCount = 0
     /// Symbolic links.
     public var linkCount = 0
@@ -111,7 +111,7 @@ public final class FileList: Sendable {
   ///
   /// - Parameters:
   ///   - stored: The payloads that are stored, to count what is missing; `nil` to count rows alone.
-  ///   - kind: What is lent; `nil` for all. Folders are most of a list.
+  ///   - kind: What is lent; `nil` for all. Directories are most of a list.
   ///   - body: Takes a file and its place.
   public func listing(
     against stored: StoredPayloads? = nil, lending kind: ListedFile.Kind? = nil,

@@ -1,13 +1,13 @@
 public import DataProtection
 public import KeychainFormats
 
-/// A file, folder or link as a backup's list names it.
+/// A file, directory or link as a backup's list names it.
 ///
 /// Every word of it comes from the backup: a path may name any place, and is never to be written to unchecked.
 public struct ListedFile: Sendable, Hashable {
   /// What the list says that it is.
   public enum Kind: Sendable, Hashable, CaseIterable {
-    /// A file, a folder or a symbolic link, by the flags of the row or the mode of the record.
+    /// A file, a directory or a symbolic link, by the flags of the row or the mode of the record.
     case file, directory, link
     /// What a device had not finished, and what no bit or mode tells.
     case other
@@ -72,25 +72,25 @@ public struct ListedFile: Sendable, Hashable {
   ) -> Bool {
     let slash = UInt8(ascii: "/")
     guard !domain.contains(where: { $0 == slash || $0 == 0 }) else { return false }
-    // The folder of the domain itself.
+    // The directory of the domain itself.
     guard !path.isEmpty else { return true }
     var (length, dots) = (0, 0)
     for byte in path {
       switch byte {
       case 0: return false
       case slash:
-        if isNoName(length: length, dots: dots) { return false }
+        if isDotName(length: length, dots: dots) { return false }
         (length, dots) = (0, 0)
       default:
         length += 1
         if byte == UInt8(ascii: ".") { dots += 1 }
       }
     }
-    return !isNoName(length: length, dots: dots)
+    return !isDotName(length: length, dots: dots)
   }
 
   /// Whether a part of a path is empty, `.` or `..`.
-  private static func isNoName(length: Int, dots: Int) -> Bool { length == dots && length <= 2 }
+  private static func isDotName(length: Int, dots: Int) -> Bool { length == dots && length <= 2 }
 }
 
 extension ListedFile {
@@ -120,7 +120,7 @@ extension ListedFile.Kind {
   /// A row's flags say it; hand-made lists have none and leave it to the mode.
   init(_ row: borrowing ForeignRow) {
     let flags = FileFlags(rawValue: row.number(3) ?? 0)
-    self = flags.saysNothing ? Self(row.record(4)) : flags.kind
+    self = flags.statesNoType ? Self(row.record(4)) : flags.kind
   }
 
   fileprivate init(_ record: FileRecord?) {
@@ -143,7 +143,7 @@ private struct FileFlags: OptionSet {
   static let directory = FileFlags(rawValue: 2)
   static let link = FileFlags(rawValue: 4)
 
-  var saysNothing: Bool { isDisjoint(with: [.file, .directory, .link]) }
+  var statesNoType: Bool { isDisjoint(with: [.file, .directory, .link]) }
 
   var kind: ListedFile.Kind {
     if contains(.file) { return .file }

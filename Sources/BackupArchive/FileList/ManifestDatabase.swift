@@ -16,13 +16,13 @@ final class ManifestDatabase: Sendable {
 
   /// Up to this size the database's own check runs when it is opened. A larger one is checked when all of it is read;
   /// for a single row it would take longer than anything else.
-  static let largestCheckedAtOnce = 64 << 20
+  static let maximumByteCountCheckedAtOnce = 64 << 20
 
   init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
     self.bytes = bytes
     let connection = try DefensiveConnection(bytes)
     try ManifestSchema.check(connection)
-    if bytes.byteCount <= Self.largestCheckedAtOnce { try checkPages(connection) }
+    if bytes.byteCount <= Self.maximumByteCountCheckedAtOnce { try checkPages(connection) }
   }
 
   private func checkedConnection() throws(BackupArchiveError) -> DefensiveConnection {

@@ -32,7 +32,7 @@ final class ManifestWorkingCopy {
       sqlite3_deserialize(connection, "main", memory.assumingMemoryBound(to: UInt8.self), size, size, flags)
         == SQLITE_OK
     else { throw failure() }
-    try DefensiveConnection.shutDoors(of: connection)
+    try DefensiveConnection.forbidComputation(of: connection)
     for setting in ["PRAGMA secure_delete = ON", "PRAGMA temp_store = MEMORY", "BEGIN"] { try run(setting) }
   }
 

@@ -5,7 +5,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   /// `Status.plist` is absent, so that nothing says whether the device finished the backup.
   case statusMissing
   /// `Status.plist` or `Info.plist` is there and is not read. Nothing that is stored depends on either.
-  case paperUnreadable(name: String, reason: String)
+  case propertyListUnreadable(name: String, reason: String)
   /// The manifest says neither that there is a password nor that there is none.
   case encryptionNotStated
   /// The manifest says that there is a password, and nothing is encrypted: neither the list of files nor a file in it.
@@ -26,7 +26,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .statusMissing: "there is no Status.plist that says the backup was finished"
-    case .paperUnreadable(let name, let reason): "\(name) could not be read: \(reason)"
+    case .propertyListUnreadable(let name, let reason): "\(name) could not be read: \(reason)"
     case .encryptionNotStated: "the manifest does not say whether there is a password; what is in it decides"
     case .encryptionClaimed:
       "\(StoredPart.manifest.path) says that it is encrypted; its list of files is in clear, and no file has a key"

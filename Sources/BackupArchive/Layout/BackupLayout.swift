@@ -1,6 +1,6 @@
-/// How a backup's folder is laid out: what its list of files is, and where the payloads lie.
+/// How a backup's directory is laid out: what its list of files is, and where the payloads lie.
 public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
-  /// `Manifest.db`, payloads in 256 folders named after their first two digits. iOS 10 and later.
+  /// `Manifest.db`, payloads in 256 directories named after their first two digits. iOS 10 and later.
   case manifestDB = "manifest-db"
   /// `Manifest.mbdb`, payloads beside it. iOS 4 to 9.
   case mbdb
@@ -21,7 +21,7 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Where a payload lies, relative to the backup's folder.
+  /// Where a payload lies, relative to the backup's directory.
   func storedPath(of fileIdentifier: String) -> String {
     switch self {
     case .manifestDB: "\(fileIdentifier.prefix(2))/\(fileIdentifier)"

@@ -1,4 +1,4 @@
-/// What a file of a backup is by its path in the backup's folder.
+/// What a file of a backup is by its path in the backup's directory.
 enum BackupPath {
   /// Files with a name of their own, of every layout.
   static let parts = ["Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "Manifest.mbdb", "Manifest.mbdx"]
@@ -13,17 +13,17 @@ enum BackupPath {
     }
   }
 
-  /// Whether payloads of the current layout lie in a folder of this name: the first two digits of their identifiers.
-  static func isPayloadFolder(_ name: String) -> Bool {
+  /// Whether payloads of the current layout lie in a directory of this name: the first two digits of their identifiers.
+  static func isPayloadDirectory(_ name: String) -> Bool {
     name.utf8.count == 2 && isFileIdentifier(name + String(repeating: "0", count: 38))
   }
 
-  /// The path in the backup's folder, `nil` for what is no file of the backup's.
+  /// The path in the backup's directory, `nil` for what is no file of the backup's.
   ///
-  /// - Parameter folder: The one around the backup's files, empty for none.
-  static func inside(_ folder: EntryName, _ path: EntryPath) -> String? {
-    guard folder.isEmpty || path.components.first == folder.bytes else { return nil }
-    let own = path.components.dropFirst(folder.isEmpty ? 0 : 1)
+  /// - Parameter directory: The one around the backup's files, empty for none.
+  static func inside(_ directory: EntryName, _ path: EntryPath) -> String? {
+    guard directory.isEmpty || path.components.first == directory.bytes else { return nil }
+    let own = path.components.dropFirst(directory.isEmpty ? 0 : 1)
     guard own.count <= 2, own.allSatisfy({ $0.allSatisfy { $0 < 0x80 } }) else { return nil }
     let texts = own.map { Substring(decoding: $0, as: UTF8.self) }
     return isOwn(texts) ? texts.joined(separator: "/") : nil

@@ -36,9 +36,9 @@ struct EntryName: Hashable, Sendable {
   /// The name without so many bytes at its end.
   func dropLast(_ count: Int) -> EntryName { EntryName(bytes: bytes.dropLast(count)) }
 
-  /// The name of what lies in a folder of this name.
-  static func / (folder: EntryName, name: EntryName) -> EntryName {
-    EntryName(bytes: folder.bytes + [UInt8(ascii: "/")] + name.bytes)
+  /// The name of what lies in a directory of this name.
+  static func / (directory: EntryName, name: EntryName) -> EntryName {
+    EntryName(bytes: directory.bytes + [UInt8(ascii: "/")] + name.bytes)
   }
 
   static func + (prefix: EntryName, name: String) -> EntryName { EntryName(bytes: prefix.bytes + Array(name.utf8)) }

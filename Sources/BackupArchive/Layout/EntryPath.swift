@@ -14,7 +14,7 @@ struct EntryPath: Hashable {
     guard !bytes.contains(UInt8(ascii: "\\")) else { throw .init(text: "its name has a backslash") }
     guard bytes.first != Self.slash else { throw .init(text: "its name is absolute") }
     var rest = bytes
-    // `tar -c .` writes every name with one leading "./"; a trailing "/" marks a folder.
+    // `tar -c .` writes every name with one leading "./"; a trailing "/" marks a directory.
     if rest.starts(with: [Self.dot, Self.slash]) { rest = rest.dropFirst(2) }
     if rest.last == Self.slash { rest = rest.dropLast() }
     let components = rest.split(separator: Self.slash, omittingEmptySubsequences: false)

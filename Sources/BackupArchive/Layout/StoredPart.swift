@@ -7,7 +7,7 @@ enum StoredPart: CaseIterable {
   /// SHA-1 of `KeychainDomain-keychain-backup.plist`; the same in every backup, published with every reader of them.
   static let keychainFileIdentifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 
-  /// Relative to the backup's folder.
+  /// Relative to the backup's directory.
   var path: String {
     switch self {
     case .manifest: "Manifest.plist"

@@ -1,6 +1,6 @@
 /// The device that a backup was made from, as the backup itself says. Names it, proves nothing.
 public struct BackupDevice: Sendable, Hashable {
-  /// `UniqueDeviceID`, the identifier that names the backup's folder.
+  /// `UniqueDeviceID`, the identifier that names the backup's directory.
   public var identifier: String?
   /// The name that its owner gave it; hostile, as is everything here.
   public var name: String?

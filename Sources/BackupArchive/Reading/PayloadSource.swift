@@ -3,14 +3,14 @@ import Synchronization
 
 /// Where a backup's payloads are read from, after it was opened.
 enum PayloadSource: Sendable {
-  case folder(FolderHandle, FolderSource)
+  case directory(DirectoryHandle, DirectorySource)
   case container(ContainerHandle)
   /// Gone once it was read; what it held is known.
   case stream(StoredPayloads)
 }
 
-/// An open folder that several copies of a value share.
-final class FolderHandle: Sendable {
+/// An open directory that several copies of a value share.
+final class DirectoryHandle: Sendable {
   let descriptor: Descriptor
 
   init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
@@ -21,8 +21,8 @@ final class ContainerHandle: Sendable {
   let format: ContainerFormat
   let payloads: StoredPayloads
   private let source: ContainerSource
-  /// The folder around the backup's files, empty for none.
-  let folder: EntryName
+  /// The directory around the backup's files, empty for none.
+  let directory: EntryName
   var storage: ManifestStorage { source.storage }
   private let descriptor: Mutex<Descriptor>
 
@@ -32,7 +32,7 @@ final class ContainerHandle: Sendable {
   ) {
     self.format = format
     payloads = found.payloads
-    folder = found.folder
+    directory = found.directory
     self.source = source
     self.descriptor = Mutex(descriptor)
   }

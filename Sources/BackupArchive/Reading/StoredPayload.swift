@@ -5,7 +5,7 @@ public struct StoredPayload {
   private let place: Place
 
   enum Place {
-    case file(_ path: String, FolderHandle, FolderSource)
+    case file(_ path: String, DirectoryHandle, DirectorySource)
     /// An entry that a reader has come to.
     case passing(ContainerWalk.File, ContainerWalk)
     /// An entry that has to be looked for.
@@ -30,7 +30,7 @@ public struct StoredPayload {
     case .sought(let path, let container):
       return try container.walk { (walk) throws(BackupArchiveError) in
         while let file = try walk.next() {
-          guard BackupPath.inside(container.folder, file.path) == path else { continue }
+          guard BackupPath.inside(container.directory, file.path) == path else { continue }
           try walk.forEachPortion(of: file, body)
           return true
         }

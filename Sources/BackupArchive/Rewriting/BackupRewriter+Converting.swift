@@ -1,19 +1,19 @@
 import KeychainFormats
 
 extension BackupRewriter {
-  /// Copies a backup between a folder and one file, whole or not at all, in a constant amount of memory. Every stored
-  /// byte stays what it is, so that also a backup whose password nobody knows can be converted.
+  /// Copies a backup between a directory and one file, whole or not at all, in a constant amount of memory. Every
+  /// stored byte stays what it is, so that also a backup whose password nobody knows can be converted.
   ///
-  /// Entries get the backup's date, or the nearest that their form can hold. A date that is no number of 64 bits is left
-  /// out: they then say 1970, as those of a backup without a date do.
+  /// Entries get the backup's date, or the nearest that their form can hold. A date that is no number of 64 bits is
+  /// left out: they then say 1970, as those of a backup without a date do.
   /// - Parameters:
   ///   - archive: What was opened at `path`, and what the copy is held against.
-  ///   - path: Where it stands: a folder, or one file.
+  ///   - path: Where it stands: a directory, or one file.
   ///   - destination: Where the copy goes, and in which form.
   ///   - replace: Whether a backup, or a file, that stands at the destination may go.
   ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
-  /// - Throws: As `BackupWriter` does; `.unreadable` where the backup changed meanwhile, `.interrupted` where `progress`
-  ///   said so.
+  /// - Throws: As `BackupWriter` does; `.unreadable` where the backup changed meanwhile, `.interrupted` where
+  ///   `progress` said so.
   public func convert(
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, replace: Bool = false,
     progress: @escaping Progress = { _, _ in true }
@@ -23,7 +23,7 @@ extension BackupRewriter {
     let time = archive.date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0
     let tally = Tally()
     let walk = self.walk(through: archive, at: path)
-    var outgoing = OutgoingBackup(folderName: archive.folderName, byteCount: meter.total) {
+    var outgoing = OutgoingBackup(directoryName: archive.directoryName, byteCount: meter.total) {
       (sink) throws(WriteFailure) in
       let others = try walk.forEachFile { (file) throws(WriteFailure) in
         guard file.isOwn else {
@@ -61,8 +61,8 @@ extension BackupArchive {
     }
   }
 
-  /// The name of the folder around the files: the device's identifier, as backups are named.
-  var folderName: String {
+  /// The name of the directory around the files: the device's identifier, as backups are named.
+  var directoryName: String {
     let name = device.identifier ?? ""
     let isPlain = (1...64).contains(name.utf8.count) && name.utf8.allSatisfy(Self.isPlain)
     return isPlain ? name : "backup"

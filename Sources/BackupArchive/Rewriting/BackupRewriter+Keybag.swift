@@ -3,15 +3,15 @@ public import KeychainFormats
 import SystemPackage
 
 extension BackupRewriter {
-  /// Gives a backup another keybag that holds the same class keys: how its password is changed. Nothing else changes; in
-  /// a folder `Manifest.plist` is the only file that is written.
+  /// Gives a backup another keybag that holds the same class keys: how its password is changed. Nothing else changes;
+  /// in a directory `Manifest.plist` is the only file that is written.
   ///
-  /// The manifest, or the one file that holds it, is written beside the old one and renamed: at any moment the old or the
-  /// new stands. Who may read and write the file stays as it was.
+  /// The manifest, or the one file that holds it, is written beside the old one and renamed: at any moment the old or
+  /// the new stands. Who may read and write the file stays as it was.
   ///
   /// - Parameters:
   ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
-  ///   - path: Where it stands: a folder, or one file. No link.
+  ///   - path: Where it stands: a directory, or one file. No link.
   ///   - keybag: The bag that it gets, with the class keys that it had.
   ///   - progress: Told how many bytes of one file are copied; where it answers `false` the work ends with
   ///     `.interrupted`.
@@ -26,22 +26,23 @@ extension BackupRewriter {
     guard let old = archive.parts[.manifest] else { throw BackupArchiveError(.damaged, "it has no manifest") }
     let new = try ManifestEdit(old).replacing(keybag: keybag)
     switch archive.source {
-    case .folder: return try replaceManifest(of: archive, in: path, old: old, new: new)
+    case .directory: return try replaceManifest(of: archive, in: path, old: old, new: new)
     case .container: return try replaceEntry(path, of: archive, new: new, keybag: keybag, progress)
     case .stream: throw BackupArchiveError(.unsupported, "a stream cannot be changed")
     }
   }
 
   private func replaceManifest(
-    of archive: BackupArchive, in folder: String, old: [UInt8], new: [UInt8]
+    of archive: BackupArchive, in directory: String, old: [UInt8], new: [UInt8]
   ) throws(BackupArchiveError) -> Bool {
-    let path = folder.hasSuffix("/") ? folder + StoredPart.manifest.path : "\(folder)/\(StoredPart.manifest.path)"
+    let path =
+      directory.hasSuffix("/") ? directory + StoredPart.manifest.path : "\(directory)/\(StoredPart.manifest.path)"
     let placement = BackupPlacement(system: system)
-    placement.sweepLeftovers(besideFolder: folder)
+    placement.sweepLeftovers(besideDirectory: directory)
     let placed = try placement.placeFile(
       at: path, byteCount: Int64(new.count), replace: true, keepsAccess: true,
       check: { (_) throws(BackupArchiveError) in
-        guard try reopen(folder, like: archive).parts[.manifest] == old else {
+        guard try reopen(directory, like: archive).parts[.manifest] == old else {
           throw BackupArchiveError(.unreadable, "\(StoredPart.manifest.path) changed meanwhile")
         }
       },
@@ -64,7 +65,7 @@ extension BackupRewriter {
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
     let walk = self.walk(through: archive, at: path)
-    var outgoing = OutgoingBackup(folderName: nil, byteCount: meter.total) { (sink) throws(WriteFailure) in
+    var outgoing = OutgoingBackup(directoryName: nil, byteCount: meter.total) { (sink) throws(WriteFailure) in
       try walk.forEachFile { (file) throws(WriteFailure) in
         guard !file.isOwn || file.path != StoredPart.manifest.path else {
           return try sink.add(file.name, new, modificationTime: file.modificationTime)

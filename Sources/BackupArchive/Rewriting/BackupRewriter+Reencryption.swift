@@ -18,13 +18,13 @@ extension BackupRewriter {
   /// The list of files is kept in memory meanwhile; payloads pass through in portions.
   /// - Parameters:
   ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
-  ///   - path: Where it stands: a folder, or one file. No link.
+  ///   - path: Where it stands: a directory, or one file. No link.
   ///   - keybag: The one that it gets, with the class keys that it had.
   ///   - keys: Those class keys, unlocked.
   ///   - random: Gives the keys of the files.
   ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
-  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its folder holds other things, which
-  ///   would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its directory holds other things,
+  ///   which would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
   public func reencrypt(
     _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: consuming ClassKeys,
     random: some RandomSource = SystemRandomSource(),
@@ -37,7 +37,7 @@ extension BackupRewriter {
       meter: CopyMeter(total: stored.byteCount + archive.partByteCount, progress))
     let walk = self.walk(through: archive, at: path)
     try pass.prepare(walk)
-    var outgoing = OutgoingBackup(folderName: nil, byteCount: pass.meter.total) { (sink) throws(WriteFailure) in
+    var outgoing = OutgoingBackup(directoryName: nil, byteCount: pass.meter.total) { (sink) throws(WriteFailure) in
       try pass.send(walk, to: sink)
     }
     outgoing.check = { (written) throws(BackupArchiveError) in
@@ -46,8 +46,8 @@ extension BackupRewriter {
     }
     let placement = BackupPlacement(system: system)
     let placed =
-      walk.isFolder
-      ? try placement.placeFolder(outgoing, at: path, replace: true)
+      walk.isDirectory
+      ? try placement.placeDirectory(outgoing, at: path, replace: true)
       : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true)
     return RewrittenBackup(
       path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,

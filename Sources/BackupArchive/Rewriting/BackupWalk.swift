@@ -11,7 +11,7 @@ struct BackupWalk {
 
   /// A file that is being gone through.
   struct File {
-    /// Relative to the backup's folder; of what is no part of the backup its whole name, as it is shown.
+    /// Relative to the backup's directory; of what is no part of the backup its whole name, as it is shown.
     let path: String
     /// The whole name of an entry, as it is.
     let name: EntryName
@@ -24,7 +24,7 @@ struct BackupWalk {
     fileprivate let source: Source
 
     fileprivate enum Source {
-      case folder(FolderWalk, FolderWalk.File)
+      case directory(DirectoryWalk, DirectoryWalk.File)
       case container(ContainerWalk, ContainerWalk.File)
     }
 
@@ -36,7 +36,7 @@ struct BackupWalk {
 
     func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(WriteFailure) -> Void) throws(WriteFailure) {
       switch source {
-      case .folder(let walk, let file): try walk.forEachPortion(of: file, body)
+      case .directory(let walk, let file): try walk.forEachPortion(of: file, body)
       case .container(let walk, let file): try walk.forEachPortion(of: file, body)
       }
     }
@@ -66,7 +66,7 @@ struct BackupWalk {
     /// Up to so many bytes of its end. Of an entry that is all that can be had: its bytes have gone by then.
     func lastBytes(_ count: Int) throws(WriteFailure) -> [UInt8] {
       switch source {
-      case .folder(let walk, let file): return try walk.lastBytes(count, of: file)
+      case .directory(let walk, let file): return try walk.lastBytes(count, of: file)
       case .container(let walk, let file):
         var end: [UInt8] = []
         try walk.forEachPortion(of: file) { (portion) throws(WriteFailure) in
@@ -77,9 +77,9 @@ struct BackupWalk {
     }
   }
 
-  var isFolder: Bool { if case .folder = archive.source { true } else { false } }
+  var isDirectory: Bool { if case .directory = archive.source { true } else { false } }
 
-  /// Of one file; a folder has none.
+  /// Of one file; a directory has none.
   func format() throws(BackupArchiveError) -> ContainerFormat {
     try withContainer { (_, format) throws(BackupArchiveError) in format }
   }
@@ -89,7 +89,7 @@ struct BackupWalk {
     _ body: (DescriptorFeed, ContainerFormat) throws(Failure) -> Value
   ) throws(Failure) -> Value {
     let (file, feed, format) = try reading(as: Failure.self) { () throws(BackupArchiveError) in
-      let file = FolderHandle(
+      let file = DirectoryHandle(
         try opened(path) { () throws(Errno) in try system.openForReading(path) })
       let feed = try DescriptorFeed(descriptor: file.descriptor.raw, system: system)
       return (file, feed, try ContainerFormat(feed))
@@ -98,19 +98,19 @@ struct BackupWalk {
     return try body(feed, format)
   }
 
-  /// Of a folder only the backup's own files; of a container every file.
+  /// Of a directory only the backup's own files; of a container every file.
   ///
-  /// - Returns: The paths of a folder's other files.
+  /// - Returns: The paths of a directory's other files.
   @discardableResult
   func forEachFile(_ body: (File) throws(WriteFailure) -> Void) throws(WriteFailure) -> [String] {
     switch archive.source {
-    case .folder:
-      let walk = try obtaining { () throws(BackupArchiveError) in try FolderWalk(path, system: system) }
+    case .directory:
+      let walk = try obtaining { () throws(BackupArchiveError) in try DirectoryWalk(path, system: system) }
       return try walk.forEachFile { (file) throws(WriteFailure) in
         try body(
           File(
             path: file.path, name: EntryName(file.path), isOwn: true, byteCount: file.byteCount, modificationTime: 0,
-            byteLimit: byteLimit(of: file.path), source: .folder(walk, file)))
+            byteLimit: byteLimit(of: file.path), source: .directory(walk, file)))
       }
     case .container(let container):
       try withContainer { (feed, format) throws(WriteFailure) in
@@ -118,7 +118,7 @@ struct BackupWalk {
           try ContainerWalk(feed, as: format, limits: limits)
         }
         while let file = try obtaining({ () throws(BackupArchiveError) in try walk.next() }) {
-          let own = BackupPath.inside(container.folder, file.path)
+          let own = BackupPath.inside(container.directory, file.path)
           try body(
             File(
               path: own ?? file.name.shown, name: file.name, isOwn: own != nil, byteCount: file.byteCount,
@@ -136,9 +136,9 @@ struct BackupWalk {
     StoredPart.allCases.first { $0.path == path }.map { Int64($0.limit(limits)) } ?? limits.entryByteCount
   }
 
-  /// What else stands in a folder, and would go with it; what systems leave in every folder doesn't count.
-  func strangers() throws(WriteFailure) -> [String] {
-    guard isFolder else { return [] }
+  /// What else stands in a directory, and would go with it; what systems leave in every directory doesn't count.
+  func foreignNames() throws(WriteFailure) -> [String] {
+    guard isDirectory else { return [] }
     let ordinary: Set = [".DS_Store", "Thumbs.db", "desktop.ini"]
     return try forEachFile { _ in }.filter {
       !ordinary.contains($0) && !$0.hasPrefix("._") && !PlacePath.isTemporaryManifest($0)

@@ -37,7 +37,7 @@ final class ReencryptionPass<Random: RandomSource> {
   /// Learns what has to be known before the first byte is written.
   func prepare(_ walk: BackupWalk) throws(BackupArchiveError) {
     do throws(WriteFailure) {
-      if let other = try walk.strangers().first {
+      if let other = try walk.foreignNames().first {
         throw .occupied("\(quoted(other)) is no part of the backup, and would be lost")
       }
       guard !encrypts else { return }

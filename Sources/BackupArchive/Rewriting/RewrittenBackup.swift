@@ -2,7 +2,7 @@
 public struct RewrittenBackup: Sendable, Equatable {
   /// Where the copy now stands; `nil` for a stream.
   public let path: String?
-  /// Of the file or stream, or of all files in the folder.
+  /// Of the file or stream, or of all files in the directory.
   public let byteCount: Int64
   /// How many files were written, the property lists among them.
   public let fileCount: Int

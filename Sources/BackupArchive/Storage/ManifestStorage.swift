@@ -2,12 +2,12 @@
 ///
 /// It stays encrypted there, and is decrypted a page at a time.
 public enum ManifestStorage: Sendable, Hashable {
-  /// A file of its own that has no name, so that nothing of it is left however the process ends. It lies in the folder
-  /// that `TMPDIR` names, or in `/tmp`. Lists below `smallestFileByteCount` are kept in memory all the same.
+  /// A file of its own that has no name, so that nothing of it is left however the process ends. It lies in the
+  /// directory that `TMPDIR` names, or in `/tmp`. Lists below `minimumFileByteCount` are kept in memory all the same.
   case temporaryFile
   /// Memory, of any size up to the limit.
   case memory
 
   /// Below this many bytes a list is not worth a file.
-  public static let smallestFileByteCount = 8 << 20
+  public static let minimumFileByteCount = 8 << 20
 }

@@ -77,7 +77,7 @@ struct StoredBytesCollector: ~Copyable {
     byteCount += bytes.count
     if let file { return try file.append(bytes) }
     buffered.append(contentsOf: bytes)
-    guard storage == .temporaryFile, buffered.count >= ManifestStorage.smallestFileByteCount else { return }
+    guard storage == .temporaryFile, buffered.count >= ManifestStorage.minimumFileByteCount else { return }
     let created = try NamelessFile(system: system)
     try buffered.withRawBytes { (all) throws(BackupArchiveError) in try created.append(all) }
     buffered = []

@@ -13,7 +13,7 @@ struct BackupAssembly {
   func assemble(
     keys: borrowing ClassKeys, random: some RandomSource
   ) throws(BackupArchiveError) -> StoredBackup {
-    let folderName = try folderName()
+    let directoryName = try directoryName()
     guard let time = Int64(exactly: contents.date.secondsSince1970.rounded(.down)), time >= 0 else {
       throw BackupArchiveError(.unwritable, "the date is not one that a file can have")
     }
@@ -29,7 +29,7 @@ struct BackupAssembly {
     let status = BackupStatus(uuid: UUIDText.uppercase(Array(identifiers.prefix(16))), date: contents.date)
     let info = ComputerInfo(contents, guid: Array(identifiers.suffix(16)))
     return StoredBackup(
-      folderName: folderName, modificationTime: time,
+      directoryName: directoryName, modificationTime: time,
       files: [
         StoredFile(path: StoredPart.manifest.path, bytes: try manifest.serialized()),
         StoredFile(path: StoredPart.status.path, bytes: try status.serialized()),
@@ -60,7 +60,7 @@ struct BackupAssembly {
       key: try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
   }
 
-  private func folderName() throws(BackupArchiveError) -> String {
+  private func directoryName() throws(BackupArchiveError) -> String {
     guard let name = contents.device.identifier, (1...64).contains(name.utf8.count),
       name.utf8.allSatisfy({ (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45 })
     else {
@@ -69,7 +69,7 @@ struct BackupAssembly {
     return name
   }
 
-  /// Lists the keychain's folder and file, owned by root as on a device.
+  /// Lists the keychain's directory and file, owned by root as on a device.
   private func manifestDatabase(for keychain: Protected, time: Int64) throws(BackupArchiveError) -> [UInt8] {
     let identifier = try explained("the manifest database") { () throws(DataProtectionError) in
       try ListedFile.fileIdentifier(domain: KeychainPayload.domain, relativePath: "")
@@ -77,7 +77,7 @@ struct BackupAssembly {
     let digest = try explained("the manifest database") { () throws(DataProtectionError) in
       try Digest.sha1(keychain.bytes)
     }
-    let folder = FileRecord(
+    let directory = FileRecord(
       relativePath: "", mode: 0o040700, inode: 1, userID: 0, groupID: 0, lastModified: time, lastStatusChange: time,
       birth: time, protectionClass: KeyClass(rawValue: 0))
     let file = FileRecord(
@@ -88,7 +88,7 @@ struct BackupAssembly {
     return try ManifestDatabaseBuilder.build([
       .init(
         fileIdentifier: identifier, domain: KeychainPayload.domain, relativePath: "", flags: 2,
-        record: try archived(folder)),
+        record: try archived(directory)),
       .init(
         fileIdentifier: KeychainPayload.fileIdentifier, domain: KeychainPayload.domain,
         relativePath: KeychainPayload.relativePath, flags: 1, record: try archived(file)),

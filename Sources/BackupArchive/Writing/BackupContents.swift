@@ -2,7 +2,7 @@ public import KeychainFormats
 
 /// What goes into a backup that is about to be written.
 public struct BackupContents: Sendable {
-  /// Its identifier is needed: it names the backup's folder.
+  /// Its identifier is needed: it names the backup's directory.
   public var device: BackupDevice
   /// When the backup is made; it stands in the manifest and in every file's record.
   public var date: KeychainDate

@@ -20,10 +20,10 @@ public struct BackupLeftover: Sendable, Hashable {
   /// Whether what it holds is for everybody to read.
   public let content: Content
   /// Whether the next write of the backup removes it. A backup that was put aside by its name is not removed.
-  public let isSwept: Bool
+  public let isRemovedByNextWrite: Bool
 
   /// A leftover in one file is opened up to this size.
-  static let mostOpenedByteCount: Int64 = 16 << 20
+  static let maximumOpenedByteCount: Int64 = 16 << 20
 
   /// All beside a backup, by name: of this user, and of no run that is still at work. What cannot be read is passed over.
   ///
@@ -41,8 +41,8 @@ public struct BackupLeftover: Sendable, Hashable {
           BackupLeftover(
             path: path,
             content: leftover.status.kind == .directory
-              ? content(ofFolder: path, system) : content(ofFile: path, leftover.status, system),
-            isSwept: place.isTemporarySibling(leftover.name)))
+              ? content(ofDirectory: path, system) : content(ofFile: path, leftover.status, system),
+            isRemovedByNextWrite: place.isTemporarySibling(leftover.name)))
       }
     } catch {
       return []
@@ -50,10 +50,10 @@ public struct BackupLeftover: Sendable, Hashable {
     return found.sorted { $0.path < $1.path }
   }
 
-  private static func content(ofFolder path: String, _ system: FileSystem) -> Content {
+  private static func content(ofDirectory path: String, _ system: FileSystem) -> Content {
     do {
-      let source = FolderSource(system: system, limits: .standard, storage: .memory)
-      let papers = try source.readPapers(try system.openDirectory(path))
+      let source = DirectorySource(system: system, limits: .standard, storage: .memory)
+      let papers = try source.readPropertyLists(try system.openDirectory(path))
       guard let bytes = papers[.manifest] else { return .unknown }
       let manifest = try BackupManifest(parsing: bytes)
       return manifest.isEncrypted ?? (manifest.manifestKey != nil) ? .encrypted : .plain
@@ -63,7 +63,7 @@ public struct BackupLeftover: Sendable, Hashable {
   }
 
   private static func content(ofFile path: String, _ status: FileStatus, _ system: FileSystem) -> Content {
-    guard status.byteCount <= mostOpenedByteCount,
+    guard status.byteCount <= maximumOpenedByteCount,
       let archive = try? BackupArchive.open(.path(path), limits: .standard, storage: .memory, system: system)
     else { return .unknown }
     return archive.isEncrypted ? .encrypted : .plain

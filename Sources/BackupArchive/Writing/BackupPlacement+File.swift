@@ -71,15 +71,15 @@ extension BackupPlacement {
     }
   }
 
-  /// Sweeps what stands beside a backup's folder, of which only a file is written.
-  func sweepLeftovers(besideFolder path: String) {
+  /// Sweeps what stands beside a backup's directory, of which only a file is written.
+  func sweepLeftovers(besideDirectory path: String) {
     guard let place = PlacePath(path), let parent = try? system.openDirectory(place.parent) else { return }
-    sweepFolders(of: place, in: parent)
+    sweepDirectories(of: place, in: parent)
   }
 
-  /// Removes the folders that runs which were killed left beside this target, but for those that hold anything else than
-  /// files of a backup: somebody may have put it there.
-  func sweepFolders(of place: PlacePath, in parent: borrowing Descriptor) {
+  /// Removes the directories that runs which were killed left beside this target, but for those that hold anything else
+  /// than files of a backup: somebody may have put it there.
+  func sweepDirectories(of place: PlacePath, in parent: borrowing Descriptor) {
     system.sweepLeftovers(of: place, .directory, in: parent) { name, parent in
       do throws(Errno) {
         return try !system.foreignFiles(in: try system.openDirectory(name, in: parent), atMost: 1).isEmpty

@@ -12,7 +12,7 @@ package struct BackupPlacement: Sendable {
   package struct Placed: Sendable, Equatable {
     /// Where the backup now stands; `nil` for a stream.
     package let path: String?
-    /// As stored; for a folder the sum of its files.
+    /// As stored; for a directory the sum of its files.
     package let byteCount: Int64
     /// Whether the disk confirmed that it keeps the backup's name too.
     package let isDurable: Bool
@@ -30,7 +30,7 @@ package struct BackupPlacement: Sendable {
     _ backup: OutgoingBackup, at destination: ArchiveDestination, replace: Bool
   ) throws(BackupArchiveError) -> Placed {
     switch destination {
-    case .folder(let path): return try placeFolder(backup, at: path, replace: replace)
+    case .directory(let path): return try placeDirectory(backup, at: path, replace: replace)
     case .file(let path, let format): return try placeFile(backup, at: path, format: format, replace: replace)
     case .stream(let descriptor):
       do throws(WriteFailure) {
@@ -48,7 +48,7 @@ package struct BackupPlacement: Sendable {
   ) throws(WriteFailure) -> Int64 {
     let sink = LibArchiveWriter.Sink(descriptor: descriptor, system: system)
     let writer = try LibArchiveWriter(format, to: sink)
-    try backup.send(ContainerSink(writer, folderName: backup.folderName))
+    try backup.send(ContainerSink(writer, directoryName: backup.directoryName))
     try writer.finish()
     return sink.byteCount
   }
@@ -82,7 +82,7 @@ package struct BackupPlacement: Sendable {
 }
 
 extension PlacePath {
-  /// Whether a file in a backup's folder is what writing its manifest was ended at.
+  /// Whether a file in a backup's directory is what writing its manifest was ended at.
   static func isTemporaryManifest(_ name: String) -> Bool {
     PlacePath(StoredPart.manifest.path)?.isTemporarySibling(name) == true
   }

@@ -1,14 +1,14 @@
 import Files
 import SystemPackage
 
-extension BackupFolder {
-  /// What lies in a backup's folder and is no part of a backup: what a person put there, and would lose with the backup.
-  /// What file browsers leave behind counts for nothing.
+extension BackupDirectory {
+  /// What lies in a backup's directory and is no part of a backup: what a person put there, and would lose with the
+  /// backup. What file browsers leave behind counts for nothing.
   ///
   /// - Parameters:
-  ///   - path: The folder of a backup.
+  ///   - path: The directory of a backup.
   ///   - limit: How many to name at most.
-  /// - Returns: Paths in the folder, in order.
+  /// - Returns: Paths in the directory, in order.
   /// - Throws: `.notFound` and `.unreadable`.
   public static func foreignFiles(
     in path: String, atMost limit: Int = 10
@@ -23,32 +23,32 @@ extension BackupFolder {
 }
 
 extension FileSystem {
-  /// As `BackupFolder.foreignFiles`, of a folder that is open.
+  /// As `BackupDirectory.foreignFiles`, of a directory that is open.
   func foreignFiles(
-    in folder: borrowing Descriptor, atMost limit: Int
+    in directory: borrowing Descriptor, atMost limit: Int
   ) throws(Errno) -> [String] {
     var foreign: [String] = []
-    for entry in try names(in: folder) {
+    for entry in try names(in: directory) {
       let name = entry.text
-      let isFolder = try status(of: entry, in: folder)?.kind == .directory
-      if isFolder, BackupPath.isPayloadFolder(name) {
-        let payloads = try openDirectory(entry, in: folder)
+      let isDirectory = try status(of: entry, in: directory)?.kind == .directory
+      if isDirectory, BackupPath.isPayloadDirectory(name) {
+        let payloads = try openDirectory(entry, in: directory)
         for payload in try names(in: payloads) {
           let path = "\(name)/\(payload.text)"
-          let isOwn = BackupPath.isOwn(path.split(separator: "/")) || Self.isLitter(payload.text)
-          let isFolder = try status(of: payload, in: payloads)?.kind == .directory
-          if isFolder || !isOwn { foreign.append(path) }
+          let isOwn = BackupPath.isOwn(path.split(separator: "/")) || Self.isSystemClutter(payload.text)
+          let isDirectory = try status(of: payload, in: payloads)?.kind == .directory
+          if isDirectory || !isOwn { foreign.append(path) }
         }
-      } else if isFolder || !(BackupPath.isOwn([name[...]]) || Self.isLitter(name)) {
+      } else if isDirectory || !(BackupPath.isOwn([name[...]]) || Self.isSystemClutter(name)) {
         foreign.append(name)
       }
     }
     return Array(foreign.sorted().prefix(limit))
   }
 
-  /// What Finder and Explorer write into every folder that they show, and what is left of a manifest of ours that was
-  /// being written.
-  private static func isLitter(_ name: String) -> Bool {
+  /// What Finder and Explorer write into every directory that they show, and what is left of a manifest of ours that
+  /// was being written.
+  private static func isSystemClutter(_ name: String) -> Bool {
     [".DS_Store", "Thumbs.db", "desktop.ini"].contains(name) || name.hasPrefix("._")
       || PlacePath.isTemporaryManifest(name)
   }

@@ -133,15 +133,15 @@ final class LibArchiveWriter {
 /// Writes a backup's files as entries of one container.
 final class ContainerSink: StoredFileSink {
   private let writer: LibArchiveWriter
-  private let folderName: String?
+  private let directoryName: String?
 
-  init(_ writer: LibArchiveWriter, folderName: String?) {
+  init(_ writer: LibArchiveWriter, directoryName: String?) {
     self.writer = writer
-    self.folderName = folderName
+    self.directoryName = directoryName
   }
 
   func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
-    let name = folderName.map { EntryName($0) / path } ?? path
+    let name = directoryName.map { EntryName($0) / path } ?? path
     try writer.begin(name, byteCount: byteCount, modificationTime: modificationTime)
   }
 

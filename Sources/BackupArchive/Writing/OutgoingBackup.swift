@@ -4,7 +4,7 @@ import KeychainFormats
 protocol StoredFileSink: AnyObject {
   /// Begins a file of exactly so many bytes.
   ///
-  /// - Parameter path: Relative to the backup's folder.
+  /// - Parameter path: Relative to the backup's directory.
   func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure)
   func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure)
   func end() throws(WriteFailure)
@@ -24,9 +24,9 @@ extension StoredFileSink {
 
 /// A backup on its way to where it should stand.
 struct OutgoingBackup {
-  /// The name of the folder around the files, in one file and where a folder already holds other things; `nil` where the
-  /// files have their whole names.
-  let folderName: String?
+  /// The name of the directory around the files, in one file and where a directory already holds other things; `nil`
+  /// where the files have their whole names.
+  let directoryName: String?
   /// About how many bytes it needs, to say where there is no room.
   let byteCount: Int64
   /// Sends every file.
@@ -37,7 +37,7 @@ struct OutgoingBackup {
 
 extension StoredBackup {
   var outgoing: OutgoingBackup {
-    OutgoingBackup(folderName: folderName, byteCount: byteCount) { (sink) throws(WriteFailure) in
+    OutgoingBackup(directoryName: directoryName, byteCount: byteCount) { (sink) throws(WriteFailure) in
       for file in files { try sink.add(EntryName(file.path), file.bytes, modificationTime: modificationTime) }
     }
   }

@@ -1,6 +1,6 @@
 /// A file of a backup that is about to be written, with the bytes as they are stored.
 package struct StoredFile: Sendable, Equatable {
-  /// Relative to the backup's folder, one or two parts.
+  /// Relative to the backup's directory, one or two parts.
   package let path: String
   package let bytes: [UInt8]
 
@@ -12,15 +12,15 @@ package struct StoredFile: Sendable, Equatable {
 
 /// A whole backup that is about to be written.
 package struct StoredBackup: Sendable, Equatable {
-  /// The name of the folder around the files, in one file and where a folder already holds other things.
-  package let folderName: String
+  /// The name of the directory around the files, in one file and where a directory already holds other things.
+  package let directoryName: String
   /// Seconds since 1970, the modification time of every entry.
   package let modificationTime: Int64
   /// In the order in which they are written.
   package let files: [StoredFile]
 
-  package init(folderName: String, modificationTime: Int64, files: [StoredFile]) {
-    self.folderName = folderName
+  package init(directoryName: String, modificationTime: Int64, files: [StoredFile]) {
+    self.directoryName = directoryName
     self.modificationTime = modificationTime
     self.files = files
   }

@@ -23,7 +23,7 @@ package enum SecretFamily: String, CaseIterable, Sendable {
   package var hasEnvironment: Bool { self == .password }
 
   /// Bytes of an item are kept as they are; what a person types or saves ends in a newline that is not meant.
-  package var isTakenAsItIs: Bool { self == .secret || self == .newSecret || self == .deviceKey }
+  package var isTakenVerbatim: Bool { self == .secret || self == .newSecret || self == .deviceKey }
 
   /// "--password-file, --password-fd or --password-command"
   package var flags: String {

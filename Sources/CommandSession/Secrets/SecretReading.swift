@@ -8,7 +8,7 @@ package enum SecretLimits {
   /// The largest password, passcode or item secret, in bytes.
   package static let maximumByteCount = 1_048_576
   /// How often a password is asked for on a terminal until a right one is typed, as `sudo` and `ssh` do.
-  package static let mostTries = 3
+  package static let maximumAttemptCount = 3
 }
 
 extension Session {
@@ -24,12 +24,12 @@ extension Session {
     let source = try flags.source(environment: environment)
     if source == .prompt { return try promptedPassword(flags.family, of: subject, isNew: isNew) }
     let bytes = try read(source, family: flags.family, subject: subject)
-    if !flags.family.isTakenAsItIs { bytes.dropTrailingNewline() }
+    if !flags.family.isTakenVerbatim { bytes.dropTrailingNewline() }
     return try checkedPassword(bytes.secret(), family: flags.family, subject: subject)
   }
 
   /// Gets a password and uses it. Where a person types it on a terminal and it is wrong, that is said and it is asked for
-  /// again, up to `SecretLimits.mostTries` times in all; an empty line ends this. A device's passcode is not asked for
+  /// again, up to `SecretLimits.maximumAttemptCount` times in all; an empty line ends this. A device's passcode is not asked for
   /// this way: the device counts its wrong ones.
   ///
   /// - Parameter use: What shows whether it is right: then it throws `.wrongPassword`.
@@ -44,7 +44,7 @@ extension Session {
       do throws(CommandFailure) {
         return try use(typed)
       } catch {
-        guard isPrompted, tries < SecretLimits.mostTries, error.status == .wrongPassword else { throw error }
+        guard isPrompted, tries < SecretLimits.maximumAttemptCount, error.status == .wrongPassword else { throw error }
         try terminal(for: flags.family, of: subject).show("That \(flags.family.noun) is wrong; try again.")
       }
     }
@@ -214,7 +214,7 @@ package enum SecretDraining {
         throw .system(error)
       }
       switch outcome {
-      case .more, .nothingYet: continue
+      case .more, .noDataYet: continue
       case .end: return buffer
       case .full: throw .overLimit
       }

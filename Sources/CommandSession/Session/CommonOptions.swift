@@ -16,7 +16,7 @@ package enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case wifi
 }
 
-extension ColourChoice: ExpressibleByArgument {}
+extension ColorChoice: ExpressibleByArgument {}
 
 /// The flags of all verbs.
 package struct CommonOptions: ParsableArguments {
@@ -36,7 +36,7 @@ package struct CommonOptions: ParsableArguments {
   package var verbose: Int
 
   @Option(help: ArgumentHelp("When to use colours.", valueName: "when"))
-  package var color: ColourChoice = .auto
+  package var color: ColorChoice = .auto
 
   @Flag(help: "Show no progress line.")
   package var noProgress = false

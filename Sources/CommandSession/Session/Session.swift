@@ -38,7 +38,7 @@ package final class Session {
     self.terminalPath = terminalPath
     results = ByteStream(descriptor: output)
     messages = ByteStream(descriptor: errors)
-    let settings = TerminalSettings(environment: environment, colour: common.color)
+    let settings = TerminalSettings(environment: environment, color: common.color)
     resultsAreOnTerminal = TerminalSettings.isTerminal(output)
     messagesAreOnTerminal = TerminalSettings.isTerminal(errors)
     resultStyle = settings.style(
@@ -55,9 +55,9 @@ package final class Session {
   // MARK: Results
 
   /// A line of the result. Nothing under `--json`, where the document is the result.
-  package func say(_ line: String = "", _ colour: Colour? = nil) throws(CommandFailure) {
+  package func say(_ line: String = "", _ color: Color? = nil) throws(CommandFailure) {
     guard !isJSON else { return }
-    try write(resultStyle.painted(resultStyle.adapted(line), colour) + "\n")
+    try write(resultStyle.painted(resultStyle.adapted(line), color) + "\n")
   }
 
   package func say(_ table: Table) throws(CommandFailure) {
@@ -120,7 +120,7 @@ package final class Session {
       var fields: [(String, JSONValue)] = [("message_type", "warning"), ("message", .string(message))]
       if let why { fields.append(("why", .string(why))) }
       if let advice { fields.append(("try", .string(advice))) }
-      tellRaw(JSONValue.object(fields).compactText() + "\n")
+      writeMessage(JSONValue.object(fields).compactText() + "\n")
       return
     }
     let parts =
@@ -128,8 +128,8 @@ package final class Session {
     for (index, part) in parts.enumerated() {
       let text = messageStyle.adapted(HostileText.shown(part.1))
       let columns = min(messageStyle.width, CommandFailure.widestText)
-      let lines = WordWrap.labelled(part.0, text, columns: columns)
-      tellRaw(lines.map { messageStyle.painted($0, index == 0 ? .yellow : nil) + "\n" }.joined())
+      let lines = WordWrap.labeled(part.0, text, columns: columns)
+      writeMessage(lines.map { messageStyle.painted($0, index == 0 ? .yellow : nil) + "\n" }.joined())
     }
   }
 
@@ -138,18 +138,18 @@ package final class Session {
     try? results.flush()
     guard !failure.isSilent else { return failure.status }
     if isJSON {
-      tellRaw(failure.json.compactText() + "\n")
+      writeMessage(failure.json.compactText() + "\n")
     } else {
-      tellRaw(failure.lines(style: messageStyle, showsCode: common.verbose > 0).map { $0 + "\n" }.joined())
+      writeMessage(failure.lines(style: messageStyle, showsCode: common.verbose > 0).map { $0 + "\n" }.joined())
     }
     return failure.status
   }
 
   private func tell(_ lines: [String]) {
-    tellRaw(lines.map { messageStyle.adapted($0) + "\n" }.joined())
+    writeMessage(lines.map { messageStyle.adapted($0) + "\n" }.joined())
   }
 
-  private func tellRaw(_ text: String) {
+  private func writeMessage(_ text: String) {
     // What cannot be said on standard error can be said nowhere.
     try? results.flush()
     try? messages.write(Array(text.utf8))
@@ -168,7 +168,7 @@ package final class Session {
     _ title: String, phase: String, _ body: (ProgressReport) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     if isJSON {
-      let status = StatusLines(phase: phase, isQuiet: common.quiet) { self.tellRaw($0) }
+      let status = StatusLines(phase: phase, isQuiet: common.quiet) { self.writeMessage($0) }
       status.update(done: nil, total: nil)
       return try body(ProgressReport { done, total in status.update(done: done, total: total) })
     }

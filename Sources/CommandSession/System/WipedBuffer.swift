@@ -16,7 +16,7 @@ package final class WipedBuffer {
     case more
     case end
     /// Nothing has come for a while, or a signal has; the caller looks whether to go on.
-    case nothingYet
+    case noDataYet
     /// The limit is reached and something follows.
     case full
   }
@@ -38,22 +38,22 @@ package final class WipedBuffer {
   }
 
   /// How long a read waits before the caller can look whether to go on, in milliseconds.
-  package static let patience: Int32 = 200
+  package static let pollTimeout: Int32 = 200
 
   /// Reads what is there, waiting a little for the first byte of it.
   package func readOnce(from descriptor: Int32) throws(Errno) -> ReadStep {
     var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     // A descriptor that cannot be waited for answers at once, and the read says why.
-    let waited = poll(&ready, 1, Self.patience)
+    let waited = poll(&ready, 1, Self.pollTimeout)
     // After a signal nothing may be read: the read would wait for what the caller no longer wants.
-    if waited == 0 || (waited < 0 && errno == EINTR) { return .nothingYet }
+    if waited == 0 || (waited < 0 && errno == EINTR) { return .noDataYet }
     if count == storage.count { grow() }
     let room = UnsafeMutableRawBufferPointer(rebasing: storage[count...])
     let received: Int
     do throws(Errno) {
       received = try ByteStream.readOnce(descriptor, into: room)
     } catch {
-      if error == .interrupted { return .nothingYet }
+      if error == .interrupted { return .noDataYet }
       throw error
     }
     count += received

@@ -10,12 +10,12 @@ extension CommandFailure {
   package func lines(style: TextStyle, showsCode: Bool) -> [String] {
     let columns = max(40, min(style.width, Self.widestText))
     var lines: [String] = []
-    func add(_ label: String, _ text: String, _ colour: Colour?, keepingEscapes: Bool = false) {
+    func add(_ label: String, _ text: String, _ color: Color?, keepingEscapes: Bool = false) {
       let shown = HostileText.shown(text, keepingEscapes: keepingEscapes)
       let wrapped = WordWrap.lines(of: style.adapted(shown), columns: columns - label.count)
       for (index, line) in wrapped.enumerated() {
         let head = index == 0 ? label : String(repeating: " ", count: label.count)
-        lines.append((index == 0 ? style.painted(head, colour) : head) + line)
+        lines.append((index == 0 ? style.painted(head, color) : head) + line)
       }
     }
     add("error: ", showsCode ? "\(message) (exit code \(status.code), \(status.id))" : message, .red)

@@ -18,7 +18,7 @@ package struct Table {
     }
   }
 
-  /// Below this, cutting a column would leave nothing to recognise.
+  /// Below this, cutting a column would leave nothing to recognize.
   package static let narrowestColumn = 8
 
   package let columns: [Column]

@@ -87,7 +87,7 @@ package final class TerminalDevice {
         throw unusable(error)
       }
       switch outcome {
-      case .nothingYet: continue
+      case .noDataYet: continue
       case .full: throw CommandFailure(.failed, "the line is too long", why: "over \(Amounts.bytes(line.limit))")
       case .end where line.count == 0:
         throw CommandFailure(.failed, "the terminal was closed", why: "nothing was changed")

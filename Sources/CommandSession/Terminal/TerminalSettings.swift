@@ -6,8 +6,8 @@
   import Darwin
 #endif
 
-/// When text is coloured.
-package enum ColourChoice: String, CaseIterable, Sendable {
+/// When text is colored.
+package enum ColorChoice: String, CaseIterable, Sendable {
   case auto
   case always
   case never
@@ -18,7 +18,7 @@ package struct TerminalSettings: Sendable {
   package static let defaultWidth = 80
 
   package let environment: [String: String]
-  package let colour: ColourChoice
+  package let color: ColorChoice
 
   /// The style of a stream.
   ///
@@ -27,13 +27,13 @@ package struct TerminalSettings: Sendable {
   ///   - terminalWidth: What the terminal itself says, if it does.
   package func style(isTerminal: Bool, terminalWidth: Int?) -> TextStyle {
     TextStyle(
-      width: width(terminalWidth: terminalWidth), usesColour: usesColour(isTerminal: isTerminal),
+      width: width(terminalWidth: terminalWidth), usesColor: usesColor(isTerminal: isTerminal),
       isUnicode: isUnicode)
   }
 
   /// `NO_COLOR` counts where it is not empty (no-color.org); `--color always` overrides all.
-  package func usesColour(isTerminal: Bool) -> Bool {
-    switch colour {
+  package func usesColor(isTerminal: Bool) -> Bool {
+    switch color {
     case .always: true
     case .never: false
     case .auto: isTerminal && (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"

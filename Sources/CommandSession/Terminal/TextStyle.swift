@@ -1,19 +1,19 @@
 import KeychainFormats
 
-/// How text for people looks on one stream: its width, its colours and the characters it may use.
+/// How text for people looks on one stream: its width, its colors and the characters it may use.
 package struct TextStyle: Equatable, Sendable {
   /// In columns.
   package var width: Int
-  package var usesColour: Bool
+  package var usesColor: Bool
   /// Whether the locale is UTF-8; otherwise everything becomes ASCII.
   package var isUnicode: Bool
 
-  package static let plain = TextStyle(width: 80, usesColour: false, isUnicode: true)
+  package static let plain = TextStyle(width: 80, usesColor: false, isUnicode: true)
 
-  /// The text in a colour, where the stream has colours.
-  package func painted(_ text: String, _ colour: Colour?) -> String {
-    guard usesColour, let colour, !text.isEmpty else { return text }
-    return "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m"
+  /// The text in a color, where the stream has colors.
+  package func painted(_ text: String, _ color: Color?) -> String {
+    guard usesColor, let color, !text.isEmpty else { return text }
+    return "\u{1B}[\(color.rawValue)m\(text)\u{1B}[0m"
   }
 
   /// The text in characters that the locale can show: our own signs have a spelling in ASCII, all others are escaped.

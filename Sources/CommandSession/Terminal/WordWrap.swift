@@ -23,7 +23,7 @@ package enum WordWrap {
   }
 
   /// The text behind a label, its further lines aligned under its first.
-  package static func labelled(_ label: String, _ text: String, columns: Int) -> [String] {
+  package static func labeled(_ label: String, _ text: String, columns: Int) -> [String] {
     let indent = DisplayWidth.columns(of: label)
     let space = String(repeating: " ", count: indent)
     return lines(of: text, columns: max(20, columns - indent)).enumerated().map { index, line in

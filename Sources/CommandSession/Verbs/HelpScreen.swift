@@ -39,7 +39,7 @@ package struct HelpScreen: Sendable {
   package func lines(of verb: any Verb.Type, style: TextStyle) -> [String] {
     let name = usage.split(separator: " ").prefix { $0.allSatisfy { $0.isLowercase } }.joined(separator: " ")
     var lines = [style.painted(sentence + ".", .bold), ""]
-    lines += WordWrap.labelled("usage     ", usage, columns: style.width)
+    lines += WordWrap.labeled("usage     ", usage, columns: style.width)
     for (index, example) in examples.enumerated() {
       lines.append((index == 0 ? "examples  " : "          ") + example)
     }
@@ -47,7 +47,7 @@ package struct HelpScreen: Sendable {
     if !rows.isEmpty { lines.append("") }
     let widest = rows.map { DisplayWidth.columns(of: $0.label) }.max() ?? 0
     for (label, meaning) in rows {
-      lines += WordWrap.labelled(
+      lines += WordWrap.labeled(
         "  " + DisplayWidth.padded(label, columns: widest) + "  ", meaning, columns: style.width)
     }
     return (lines + ["", "\"\(name) --help\" says everything."]).map(style.adapted)

@@ -5,9 +5,9 @@ package enum UnparsedFlags {
       || value(of: "--format", in: arguments) == "json"
   }
 
-  package static func colour(_ arguments: ArraySlice<String>) -> ColourChoice {
+  package static func color(_ arguments: ArraySlice<String>) -> ColorChoice {
     let joined = arguments.last { $0.hasPrefix("--color=") }.map { String($0.dropFirst("--color=".count)) }
-    return (joined ?? value(of: "--color", in: arguments)).flatMap { ColourChoice(rawValue: $0) } ?? .auto
+    return (joined ?? value(of: "--color", in: arguments)).flatMap { ColorChoice(rawValue: $0) } ?? .auto
   }
 
   private static func value(of flag: String, in arguments: ArraySlice<String>) -> String? {

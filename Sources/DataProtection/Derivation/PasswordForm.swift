@@ -36,14 +36,14 @@ private struct WipedScalars: ~Copyable {
   let isValid: Bool
 
   /// No scalar has more in its full decomposition than this for each of its bytes.
-  private static let longestDecomposition = 4
+  private static let maximumDecompositionLength = 4
   /// utf8proc 2.8 loses this letter behind a syllable of Korean that ends in a vowel: it counts it among the consonants
   /// that end one, of which it is the place before the first. It is composed with nothing.
   private static let beforeTrailingConsonants: Int32 = 0x11A7
 
   /// The text's canonical decomposition, accents in their canonical order.
   init(decomposing secret: borrowing Secret) {
-    let memory = UnsafeMutableBufferPointer<Int32>.allocate(capacity: secret.count * Self.longestDecomposition)
+    let memory = UnsafeMutableBufferPointer<Int32>.allocate(capacity: secret.count * Self.maximumDecompositionLength)
     memory.initialize(repeating: 0)
     let written = secret.withBytes { bytes in
       bytes.withMemoryRebound(to: UInt8.self) { text in

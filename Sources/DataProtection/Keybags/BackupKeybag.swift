@@ -20,7 +20,7 @@ public enum BackupKeybag {
   /// PBKDF2-HMAC-SHA1 rounds (`ITER`) of every real backup.
   public static let lastRounds: UInt32 = 10_000
   /// The most rounds that a keybag is made with: what readers accept at their standard limit, less `lastRounds`.
-  public static let mostRounds = RoundLimit.standard - Int(lastRounds)
+  public static let maximumRounds = RoundLimit.standard - Int(lastRounds)
   static let saltSize = 20
 
   /// Makes a keybag with new class keys.
@@ -31,7 +31,7 @@ public enum BackupKeybag {
   /// - Parameters:
   ///   - password: `nil` for a backup without one.
   ///   - deviceKey: The hardware key of the device that the backup is made of.
-  ///   - rounds: Of the first, slow round; 1 up to `mostRounds`.
+  ///   - rounds: Of the first, slow round; 1 up to `maximumRounds`.
   ///   - random: The source of keys, salts and identifiers.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
   /// - Throws: `.unsupported` for an empty password or a count of rounds that readers refuse.
@@ -138,9 +138,9 @@ public enum BackupKeybag {
   }
 
   static func checked(_ rounds: Int) throws(DataProtectionError) -> UInt32 {
-    guard (1...mostRounds).contains(rounds), let count = UInt32(exactly: rounds) else {
+    guard (1...maximumRounds).contains(rounds), let count = UInt32(exactly: rounds) else {
       throw DataProtectionError(
-        .unsupported, "\(Amounts.grouped(rounds)) rounds; 1 to \(Amounts.grouped(mostRounds)) are readable")
+        .unsupported, "\(Amounts.grouped(rounds)) rounds; 1 to \(Amounts.grouped(maximumRounds)) are readable")
     }
     return count
   }

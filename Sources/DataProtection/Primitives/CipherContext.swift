@@ -110,7 +110,7 @@ struct CipherContext: ~Copyable {
 
   /// Ends a GCM encryption and returns its tag.
   borrowing func finishWithTag() throws(DataProtectionError) -> [UInt8] {
-    guard endsWell() else { throw .crypto("EVP_CipherFinal_ex") }
+    guard finishesSuccessfully() else { throw .crypto("EVP_CipherFinal_ex") }
     return try [UInt8](count: Self.tagSize) { (buffer) throws(DataProtectionError) in
       guard EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagSize), buffer.baseAddress) == 1 else {
         throw .crypto("EVP_CTRL_AEAD_GET_TAG")
@@ -127,13 +127,13 @@ struct CipherContext: ~Copyable {
         && EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagSize), tag) == 1
     }
     guard isSet else { throw .crypto("EVP_CTRL_AEAD_SET_TAG") }
-    return endsWell()
+    return finishesSuccessfully()
   }
 }
 
 extension CipherContext {
   /// Ends a GCM message, which has no bytes left to give.
-  private borrowing func endsWell() -> Bool {
+  private borrowing func finishesSuccessfully() -> Bool {
     var (ignored, written) = (UInt8(0), Int32(0))
     return EVP_CipherFinal_ex(handle, &ignored, &written) == 1
   }

@@ -1,6 +1,6 @@
 package import SystemPackage
 
-/// An open file or folder, closed when its owner lets go of it.
+/// An open file or directory, closed when its owner lets go of it.
 package struct Descriptor: ~Copyable, Sendable {
   /// For calls while the owner keeps it open.
   package let raw: FileDescriptor

@@ -1,6 +1,6 @@
 package import SystemPackage
 
-/// A hold on a file or a folder (`flock`), for as long as this lives: the system lets go when a process dies.
+/// A hold on a file or a directory (`flock`), for as long as this lives: the system lets go when a process dies.
 package struct FileLock: ~Copyable, Sendable {
   package enum Kind { case shared, exclusive }
 
@@ -28,7 +28,7 @@ extension FileSystem {
     return FileLock(file)
   }
 
-  /// Marks a file or a folder as being written, for as long as the descriptor is open.
+  /// Marks a file or a directory as being written, for as long as the descriptor is open.
   ///
   /// - Returns: Whether nobody else has; always `false` on a file system that knows no such marks.
   package func claim(_ file: borrowing Descriptor) -> Bool { (try? isLocked(file.raw, .exclusive)) == true }

@@ -54,10 +54,10 @@ extension FileSystem {
     try perform(.sync, omitted: ()) { _ in try SystemCalls.synchronize(raw) }
   }
 
-  /// Asks the disk to keep a folder's names; file systems that can't be asked are passed over.
-  package func syncDirectory(_ folder: borrowing Descriptor) throws(Errno) {
+  /// Asks the disk to keep a directory's names; file systems that can't be asked are passed over.
+  package func syncDirectory(_ directory: borrowing Descriptor) throws(Errno) {
     do throws(Errno) {
-      try sync(folder)
+      try sync(directory)
     } catch {
       guard error == .notSupported || error == .invalidArgument else { throw error }
     }

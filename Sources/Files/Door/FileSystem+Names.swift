@@ -24,7 +24,7 @@ extension FileSystem {
     try perform(.makeDirectory, omitted: ()) { _ in try SystemCalls.makeDirectory(name, in: raw, permissions: 0o700) }
   }
 
-  /// Makes a folder by its whole path, for its owner alone whatever the process's umask is.
+  /// Makes a directory by its whole path, for its owner alone whatever the process's umask is.
   package func makeDirectory(_ path: String) throws(Errno) {
     try perform(.makeDirectory, omitted: ()) { _ in
       try SystemCalls.makeDirectory(path, in: SystemCalls.workingDirectory, permissions: 0o700)
@@ -48,16 +48,16 @@ extension FileSystem {
     }
   }
 
-  /// The names in a folder, without `.` and `..`, in no particular order.
-  package func names(in folder: borrowing Descriptor) throws(Errno) -> [Name] {
-    let raw = folder.raw
+  /// The names in a directory, without `.` and `..`, in no particular order.
+  package func names(in directory: borrowing Descriptor) throws(Errno) -> [Name] {
+    let raw = directory.raw
     let copy = try perform(.list) { _ in
       try SystemCalls.open(".", in: raw, .readOnly, [.directory, .closeOnExec])
     }
     return try SystemCalls.names(ofClosing: copy)
   }
 
-  /// Removes a folder's tree without following a link, or a single file. What is gone already is no failure.
+  /// Removes a directory's tree without following a link, or a single file. What is gone already is no failure.
   package func removeTree(_ name: Name, in parent: borrowing Descriptor) throws(Errno) {
     try removeTree(name, in: parent, depth: 0)
   }
@@ -65,16 +65,16 @@ extension FileSystem {
   private func removeTree(_ name: Name, in parent: borrowing Descriptor, depth: Int) throws(Errno) {
     guard let status = try status(of: name, in: parent) else { return }
     guard status.kind == .directory else { return try remove(name, in: parent, isDirectory: false) }
-    guard depth < Self.deepestTree else { throw .tooManySymbolicLinkLevels }
-    let folder = try openDirectory(name, in: parent)
-    for child in try names(in: folder).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-      try removeTree(child, in: folder, depth: depth + 1)
+    guard depth < Self.maximumTreeDepth else { throw .tooManySymbolicLinkLevels }
+    let directory = try openDirectory(name, in: parent)
+    for child in try names(in: directory).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+      try removeTree(child, in: directory, depth: depth + 1)
     }
     try remove(name, in: parent, isDirectory: true)
   }
 
-  /// A backup's folder is two levels deep and a device's one; nobody's is deeper than this.
-  private static let deepestTree = 64
+  /// A backup's directory is two levels deep and a device's one; nobody's is deeper than this.
+  private static let maximumTreeDepth = 64
 
   /// Removes what a failed or replaced write left; a second time where one call failed in between.
   ///

@@ -1,7 +1,7 @@
 package import SystemPackage
 
 extension FileSystem {
-  /// Opens a folder that the user named; links in the path are followed.
+  /// Opens a directory that the user named; links in the path are followed.
   package func openDirectory(_ path: String) throws(Errno) -> Descriptor {
     Descriptor(
       try perform(.open) { _ in
@@ -17,7 +17,7 @@ extension FileSystem {
       })
   }
 
-  /// Opens the folder that a link in a folder of the user's leads to.
+  /// Opens the directory that a link in a directory of the user's leads to.
   package func openLinkedDirectory(_ name: Name, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
     let raw = parent.raw
     return Descriptor(
@@ -37,7 +37,7 @@ extension FileSystem {
       })
   }
 
-  /// Opens an entry of a folder for reading. A link fails with ELOOP; a pipe without a writer opens without waiting.
+  /// Opens an entry of a directory for reading. A link fails with ELOOP; a pipe without a writer opens without waiting.
   package func openForReading(_ name: String, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
     let raw = parent.raw
     return Descriptor(
@@ -46,7 +46,7 @@ extension FileSystem {
       })
   }
 
-  /// Opens a file of this project's own for reading, by its whole path, as an entry of a folder is opened.
+  /// Opens a file of this project's own for reading, by its whole path, as an entry of a directory is opened.
   package func openOwnFile(_ path: String) throws(Errno) -> Descriptor {
     Descriptor(
       try perform(.open) { _ in
@@ -76,12 +76,12 @@ extension FileSystem {
   }
 
   /// Creates a file for its owner alone and takes its name away at once.
-  package func createNamelessFile(in folder: String) throws(Errno) -> Descriptor {
+  package func createNamelessFile(in directory: String) throws(Errno) -> Descriptor {
     var name: [CChar] = []
     let file = Descriptor(
       try perform(.create) { _ in
         // A call that was interrupted has used its pattern up.
-        name = Array("\(folder)/keyhaul-XXXXXX".utf8CString)
+        name = Array("\(directory)/keyhaul-XXXXXX".utf8CString)
         return try SystemCalls.makeFile(&name)
       })
     let raw = file.raw

@@ -19,7 +19,7 @@ extension FileSystem {
     }
   }
 
-  /// What stands at a path; `nil` where nothing does, or where what should be a folder of the path is none.
+  /// What stands at a path; `nil` where nothing does, or where what should be a directory of the path is none.
   ///
   /// - Parameter followsLink: Whether a link at the end is what it leads to.
   package func status(of path: String, followsLink: Bool = false) throws(Errno) -> FileStatus? {
@@ -32,12 +32,12 @@ extension FileSystem {
     }
   }
 
-  /// Whether a folder is at a path that the user typed, or a link to one.
+  /// Whether a directory is at a path that the user typed, or a link to one.
   package func isDirectory(_ path: String) -> Bool {
     (try? status(of: path, followsLink: true))?.kind == .directory
   }
 
-  /// Gives a file or a folder that was just made other permissions than its owner's alone.
+  /// Gives a file or a directory that was just made other permissions than its owner's alone.
   package func setPermissions(_ permissions: UInt32, of made: borrowing Descriptor) throws(Errno) {
     let raw = made.raw
     try perform(.permissions, omitted: ()) { _ in
@@ -54,7 +54,7 @@ extension FileSystem {
   }
 
   /// Gives a file that was just made to another owner and group, where the system lets this user.
-  package func giveAway(_ file: borrowing Descriptor, to status: FileStatus) {
+  package func transferOwnership(_ file: borrowing Descriptor, to status: FileStatus) {
     let raw = file.raw
     try? perform(.permissions, omitted: ()) { _ in
       try SystemCalls.setOwner(status.owner, status.group, of: raw)

@@ -1,7 +1,7 @@
 package import SystemPackage
 
-/// One file that takes its place as a whole: written beside it, synced, renamed, the folder's names synced. Killed at any
-/// moment, the old or the new one stands.
+/// One file that takes its place as a whole: written beside it, synced, renamed, the directory's names synced. Killed
+/// at any moment, the old or the new one stands.
 package struct FileReplacement: Sendable {
   /// What the new file may take the place of.
   package enum Target: Sendable {
@@ -104,7 +104,7 @@ package struct FileReplacement: Sendable {
   private func keepAccess(of replaced: FileStatus?, for file: borrowing Descriptor) throws(Errno) {
     guard let replaced else { return }
     let made = try system.status(of: file.raw)
-    if (made.owner, made.group) != (replaced.owner, replaced.group) { system.giveAway(file, to: replaced) }
+    if (made.owner, made.group) != (replaced.owner, replaced.group) { system.transferOwnership(file, to: replaced) }
     // A file system without permissions has the same for every file, and refuses others.
     if made.permissions != replaced.permissions { try system.setPermissions(replaced.permissions, of: file) }
   }

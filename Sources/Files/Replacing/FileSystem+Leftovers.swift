@@ -10,7 +10,7 @@ extension FileSystem {
   /// Lends what runs that were killed left beside a target: ours by name, kind and owner. What another run still writes
   /// is claimed, as its end alone ends the claim, and is none. What cannot be read is passed over.
   ///
-  /// - Throws: Where the folder cannot be listed.
+  /// - Throws: Where the directory cannot be listed.
   package func forEachLeftover(
     of place: PlacePath, in parent: borrowing Descriptor, _ body: (Leftover, borrowing Descriptor) -> Void
   ) throws(Errno) {

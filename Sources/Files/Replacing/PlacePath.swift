@@ -1,4 +1,4 @@
-/// A path cut into the folder that holds its last part, and that part; and the names that are temporary beside it.
+/// A path cut into the directory that holds its last part, and that part; and the names that are temporary beside it.
 package struct PlacePath: Sendable {
   package let parent: String
   package let name: String

@@ -11,21 +11,21 @@ import SystemPackage
 
 /// The calls about files that `SystemPackage` lacks, each as the system has it: no rule, and no second try.
 enum SystemCalls {
-  /// A file's or a folder's name as the system keeps it: bytes with a NUL at the end, not always UTF-8.
+  /// A file's or a directory's name as the system keeps it: bytes with a NUL at the end, not always UTF-8.
   typealias Name = UnsafePointer<CChar>
 
-  /// What stands for the folder that relative paths begin at. A whole path is taken as it is.
+  /// What stands for the directory that relative paths begin at. A whole path is taken as it is.
   static let workingDirectory = FileDescriptor(rawValue: AT_FDCWD)
 
   /// Keeps a terminal that is opened from becoming this program's.
   static let noTerminal = FileDescriptor.OpenOptions(rawValue: O_NOCTTY)
 
   static func open(
-    _ name: Name, in folder: FileDescriptor, _ mode: FileDescriptor.AccessMode,
+    _ name: Name, in directory: FileDescriptor, _ mode: FileDescriptor.AccessMode,
     _ options: FileDescriptor.OpenOptions, permissions: CInterop.Mode = 0
   ) throws(Errno) -> FileDescriptor {
     FileDescriptor(
-      rawValue: try checked(openat(folder.rawValue, name, mode.rawValue | options.rawValue, permissions)))
+      rawValue: try checked(openat(directory.rawValue, name, mode.rawValue | options.rawValue, permissions)))
   }
 
   /// Makes a file for its owner alone, under a name that nobody can foresee.
@@ -40,8 +40,8 @@ enum SystemCalls {
     _ = try checked(fcntl(file.rawValue, F_SETFD, FD_CLOEXEC))
   }
 
-  static func makeDirectory(_ name: Name, in folder: FileDescriptor, permissions: CInterop.Mode) throws(Errno) {
-    _ = try checked(mkdirat(folder.rawValue, name, permissions))
+  static func makeDirectory(_ name: Name, in directory: FileDescriptor, permissions: CInterop.Mode) throws(Errno) {
+    _ = try checked(mkdirat(directory.rawValue, name, permissions))
   }
 
   static func setPermissions(_ permissions: CInterop.Mode, of file: FileDescriptor) throws(Errno) {
@@ -49,25 +49,25 @@ enum SystemCalls {
   }
 
   /// The same by name; a link is followed, as most systems have no permissions of links.
-  static func setPermissions(_ permissions: CInterop.Mode, of name: Name, in folder: FileDescriptor) throws(Errno) {
-    _ = try checked(fchmodat(folder.rawValue, name, permissions, 0))
+  static func setPermissions(_ permissions: CInterop.Mode, of name: Name, in directory: FileDescriptor) throws(Errno) {
+    _ = try checked(fchmodat(directory.rawValue, name, permissions, 0))
   }
 
   static func setOwner(_ owner: CInterop.UserID, _ group: CInterop.GroupID, of file: FileDescriptor) throws(Errno) {
     _ = try checked(fchown(file.rawValue, owner, group))
   }
 
-  static func rename(_ old: Name, to new: Name, in folder: FileDescriptor) throws(Errno) {
-    _ = try checked(renameat(folder.rawValue, old, folder.rawValue, new))
+  static func rename(_ old: Name, to new: Name, in directory: FileDescriptor) throws(Errno) {
+    _ = try checked(renameat(directory.rawValue, old, directory.rawValue, new))
   }
 
   /// - Throws: `.noFunction` and others where the file system cannot.
-  static func exchange(_ first: Name, _ second: Name, in folder: FileDescriptor) throws(Errno) {
-    _ = try checked(keyhaul_exchange(folder.rawValue, first, second))
+  static func exchange(_ first: Name, _ second: Name, in directory: FileDescriptor) throws(Errno) {
+    _ = try checked(keyhaul_exchange(directory.rawValue, first, second))
   }
 
-  static func remove(_ name: Name, in folder: FileDescriptor, isDirectory: Bool) throws(Errno) {
-    _ = try checked(unlinkat(folder.rawValue, name, isDirectory ? AT_REMOVEDIR : 0))
+  static func remove(_ name: Name, in directory: FileDescriptor, isDirectory: Bool) throws(Errno) {
+    _ = try checked(unlinkat(directory.rawValue, name, isDirectory ? AT_REMOVEDIR : 0))
   }
 
   /// Asks the disk to keep what was written. On Apple's systems `fsync` leaves it in the disk's own memory.
@@ -83,13 +83,13 @@ enum SystemCalls {
     _ = try checked(flock(file.rawValue, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB))
   }
 
-  /// The names in a folder, without `.` and `..`, each with the NUL at its end.
+  /// The names in a directory, without `.` and `..`, each with the NUL at its end.
   ///
-  /// - Parameter folder: Is closed.
-  static func names(ofClosing folder: FileDescriptor) throws(Errno) -> [[CChar]] {
-    guard let stream = fdopendir(folder.rawValue) else {
+  /// - Parameter directory: Is closed.
+  static func names(ofClosing directory: FileDescriptor) throws(Errno) -> [[CChar]] {
+    guard let stream = fdopendir(directory.rawValue) else {
       let failure = Errno(rawValue: errno)
-      _ = close(folder.rawValue)
+      _ = close(directory.rawValue)
       throw failure
     }
     defer { closedir(stream) }

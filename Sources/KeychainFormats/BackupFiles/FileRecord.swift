@@ -5,7 +5,7 @@ public struct FileRecord: Sendable, Hashable {
   /// Keys of its archive's dictionaries, each for itself; a device writes sixteen.
   public static let maximumKeyCount = 64
 
-  /// The path inside the domain, with `/` between its parts and none in front; empty for the domain's own folder.
+  /// The path inside the domain, with `/` between its parts and none in front; empty for the domain's own directory.
   public var relativePath: String
   /// Where a symbolic link points. It comes from the archive and may name any place.
   public var target: String?
@@ -64,7 +64,7 @@ public struct FileRecord: Sendable, Hashable {
   public enum FileType: Sendable, Hashable {
     /// A file with contents (`S_IFREG`).
     case regular
-    /// A folder (`S_IFDIR`), which has no payload.
+    /// A directory (`S_IFDIR`), which has no payload.
     case directory
     /// A symbolic link (`S_IFLNK`), whose `target` is in the record.
     case symbolicLink

@@ -12,7 +12,7 @@ public struct OldManifest: Sendable {
 
   private let bytes: [UInt8]
 
-  /// One file, folder or link.
+  /// One file, directory or link.
   public struct Entry: Sendable, Hashable {
     /// `nil` where the record has none.
     public var domain: String?

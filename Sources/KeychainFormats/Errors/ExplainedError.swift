@@ -35,7 +35,7 @@ extension ExplainedError {
 }
 
 /// What an error means to the person at the keyboard and to a program, whatever was found.
-  /// The kind of failure, from which the program takes its exit code.
+/// The kind of failure, from which the program takes its exit code.
 public struct ErrorMeaning: Sendable, Hashable {
   public let category: ErrorCategory
   /// What happened, in lower case and without a full stop: "the password is wrong".

@@ -77,24 +77,24 @@ extension KeychainItem {
   /// Whether its DER dictionary and its digest's certainly can be written, in no more than so many bytes: told by the
   /// sizes of the values, at a small part of the time. `false` leaves it open.
   public func certainlyEncodes(within maximumByteCount: Int) -> Bool {
-    var count = ItemEncoder.greatestOverhead
+    var count = ItemEncoder.maximumOverhead
     for (code, value) in attributes {
-      guard !code.isSecret(in: kind), let contentCount = value.greatestEncodedByteCount else { return false }
-      count += ItemEncoder.greatestOverhead + code.rawValue.utf8.count + contentCount
+      guard !code.isSecret(in: kind), let contentCount = value.maximumEncodedByteCount else { return false }
+      count += ItemEncoder.maximumOverhead + code.rawValue.utf8.count + contentCount
     }
-    for (code, secret) in secrets { count += ItemEncoder.greatestOverhead + code.rawValue.utf8.count + secret.count }
+    for (code, secret) in secrets { count += ItemEncoder.maximumOverhead + code.rawValue.utf8.count + secret.count }
     return count <= maximumByteCount
   }
 }
 
 extension PropertyValue {
   /// A bound, in bytes; `nil` where nothing simple says that the value can be written at all.
-  fileprivate var greatestEncodedByteCount: Int? {
+  fileprivate var maximumEncodedByteCount: Int? {
     switch self {
     case .null, .boolean, .integer: 8
     case .data(let bytes): bytes.count
     case .string(let text): text.utf8.count
-    case .date(let date): DERDate.greatestByteCount(of: date)
+    case .date(let date): DERDate.maximumByteCount(of: date)
     case .unsignedInteger, .real, .uid, .array, .dictionary, .set: nil
     }
   }
@@ -112,7 +112,7 @@ struct ItemEncoder {
   let keepsDateText: Bool
 
   /// The most that a pair has besides its code and its contents: three tags and three lengths of up to five bytes.
-  static let greatestOverhead = 18
+  static let maximumOverhead = 18
 
   /// One pair: where everything up to the value's contents stands, and the contents where they are a secret.
   private struct Pair {

@@ -23,11 +23,11 @@ struct BinaryPlistBuilder {
   /// The value of an object and everything below it. `index` is below the document's count.
   mutating func value(at index: Int) throws(FormatError) -> PropertyValue {
     try charge(values: 1, at: index)
-    return try paidValue(at: index)
+    return try chargedValue(at: index)
   }
 
   /// The value of an object that has been charged; what it holds is charged before any of it is made.
-  private mutating func paidValue(at index: Int) throws(FormatError) -> PropertyValue {
+  private mutating func chargedValue(at index: Int) throws(FormatError) -> PropertyValue {
     if let leaf = leaves[index] { return leaf }
     let object = try document.object(at: index)
     switch object {
@@ -94,7 +94,7 @@ struct BinaryPlistBuilder {
     var values: [PropertyValue] = []
     values.reserveCapacity(references.count)
     for position in 0..<references.count {
-      values.append(try paidValue(at: document.index(position, of: references)))
+      values.append(try chargedValue(at: document.index(position, of: references)))
     }
     return values
   }
@@ -105,8 +105,8 @@ struct BinaryPlistBuilder {
     var entries: [PropertyDictionary.Entry] = []
     entries.reserveCapacity(keys.count)
     for position in 0..<keys.count {
-      let key = try paidValue(at: document.index(position, of: keys))
-      entries.append(.init(key: key, value: try paidValue(at: document.index(position, of: values))))
+      let key = try chargedValue(at: document.index(position, of: keys))
+      entries.append(.init(key: key, value: try chargedValue(at: document.index(position, of: values))))
     }
     return PropertyDictionary(entries)
   }

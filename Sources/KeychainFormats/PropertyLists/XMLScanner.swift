@@ -14,9 +14,9 @@ struct XMLScanner {
   private(set) var offset = 0
 
   /// The longest name that a property list has is seven letters.
-  private static let longestName = 16
+  private static let maximumNameLength = 16
   /// The longest reference of a character: `&#x10FFFF;`, with room for zeros in front.
-  private static let longestReference = 16
+  private static let maximumReferenceLength = 16
 
   init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
@@ -84,7 +84,9 @@ struct XMLScanner {
     let isEnd = take("/")
     let start = offset
     while let byte = peek(), Self.isNameCharacter(byte) { offset += 1 }
-    guard offset > start, offset - start <= Self.longestName else { throw malformed("an element without a known name") }
+    guard offset > start, offset - start <= Self.maximumNameLength else {
+      throw malformed("an element without a known name")
+    }
     let name = String(decoding: bytes[start..<offset], as: UTF8.self)
     while let byte = next() {
       switch byte {
@@ -135,7 +137,7 @@ struct XMLScanner {
 
   private mutating func reference() throws(FormatError) -> Unicode.Scalar {
     let start = offset + 1
-    guard let end = bytes[start...].prefix(Self.longestReference).firstIndex(of: UInt8(ascii: ";")) else {
+    guard let end = bytes[start...].prefix(Self.maximumReferenceLength).firstIndex(of: UInt8(ascii: ";")) else {
       throw malformed("an entity that does not end")
     }
     let name = String(decoding: bytes[start..<end], as: UTF8.self)

@@ -1,6 +1,6 @@
 /// How far two words are apart, to guess what a mistyped one was meant to be.
 package enum EditDistance {
-  /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+  /// Insertions, deletions, replacements and swaps of neighbors (optimal string alignment).
   package static func between(_ left: String, _ right: String) -> Int {
     let (left, right) = (Array(left), Array(right))
     guard !left.isEmpty, !right.isEmpty else { return max(left.count, right.count) }

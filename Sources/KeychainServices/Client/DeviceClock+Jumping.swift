@@ -31,8 +31,8 @@ extension DeviceClock {
 extension DeviceEnvironment {
   /// For devices that live as long as a test: nobody waits, and a passcode costs next to nothing.
   public static var hurried: DeviceEnvironment {
-    DeviceEnvironment(clock: .jumping(), passcodeRounds: hurriedPasscodeRounds)
+    DeviceEnvironment(clock: .jumping(), passcodeRounds: testPasscodeRounds)
   }
 
-  private static let hurriedPasscodeRounds: UInt32 = 100
+  private static let testPasscodeRounds: UInt32 = 100
 }

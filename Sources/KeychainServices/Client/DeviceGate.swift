@@ -12,18 +12,18 @@ final class DeviceGate: Sendable {
   /// The system's lock and no `Mutex`: where threads meet, that one waits inside the standard library, where the thread
   /// sanitizer does not see who follows whom.
   private static let knownLock = NSLock()
-  /// The gates by their devices' folders. Behind `knownLock`.
+  /// The gates by their devices' directories. Behind `knownLock`.
   private nonisolated(unsafe) static var known: [String: Known] = [:]
   /// Whoever holds the device and asks for it again is to be told that it is busy, not to wait for itself.
   private let lock = NSRecursiveLock()
 
-  /// The one gate of the device's folder.
+  /// The one gate of the device's directory.
   static func of(_ device: VirtualDevice) -> DeviceGate {
     knownLock.withLock {
-      if let gate = known[device.folder]?.gate { return gate }
+      if let gate = known[device.directory]?.gate { return gate }
       let gate = DeviceGate()
       known = known.filter { $0.value.gate != nil }
-      known[device.folder] = Known(gate: gate)
+      known[device.directory] = Known(gate: gate)
       return gate
     }
   }

@@ -35,7 +35,7 @@ extension KeychainClient {
     gate.enter()
     defer { gate.leave() }
     guard try gate.lockingSession == nil else { return }
-    try gate.lock(through: device.openSession(.writing, verb: "lock", wait: Self.patience))
+    try gate.lock(through: device.openSession(.writing, verb: "lock", wait: Self.lockTimeout))
   }
 
   /// Presses the side button and waits, by the device's clock, until the keys are gone.

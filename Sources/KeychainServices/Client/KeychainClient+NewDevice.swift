@@ -23,7 +23,7 @@ extension KeychainClient {
     options: DeviceOptions = DeviceOptions(), environment: DeviceEnvironment = .hurried,
     notificationCenter: NotificationCenter = NotificationCenter()
   ) throws(VirtualDeviceError) -> KeychainClient {
-    let home = try TemporaryDeviceHome(environment: environment, inside: folderInMemory)
+    let home = try TemporaryDeviceHome(environment: environment, inside: directoryInMemory)
     var options = options
     options.apps.append(DeviceApp(name: app, accessGroups: accessGroups.isEmpty ? [app] : accessGroups))
     let device = try home.home.create(DeviceName("phone"), options, passcode: Secret(utf8: passcode))
@@ -37,8 +37,8 @@ extension KeychainClient {
     return client
   }
 
-  /// Linux keeps this folder in memory, where nothing waits for a disk; `nil` where it is not there.
-  package static var folderInMemory: String? {
+  /// Linux keeps this directory in memory, where nothing waits for a disk; `nil` where it is not there.
+  package static var directoryInMemory: String? {
     let path = "/dev/shm"
     return FileManager.default.isWritableFile(atPath: path) ? path : nil
   }

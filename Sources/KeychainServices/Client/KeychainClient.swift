@@ -8,7 +8,7 @@ public import VirtualDevice
 /// May be used by several threads; their calls come one after another.
 public final class KeychainClient: Sendable {
   /// How long a call waits for another process that holds the device.
-  public static let patience = Duration.seconds(30)
+  public static let lockTimeout = Duration.seconds(30)
 
   /// The device that the app is on.
   public let device: VirtualDevice
@@ -17,7 +17,7 @@ public final class KeychainClient: Sendable {
   /// Where the device's announcements are posted, on the thread that locks or unlocks it and while that holds the device:
   /// an observer may make calls, but not wait for another thread's.
   public let notificationCenter: NotificationCenter
-  /// Keeps the folder of a temporary device for as long as somebody speaks to it.
+  /// Keeps the directory of a temporary device for as long as somebody speaks to it.
   private let home: TemporaryDeviceHome?
   let gate: DeviceGate
   private let observation: ProtectedDataMonitor.Observation
@@ -61,7 +61,7 @@ public final class KeychainClient: Sendable {
 
   /// Holds the device for the length of the closure, after the other threads of this process that use it.
   ///
-  /// - Throws: `.busy` where another process holds the device for longer than `patience`, and what the closure throws.
+  /// - Throws: `.busy` where another process holds the device for longer than `lockTimeout`, and what the closure throws.
   public func withSession<Result>(
     _ access: DeviceAccess = .writing, _ body: (DeviceSession) throws(VirtualDeviceError) -> Result
   ) throws(VirtualDeviceError) -> Result {
@@ -73,7 +73,7 @@ public final class KeychainClient: Sendable {
       try locking.synchronize()
       return value
     }
-    return try device.withSession(access, verb: "keychain call", wait: Self.patience, body)
+    return try device.withSession(access, verb: "keychain call", wait: Self.lockTimeout, body)
   }
 
   /// The one object of this type that goes with the client, made where there is none yet.

@@ -4,12 +4,12 @@ import SecItem
 
 extension SecItemValue {
   /// The most levels of arrays and dictionaries in a query; the calls themselves take one.
-  static let deepestQuery = 8
+  static let maximumQueryDepth = 8
 
   /// What a value of a query dictionary is to the keychain.
   ///
   /// - Throws: `.parameter` for an object that no key takes.
-  init(_ object: AnyObject, depth: Int = deepestQuery) throws(SecItemError) {
+  init(_ object: AnyObject, depth: Int = maximumQueryDepth) throws(SecItemError) {
     switch object {
     case let string as NSString: self = .string(String(describing: string))
     case let data as NSData: self = .data(Array(Data(referencing: data)))
@@ -69,7 +69,7 @@ extension SecItemQuery {
   /// A query dictionary with Apple's keys.
   ///
   /// - Throws: `.parameter` for a key that is no text and for a value that no key takes.
-  init(_ dictionary: NSDictionary, depth: Int = SecItemValue.deepestQuery) throws(SecItemError) {
+  init(_ dictionary: NSDictionary, depth: Int = SecItemValue.maximumQueryDepth) throws(SecItemError) {
     self.init()
     for key in dictionary.allKeys {
       guard let name = key as? String else { throw SecItemError(.parameter, "a key of the query is no text") }

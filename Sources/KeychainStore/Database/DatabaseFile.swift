@@ -16,7 +16,7 @@ struct DatabaseFile {
 
   /// Makes an empty file of mode 0600, whatever the process's umask is.
   ///
-  /// - Throws: `.io` where a file or a link is there already or the folder cannot be written, `.diskFull`.
+  /// - Throws: `.io` where a file or a link is there already or the directory cannot be written, `.diskFull`.
   func create() throws(KeychainStoreError) {
     try refuseSidecars()
     let file = try calling("cannot be created") { () throws(Errno) in try system.createFile(path) }

@@ -15,12 +15,12 @@ extension KeychainStore {
     random: any RandomSource
   ) throws(KeychainStoreError) -> Int {
     try write { (transaction) throws(KeychainStoreError) in
-      let doomed = try transaction.rowsToDelete(query, keys: keys)
-      guard !doomed.isEmpty else { throw .nothingMatches }
-      for row in doomed {
+      let deletedRows = try transaction.rowsToDelete(query, keys: keys)
+      guard !deletedRows.isEmpty else { throw .nothingMatches }
+      for row in deletedRows {
         try transaction.delete(row, keys: keys, now: now, tombstones: tombstones, random: random)
       }
-      return doomed.count
+      return deletedRows.count
     }
   }
 

@@ -72,7 +72,7 @@ extension KeychainTransaction {
     let leavesTombstone = moves && step.old.isSynchronizable && tombstones == .leave
     if leavesTombstone { new[.uuid] = .string(try byRule(try NewItem.randomUUIDText(random))) }
     let row = try WritableRow(sealing: new, keys: keys, random: random)
-    if moves { try clearWay(for: row, except: step.rowID, keys: keys) }
+    if moves { try removeConflictingRow(for: row, except: step.rowID, keys: keys) }
     try overwrite(step.rowID, with: row)
     guard leavesTombstone else { return }
     var tombstone = Tombstone.of(step.old, now: now)
@@ -83,7 +83,7 @@ extension KeychainTransaction {
   }
 
   /// A tombstone or corrupt row that an update runs into goes; a living item is a duplicate.
-  private func clearWay(
+  private func removeConflictingRow(
     for row: WritableRow, except rowID: Int64, keys: borrowing ClassKeys
   ) throws(KeychainStoreError) {
     guard let existing = try self.row(row.kind, primaryKey: row.primaryKey),

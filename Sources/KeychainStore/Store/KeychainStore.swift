@@ -64,7 +64,7 @@ public final class KeychainStore: Sendable {
   /// daemon does not find are given the other in one transaction (`EmptyData`); what the items are stays as it is.
   ///
   /// - Parameters:
-  ///   - path: The database, `keychain-2.db` in a device's folder.
+  ///   - path: The database, `keychain-2.db` in a device's directory.
   ///   - durability: When a change is safe from a power cut.
   ///   - isForReading: Whether such rows stay as they are. They are found all the same.
   /// - Throws: `.damaged` for a link, a file that is no database, or one with another schema, a trigger or a view;

@@ -37,13 +37,13 @@ extension KeychainTransaction {
     matching query: ItemQuery, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Bool
   ) throws(KeychainStoreError) {
     var remaining = query.limit
-    var goesOn = true
-    for kind in query.kind.map({ [$0] }) ?? ItemKind.allCases where goesOn {
+    var shouldContinue = true
+    for kind in query.kind.map({ [$0] }) ?? ItemKind.allCases where shouldContinue {
       guard let condition = try RowCondition(query, kind: kind, limit: remaining) else { continue }
       try walkRows(kind, condition) { (raw) throws(KeychainStoreError) in
         if let limit = remaining { remaining = limit - 1 }
-        goesOn = try body(try RowSealing.open(raw, keys: keys))
-        return goesOn
+        shouldContinue = try body(try RowSealing.open(raw, keys: keys))
+        return shouldContinue
       }
     }
   }

@@ -69,7 +69,7 @@ extension Phone {
 
   /// The phone that a description in a file gives (format `device-fixture/1`), unlocked, with all its items.
   ///
-  /// - Parameter path: From the folder that the tests run in, unless it is absolute.
+  /// - Parameter path: From the directory that the tests run in, unless it is absolute.
   /// - Throws: `.noSuchFixture` where it cannot be read; `.badFixture` with the place of what is wrong.
   public convenience init(fixtureFile path: String) throws(PhoneError) {
     let bytes: Data
@@ -77,7 +77,7 @@ extension Phone {
       let file = try FileHandle(forReadingFrom: URL(filePath: path))
       defer { try? file.close() }
       // One byte more than is accepted, so that the decoder sees that there is more.
-      bytes = try file.read(upToCount: DeviceFixture.largestSize + 1) ?? Data()
+      bytes = try file.read(upToCount: DeviceFixture.maximumByteCount + 1) ?? Data()
     } catch {
       throw PhoneError(
         .noSuchFixture, .notFound, "the fixture \(HostileText.shown(path)) cannot be read",
@@ -96,7 +96,7 @@ extension Phone {
 
   private static func newHome() throws(PhoneError) -> TemporaryDeviceHome {
     try telling { () throws(VirtualDeviceError) in
-      try TemporaryDeviceHome(environment: .hurried, inside: KeychainClient.folderInMemory)
+      try TemporaryDeviceHome(environment: .hurried, inside: KeychainClient.directoryInMemory)
     }
   }
 }

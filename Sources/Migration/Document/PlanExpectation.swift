@@ -42,7 +42,7 @@ public struct PlanExpectation: Sendable, Hashable {
     let sealedCount = plan.decisions.count {
       matcher.mayMean($0.identity) && (isMissing || !isMet(by: $0.outcome))
     }
-    if isMissing || sealedCount > 0 && (fate == .absent || matcher.meansSeveral) {
+    if isMissing || sealedCount > 0 && (fate == .absent || matcher.canMatchSeveral) {
       misses.append(Miss(expectation: self, decision: nil, sealedCount: sealedCount))
     }
     return misses

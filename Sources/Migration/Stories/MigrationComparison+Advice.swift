@@ -14,7 +14,7 @@ extension MigrationComparison {
     /// Items that arrive on the device that made the backup and on no other.
     public let sameDeviceOnly: Int
     /// Items that no backup brings to the target at hand.
-    public let neverHere: Int
+    public let neverToTarget: Int
     /// Items that are damaged in this copy.
     public let damaged: Int
   }
@@ -32,7 +32,7 @@ extension MigrationComparison {
       sameDeviceOnly: items.count { item in
         !item.canLeaveItsDevice && RestoreSetting.allCases.contains { $0.onSameDevice && item[$0] == .arrives }
       },
-      neverHere: items.count { !reaches($0) && !isDamaged($0) }, damaged: items.count(where: isDamaged))
+      neverToTarget: items.count { !reaches($0) && !isDamaged($0) }, damaged: items.count(where: isDamaged))
   }
 }
 
@@ -50,15 +50,15 @@ extension MigrationComparison.Advice {
     case (true, false): parts.append("the password brings \(arrivals), all of them that can move")
     case (_, true): parts.append("the device that made the backup gets \(arrivals) back")
     }
-    switch neverHere {
+    switch neverToTarget {
     case 0: parts.append("none of these stays behind")
-    default: parts.append("\(Amounts.grouped(neverHere)) \(neverHere == 1 ? "stays" : "stay") whatever you do")
+    default: parts.append("\(Amounts.grouped(neverToTarget)) \(neverToTarget == 1 ? "stays" : "stay") whatever you do")
     }
     if !setting.onSameDevice, sameDeviceOnly > 0 {
       let come = sameDeviceOnly == 1 ? "comes" : "come"
       let they =
-        sameDeviceOnly == neverHere
-        ? (neverHere == 1 ? "it" : "they") : "\(Amounts.grouped(sameDeviceOnly)) of them"
+        sameDeviceOnly == neverToTarget
+        ? (neverToTarget == 1 ? "it" : "they") : "\(Amounts.grouped(sameDeviceOnly)) of them"
       parts.append("\(they) \(come) back only on the device that made the backup")
     }
     if damaged > 0 { parts.append("\(Amounts.grouped(damaged)) cannot be read in this copy") }

@@ -107,7 +107,7 @@ public struct MigrationComparison: Sendable {
     of source: DeviceSession, onto target: DeviceSession, hasPassword: Bool
   ) throws(MigrationError) {
     let sameKey = try reporting { () throws(VirtualDeviceError) in try source.deviceKey() }
-    let isItself = source.device.folder == target.device.folder
+    let isItself = source.device.directory == target.device.directory
     let otherKey = isItself ? try Self.keyOfSomeDevice() : try Self.key(of: target)
     var prospects: [Int: [RestoreSetting: Prospect]] = [:]
     var decisions: [MigrationPlan.Decision] = []

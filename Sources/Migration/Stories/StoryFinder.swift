@@ -63,10 +63,10 @@ public struct StoryFinder {
     var stories: [ItemStory] = []
     for (position, item) in archive.items.enumerated() {
       let decision = opened.decisions[position]
-      let isMeant =
+      let isSelected =
         item.item.map { wanted.means($0, index: item.index) }
         ?? wanted.means(KeychainItem(named: decision.identity, item.protection), index: item.index)
-      guard isMeant else { continue }
+      guard isSelected else { continue }
       stories.append(
         ItemStory(
           place: .archive(index: item.index), identity: decision.identity, protection: item.protection,

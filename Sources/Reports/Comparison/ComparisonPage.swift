@@ -102,7 +102,7 @@ public struct ComparisonPage: HTMLPage {
     return WipeChecklist(
       phone: phone, target: document.target.name, isReturn: current.onSameDevice,
       backup: needsNew
-        ? .missing(command: "keyhaul backup \(words.oldDevice) -o \(words.newBackup)") : .good(word: words.source),
+        ? .missing(command: Commands.backup(of: words.oldDevice, to: words.newBackup)) : .good(word: words.source),
       isOfBackup: isOfBackup,
       losses: comparison.items.compactMap { item in
         item[best].reason.map { .init(index: item.index, identity: item.identity, reason: $0) }

@@ -20,9 +20,9 @@ extension DifferencePage {
   /// Where no item is known to be new, changed or gone.
   private var verdictWithoutNames: String {
     let same = difference.sameCount
-    if leastUnnamed > 0 {
+    if minimumUnnamedCount > 0 {
       return
-        "At least \(Amounts.count(leastUnnamed, "item")) \(leastUnnamed == 1 ? "differs" : "differ"), though which "
+        "At least \(Amounts.count(minimumUnnamedCount, "item")) \(minimumUnnamedCount == 1 ? "differs" : "differ"), though which "
         + "is not known"
     }
     if difference.sealed.total > 0 {
@@ -42,7 +42,7 @@ extension DifferencePage {
   var doubtfulCount: Int { difference.doubtfulInFirst.count + difference.doubtfulInSecond.count }
 
   /// How many of those differ at the least: there are fewer sealed items than may be them.
-  private var leastUnnamed: Int {
+  private var minimumUnnamedCount: Int {
     max(0, difference.doubtfulInFirst.count - difference.sealed.onlyInSecond)
       + max(0, difference.doubtfulInSecond.count - difference.sealed.onlyInFirst)
   }

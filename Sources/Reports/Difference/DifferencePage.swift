@@ -97,7 +97,7 @@ public struct DifferencePage: HTMLPage {
 
   /// Items that are neither new nor gone nor the same, as far as anybody can tell.
   private var doubtfulTable: PageTable {
-    func sealed(in side: Side) -> String { "sealed in \(Markup.shortened(side.name, to: Self.longestRemark))" }
+    func sealed(in side: Side) -> String { "sealed in \(Markup.shortened(side.name, to: Self.maximumRemarkLength))" }
     let rows =
       difference.doubtfulInFirst.map { row($0, .stays, "?", "gone, or \(sealed(in: second))") }
       + difference.doubtfulInSecond.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
@@ -118,7 +118,7 @@ public struct DifferencePage: HTMLPage {
   private func row(
     _ side: KeychainDifference.Side, _ style: PageTable.Style, _ symbol: String, _ words: String
   ) -> PageTable.Row {
-    let distinctions = side.distinctions.map { Markup.shortened($0, to: Self.longestRemark) }
+    let distinctions = side.distinctions.map { Markup.shortened($0, to: Self.maximumRemarkLength) }
     return PageTable.Row(
       style: style, symbol: symbol, item: ItemWords(side.identity, index: side.index), kind: side.identity.kind,
       app: Self.app(of: side.identity), protection: side.protection,
@@ -127,7 +127,7 @@ public struct DifferencePage: HTMLPage {
   }
 
   /// The most Unicode scalars of a name or a value beside an item.
-  private static let longestRemark = 60
+  private static let maximumRemarkLength = 60
 
   private func row(_ change: ItemChange) -> PageTable.Row {
     PageTable.Row(
@@ -202,7 +202,8 @@ public struct DifferencePage: HTMLPage {
             }
             let headline = reason.explanation.headline
             page.element("h3", headline.prefix(1).uppercased() + headline.dropFirst())
-            NameList(items.map { ItemWords($0.identity, index: nil) }).write(folding: ReasonCard.longestList, to: &page)
+            NameList(items.map { ItemWords($0.identity, index: nil) }).write(
+              folding: ReasonCard.maximumListCount, to: &page)
           }
         }
       }

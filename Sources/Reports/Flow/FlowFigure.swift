@@ -2,7 +2,7 @@ import KeychainFormats
 import Migration
 
 /// The picture of the move: streams of items from what they belong to, on the left, to where they end on the right.
-/// Patterns and words say what the colours say.
+/// Patterns and words say what the colors say.
 ///
 /// The labels are text of the page beside the drawing, in columns as wide as the browser finds them: no count can stand
 /// outside of its column, whatever the font, and a name that is too long ends in an ellipsis.

@@ -2,14 +2,14 @@ import ArchivedKeychain
 import BackupArchive
 import KeychainFormats
 
-/// The files that the archive lists, by domain and folder, folded.
+/// The files that the archive lists, by domain and directory, folded.
 struct FileSection {
   private let facts: InspectionPage.Facts
 
   init(_ facts: InspectionPage.Facts) { self.facts = facts }
 
-  /// The most domains or folders of one that are listed; a real backup has hundreds of apps.
-  static let longestBranch = 100
+  /// The most domains or directories of one that are listed; a real backup has hundreds of apps.
+  static let maximumBranchCount = 100
 
   func write(to page: inout Markup) {
     page.newLine()
@@ -49,7 +49,7 @@ struct FileSection {
   }
 
   private func write(_ nodes: [DomainTree.Node], to page: inout Markup) {
-    for node in nodes.prefix(Self.longestBranch) {
+    for node in nodes.prefix(Self.maximumBranchCount) {
       if node.children.isEmpty {
         page.element("div") { line(node, to: &$0) }
       } else {
@@ -59,8 +59,8 @@ struct FileSection {
         }
       }
     }
-    guard nodes.count > Self.longestBranch else { return }
-    let rest = nodes.dropFirst(Self.longestBranch)
+    guard nodes.count > Self.maximumBranchCount else { return }
+    let rest = nodes.dropFirst(Self.maximumBranchCount)
     page.element("div") { page in
       page.words("\(Amounts.grouped(rest.count)) more")
       amounts(DomainTree.Node(sumOf: rest), to: &page)

@@ -31,7 +31,7 @@ public struct InspectionPage: HTMLPage {
     public var unlockTime: Duration?
     /// How many payloads are stored, and how long they are together, in bytes.
     public var storedFiles: (count: Int, byteCount: Int64)
-    /// The files by domain and folder; `nil` where the list is encrypted and no password was given.
+    /// The files by domain and directory; `nil` where the list is encrypted and no password was given.
     public var files: Files?
     /// The items; `nil` where no password was given, or there is no keychain.
     public var items: [Item]?

@@ -12,7 +12,7 @@ struct Markup: Sendable {
   typealias Body = (inout Markup) -> Void
 
   /// The most Unicode scalars of a name that a page shows.
-  static let longestName = 160
+  static let maximumNameLength = 160
 
   /// An element with content.
   mutating func element(_ name: StaticString, _ attributes: Attributes = [:], _ body: Body) {
@@ -72,7 +72,7 @@ struct Markup: Sendable {
   }
 
   /// A name's beginning, where it is longer than anybody reads.
-  static func shortened(_ name: String, to limit: Int = longestName) -> String {
+  static func shortened(_ name: String, to limit: Int = maximumNameLength) -> String {
     let scalars = name.unicodeScalars
     guard let end = scalars.index(scalars.startIndex, offsetBy: limit, limitedBy: scalars.endIndex),
       end != scalars.endIndex

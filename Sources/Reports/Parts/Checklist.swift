@@ -27,7 +27,7 @@ struct Checklist {
 
   /// The most entries of a group that are listed, and items of an entry that are named.
   static let longestGroup = 100
-  static let mostNames = 5
+  static let maximumNameCount = 5
 
   /// A page has room for one: its boxes have numbers.
   func write(to page: inout Markup) {
@@ -73,9 +73,9 @@ struct Checklist {
         }
         page.words(entry.words)
         if !entry.items.isEmpty {
-          let rest = entry.unnamedCount + max(0, entry.items.count - Self.mostNames)
+          let rest = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
           page.element("small") { page in
-            for (index, item) in entry.items.prefix(Self.mostNames).enumerated() {
+            for (index, item) in entry.items.prefix(Self.maximumNameCount).enumerated() {
               if index > 0 { page.words(", ") }
               item.write(to: &page)
             }

@@ -19,7 +19,7 @@ struct ReasonCard {
   let items: [Item]
 
   /// The most items that a card names; the table has the others.
-  static let longestList = 10
+  static let maximumListCount = 10
 
   func write(to page: inout Markup) {
     let explanation = reason.explanation
@@ -42,13 +42,14 @@ struct ReasonCard {
   private func list(_ page: inout Markup) {
     let named = items.filter { !$0.words.isSealed }
     let sealed = items.filter(\.words.isSealed)
-    NameList(named.prefix(Self.longestList).map(\.words)).write(to: &page)
-    if named.count > Self.longestList {
+    NameList(named.prefix(Self.maximumListCount).map(\.words)).write(to: &page)
+    if named.count > Self.maximumListCount {
       page.element(
-        "p", ["class": "more"], "\(Amounts.grouped(named.count - Self.longestList)) more stand in the table below.")
+        "p", ["class": "more"], "\(Amounts.grouped(named.count - Self.maximumListCount)) more stand in the table below."
+      )
     }
     guard !sealed.isEmpty else { return }
-    let shown = sealed.prefix(Self.longestList).map { Amounts.grouped($0.index) }
+    let shown = sealed.prefix(Self.maximumListCount).map { Amounts.grouped($0.index) }
     let rest = sealed.count - shown.count
     let places = Amounts.list(rest > 0 ? shown + ["\(Amounts.grouped(rest)) more"] : shown)
     page.element(

@@ -112,11 +112,11 @@ struct WipeChecklist {
   /// One entry for each app that loses something for such a reason, those with the most first; what says no app has one
   /// together.
   private func entries(
-    where isMeant: (Reason) -> Bool, _ words: (Set<Reason>) -> String
+    where isSelected: (Reason) -> Bool, _ words: (Set<Reason>) -> String
   ) -> [Checklist.Entry] {
     // What is Apple's stands together, and so does all that is nobody's.
     var shares: [String: [Loss]] = [:]
-    for loss in losses where isMeant(loss.reason) {
+    for loss in losses where isSelected(loss.reason) {
       let app = apps.app(of: loss.identity)
       shares[!app.isKnown ? "" : app.isApples ? AppName.applesWords : app.words, default: []].append(loss)
     }

@@ -19,9 +19,9 @@ struct LossSection {
   }
 
   /// Those that occur, the most frequent first.
-  private func reasons(where isMeant: (Reason) -> Bool) -> [Reason] {
+  private func reasons(where isSelected: (Reason) -> Bool) -> [Reason] {
     let counts = page.counts.byReason
-    return Reason.allCases.filter { isMeant($0) && counts[$0] != nil }
+    return Reason.allCases.filter { isSelected($0) && counts[$0] != nil }
       .sorted { counts[$0, default: 0] > counts[$1, default: 0] }
   }
 
@@ -64,7 +64,7 @@ struct LossSection {
           markup.element("code", Commands.keepingExisting)
           markup.words(".")
         }
-        NameList(removed.map { ItemWords($0, index: nil) }).write(folding: ReasonCard.longestList, to: &markup)
+        NameList(removed.map { ItemWords($0, index: nil) }).write(folding: ReasonCard.maximumListCount, to: &markup)
       }
     }
   }

@@ -7,7 +7,7 @@ struct SignInList {
   private let losses: AppLosses
 
   /// The most apps that are listed in the open.
-  static let longestList = 12
+  static let maximumListCount = 12
 
   init(_ page: PlanPage) {
     losses = AppLosses(page.plan.byApp(page.apps))
@@ -22,11 +22,11 @@ struct SignInList {
         page.words("Sign in again on ")
         page.name(target)
       }
-      list(losses.apps.prefix(Self.longestList), to: &page)
-      if losses.apps.count > Self.longestList {
+      list(losses.apps.prefix(Self.maximumListCount), to: &page)
+      if losses.apps.count > Self.maximumListCount {
         page.element("details") { page in
-          page.element("summary", Amounts.count(losses.apps.count - Self.longestList, "more app"))
-          list(losses.apps.dropFirst(Self.longestList), to: &page)
+          page.element("summary", Amounts.count(losses.apps.count - Self.maximumListCount, "more app"))
+          list(losses.apps.dropFirst(Self.maximumListCount), to: &page)
         }
       }
       let silent = losses.sealedCount + losses.unnamedCount

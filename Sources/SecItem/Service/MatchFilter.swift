@@ -8,7 +8,7 @@ import KeychainStore
 /// Source: Apple `SecItemServer.c` (`match_item`, `items_matching_issuer_parent`).
 struct MatchFilter {
   /// How many certificates lie between an item and the issuer it is found by, at most.
-  private static let deepestChain = 10
+  private static let maximumChainDepth = 10
 
   private let conditions: MatchConditions
   private let token: [UInt8]?
@@ -29,7 +29,7 @@ struct MatchFilter {
   ) throws(KeychainStoreError) -> Set<[UInt8]> {
     var accepted = Set((conditions.issuers ?? []).compactMap(CertificateFacts.normalizedName))
     var latest = accepted
-    for _ in 0..<Self.deepestChain where !latest.isEmpty {
+    for _ in 0..<Self.maximumChainDepth where !latest.isEmpty {
       var found: Set<[UInt8]> = []
       for issuer in latest {
         let issued = ItemQuery(kind: .certificate, attributes: [.issuer: .data(issuer)], accessGroups: groups)

@@ -84,7 +84,7 @@ extension SecItemStatus {
   }
 
   private static let adviceOnQuery = "compare the keys and their values with Apple's reference of the call"
-  private static let adviceOnFolder = "check that the device's folder is whole"
+  private static let adviceOnDirectory = "check that the device's folder is whole"
   private static let adviceOnPerson = "let the person authenticate"
   private static let adviceOnLock = "unlock the device, or let the call ask the person"
   private static let adviceOnSearch = "search with fewer attributes"
@@ -96,7 +96,7 @@ extension SecItemStatus {
     case .success:
       Facts(
         "errSecSuccess", .failed, "The call did what it was asked.",
-        advice: Self.adviceOnFolder)
+        advice: Self.adviceOnDirectory)
     case .unimplemented:
       Facts(
         "errSecUnimplemented", .failed, "This kind of item cannot be searched in this way.",
@@ -108,7 +108,7 @@ extension SecItemStatus {
     case .ioError:
       Facts(
         "errSecIO", .failed, "The keychain's file could not be read or written.",
-        advice: Self.adviceOnFolder)
+        advice: Self.adviceOnDirectory)
     case .parameter:
       Facts(
         "errSecParam", .failed, "A key or a value of the call is not valid, or some of them do not go together.",
@@ -116,7 +116,7 @@ extension SecItemStatus {
     case .allocate:
       Facts(
         "errSecAllocate", .failed, "There is not enough memory.",
-        advice: Self.adviceOnFolder)
+        advice: Self.adviceOnDirectory)
     case .userCanceled:
       Facts(
         "errSecUserCanceled", .refused, "The person dismissed the dialog.",
@@ -140,11 +140,11 @@ extension SecItemStatus {
     case .notAvailable:
       Facts(
         "errSecNotAvailable", .failed, "The keychain cannot be used.",
-        advice: Self.adviceOnFolder)
+        advice: Self.adviceOnDirectory)
     case .readOnly:
       Facts(
         "errSecReadOnly", .refused, "The keychain cannot be changed.",
-        advice: Self.adviceOnFolder)
+        advice: Self.adviceOnDirectory)
     case .authFailed:
       Facts(
         "errSecAuthFailed", .refused,
@@ -190,11 +190,11 @@ extension SecItemStatus {
     case .internalError:
       Facts(
         "errSecInternal", .failed, "Something went wrong inside the keychain.",
-        advice: Self.adviceOnFolder)
+        advice: Self.adviceOnDirectory)
     case .serviceNotAvailable:
       Facts(
         "errSecServiceNotAvailable", .failed, "A service that the call needs is not there.",
-        advice: Self.adviceOnFolder)
+        advice: Self.adviceOnDirectory)
     case .verifyFailed:
       Facts(
         "errSecVerifyFailed", .damaged, "A signature or a digest does not verify.",

@@ -30,8 +30,8 @@ public struct DeviceEnvironment: Sendable {
 
   /// Ends the derivation of a passcode's key where whoever waits for it no longer wants it.
   var derivation: PasswordDerivation.Progress {
-    let goesOn = clock.goesOn
-    return { _, _ in goesOn() }
+    let shouldContinue = clock.shouldContinue
+    return { _, _ in shouldContinue() }
   }
 
   /// The system's clock and randomness, and the standard cost of a passcode.

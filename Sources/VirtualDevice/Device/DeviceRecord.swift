@@ -20,7 +20,7 @@ public struct DeviceApp: Sendable, Hashable {
 public struct DeviceRecord: Sendable, Equatable {
   static let format = "virtual-device/1"
 
-  /// The device's name, which is the name of its folder too.
+  /// The device's name, which is the name of its directory too.
   public internal(set) var name: String
   /// 8 hexadecimal digits, a hyphen, 16 digits; random, kept by an erase.
   public internal(set) var udid: String

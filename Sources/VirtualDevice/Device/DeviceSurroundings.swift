@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Who is around the devices of one environment, by the folder of each: all sessions of a device share them.
+/// Who is around the devices of one environment, by the directory of each: all sessions of a device share them.
 final class DeviceSurroundings: Sendable {
   private struct Entry {
     let monitor = ProtectedDataMonitor()
@@ -9,14 +9,14 @@ final class DeviceSurroundings: Sendable {
 
   private let entries = Mutex<[String: Entry]>([:])
 
-  func monitor(of folder: String) -> ProtectedDataMonitor { entry(of: folder).monitor }
-  func person(at folder: String) -> AuthenticationResponder { entry(of: folder).person }
+  func monitor(of directory: String) -> ProtectedDataMonitor { entry(of: directory).monitor }
+  func person(at directory: String) -> AuthenticationResponder { entry(of: directory).person }
 
-  private func entry(of folder: String) -> Entry {
+  private func entry(of directory: String) -> Entry {
     entries.withLock { entries in
-      if let entry = entries[folder] { return entry }
+      if let entry = entries[directory] { return entry }
       let entry = Entry()
-      entries[folder] = entry
+      entries[directory] = entry
       return entry
     }
   }
@@ -24,7 +24,7 @@ final class DeviceSurroundings: Sendable {
 
 extension VirtualDevice {
   /// Tells of the device's locks and unlocks.
-  public var protectedData: ProtectedDataMonitor { environment.surroundings.monitor(of: folder) }
+  public var protectedData: ProtectedDataMonitor { environment.surroundings.monitor(of: directory) }
   /// Who answers when an item asks for a person.
-  public var person: AuthenticationResponder { environment.surroundings.person(at: folder) }
+  public var person: AuthenticationResponder { environment.surroundings.person(at: directory) }
 }

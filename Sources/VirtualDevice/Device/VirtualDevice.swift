@@ -1,18 +1,18 @@
 import DataProtection
 import KeychainFormats
 
-/// A simulated iPhone: a folder with its identity, its hardware key, its keybag, its memory and its keychain.
+/// A simulated iPhone: a directory with its identity, its hardware key, its keybag, its memory and its keychain.
 ///
 /// This value only says where the device is; a `DeviceSession` holds it and does things.
 public struct VirtualDevice: Sendable {
   /// The device's name in its home.
   public let name: DeviceName
-  /// The device's folder.
-  public let folder: String
+  /// The device's directory.
+  public let directory: String
   /// The time, the randomness and the file system that its sessions use.
   public let environment: DeviceEnvironment
 
-  /// Writes the files of a new device into its folder, which is empty.
+  /// Writes the files of a new device into its directory, which is empty.
   func initialize(_ options: DeviceOptions, passcode: borrowing Secret) throws(VirtualDeviceError) {
     let files = environment.files
     // In this order: `DeviceFixture.publishedHardware` draws the same bytes.
@@ -25,11 +25,11 @@ public struct VirtualDevice: Sendable {
     let memory = try reporting { () throws(DataProtectionError) in
       try DeviceMemory.sealed(bag.classKeys, with: hardware)
     }
-    try files.createHardware(hardware, in: folder)
-    try files.create(DeviceFile.keybag.path(in: folder), bag.keybag.serialized())
-    try files.create(DeviceFile.memory.path(in: folder), memory)
-    try files.create(DeviceFile.record.path(in: folder), record.encoded())
-    try DeviceKeychain(folder: folder, device: name.text, files: files).makeEmpty()
+    try files.createHardware(hardware, in: directory)
+    try files.create(DeviceFile.keybag.path(in: directory), bag.keybag.serialized())
+    try files.create(DeviceFile.memory.path(in: directory), memory)
+    try files.create(DeviceFile.record.path(in: directory), record.encoded())
+    try DeviceKeychain(directory: directory, device: name.text, files: files).makeEmpty()
   }
 }
 

@@ -29,18 +29,18 @@ struct DeviceChange {
   /// Prepares the change and decides on it. When this returns, the change has happened; `finish` carries it out.
   ///
   /// - Throws: `.io`; of stage `afterCommit` where it has happened all the same.
-  func commit(in folder: String, _ files: DeviceFiles) throws(VirtualDeviceError) {
+  func commit(in directory: String, _ files: DeviceFiles) throws(VirtualDeviceError) {
     do throws(VirtualDeviceError) {
-      for (file, bytes) in replaced { try files.create(file.stagedPath(in: folder), bytes) }
-      try files.create(DeviceFile.change.stagedPath(in: folder), encoded())
+      for (file, bytes) in replaced { try files.create(file.stagedPath(in: directory), bytes) }
+      try files.create(DeviceFile.change.stagedPath(in: directory), encoded())
       // The names of the new files must be durable before the list that relies on them is.
-      try files.syncFolder(folder)
-      try files.rename(DeviceFile.change.stagedPath(in: folder), to: DeviceFile.change.path(in: folder))
+      try files.syncDirectory(directory)
+      try files.rename(DeviceFile.change.stagedPath(in: directory), to: DeviceFile.change.path(in: directory))
     } catch {
-      try? Self.discardStaged(in: folder, files)
+      try? Self.discardStaged(in: directory, files)
       throw error
     }
-    try files.committed { () throws(VirtualDeviceError) in try files.syncFolder(folder) }
+    try files.committed { () throws(VirtualDeviceError) in try files.syncDirectory(directory) }
   }
 
   /// Carries out a change that was decided on; does nothing where there is none. Needs the device's lock.
@@ -48,9 +48,9 @@ struct DeviceChange {
   /// - Returns: How many items the change destroyed one by one.
   @discardableResult
   static func finish(
-    in folder: String, device: String, _ files: DeviceFiles
+    in directory: String, device: String, _ files: DeviceFiles
   ) throws(VirtualDeviceError) -> Int {
-    let path = DeviceFile.change.path(in: folder)
+    let path = DeviceFile.change.path(in: directory)
     guard let bytes = try files.read(path, atMost: DeviceFile.change.sizeLimit) else { return 0 }
     let plan: Plan
     do throws(JSONNode.Fault) {
@@ -58,24 +58,24 @@ struct DeviceChange {
     } catch {
       throw VirtualDeviceError(.damaged, device, "\(error.path) \(error.reason)")
     }
-    let count = try DeviceKeychain(folder: folder, device: device, files: files).apply(plan.keychain)
-    for file in plan.replaced where try files.kind(of: file.stagedPath(in: folder)) == .file {
-      try files.rename(file.stagedPath(in: folder), to: file.path(in: folder))
+    let count = try DeviceKeychain(directory: directory, device: device, files: files).apply(plan.keychain)
+    for file in plan.replaced where try files.kind(of: file.stagedPath(in: directory)) == .file {
+      try files.rename(file.stagedPath(in: directory), to: file.path(in: directory))
     }
-    try files.syncFolder(folder)
+    try files.syncDirectory(directory)
     try files.remove(path)
-    try files.syncFolder(folder)
+    try files.syncDirectory(directory)
     return count
   }
 
-  static func isPending(in folder: String, _ files: DeviceFiles) throws(VirtualDeviceError) -> Bool {
-    try files.kind(of: DeviceFile.change.path(in: folder)) != nil
+  static func isPending(in directory: String, _ files: DeviceFiles) throws(VirtualDeviceError) -> Bool {
+    try files.kind(of: DeviceFile.change.path(in: directory)) != nil
   }
 
   /// Removes what a change that was never decided on has left. Needs the device's lock, and no change pending.
-  static func discardStaged(in folder: String, _ files: DeviceFiles) throws(VirtualDeviceError) {
+  static func discardStaged(in directory: String, _ files: DeviceFiles) throws(VirtualDeviceError) {
     for file in changeable + [.change] {
-      let path = file.stagedPath(in: folder)
+      let path = file.stagedPath(in: directory)
       if try files.kind(of: path) != nil { try files.remove(path) }
     }
   }

@@ -1,4 +1,4 @@
-/// The files of a device's folder.
+/// The files of a device's directory.
 enum DeviceFile: String, CaseIterable {
   /// Who the device is, and its counters (`virtual-device/1`).
   case record = "device.json"
@@ -17,12 +17,12 @@ enum DeviceFile: String, CaseIterable {
   /// Marks a file that is written beside its place and not in force yet.
   static let stagedSuffix = ".next"
 
-  func path(in folder: String) -> String { folder + "/" + rawValue }
-  func stagedPath(in folder: String) -> String { path(in: folder) + Self.stagedSuffix }
+  func path(in directory: String) -> String { directory + "/" + rawValue }
+  func stagedPath(in directory: String) -> String { path(in: directory) + Self.stagedSuffix }
 
   /// The keychain's database and what SQLite keeps beside it.
-  static func keychainPaths(in folder: String) -> [String] {
-    let path = keychain.path(in: folder)
+  static func keychainPaths(in directory: String) -> [String] {
+    let path = keychain.path(in: directory)
     return ["-wal", "-shm", "-journal", ""].map { path + $0 }
   }
 

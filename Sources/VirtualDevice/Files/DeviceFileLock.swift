@@ -24,7 +24,7 @@ public enum DeviceAccess: Sendable, Hashable {
 /// so that a text left behind by a dead process means nothing.
 struct DeviceFileLock: ~Copyable {
   /// How often, and how long each time, a lock is waited for that this very process seems to hold.
-  private static let ownPatience = 40
+  private static let ownWait = 40
   private static let ownPauseMicroseconds: UInt32 = 5_000
 
   private let lock: FileLock
@@ -33,27 +33,27 @@ struct DeviceFileLock: ~Copyable {
 
   /// Takes the lock, waiting for at most `limit`. Those who wait take turns; who does not wait takes what is free.
   ///
-  /// - Throws: `.busy` naming the holder; `.notFound` where the folder is gone; `.io`.
+  /// - Throws: `.busy` naming the holder; `.notFound` where the directory is gone; `.io`.
   static func acquire(
-    _ folder: String, device: String, access: DeviceAccess, verb: String, wait limit: Duration, clock: DeviceClock,
+    _ directory: String, device: String, access: DeviceAccess, verb: String, wait limit: Duration, clock: DeviceClock,
     _ files: DeviceFiles
   ) throws(VirtualDeviceError) -> DeviceFileLock {
-    let path = DeviceFile.lock.path(in: folder)
+    let path = DeviceFile.lock.path(in: directory)
     var wait = LockWait(atMost: limit, clock)
-    var patience = ownPatience
+    var remainingWait = ownWait
     var turn: WaitingTurn?
     while true {
-      if limit > .zero, turn == nil { turn = try WaitingTurn.take(folder, device: device, files) }
+      if limit > .zero, turn == nil { turn = try WaitingTurn.take(directory, device: device, files) }
       let isFirst = turn != nil
-      if isFirst || limit <= .zero || wait.waited >= WaitingTurn.longestPrecedence {
+      if isFirst || limit <= .zero || wait.waited >= WaitingTurn.maximumPrecedence {
         if let lock = try attempt(path, device: device, access: access, files) {
           lock.announce(verb: verb, since: clock.now(), files)
           return lock
         }
         // A child that this process is just starting holds copies of its descriptors, and so a lock that was let go of,
         // until it runs its program.
-        if patience > 0, holderProcess(path, files) == getpid() {
-          patience -= 1
+        if remainingWait > 0, holderProcess(path, files) == getpid() {
+          remainingWait -= 1
           usleep(ownPauseMicroseconds)
           continue
         }
@@ -64,7 +64,7 @@ struct DeviceFileLock: ~Copyable {
     }
   }
 
-  /// Why a file or folder of a device cannot be opened.
+  /// Why a file or directory of a device cannot be opened.
   static func openingFailure(_ reason: Errno, _ path: String, device: String) -> VirtualDeviceError {
     guard reason.isAbsence else { return DeviceFiles.failure("open", path, reason) }
     return VirtualDeviceError(.notFound, device, "its folder is not there")

@@ -4,7 +4,7 @@ import SystemPackage
 
 /// A device's small files, by way of `Files` and with the errors of a device.
 ///
-/// Files are made 0600 and folders 0700 whatever the umask is. A link is never followed at the last name of a path.
+/// Files are made 0600 and directories 0700 whatever the umask is. A link is never followed at the last name of a path.
 package struct DeviceFiles: Sendable {
   package let system: FileSystem
 
@@ -127,13 +127,13 @@ package struct DeviceFiles: Sendable {
     try calling("remove", path) { () throws(Errno) in try system.remove(path) }
   }
 
-  /// Makes the names in a folder durable.
-  func syncFolder(_ path: String) throws(VirtualDeviceError) {
+  /// Makes the names in a directory durable.
+  func syncDirectory(_ path: String) throws(VirtualDeviceError) {
     try calling("sync", path) { () throws(Errno) in try system.syncDirectory(try system.openDirectory(path)) }
   }
 
   /// - Throws: `.exists` where something of this name is there; `.io`.
-  func makeFolder(_ path: String) throws(VirtualDeviceError) {
+  func makeDirectory(_ path: String) throws(VirtualDeviceError) {
     do throws(Errno) {
       try system.makeDirectory(path)
     } catch {
@@ -142,7 +142,7 @@ package struct DeviceFiles: Sendable {
     }
   }
 
-  /// The names in a folder, sorted, or `nil` where there is no folder.
+  /// The names in a directory, sorted, or `nil` where there is no directory.
   func names(in path: String) throws(VirtualDeviceError) -> [String]? {
     do throws(Errno) {
       return try system.names(in: try system.openDirectory(path)).map(\.text).sorted()
@@ -152,7 +152,7 @@ package struct DeviceFiles: Sendable {
     }
   }
 
-  /// Removes a folder with everything in it; links are not followed. One that is not there is no error.
+  /// Removes a directory with everything in it; links are not followed. One that is not there is no error.
   func removeTree(_ path: String) throws(VirtualDeviceError) {
     let place = try place(of: path)
     try calling("remove", path) { () throws(Errno) in

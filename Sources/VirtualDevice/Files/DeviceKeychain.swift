@@ -3,16 +3,16 @@ import KeychainStore
 
 /// A device's keychain database as a file: made, opened, and changed as part of a change of the whole device.
 struct DeviceKeychain {
-  let folder: String
+  let directory: String
   let device: String
   let files: DeviceFiles
 
-  private var path: String { DeviceFile.keychain.path(in: folder) }
+  private var path: String { DeviceFile.keychain.path(in: directory) }
 
   func makeEmpty() throws(VirtualDeviceError) {
     try files.announceDatabaseChange(of: path)
     try reporting { () throws(KeychainStoreError) in try KeychainStore.create(at: path).close() }
-    try files.syncFolder(folder)
+    try files.syncDirectory(directory)
   }
 
   /// - Parameter isForReading: Whether the database's rows stay as they are.
@@ -36,7 +36,7 @@ struct DeviceKeychain {
     case .keep: break
     case .empty:
       // The log goes first: without its database it means nothing, and must not meet the new one.
-      for path in DeviceFile.keychainPaths(in: folder) { try files.remove(path) }
+      for path in DeviceFile.keychainPaths(in: directory) { try files.remove(path) }
       try makeEmpty()
     case .dropPasscodeItems:
       let store = try open()

@@ -3,8 +3,8 @@ import KeychainFormats
 
 /// The file that plays the part of a device's RAM: the class keys that are unlocked, sealed under the hardware key.
 ///
-/// The seal (RFC 3394 under the UID) is what the Secure Enclave's encrypted memory is to a phone: a folder that is copied
-/// without its hardware key holds no usable key, even where the device was unlocked.
+/// The seal (RFC 3394 under the UID) is what the Secure Enclave's encrypted memory is to a phone: a directory that is
+/// copied without its hardware key holds no usable key, even where the device was unlocked.
 enum DeviceMemory {
   private static let magic = Array("keyhaul-memory/1\n".utf8)
 
@@ -36,16 +36,16 @@ enum DeviceMemory {
 }
 
 extension DeviceFiles {
-  func createHardware(_ hardware: borrowing HardwareUID, in folder: String) throws(VirtualDeviceError) {
-    let path = DeviceFile.hardware.path(in: folder)
+  func createHardware(_ hardware: borrowing HardwareUID, in directory: String) throws(VirtualDeviceError) {
+    let path = DeviceFile.hardware.path(in: directory)
     var bytes = hardware.withBytes { Array($0) }
     defer { bytes.withUnsafeMutableBytes { wipe($0) } }
     try create(path, bytes)
   }
 
   /// - Throws: `.damaged` where the file is missing or of another length.
-  func readHardware(in folder: String, device: String) throws(VirtualDeviceError) -> HardwareUID {
-    let path = DeviceFile.hardware.path(in: folder)
+  func readHardware(in directory: String, device: String) throws(VirtualDeviceError) -> HardwareUID {
+    let path = DeviceFile.hardware.path(in: directory)
     guard var bytes = try read(path, atMost: DeviceFile.hardware.sizeLimit) else {
       throw VirtualDeviceError(.damaged, device, "its hardware key (hardware.uid) is missing")
     }

@@ -20,7 +20,7 @@ struct LockWait {
   /// - Returns: `false` where nothing is left, or nobody wants to wait any more.
   mutating func pause(_ duration: Duration) -> Bool {
     let rest = limit - waited
-    guard rest > .zero, clock.goesOn() else { return false }
+    guard rest > .zero, clock.shouldContinue() else { return false }
     let pause = min(duration, rest)
     clock.sleep(pause)
     slept += pause

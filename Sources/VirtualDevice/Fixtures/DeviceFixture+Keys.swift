@@ -4,7 +4,7 @@ import KeychainFormats
 extension DeviceFixture {
   /// Where the hardware key, the class keys and the identifiers of a device come from that is made of a fixture.
   public enum Keys: Sendable, Hashable {
-    /// Nobody but the device's folder knows them.
+    /// Nobody but the device's directory knows them.
     case random
     /// They derive from the fixture's seed and the device's name, so that everybody can compute them: a backup's items of
     /// this device only open wherever a device of the same name is made.

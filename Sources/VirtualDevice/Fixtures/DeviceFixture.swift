@@ -21,7 +21,7 @@ public struct DeviceFixture: Sendable {
   /// The format's name, as a fixture and a schema spell it.
   public static let format = "device-fixture/1"
   /// The most bytes a fixture may have.
-  public static let largestSize = 64 << 20
+  public static let maximumByteCount = 64 << 20
 
   /// One item, with what guards it beside its protection class.
   public struct Item: Sendable {
@@ -57,7 +57,7 @@ extension DeviceFixture {
   /// - Throws: `.badFixture` naming the place, such as `items[3].attributes.acct`; unknown members are errors.
   ///   `.unsupportedVersion`.
   public init(
-    decoding bytes: [UInt8], from source: String, acceptingAtMost limit: Int = Self.largestSize
+    decoding bytes: [UInt8], from source: String, acceptingAtMost limit: Int = Self.maximumByteCount
   ) throws(VirtualDeviceError) {
     guard bytes.count <= limit else {
       let reason = "it has \(bytes.count) bytes; at most \(limit) are accepted"

@@ -2,14 +2,14 @@ public import DataProtection
 import Files
 import KeychainFormats
 
-/// A folder of virtual devices, one folder each.
+/// A directory of virtual devices, one directory each.
 public struct DeviceHome: Sendable {
-  /// The folder's path, without a slash at its end.
+  /// The directory's path, without a slash at its end.
   public let path: String
   /// The environment of every device in it.
   public let environment: DeviceEnvironment
 
-  /// Creates a home in a folder.
+  /// Creates a home in a directory.
   ///
   /// - Parameters:
   ///   - path: Need not exist; it is made, for its owner alone, with the first device.
@@ -29,8 +29,8 @@ public struct DeviceHome: Sendable {
     let path = trimmed(argument)
     let end = path.lastIndex(of: "/")
     let name = end.map { String(path[path.index(after: $0)...]) } ?? path
-    let folder = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    return (DeviceHome(path: folder, environment: home.environment), try DeviceName(name))
+    let directory = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    return (DeviceHome(path: directory, environment: home.environment), try DeviceName(name))
   }
 
   private static func trimmed(_ path: String) -> String {
@@ -41,18 +41,18 @@ public struct DeviceHome: Sendable {
 
   private var files: DeviceFiles { environment.files }
 
-  func folder(of name: DeviceName) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
+  func directory(of name: DeviceName) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
   /// Where a device is while it is made or taken apart; no device can have this name.
-  func temporaryFolder(of name: DeviceName) -> String { path == "/" ? "/.\(name).tmp" : "\(path)/.\(name).tmp" }
+  func temporaryDirectory(of name: DeviceName) -> String { path == "/" ? "/.\(name).tmp" : "\(path)/.\(name).tmp" }
 
-  /// The devices in the folder, by name; none where the folder is not there.
+  /// The devices in the directory, by name; none where the directory is not there.
   ///
   /// - Throws: `.io`.
   public func devices() throws(VirtualDeviceError) -> [VirtualDevice] {
     var devices: [VirtualDevice] = []
     for text in try files.names(in: path) ?? [] {
       guard let name = try? DeviceName(text), try isDevice(name) else { continue }
-      devices.append(VirtualDevice(name: name, folder: folder(of: name), environment: environment))
+      devices.append(VirtualDevice(name: name, directory: directory(of: name), environment: environment))
     }
     return devices
   }
@@ -64,18 +64,18 @@ public struct DeviceHome: Sendable {
     guard try isDevice(name) else {
       throw VirtualDeviceError(.notFound, name.text, "\(path) has no device \(name)")
     }
-    return VirtualDevice(name: name, folder: folder(of: name), environment: environment)
+    return VirtualDevice(name: name, directory: directory(of: name), environment: environment)
   }
 
-  /// Whether there is a device of this name: a folder with the record and at least one other file of a device, so that
-  /// a folder that merely has a `device.json` is never taken for one.
+  /// Whether there is a device of this name: a directory with the record and at least one other file of a device, so
+  /// that a directory that merely has a `device.json` is never taken for one.
   public func isDevice(_ name: DeviceName) throws(VirtualDeviceError) -> Bool {
-    let folder = folder(of: name)
-    guard try files.kind(of: folder) == .directory,
-      try files.kind(of: DeviceFile.record.path(in: folder)) == .file
+    let directory = directory(of: name)
+    guard try files.kind(of: directory) == .directory,
+      try files.kind(of: DeviceFile.record.path(in: directory)) == .file
     else { return false }
     for file in [DeviceFile.hardware, .keybag, .keychain] {
-      if try files.kind(of: file.path(in: folder)) == .file { return true }
+      if try files.kind(of: file.path(in: directory)) == .file { return true }
     }
     return false
   }
@@ -97,35 +97,35 @@ public struct DeviceHome: Sendable {
     try makeHome()
     let hold = try HomeLock(path, clock: environment.clock, files)
     defer { _ = hold }
-    let folder = folder(of: name)
+    let directory = directory(of: name)
     try requireFree(name)
-    let temporary = temporaryFolder(of: name)
+    let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
     do throws(VirtualDeviceError) {
-      try files.makeFolder(temporary)
-      let device = VirtualDevice(name: name, folder: temporary, environment: environment)
+      try files.makeDirectory(temporary)
+      let device = VirtualDevice(name: name, directory: temporary, environment: environment)
       try device.initialize(options, passcode: passcode)
       try device.withSession(.writing, verb: "device create") { (session) throws(VirtualDeviceError) in
         try fill(session)
       }
-      try files.syncFolder(temporary)
-      try files.rename(temporary, to: folder)
+      try files.syncDirectory(temporary)
+      try files.rename(temporary, to: directory)
     } catch {
       try? files.removeTree(temporary)
       throw error.at(.beforeCommit)
     }
-    try files.committed { () throws(VirtualDeviceError) in try files.syncFolder(path) }
-    return VirtualDevice(name: name, folder: folder, environment: environment)
+    try files.committed { () throws(VirtualDeviceError) in try files.syncDirectory(path) }
+    return VirtualDevice(name: name, directory: directory, environment: environment)
   }
 
   /// - Throws: `.exists` where there is a device of this name, `.occupied` where anything else is in its place; `.io`.
   package func requireFree(_ name: DeviceName) throws(VirtualDeviceError) {
-    let folder = folder(of: name)
-    guard try files.kind(of: folder) != nil else { return }
+    let directory = directory(of: name)
+    guard try files.kind(of: directory) != nil else { return }
     guard try isDevice(name) else {
-      throw VirtualDeviceError(.occupied, name.text, "\(folder) is there and is no device")
+      throw VirtualDeviceError(.occupied, name.text, "\(directory) is there and is no device")
     }
-    throw VirtualDeviceError(.exists, name.text, "\(folder) is there already")
+    throw VirtualDeviceError(.exists, name.text, "\(directory) is there already")
   }
 
   /// Removes a device for good. From one moment on it is no longer there; a crash after it leaves rests that no one lists
@@ -135,22 +135,23 @@ public struct DeviceHome: Sendable {
   public func delete(_ name: DeviceName, wait: Duration = .zero) throws(VirtualDeviceError) {
     let device = try device(name)
     let lock = try DeviceFileLock.acquire(
-      device.folder, device: name.text, access: .writing, verb: "device delete", wait: wait, clock: environment.clock,
+      device.directory, device: name.text, access: .writing, verb: "device delete", wait: wait,
+      clock: environment.clock,
       files)
     defer { _ = lock }
     let hold = try HomeLock(path, clock: environment.clock, files)
     defer { _ = hold }
-    let temporary = temporaryFolder(of: name)
+    let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
-    try files.rename(device.folder, to: temporary)
+    try files.rename(device.directory, to: temporary)
     try files.committed("what is left of it stands at \(temporary)") { () throws(VirtualDeviceError) in
-      try files.syncFolder(path)
+      try files.syncDirectory(path)
       try files.removeTree(temporary)
     }
-    try files.committed { () throws(VirtualDeviceError) in try files.syncFolder(path) }
+    try files.committed { () throws(VirtualDeviceError) in try files.syncDirectory(path) }
   }
 
-  /// Makes the folder and those above it that are missing.
+  /// Makes the directory and those above it that are missing.
   private func makeHome() throws(VirtualDeviceError) {
     var missing: [String] = []
     var current = path
@@ -159,11 +160,11 @@ public struct DeviceHome: Sendable {
       guard let slash = current.lastIndex(of: "/"), slash != current.startIndex else { break }
       current = Self.trimmed(String(current[..<slash]))
     }
-    for folder in missing.reversed() {
+    for directory in missing.reversed() {
       do throws(VirtualDeviceError) {
-        try files.makeFolder(folder)
+        try files.makeDirectory(directory)
       } catch  where error.code == .exists {
-        // Another process was faster; the folder is what matters.
+        // Another process was faster; the directory is what matters.
         continue
       }
     }

@@ -63,9 +63,9 @@ extension DeviceSession {
       let keys = try reporting { () throws(DataProtectionError) in
         try keybag.unlockBeforeFirstUnlock(hardware: hardware)
       }
-      try files.remove(DeviceFile.memory.path(in: folder))
+      try files.remove(DeviceFile.memory.path(in: directory))
       classKeys = keys
-      try files.committed { () throws(VirtualDeviceError) in try files.syncFolder(folder) }
+      try files.committed { () throws(VirtualDeviceError) in try files.syncDirectory(directory) }
     } else {
       let keys = try reporting { () throws(DataProtectionError) in
         try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware, progress: environment.derivation)
@@ -129,7 +129,7 @@ extension DeviceSession {
   private func storeMemory() throws(VirtualDeviceError) {
     do throws(VirtualDeviceError) {
       let bytes = try memory(of: classKeys)
-      try files.replace(DeviceFile.memory.path(in: folder), bytes)
+      try files.replace(DeviceFile.memory.path(in: directory), bytes)
     } catch {
       end()
       throw error

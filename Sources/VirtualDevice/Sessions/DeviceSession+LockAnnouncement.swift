@@ -20,7 +20,7 @@ extension DeviceSession {
     }
     guard state == .unlocked, lockDeadline == nil else { return }
     let bytes = try memoryAfterLock()
-    try files.replace(DeviceFile.memory.path(in: folder), bytes)
+    try files.replace(DeviceFile.memory.path(in: directory), bytes)
     let now = environment.clock.now().secondsSinceReferenceDate
     let deadline = KeychainDate(secondsSinceReferenceDate: now + Double(Self.lockGrace.components.seconds))
     lockDeadline = deadline

@@ -2,18 +2,18 @@ import DataProtection
 
 extension DeviceSession {
   /// Takes the lock and leaves no change half done.
-  static func takeHold(
+  static func acquireLock(
     of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
   ) throws(VirtualDeviceError) -> DeviceFileLock {
     let files = device.environment.files
     let name = device.name.text
     func take(_ access: DeviceAccess) throws(VirtualDeviceError) -> DeviceFileLock {
       try DeviceFileLock.acquire(
-        device.folder, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock, files)
+        device.directory, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock, files)
     }
     func finish() throws(VirtualDeviceError) {
-      try DeviceChange.finish(in: device.folder, device: name, files)
-      try DeviceChange.discardStaged(in: device.folder, files)
+      try DeviceChange.finish(in: device.directory, device: name, files)
+      try DeviceChange.discardStaged(in: device.directory, files)
     }
     switch access {
     case .writing:
@@ -23,7 +23,7 @@ extension DeviceSession {
     case .reading:
       while true {
         let lock = try take(.reading)
-        guard try DeviceChange.isPending(in: device.folder, files) else { return lock }
+        guard try DeviceChange.isPending(in: device.directory, files) else { return lock }
         _ = consume lock
         let alone = try take(.writing)
         try finish()

@@ -36,18 +36,18 @@ public final class DeviceSession {
   init(
     _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
   ) throws(VirtualDeviceError) {
-    let hold = try Self.takeHold(of: device, access, verb: verb, wait: wait)
+    let hold = try Self.acquireLock(of: device, access, verb: verb, wait: wait)
     let files = device.environment.files
     let name = device.name.text
-    guard let recordBytes = try files.read(DeviceFile.record.path(in: device.folder), .record) else {
+    guard let recordBytes = try files.read(DeviceFile.record.path(in: device.directory), .record) else {
       throw VirtualDeviceError(.damaged, name, "device.json is missing")
     }
     let record = try DeviceRecord(decoding: recordBytes, of: name)
-    let hardware = try files.readHardware(in: device.folder, device: name)
-    guard let keybagBytes = try files.read(DeviceFile.keybag.path(in: device.folder), .keybag) else {
+    let hardware = try files.readHardware(in: device.directory, device: name)
+    guard let keybagBytes = try files.read(DeviceFile.keybag.path(in: device.directory), .keybag) else {
       throw VirtualDeviceError(.damaged, name, "its keybag is missing")
     }
-    let memory = try files.read(DeviceFile.memory.path(in: device.folder), .memory)
+    let memory = try files.read(DeviceFile.memory.path(in: device.directory), .memory)
     let keybag: SystemKeybag
     do throws(FormatError) {
       keybag = try SystemKeybag(parsing: keybagBytes)
@@ -116,7 +116,7 @@ public final class DeviceSession {
 
   /// The device's name as text.
   public var name: String { device.name.text }
-  var folder: String { device.folder }
+  var directory: String { device.directory }
   var files: DeviceFiles { device.environment.files }
   /// The time, the randomness and the file system of the device.
   public var environment: DeviceEnvironment { device.environment }
@@ -150,7 +150,7 @@ public final class DeviceSession {
       settleLock()
       if let store { return store }
       let durability = access == .writing ? KeychainStore.Durability.onClose : .eachCall
-      let opened = try DeviceKeychain(folder: folder, device: name, files: files).open(
+      let opened = try DeviceKeychain(directory: directory, device: name, files: files).open(
         durability, isForReading: access == .reading)
       store = opened
       commitsOfOpening = opened.commitCount
@@ -226,7 +226,7 @@ public final class DeviceSession {
   /// Puts a changed record in the place of the stored one.
   func store(_ changed: DeviceRecord) throws(VirtualDeviceError) {
     try requireWriting()
-    try files.replace(DeviceFile.record.path(in: folder), changed.encoded())
+    try files.replace(DeviceFile.record.path(in: directory), changed.encoded())
     record = changed
     isRecordAhead = false
   }
@@ -244,9 +244,9 @@ public final class DeviceSession {
       try? closeKeychain()
     }
     do throws(VirtualDeviceError) {
-      try change.commit(in: folder, files)
+      try change.commit(in: directory, files)
       return try files.committed("whoever opens the device next finishes what is left of it") {
-        () throws(VirtualDeviceError) in try DeviceChange.finish(in: folder, device: name, files)
+        () throws(VirtualDeviceError) in try DeviceChange.finish(in: directory, device: name, files)
       }
     } catch {
       end()

@@ -15,16 +15,16 @@ public struct DeviceClock: Sendable {
   /// Waits for this long.
   public let sleep: @Sendable (Duration) -> Void
   /// Whether whoever waits, for a device in use or for the key of a passcode, wants to go on with it. A program that was asked to stop says no.
-  public let goesOn: @Sendable () -> Bool
+  public let shouldContinue: @Sendable () -> Bool
 
   /// Creates a clock of closures; a test's own jumps where the system's would wait.
   public init(
     now: @escaping @Sendable () -> KeychainDate, sleep: @escaping @Sendable (Duration) -> Void,
-    goesOn: @escaping @Sendable () -> Bool = { true }
+    shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) {
     self.now = now
     self.sleep = sleep
-    self.goesOn = goesOn
+    self.shouldContinue = shouldContinue
   }
 
   /// The system's clock, to the microsecond.

@@ -1,6 +1,6 @@
-/// The name of a virtual device, which is also the name of its folder.
+/// The name of a virtual device, which is also the name of its directory.
 ///
-/// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`: nothing in it can leave the folder of devices, hide, or look like a flag.
+/// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`: nothing in it can leave the directory of devices, hide, or look like a flag.
 public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The most characters a name may have.
   public static let longest = 64

@@ -3,9 +3,9 @@ public import KeychainFormats
 /// A version of iOS, such as 18.1 or 4.3.5, and what of this toolkit depends on it.
 public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The most numbers a version may have.
-  public static let mostParts = 4
+  public static let maximumPartCount = 4
   /// The most digits one number may have.
-  public static let mostDigits = 4
+  public static let maximumDigitCount = 4
 
   /// The version as it was given; `18.1` and `18.1.0` are equal and keep their texts.
   public let text: String
@@ -19,13 +19,15 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
     var parts: [Int] = []
     for piece in pieces {
       let isNumber = !piece.isEmpty && piece.utf8.allSatisfy { (0x30...0x39).contains($0) }
-      guard isNumber, piece.utf8.count <= Self.mostDigits, let number = Int(piece) else {
-        throw VirtualDeviceError(.badVersion, text, "its parts are not numbers of at most \(Self.mostDigits) digits")
+      guard isNumber, piece.utf8.count <= Self.maximumDigitCount, let number = Int(piece) else {
+        throw VirtualDeviceError(
+          .badVersion, text, "its parts are not numbers of at most \(Self.maximumDigitCount) digits")
       }
       parts.append(number)
     }
-    guard parts.count <= Self.mostParts else {
-      throw VirtualDeviceError(.badVersion, text, "it has \(parts.count) parts; at most \(Self.mostParts) are known")
+    guard parts.count <= Self.maximumPartCount else {
+      throw VirtualDeviceError(
+        .badVersion, text, "it has \(parts.count) parts; at most \(Self.maximumPartCount) are known")
     }
     self.text = text
     while parts.count > 1, parts.last == 0 { parts.removeLast() }

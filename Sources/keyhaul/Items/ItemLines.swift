@@ -42,7 +42,7 @@ struct ItemLines {
       let fits = DisplayWidth.columns(of: line) + 2 + DisplayWidth.columns(of: remark) <= style.width
       if !remark.isEmpty, fits { line += "  " + remark }
       lines.append(Self.withoutTrailingSpace(line))
-      if !remark.isEmpty, !fits { lines += WordWrap.labelled("      ", remark, columns: style.width) }
+      if !remark.isEmpty, !fits { lines += WordWrap.labeled("      ", remark, columns: style.width) }
     }
     if hiddenCount > 0 {
       lines.append("    \(style.ellipsis) \(Amounts.grouped(hiddenCount)) more (-v shows all)")

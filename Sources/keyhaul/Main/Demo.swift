@@ -3,7 +3,7 @@ import CommandSession
 import Foundation
 import Migration
 
-/// `keyhaul demo`: the whole story on two virtual devices in a temporary folder.
+/// `keyhaul demo`: the whole story on two virtual devices in a temporary directory.
 struct Demo: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Show a backup, a plan and a restore on two virtual devices",
@@ -59,9 +59,9 @@ struct Demo: RunnableVerb {
     guard !session.isJSON else {
       throw CommandFailure.usage("the demo has no form in JSON", try: "the verbs it shows have one")
     }
-    let folder = try DemoFolder(keep: keep)
-    defer { folder.leave() }
-    for (name, text) in Self.files { try folder.write(text, to: name) }
+    let directory = try DemoDirectory(keep: keep)
+    defer { directory.leave() }
+    for (name, text) in Self.files { try directory.write(text, to: name) }
     for (index, scene) in Self.story.enumerated() {
       try session.say("\(index == 0 ? "" : "\n")# \(scene.title)", .bold)
       for command in scene.commands {
@@ -73,7 +73,7 @@ struct Demo: RunnableVerb {
         if case .signal = status { return status }
       }
     }
-    try session.say("\n" + folder.farewell)
+    try session.say("\n" + directory.closingLine)
     return .ok
   }
 
@@ -95,8 +95,8 @@ struct Demo: RunnableVerb {
   }
 }
 
-/// The folder that the demo works in: its own and gone afterwards, or one that the user wants to keep.
-private final class DemoFolder {
+/// The directory that the demo works in: its own and gone afterwards, or one that the user wants to keep.
+private final class DemoDirectory {
   private let path: String
   private let isKept: Bool
   private let previous: String
@@ -129,7 +129,7 @@ private final class DemoFolder {
     if !isKept { try? FileManager.default.removeItem(atPath: path) }
   }
 
-  var farewell: String {
+  var closingLine: String {
     isKept
       ? "Everything is in \(path); --home \(path)/devices finds the devices."
       : "The demo's files are gone; nothing of it is left on this machine."

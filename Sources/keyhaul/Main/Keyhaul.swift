@@ -56,6 +56,6 @@ struct Keyhaul: ParsableCommand {
       return below.isEmpty ? command.word : "\(command.word) \(below.joined(separator: "|"))"
     }
     let label = "  " + DisplayWidth.padded(group.name.lowercased(), columns: 10)
-    return WordWrap.labelled(label, names.joined(separator: ", "), columns: style.width)
+    return WordWrap.labeled(label, names.joined(separator: ", "), columns: style.width)
   }
 }

@@ -28,7 +28,7 @@ struct Program {
   }
 
   func run() -> CommandStatus {
-    if let first = arguments.first, Self.isForOtherTools(first) { return answerOtherTools() }
+    if let first = arguments.first, Self.isForOtherTools(first) { return answerToolQueries() }
     let path: VerbPath
     do {
       path = try VerbPath.resolve(arguments, root: Keyhaul.self, guesses: Keyhaul.guesses)
@@ -61,7 +61,7 @@ struct Program {
     }
   }
 
-  private func answerOtherTools() -> CommandStatus {
+  private func answerToolQueries() -> CommandStatus {
     do {
       return runBuiltIn(try Keyhaul.parseAsRoot(arguments))
     } catch {
@@ -137,7 +137,7 @@ struct Program {
     common.home = nil
     common.quiet = false
     common.verbose = flags.contains { $0 == "-v" || $0 == "-vv" || $0 == "--verbose" } ? 1 : 0
-    common.color = UnparsedFlags.colour(flags)
+    common.color = UnparsedFlags.color(flags)
     common.noProgress = false
     common.noInput = true
     common.yes = false

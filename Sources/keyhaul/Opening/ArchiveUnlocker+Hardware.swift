@@ -42,16 +42,17 @@ extension ArchiveUnlocker {
     session.note("\(HostileText.shown(name)): items of this device only were opened with the key of \(device)")
   }
 
-  /// The key of the device of the home folder that calls itself the backup's maker; what cannot be read is passed over.
+  /// The key of the device of the home directory that calls itself the backup's maker; what cannot be read is passed
+  /// over.
   func makersKey(besides target: DeviceSession? = nil) -> HardwareKey? {
     guard let held = maker(besides: target) else { return nil }
     defer { held.end() }
     guard let key = try? held.deviceKey() else { return nil }
     let isPublished = (try? held.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)) == true
-    return HardwareKey(.homeFolder(name: held.name, isPublished: isPublished), key)
+    return HardwareKey(.homeDirectory(name: held.name, isPublished: isPublished), key)
   }
 
-  /// The device of the home folder that calls itself the backup's maker, held for reading; the caller ends it.
+  /// The device of the home directory that calls itself the backup's maker, held for reading; the caller ends it.
   func maker(besides target: DeviceSession? = nil) -> DeviceSession? {
     guard let home = try? DeviceHome(of: session) else { return nil }
     return archive.maker(in: home, besides: target, verb: session.verb)

@@ -30,11 +30,13 @@ final class ArchiveUnlocker {
   /// - Parameter advice: What to do instead of a flag that gives a password for an archive without one.
   /// - Throws: `.refused` over the limit of rounds, before anybody is asked, and where a password is given for an archive
   ///   without one; `.wrongPassword`; `.damaged` where the keybag cannot be used at all.
-  func key<Name>(_ flags: SecretFlags<Name>, needless advice: String? = nil) throws(CommandFailure) -> ArchiveKey {
+  func key<Name>(_ flags: SecretFlags<Name>, needlessPassword advice: String? = nil) throws(CommandFailure)
+    -> ArchiveKey
+  {
     try checkRounds()
     guard archive.isEncrypted else {
       if let source = try flags.givenSource(environment: session.environment) {
-        throw named.needless(source, try: advice)
+        throw named.needlessPassword(source, try: advice)
       }
       return try key(password: nil)
     }
@@ -128,7 +130,7 @@ final class ArchiveUnlocker {
     let start = ContinuousClock.now
     do throws(ArchivedKeychainError) {
       let opened = try open()
-      tellDetails(of: opened, since: start)
+      reportDetails(of: opened, since: start)
       return opened
     } catch {
       try Interruption.check()
@@ -152,7 +154,7 @@ final class ArchiveUnlocker {
   }
 
   /// What `-v` and `-vv` say of an archive that was unlocked.
-  private func tellDetails(of opened: OpenedArchive, since start: ContinuousClock.Instant) {
+  private func reportDetails(of opened: OpenedArchive, since start: ContinuousClock.Instant) {
     for note in opened.notes { tell(note) }
     let readable = opened.items.count { $0.item != nil }
     session.detail("\(HostileText.shown(name)): \(readable) of \(Amounts.count(opened.items.count, "item")) open here")
@@ -172,7 +174,7 @@ final class ArchiveUnlocker {
         "\(name)'s keychain file is not what was written", why: note.description,
         try: "verify says what is damaged; what opens is as it was written, and items may be missing")
     // Said when the archive was opened.
-    case .unfinished, .paperUnreadable, .encryptionClaimed: return
+    case .unfinished, .propertyListUnreadable, .encryptionClaimed: return
     default: session.detail("\(HostileText.shown(name)): \(note)")
     }
   }
@@ -185,7 +187,7 @@ final class ArchiveUnlocker {
 extension NamedArchive {
   /// A password that is given for an archive without one: whoever gives it expects another archive, and what is not
   /// protected by it anybody can have put in its place.
-  func needless(_ source: SecretSource.Named, try advice: String? = nil) -> CommandFailure {
+  func needlessPassword(_ source: SecretSource.Named, try advice: String? = nil) -> CommandFailure {
     CommandFailure(
       .refused, "\(name) has no password, and \(source.name) names one",
       why: "it is not encrypted: it may not be the backup that is meant, and anybody can have made it",

@@ -6,31 +6,31 @@ import VirtualDevice
 
 /// Decides what device and archive arguments mean. Pure: the file system is asked through a closure.
 ///
-/// A DEVICE is a name under the home folder, or a path when it has a slash. Where either is possible, a path's content
-/// decides, and a name that is both a device and a file is an error.
+/// A DEVICE is a name under the home directory, or a path when it has a slash. Where either is possible, a path's
+/// content decides, and a name that is both a device and a file is an error.
 struct ArgumentResolver {
   let home: String
   let content: (String) -> PathContent
   /// The names of the devices there are, to guess what a mistyped one was meant to be.
   let deviceNames: () -> [String]
-  /// The backup that a path means which leads into a folder of several.
+  /// The backup that a path means which leads into a directory of several.
   var backup: (String) throws(CommandFailure) -> String? = { (_) throws(CommandFailure) in nil }
 
   /// A device that must exist.
   func device(_ argument: String) throws(CommandFailure) -> KeychainPlace {
     if argument.contains("/"), !argument.hasPrefix("device:") {
       switch content(argument) {
-      case .device: return .device(name: lastComponent(argument), folder: argument)
+      case .device: return .device(name: lastComponent(argument), directory: argument)
       case .absent: throw notFound("\(argument) does not exist", nil)
-      case .file, .folder:
+      case .file, .directory:
         throw CommandFailure(
           .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
       }
     }
     let name = try deviceName(argument)
-    let folder = "\(home)/\(name)"
-    guard content(folder) == .device else { throw noDevice(name) }
-    return .device(name: name, folder: folder)
+    let directory = "\(home)/\(name)"
+    guard content(directory) == .device else { throw noDevice(name) }
+    return .device(name: name, directory: directory)
   }
 
   /// An archive to read. That it exists and is no device is checked, what it is is for its reader to say.
@@ -38,11 +38,13 @@ struct ArgumentResolver {
     guard !argument.isEmpty else { throw .usage("the archive's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }
     switch content(argument) {
-    case .file, .folder: return .archive(path: argument)
-    case .device: return .device(name: lastComponent(argument), folder: argument)
+    case .file, .directory: return .archive(path: argument)
+    case .device: return .device(name: lastComponent(argument), directory: argument)
     case .absent:
-      let folder = "\(home)/\(argument)"
-      if DeviceName.isValid(argument), content(folder) == .device { return .device(name: argument, folder: folder) }
+      let directory = "\(home)/\(argument)"
+      if DeviceName.isValid(argument), content(directory) == .device {
+        return .device(name: argument, directory: directory)
+      }
       if let path = try backup(argument) { return .archive(path: path) }
       throw CommandFailure(
         .notFound, "\(argument) does not exist", why: "there is neither a file nor a folder of this name",
@@ -64,7 +66,7 @@ struct ArgumentResolver {
       throw .usage(
         "\(argument) is a device, and a file here too", why: "the name alone does not say which is meant",
         try: "device:\(argument) or ./\(argument)")
-    case (true, false): return .device(name: argument, folder: "\(home)/\(argument)")
+    case (true, false): return .device(name: argument, directory: "\(home)/\(argument)")
     case (false, true): return content(argument) == .device ? try device("./\(argument)") : .archive(path: argument)
     case (false, false):
       if let path = try backup(argument) { return .archive(path: path) }
@@ -103,7 +105,7 @@ struct ArgumentResolver {
 extension ArgumentResolver {
   /// Asks the file system.
   ///
-  /// - Parameter home: The folder of the virtual devices.
+  /// - Parameter home: The directory of the virtual devices.
   init(home: String) {
     self.init(
       home: home, content: PathContent.init(of:),

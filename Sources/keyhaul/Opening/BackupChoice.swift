@@ -3,23 +3,23 @@ import CommandSession
 import KeychainFormats
 import Reports
 
-/// A folder of several backups, such as `MobileSync/Backup`, and the one of them that is meant.
+/// A directory of several backups, such as `MobileSync/Backup`, and the one of them that is meant.
 enum BackupChoice {
-  /// The backup that a path means whose last part is no file: in a folder of backups, the one of the device with this
-  /// identifier. Parts of names mean nothing.
+  /// The backup that a path means whose last part is no file: in a directory of backups, the one of the device with
+  /// this identifier. Parts of names mean nothing.
   ///
-  /// - Returns: Its path; `nil` where the path does not lead into a folder of backups.
+  /// - Returns: Its path; `nil` where the path does not lead into a directory of backups.
   /// - Throws: `.notFound` where none of them is meant, `.usage` where several are.
   static func path(
-    _ argument: String, backups: (_ parent: String) -> [BackupFolder.Entry]?
+    _ argument: String, backups: (_ parent: String) -> [BackupDirectory.Entry]?
   ) throws(CommandFailure) -> String? {
     let parts = trimmed(argument).split(separator: "/", omittingEmptySubsequences: false)
     guard let choice = parts.last.map(String.init), !choice.isEmpty, ![".", ".."].contains(choice) else { return nil }
     let parent = parts.count == 1 ? "." : parts.dropLast().joined(separator: "/")
     guard let entries = backups(parent.isEmpty ? "/" : parent) else { return nil }
-    let chosen: BackupFolder.Entry?
+    let chosen: BackupDirectory.Entry?
     do throws(BackupArchiveError) {
-      chosen = try BackupFolder.backup(choice, among: entries)
+      chosen = try BackupDirectory.backup(choice, among: entries)
     } catch {
       throw .usage("\(argument) means several backups", why: error.reason, try: "the name of one of the folders")
     }
@@ -33,13 +33,13 @@ enum BackupChoice {
 
   /// One of the backups as a command takes it: a finished one rather than one of which nothing is said, and that rather
   /// than an unfinished or damaged one. `ARCHIVE` where its name cannot be copied; `nil` where there is none.
-  static func proposal(among backups: [BackupFolder.Entry], in folder: String) -> String? {
-    let order: [BackupFolder.Entry.State?] = [.finished, nil, .unfinished, .damaged]
+  static func proposal(among backups: [BackupDirectory.Entry], in directory: String) -> String? {
+    let order: [BackupDirectory.Entry.State?] = [.finished, nil, .unfinished, .damaged]
     let best = order.lazy.compactMap { state in backups.first { $0.state == state } }.first
-    return best.map { ShellWord.typed("\(trimmed(folder))/\($0.name)", else: "ARCHIVE") }
+    return best.map { ShellWord.typed("\(trimmed(directory))/\($0.name)", else: "ARCHIVE") }
   }
 
-  private static func contents(of backups: [BackupFolder.Entry]) -> String {
+  private static func contents(of backups: [BackupDirectory.Entry]) -> String {
     let names = backups.prefix(3).map(\.name).joined(separator: ", ")
     return "in it \(backups.count == 1 ? "is" : "are") \(names)\(backups.count > 3 ? ", ..." : "")"
   }
@@ -50,15 +50,17 @@ enum BackupChoice {
 }
 
 extension BackupChoice {
-  /// The backups in a folder that is none itself, such as `MobileSync/Backup`; `nil` for everything else.
-  static func backups(in parent: String) -> [BackupFolder.Entry]? {
-    guard PathContent(of: parent) == .folder, PathContent(of: "\(parent)/Manifest.plist") == .absent else { return nil }
-    let backups = (try? BackupFolder.backups(in: parent)) ?? []
+  /// The backups in a directory that is none itself, such as `MobileSync/Backup`; `nil` for everything else.
+  static func backups(in parent: String) -> [BackupDirectory.Entry]? {
+    guard PathContent(of: parent) == .directory, PathContent(of: "\(parent)/Manifest.plist") == .absent else {
+      return nil
+    }
+    let backups = (try? BackupDirectory.backups(in: parent)) ?? []
     return backups.isEmpty ? nil : backups
   }
 
-  /// What is said where one backup is needed and a folder of several was named.
-  static func several(_ backups: [BackupFolder.Entry], in argument: String) -> CommandFailure {
+  /// What is said where one backup is needed and a directory of several was named.
+  static func several(_ backups: [BackupDirectory.Entry], in argument: String) -> CommandFailure {
     let proposal = proposal(among: backups, in: argument).map { "\($0); " } ?? ""
     let count = backups.count
     return .usage(

@@ -19,8 +19,8 @@ struct FoundArchive {
   /// What is read of it, which no result may replace.
   var files: [String] { path.map { [$0] } ?? [] }
 
-  /// The backups in it, where it is a folder of several and none itself.
-  var backups: [BackupFolder.Entry]? { path.flatMap(BackupChoice.backups) }
+  /// The backups in it, where it is a directory of several and none itself.
+  var backups: [BackupDirectory.Entry]? { path.flatMap(BackupChoice.backups) }
 
   static func isDevice(_ name: String) -> CommandFailure {
     .usage(
@@ -38,7 +38,7 @@ struct FoundArchive {
 
   /// Where it is to be read.
   ///
-  /// - Throws: `.usage` for a folder of several backups, and where standard input is something else already.
+  /// - Throws: `.usage` for a directory of several backups, and where standard input is something else already.
   func location(in session: Session) throws(CommandFailure) -> ArchiveLocation {
     guard let path else {
       try session.claimStandardInput(for: "the archive")
@@ -104,7 +104,7 @@ struct FoundArchive {
         }
       session.warn(
         "a run that was ended left something beside \(name)", why: "\(leftover.path): \(content)",
-        try: leftover.isSwept
+        try: leftover.isRemovedByNextWrite
           ? "delete it; the next rekey of \(name) does that too" : "delete it once \(name) is known to be whole",
         evenQuiet: leftover.content != .encrypted)
     }
@@ -124,7 +124,7 @@ struct NamedArchive {
         "\(name) was never finished", why: note.description,
         try: "export what is in it; no device restores such a backup")
     }
-    for paper in archive.unreadablePapers {
+    for paper in archive.unreadablePropertyLists {
       session.warn(
         "\(name)'s \(paper.name) could not be read", why: paper.reason,
         try: "verify says whether more of it is damaged; items and files do not depend on it")

@@ -8,7 +8,7 @@ import VirtualDevice
 struct FoundDevice {
   /// As the user wrote it.
   let typed: String
-  let folder: String
+  let directory: String
   let device: VirtualDevice
   private let wait: WaitTime
   private let session: Session
@@ -16,25 +16,26 @@ struct FoundDevice {
   var name: String { device.name.text }
 
   init(
-    typed: String, name: String, folder: String, wait: WaitTime, _ session: Session
+    typed: String, name: String, directory: String, wait: WaitTime, _ session: Session
   ) throws(CommandFailure) {
     do throws(VirtualDeviceError) {
       let (home, deviceName) = try DeviceHome.locate(
-        folder.contains("/") ? folder : "./\(folder)", home: DeviceHome(path: ".", environment: .interruptible))
+        directory.contains("/") ? directory : "./\(directory)", home: DeviceHome(path: ".", environment: .interruptible)
+      )
       device = try home.device(deviceName)
     } catch {
       throw CommandFailure(error, device: name)
     }
     self.typed = typed
-    self.folder = folder
+    self.directory = directory
     self.wait = wait
     self.session = session
   }
 
-  /// Its folder and the files in it.
+  /// Its directory and the files in it.
   var files: [String] {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    return [folder] + names.map { folder + "/" + $0 }
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return [directory] + names.map { directory + "/" + $0 }
   }
 
   /// Holds the device while the closure works with it.
@@ -58,11 +59,11 @@ struct FoundDevice {
     }
   }
 
-  /// Deletes it, its folder and all that is in it.
+  /// Deletes it, its directory and all that is in it.
   func delete() throws(CommandFailure) {
     do throws(VirtualDeviceError) {
-      // The folder's path has a slash, so that the home is what stands before it.
-      let (home, name) = try DeviceHome.locate(device.folder, home: DeviceHome(path: "."))
+      // The directory's path has a slash, so that the home is what stands before it.
+      let (home, name) = try DeviceHome.locate(device.directory, home: DeviceHome(path: "."))
       try home.delete(name, wait: wait.duration)
     } catch {
       throw CommandFailure(error, device: name)
@@ -71,9 +72,9 @@ struct FoundDevice {
 }
 
 extension DeviceHome {
-  /// The home folder's devices, made for this program's clock, randomness and file system.
+  /// The home directory's devices, made for this program's clock, randomness and file system.
   init(of session: Session) throws(CommandFailure) {
-    self.init(path: try session.homeFolder(), environment: .interruptible)
+    self.init(path: try session.homeDirectory(), environment: .interruptible)
   }
 }
 
@@ -82,7 +83,7 @@ extension DeviceEnvironment {
   static var interruptible: DeviceEnvironment {
     DeviceEnvironment(
       clock: DeviceClock(
-        now: DeviceClock.system.now, sleep: DeviceClock.system.sleep, goesOn: { Interruption.pending == nil }))
+        now: DeviceClock.system.now, sleep: DeviceClock.system.sleep, shouldContinue: { Interruption.pending == nil }))
   }
 }
 

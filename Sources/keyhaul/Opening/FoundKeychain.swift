@@ -15,11 +15,11 @@ enum FoundKeychain {
     }
   }
 
-  /// What a command says for it; `nil` for a stream, which nobody can type again. A device's folder that stands right
-  /// here needs its `./` where only a device is meant.
+  /// What a command says for it; `nil` for a stream, which nobody can type again. A device's directory that stands
+  /// right here needs its `./` where only a device is meant.
   var word: String? {
     switch self {
-    case .device(let device): device.folder == "./" + device.typed ? device.folder : device.typed
+    case .device(let device): device.directory == "./" + device.typed ? device.directory : device.typed
     case .archive(let archive): archive.path == nil ? nil : archive.typed
     }
   }
@@ -31,7 +31,7 @@ struct ArgumentFinder {
   private let session: Session
 
   init(_ session: Session) throws(CommandFailure) {
-    resolver = ArgumentResolver(home: try session.homeFolder())
+    resolver = ArgumentResolver(home: try session.homeDirectory())
     self.session = session
   }
 
@@ -40,10 +40,10 @@ struct ArgumentFinder {
   /// - Parameter wait: How long to wait where it is in use.
   /// - Throws: `.notFound` with the near name, `.usage` for what cannot be a name.
   func device(_ typed: String, wait: WaitTime) throws(CommandFailure) -> FoundDevice {
-    guard case .device(let name, let folder) = try resolver.device(typed) else {
+    guard case .device(let name, let directory) = try resolver.device(typed) else {
       throw .usage("\(typed) is not a device", try: "keyhaul device list")
     }
-    return try FoundDevice(typed: typed, name: name, folder: folder, wait: wait, session)
+    return try FoundDevice(typed: typed, name: name, directory: directory, wait: wait, session)
   }
 
   /// An archive to read.
@@ -60,8 +60,8 @@ struct ArgumentFinder {
   /// A device or an archive, where a verb takes either.
   func keychain(_ typed: String, wait: WaitTime) throws(CommandFailure) -> FoundKeychain {
     switch try resolver.deviceOrArchive(typed) {
-    case .device(let name, let folder):
-      .device(try FoundDevice(typed: typed, name: name, folder: folder, wait: wait, session))
+    case .device(let name, let directory):
+      .device(try FoundDevice(typed: typed, name: name, directory: directory, wait: wait, session))
     case .archive(let path): .archive(FoundArchive(typed: typed, path: path))
     case .standardInput: .archive(FoundArchive(typed: typed, path: nil))
     }

@@ -7,8 +7,8 @@ final class HardwareKey: Sendable {
     case given
     /// A device that the user named beside the archive.
     case named
-    /// A device of the home folder that calls itself as the backup calls its maker.
-    case homeFolder(name: String, isPublished: Bool)
+    /// A device of the home directory that calls itself as the backup calls its maker.
+    case homeDirectory(name: String, isPublished: Bool)
   }
 
   let source: Source
@@ -27,9 +27,9 @@ final class HardwareKey: Sendable {
   /// Whether nobody said that the key is the maker's.
   var isGuess: Bool { if case .given = source { false } else { true } }
 
-  /// The name of the device of the home folder, where it was found there.
-  var homeDevice: String? { if case .homeFolder(let name, _) = source { name } else { nil } }
+  /// The name of the device of the home directory, where it was found there.
+  var homeDevice: String? { if case .homeDirectory(let name, _) = source { name } else { nil } }
 
   /// Whether it is known that everybody can compute the key.
-  var isPublished: Bool { if case .homeFolder(_, let isPublished) = source { isPublished } else { false } }
+  var isPublished: Bool { if case .homeDirectory(_, let isPublished) = source { isPublished } else { false } }
 }

@@ -2,9 +2,9 @@ import Foundation
 
 /// Where the keychain is that an argument of the command line means.
 enum KeychainPlace: Equatable, Sendable {
-  /// A virtual device, by its name and its folder.
-  case device(name: String, folder: String)
-  /// A backup: a folder or one file. Its content decides what it is, not its name.
+  /// A virtual device, by its name and its directory.
+  case device(name: String, directory: String)
+  /// A backup: a directory or one file. Its content decides what it is, not its name.
   case archive(path: String)
   /// A stream on standard input.
   case standardInput
@@ -15,17 +15,17 @@ enum PathContent: Equatable, Sendable {
   case absent
   case file
   case device
-  /// A folder that is no virtual device.
-  case folder
+  /// A directory that is no virtual device.
+  case directory
 
   /// Looks, links followed.
   init(of path: String) {
-    var isFolder: ObjCBool = false
+    var isDirectory: ObjCBool = false
     let files = FileManager.default
-    guard files.fileExists(atPath: path, isDirectory: &isFolder) else {
+    guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
       self = .absent
       return
     }
-    self = !isFolder.boolValue ? .file : files.fileExists(atPath: path + "/device.json") ? .device : .folder
+    self = !isDirectory.boolValue ? .file : files.fileExists(atPath: path + "/device.json") ? .device : .directory
   }
 }

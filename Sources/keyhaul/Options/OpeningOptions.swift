@@ -121,7 +121,7 @@ struct RoundCount: Equatable, Sendable {
 
   /// What a keybag is made with: as many as every reader accepts.
   @Sendable static func parseWritten(_ argument: String) throws -> RoundCount {
-    try parse(argument, atMost: BackupKeybag.mostRounds)
+    try parse(argument, atMost: BackupKeybag.maximumRounds)
   }
 
   /// - Throws: What a number of rounds can be.

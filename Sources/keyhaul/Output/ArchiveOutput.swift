@@ -23,7 +23,7 @@ enum ArchiveOutput {
       }
     }
     let destination = ArchiveDestination(path: output)
-    if case .folder(let path) = destination { try requireNoFile(at: path, in: output) }
+    if case .directory(let path) = destination { try requireNoFile(at: path, in: output) }
     guard case .file(let path, _) = destination else { return }
     let name = path.lowercased()
     let isForeign =
@@ -37,11 +37,11 @@ enum ArchiveOutput {
       try: "a name in .tar, .tar.gz, .tar.zst or .zip, or a folder")
   }
 
-  /// Refuses a folder in the place of a file.
+  /// Refuses a directory in the place of a file.
   private static func requireNoFile(at path: String, in output: String) throws(CommandFailure) {
-    var isFolder: ObjCBool = false
+    var isDirectory: ObjCBool = false
     let name = String(path.reversed().drop { $0 == "/" }.reversed())
-    guard !name.isEmpty, FileManager.default.fileExists(atPath: name, isDirectory: &isFolder), !isFolder.boolValue
+    guard !name.isEmpty, FileManager.default.fileExists(atPath: name, isDirectory: &isDirectory), !isDirectory.boolValue
     else { return }
     throw .usage(
       "\(name) is there as a file", why: "\(output) means a folder", try: "another name, or \(name) for one file")
@@ -50,7 +50,7 @@ enum ArchiveOutput {
   /// Where the archive goes, and whether it replaces what is there, which is asked for first.
   ///
   /// - Parameters:
-  ///   - identifier: Of the backup's device: a folder that holds other things gets one of this name in it.
+  ///   - identifier: Of the backup's device: a directory that holds other things gets one of this name in it.
   ///   - asks: Whether anything will be written; a dry run only looks.
   static func destination(
     _ output: String, deviceIdentifier identifier: String?, asks: Bool, in session: Session
@@ -58,7 +58,7 @@ enum ArchiveOutput {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
     let destination = ArchiveDestination(path: output)
     guard let standing = standing(at: destination, identifier) else { return (destination, false) }
-    if case .folder = destination { try requireOnlyBackup(in: standing, named: standing) }
+    if case .directory = destination { try requireOnlyBackup(in: standing, named: standing) }
     let what = standing + owner(of: standing, unless: identifier)
     if asks {
       try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
@@ -68,13 +68,13 @@ enum ArchiveOutput {
     return (destination, true)
   }
 
-  /// Refuses to replace a backup's folder with things of a person's own in it, which would be gone with it.
+  /// Refuses to replace a backup's directory with things of a person's own in it, which would be gone with it.
   ///
-  /// - Parameter name: What the user calls the folder.
-  static func requireOnlyBackup(in folder: String, named name: String) throws(CommandFailure) {
+  /// - Parameter name: What the user calls the directory.
+  static func requireOnlyBackup(in directory: String, named name: String) throws(CommandFailure) {
     let foreign: [String]
     do throws(BackupArchiveError) {
-      foreign = try BackupFolder.foreignFiles(in: folder)
+      foreign = try BackupDirectory.foreignFiles(in: directory)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
@@ -99,11 +99,11 @@ enum ArchiveOutput {
     let files = FileManager.default
     switch destination {
     case .file(let path, _): return files.fileExists(atPath: path) ? path : nil
-    case .folder(let path):
-      // A folder that holds other things gets one for this device in it.
+    case .directory(let path):
+      // A directory that holds other things gets one for this device in it.
       let inner = identifier.map { (path.hasSuffix("/") ? path : path + "/") + $0 }
-      return [path, inner].compactMap(\.self).first { folder in
-        ["/Manifest.plist"].contains { files.fileExists(atPath: folder + $0) }
+      return [path, inner].compactMap(\.self).first { directory in
+        ["/Manifest.plist"].contains { files.fileExists(atPath: directory + $0) }
       }
     case .stream: return nil
     }
@@ -115,12 +115,12 @@ enum ArchiveOutput {
   ) -> CommandFailure {
     let name = output == "-" ? "standard output" : output
     let code = (CommandFailure.underlying(of: error) as? BackupArchiveError)?.code
-    let isOfSource =
+    let isSourceFault =
       switch code {
       case .notFound, .unwritable, .noSpace, .occupied, .interrupted: false
       default: source != nil
       }
-    var failure = CommandFailure(archive: error, name: isOfSource ? source ?? name : name)
+    var failure = CommandFailure(archive: error, name: isSourceFault ? source ?? name : name)
     switch code {
     case .notFound:
       failure.status = .failed

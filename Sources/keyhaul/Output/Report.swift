@@ -63,7 +63,7 @@ extension Session {
         try forEachPortion(ofDocument: report, put)
       } else {
         var style = resultStyle
-        style.usesColour = false
+        style.usesColor = false
         try forEachLine(of: report, style: style) { (line) throws(CommandFailure) in try put(line + "\n") }
       }
       try portion(waiting)

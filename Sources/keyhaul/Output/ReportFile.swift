@@ -102,11 +102,11 @@ enum ReportFile {
     }
   }
 
-  /// Whether a path lies in a folder, by whatever names.
-  private static func lies(_ path: String, in folder: String) -> Bool {
-    guard [.folder, .device].contains(PathContent(of: folder)) else { return false }
+  /// Whether a path lies in a directory, by whatever names.
+  private static func lies(_ path: String, in directory: String) -> Bool {
+    guard [.directory, .device].contains(PathContent(of: directory)) else { return false }
     let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
-    let source = URL(filePath: folder).resolvingSymlinksInPath().standardizedFileURL.path
+    let source = URL(filePath: directory).resolvingSymlinksInPath().standardizedFileURL.path
     return target == source || target.hasPrefix(source + "/")
   }
 

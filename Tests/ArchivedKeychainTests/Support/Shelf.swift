@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackupArchive
 
-/// A backup in a folder with files and items of any kind, each of whose stored bytes can be changed.
+/// A backup in a directory with files and items of any kind, each of whose stored bytes can be changed.
 ///
 /// The list is made with this project's own builder; what is tested here is the checking, not the reading.
 final class Shelf {
@@ -33,14 +33,14 @@ final class Shelf {
     }
   }
 
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
   let hasPassword: Bool
   let layout: BackupLayout
   let hardware: HardwareUID
   private(set) var keybag: Keybag
   private var storedPaths: [String: String] = [:]
 
-  var path: String { folder.path("backup") }
+  var path: String { directory.path("backup") }
 
   init(
     hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [File] = [], items: [KeychainItem] = [],
@@ -48,7 +48,7 @@ final class Shelf {
     editEntries: ([KeychainBackupFile.Entry]) throws -> [KeychainBackupFile.Entry] = { $0 },
     namingKeybag keybagUUID: String? = nil, seed: String = "shelf"
   ) throws {
-    folder = try TemporaryFolder()
+    directory = try TemporaryDirectory()
     self.hasPassword = hasPassword
     self.layout = layout
     let random = SeededRandomSource(seed: seed)
@@ -152,23 +152,23 @@ final class Shelf {
 
   // MARK: What a fault needs
 
-  func write(_ bytes: [UInt8], to name: String) throws { try folder.write(bytes, to: "backup/\(name)") }
+  func write(_ bytes: [UInt8], to name: String) throws { try directory.write(bytes, to: "backup/\(name)") }
 
   /// The stored file of a domain and path, `HomeDomain/a.txt`; a name without a slash is one of the backup's own.
   private func place(_ name: String) -> String { "backup/" + (storedPaths[name] ?? name) }
 
-  /// Where in the backup's folder the file of a domain and path is stored.
+  /// Where in the backup's directory the file of a domain and path is stored.
   func storedPath(_ name: String) throws -> String { try #require(storedPaths[name]) }
 
-  func read(_ name: String) throws -> [UInt8] { try folder.read(place(name)) }
+  func read(_ name: String) throws -> [UInt8] { try directory.read(place(name)) }
 
   func change(_ name: String, _ edit: (inout [UInt8]) -> Void) throws {
     var bytes = try read(name)
     edit(&bytes)
-    try folder.write(bytes, to: place(name))
+    try directory.write(bytes, to: place(name))
   }
 
-  func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: folder.path(place(name))) }
+  func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: directory.path(place(name))) }
 
   /// Changes a byte of the keybag's first record with a tag and puts the manifest back.
   func changeKeybag(_ tag: String) throws {

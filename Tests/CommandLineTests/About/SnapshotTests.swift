@@ -101,7 +101,7 @@ struct SnapshotTests {
     return world
   }
 
-  private static let folder = Repository.root.appending(path: "Tests/CommandLineTests/Snapshots")
+  private static let directory = Repository.root.appending(path: "Tests/CommandLineTests/Snapshots")
   private static let isRecording = ProcessInfo.processInfo.environment["KEYHAUL_RECORD_SNAPSHOTS"] == "1"
 
   /// Moments, measured times and random identifiers are of the run, and stand for themselves.
@@ -116,7 +116,7 @@ struct SnapshotTests {
   private func check(_ world: MoveWorld, _ name: String, _ setting: String, _ line: String, columns: Int) throws {
     let outcome = try world.devices.run("\(setting) keyhaul \(line)")
     let text = Self.masked(outcome.output + (outcome.errors.isEmpty ? "" : "---\n" + outcome.errors))
-    let file = Self.folder.appending(path: name + ".txt")
+    let file = Self.directory.appending(path: name + ".txt")
     if Self.isRecording { try Data(text.utf8).write(to: file) }
     let known = try? String(contentsOf: file, encoding: .utf8)
     #expect(text == known, "\(name) looks different:\n\(text)")
@@ -146,15 +146,15 @@ struct SnapshotTests {
     let plain = try world.devices.run("COLUMNS=80 keyhaul \(line)").output
     let ascii = try world.devices.run("LC_ALL=C COLUMNS=80 keyhaul \(line)").output
     #expect(ascii.utf8.allSatisfy { $0 < 0x80 } && !plain.utf8.allSatisfy { $0 < 0x80 })
-    let coloured = try world.devices.run("COLUMNS=80 keyhaul \(line) --color always").output
-    // Colours are all that differs.
-    #expect(coloured.replacing(/\u{1B}\[[0-9;]*m/, with: "") == plain && coloured != plain)
+    let colored = try world.devices.run("COLUMNS=80 keyhaul \(line) --color always").output
+    // Colors are all that differs.
+    #expect(colored.replacing(/\u{1B}\[[0-9;]*m/, with: "") == plain && colored != plain)
     #expect(try world.devices.run("NO_COLOR=1 COLUMNS=80 keyhaul \(line)").output == plain)
   }
 
   @Test("and every one that is checked in is looked at")
   func complete() throws {
-    let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path).filter { $0.hasSuffix(".txt") }
+    let names = try FileManager.default.contentsOfDirectory(atPath: Self.directory.path).filter { $0.hasSuffix(".txt") }
     let expected = Self.reports.flatMap { report in [80, 120].map { "\(report.name).\($0).txt" } }
     #expect(
       Set(names)

@@ -6,13 +6,14 @@ import Testing
 
 @Suite("Stories told on the command line")
 struct TextSessionTests {
-  static let folder = Repository.root.appending(path: "Tests/CommandLineTests/Sessions")
+  static let directory = Repository.root.appending(path: "Tests/CommandLineTests/Sessions")
   static let names =
-    ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).filter { $0.hasSuffix(".txt") }.sorted()
+    ((try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []).filter { $0.hasSuffix(".txt") }
+    .sorted()
 
   @Test("go as they are written", arguments: names)
   func story(name: String) throws {
-    let script = SessionScript(try String(contentsOf: Self.folder.appending(path: name), encoding: .utf8))
+    let script = SessionScript(try String(contentsOf: Self.directory.appending(path: name), encoding: .utf8))
     let world = try DeviceWorld()
     #expect(!script.steps.isEmpty)
     for step in script.steps {

@@ -330,29 +330,29 @@ struct ArchiveCheckTests {
 struct OldBackup {
   static let hostileName = "Library/\u{1B}[31mred\u{202E}.txt"
 
-  let folder: String
+  let directory: String
   let world: MoveWorld
   let keychainBytes: String
   let totalBytes: String
 
-  init(in world: MoveWorld, named folder: String) throws {
+  init(in world: MoveWorld, named directory: String) throws {
     self.world = world
-    self.folder = folder
-    try world.succeed("backup old-phone -o \(folder)/ --no-password -q")
-    let payload = try #require(try world.files(in: folder).first { $0.contains("/") })
-    let keychain = try world.read("\(folder)/\(payload)")
+    self.directory = directory
+    try world.succeed("backup old-phone -o \(directory)/ --no-password -q")
+    let payload = try #require(try world.files(in: directory).first { $0.contains("/") })
+    let keychain = try world.read("\(directory)/\(payload)")
     let files = [
       ("KeychainDomain", "keychain-backup.plist", keychain), ("HomeDomain", "Library/plain.txt", Array("plain".utf8)),
       ("HomeDomain", Self.hostileName, Array("hosti".utf8)),
     ]
     var list = Array("mbdb".utf8) + [5, 0]
     for (domain, path, bytes) in files {
-      try world.write(bytes, to: "\(folder)/\(Self.identifier(domain, path))")
+      try world.write(bytes, to: "\(directory)/\(Self.identifier(domain, path))")
       list += try Self.record(domain, path, bytes)
     }
-    try world.write(list, to: "\(folder)/Manifest.mbdb")
+    try world.write(list, to: "\(directory)/Manifest.mbdb")
     for name in ["Manifest.db", payload] {
-      try FileManager.default.removeItem(at: world.home.appending(path: "\(folder)/\(name)"))
+      try FileManager.default.removeItem(at: world.home.appending(path: "\(directory)/\(name)"))
     }
     keychainBytes = Amounts.grouped(keychain.count)
     totalBytes = Amounts.grouped(keychain.count + 10)
@@ -360,11 +360,11 @@ struct OldBackup {
 
   func remove(_ path: String) throws {
     let name = try Self.identifier("HomeDomain", path)
-    try FileManager.default.removeItem(at: world.home.appending(path: "\(folder)/\(name)"))
+    try FileManager.default.removeItem(at: world.home.appending(path: "\(directory)/\(name)"))
   }
 
   func change(_ path: String) throws {
-    let name = "\(folder)/\(try Self.identifier("HomeDomain", path))"
+    let name = "\(directory)/\(try Self.identifier("HomeDomain", path))"
     var bytes = try world.read(name)
     bytes[0] ^= 1
     try world.write(bytes, to: name)

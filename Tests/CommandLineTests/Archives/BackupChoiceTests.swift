@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A folder of several backups")
 struct BackupChoiceTests {
-  /// `Backup` with a backup of each phone: one folder is called after the device, the other as somebody liked.
+  /// `Backup` with a backup of each phone: one directory is called after the device, the other as somebody liked.
   private func world() throws -> (MoveWorld, old: String, new: String) {
     func identifier(_ device: String, _ world: MoveWorld) throws -> String {
       try #require(try world.object(world.succeed("device show \(device) --json"))["udid"] as? String)

@@ -48,7 +48,7 @@ struct DowngradeTests {
       wasPasscodeSet: true,
       keychainFile: try KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries).serialized())
     let path = world.home.appending(path: name).path
-    _ = try BackupWriter().write(contents, keys: keys, random: random, to: .folder(path), replace: true)
+    _ = try BackupWriter().write(contents, keys: keys, random: random, to: .directory(path), replace: true)
   }
 
   private static let fact = """

@@ -14,23 +14,23 @@ import Testing
 struct ReportLeftoverTests {
   private static let old = Array("old".utf8)
 
-  /// A folder with a report in it; the names in it, sorted, tell what was left.
-  private func folder() throws -> (TestSession, report: String) {
+  /// A directory with a report in it; the names in it, sorted, tell what was left.
+  private func directory() throws -> (TestSession, report: String) {
     let world = try TestSession()
-    let folder = world.folder.appending(path: "reports")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let directory = world.directory.appending(path: "reports")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     return (world, try world.file("reports/x.json", Self.old))
   }
 
   private func names(_ world: TestSession) throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: world.folder.path + "/reports").sorted()
+    try FileManager.default.contentsOfDirectory(atPath: world.directory.path + "/reports").sorted()
   }
 
   private func bytes(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path))) }
 
   @Test("by a signal that asks to stop leaves the old one and nothing else", arguments: [SIGINT, SIGTERM, SIGHUP])
   func signals(number: Int32) async throws {
-    let (world, report) = try folder()
+    let (world, report) = try directory()
     await #expect(processExitsWith: .exitCode(128 + number)) { [report = report as String, number = number as Int32] in
       var signals = sigset_t()
       sigemptyset(&signals)
@@ -52,7 +52,7 @@ struct ReportLeftoverTests {
 
   @Test("by SIGKILL leaves the old one, and a part that the next report clears up")
   func killed() async throws {
-    let (world, report) = try folder()
+    let (world, report) = try directory()
     await #expect(processExitsWith: .signal(SIGKILL)) { [report = report as String] in
       try ReportFile.write(to: report) { (portion) throws(CommandFailure) in
         try portion([1])
@@ -63,7 +63,7 @@ struct ReportLeftoverTests {
     #expect(left.count == 2 && left.first?.wholeMatch(of: /\.x\.json\.[0-9a-f]{1,8}\.tmp/) != nil, "\(left)")
     #expect(try bytes(report) == Self.old)
     // Another report beside it clears up its own alone.
-    try ReportFile.write([3], to: world.folder.path + "/reports/y.json")
+    try ReportFile.write([3], to: world.directory.path + "/reports/y.json")
     #expect(try names(world).count == 3)
     try ReportFile.write([4], to: report)
     #expect(try names(world) == ["x.json", "y.json"])
@@ -72,16 +72,17 @@ struct ReportLeftoverTests {
 
   @Test("clears up nothing that is not its own: other names, folders, links, pipes, and what another run still writes")
   func others() throws {
-    let (world, report) = try folder()
-    let folder = world.folder.path + "/reports/"
+    let (world, report) = try directory()
+    let directory = world.directory.path + "/reports/"
     let foreign = [
       ".x.json.tmp", ".x.json..tmp", ".x.json.12g.tmp", ".x.json.123456789.tmp", ".x.json.12.tmp.gz", "x.json.12.tmp",
       ".y.json.12.tmp", "x.json.4711.tmp",
     ]
     for name in foreign { _ = try world.file("reports/\(name)", [1]) }
-    try FileManager.default.createDirectory(atPath: folder + ".x.json.1.tmp/in", withIntermediateDirectories: true)
-    try FileManager.default.createSymbolicLink(atPath: folder + ".x.json.2.tmp", withDestinationPath: "x.json.12.tmp")
-    #expect(mkfifo(folder + ".x.json.3.tmp", 0o600) == 0)
+    try FileManager.default.createDirectory(atPath: directory + ".x.json.1.tmp/in", withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: directory + ".x.json.2.tmp", withDestinationPath: "x.json.12.tmp")
+    #expect(mkfifo(directory + ".x.json.3.tmp", 0o600) == 0)
     let held = open(try world.file("reports/.x.json.4.tmp", [1]), O_RDONLY | O_CLOEXEC)
     defer { close(held) }
     #expect(flock(held, LOCK_EX) == 0)

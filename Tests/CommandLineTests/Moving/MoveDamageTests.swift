@@ -30,7 +30,7 @@ struct MoveDamageTests {
   }
 
   @Test("as a folder with a file cut in 20 places, or 6 in a quick run, is refused, and the device stays as it was")
-  func cutFolder() throws {
+  func cutDirectory() throws {
     let world = try MoveWorld(backedUpTo: "b/")
     let before = try world.contents(of: "new-phone")
     var numbers = SeededRandom(seed: 7)

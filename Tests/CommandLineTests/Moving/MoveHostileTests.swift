@@ -83,7 +83,7 @@ struct MoveHostileTests {
   }
 
   @Test("that is a folder with a link, a pipe or a folder in place of a file is refused, and nothing hangs")
-  func folder() throws {
+  func directory() throws {
     let world = try MoveWorld()
     for (trick, code) in [
       ("ln -s ../b/Manifest.db", Int32(14)), ("mkfifo", 14), ("mkdir", 14), ("ln -s /dev/zero", 14),

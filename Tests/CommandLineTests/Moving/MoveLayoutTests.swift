@@ -70,10 +70,10 @@ struct MoveLayoutTests {
     for page in Self.pages {
       let plain = try world.devices.run("LC_ALL=C keyhaul \(page)")
       #expect((plain.output + plain.errors).utf8.allSatisfy { $0 < 0x80 }, "\(page)")
-      let coloured = try world.devices.run("keyhaul \(page) --color always")
+      let colored = try world.devices.run("keyhaul \(page) --color always")
       let never = try world.devices.run("keyhaul \(page)")
       #expect(!never.output.contains("\u{1B}"))
-      let stripped = coloured.output.replacing(/\u{1B}\[[0-9;]*m/, with: "")
+      let stripped = colored.output.replacing(/\u{1B}\[[0-9;]*m/, with: "")
       #expect(stripped.count == never.output.count, "colour adds nothing but colour: \(page)")
     }
     let arguments = ["plan", "b.tar", "--to", "new-phone", "--password-file", ".bp"]
@@ -102,7 +102,7 @@ extension MoveWorld {
   /// Runs the program with all of its streams on a terminal.
   func program(_ arguments: [String], environment: [String: String]) throws -> BuiltProgram.Outcome {
     try devices.program.run(
-      command: BuiltProgram.folder.appending(path: "keyhaul").path, arguments, environment: environment, typed: [],
+      command: BuiltProgram.directory.appending(path: "keyhaul").path, arguments, environment: environment, typed: [],
       showsOutputOnTerminal: true)
   }
 }

@@ -108,8 +108,8 @@ struct ExpectVerbTests {
     #expect((result["misses"] as? [Any])?.count == 5)
     #expect(try world.names().contains("saved"))
     // In a backup, what stays sealed has no name to match; that is said. The fourth sealed item, a key, has no account.
-    let stranger = try world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect good.json")
-    #expect(stranger.status == 2)
+    let unknownIndex = try world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect good.json")
+    #expect(unknownIndex.status == 2)
     try world.write(
       Array(#"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"absent"}]}"#.utf8),
       to: "absent.json")
@@ -129,7 +129,7 @@ struct ExpectVerbTests {
       world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json --json").output)
     #expect((object["misses"] as? [[String: Any]])?.first?["sealed"] as? Int == 3)
     #expect(
-      stranger.output
+      unknownIndex.output
         == "missed: account push token: expected stays-behind, but no item matches (3 sealed items in the plan have no "
         + "name)\n\(unseen)0 of 1 expectation met.\n")
   }

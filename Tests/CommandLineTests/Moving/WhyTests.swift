@@ -92,7 +92,7 @@ struct WhyTests {
       ("--account 'card 4'", "passcode-only"), ("--label 'ssh work laptop'", "hardware-key"),
       ("--account 'vault key'", "needs-authentication"), ("--account 'peer key'", "system-bound"),
     ] {
-      // The device is found in the home folder by itself, or named.
+      // The device is found in the home directory by itself, or named.
       for flags in ["", "--to old-phone"] {
         let story = try story(world, "b.tar \(attributes) \(flags) --password-file .bp")
         #expect(here(story, "state") == "not-in-archive" && here(story, "reason") == reason)

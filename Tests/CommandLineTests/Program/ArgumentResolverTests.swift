@@ -11,17 +11,17 @@ struct ArgumentResolverTests {
       switch path {
       case "/home/old-phone", "/home/both", "./elsewhere/phone", "local", "./local": .device
       case "family.backup", "both", "./both", "a/b.tar", "old-phone.backup": .file
-      case "photos", "./photos", "/home/junk": .folder
+      case "photos", "./photos", "/home/junk": .directory
       default: .absent
       }
     }, deviceNames: { ["old-phone", "both"] })
 
   @Test("a device is a name under the home folder, or a path with a slash")
   func device() throws {
-    #expect(try resolver.device("old-phone") == .device(name: "old-phone", folder: "/home/old-phone"))
-    #expect(try resolver.device("device:old-phone") == .device(name: "old-phone", folder: "/home/old-phone"))
-    #expect(try resolver.device("./elsewhere/phone") == .device(name: "phone", folder: "./elsewhere/phone"))
-    #expect(try resolver.device("both") == .device(name: "both", folder: "/home/both"))
+    #expect(try resolver.device("old-phone") == .device(name: "old-phone", directory: "/home/old-phone"))
+    #expect(try resolver.device("device:old-phone") == .device(name: "old-phone", directory: "/home/old-phone"))
+    #expect(try resolver.device("./elsewhere/phone") == .device(name: "phone", directory: "./elsewhere/phone"))
+    #expect(try resolver.device("both") == .device(name: "both", directory: "/home/both"))
   }
 
   @Test("a device that does not exist is not found, and the near one is named")
@@ -43,17 +43,17 @@ struct ArgumentResolverTests {
     #expect(try resolver.archive("photos") == .archive(path: "photos"))
     #expect(try resolver.archive("-") == .standardInput)
     #expect(status { _ = try resolver.archive("nothing") } == .notFound)
-    #expect(try resolver.archive("old-phone") == .device(name: "old-phone", folder: "/home/old-phone"))
+    #expect(try resolver.archive("old-phone") == .device(name: "old-phone", directory: "/home/old-phone"))
     #expect(status { _ = try resolver.archive("") } == .usage)
   }
 
   @Test("where either is possible, a name is what there is, and a path is what it holds")
   func either() throws {
-    #expect(try resolver.deviceOrArchive("old-phone") == .device(name: "old-phone", folder: "/home/old-phone"))
+    #expect(try resolver.deviceOrArchive("old-phone") == .device(name: "old-phone", directory: "/home/old-phone"))
     #expect(try resolver.deviceOrArchive("family.backup") == .archive(path: "family.backup"))
-    #expect(try resolver.deviceOrArchive("./elsewhere/phone") == .device(name: "phone", folder: "./elsewhere/phone"))
+    #expect(try resolver.deviceOrArchive("./elsewhere/phone") == .device(name: "phone", directory: "./elsewhere/phone"))
     #expect(try resolver.deviceOrArchive("a/b.tar") == .archive(path: "a/b.tar"))
-    #expect(try resolver.deviceOrArchive("local") == .device(name: "local", folder: "./local"))
+    #expect(try resolver.deviceOrArchive("local") == .device(name: "local", directory: "./local"))
     #expect(try resolver.deviceOrArchive("-") == .standardInput)
   }
 
@@ -62,7 +62,7 @@ struct ArgumentResolverTests {
     let failure = ending { _ = try resolver.deviceOrArchive("both") }
     #expect(failure?.status == .usage)
     #expect(failure?.advice == "device:both or ./both")
-    #expect(try resolver.deviceOrArchive("device:both") == .device(name: "both", folder: "/home/both"))
+    #expect(try resolver.deviceOrArchive("device:both") == .device(name: "both", directory: "/home/both"))
     #expect(try resolver.deviceOrArchive("./both") == .archive(path: "./both"))
   }
 
@@ -86,26 +86,27 @@ struct ArgumentResolverTests {
 }
 
 @Suite("Where virtual devices live")
-struct HomeFolderTests {
+struct HomeDirectoryTests {
   @Test("the flag comes first, then the environment, then the platform's place")
   func order() throws {
     let environment = ["KEYHAUL_HOME": "/k", "XDG_DATA_HOME": "/x", "HOME": "/h"]
-    #expect(try HomeFolder.path(flag: "/f", environment: environment) == "/f")
-    #expect(try HomeFolder.path(flag: nil, environment: environment) == "/k")
-    let place = try HomeFolder.path(flag: nil, environment: ["HOME": "/h"])
+    #expect(try HomeDirectory.path(flag: "/f", environment: environment) == "/f")
+    #expect(try HomeDirectory.path(flag: nil, environment: environment) == "/k")
+    let place = try HomeDirectory.path(flag: nil, environment: ["HOME": "/h"])
     #if canImport(Darwin)
       #expect(place == "/h/Library/Application Support/keyhaul")
     #else
       #expect(place == "/h/.local/share/keyhaul")
-      #expect(try HomeFolder.path(flag: nil, environment: ["XDG_DATA_HOME": "/x", "HOME": "/h"]) == "/x/keyhaul")
+      #expect(try HomeDirectory.path(flag: nil, environment: ["XDG_DATA_HOME": "/x", "HOME": "/h"]) == "/x/keyhaul")
       #expect(
-        try HomeFolder.path(flag: nil, environment: ["XDG_DATA_HOME": "x", "HOME": "/h"]) == "/h/.local/share/keyhaul")
+        try HomeDirectory.path(flag: nil, environment: ["XDG_DATA_HOME": "x", "HOME": "/h"])
+          == "/h/.local/share/keyhaul")
     #endif
   }
 
   @Test("without any of them there is no place")
   func none() {
-    #expect(ending { _ = try HomeFolder.path(flag: nil, environment: ["KEYHAUL_HOME": ""]) }?.status == .usage)
-    #expect(ending { _ = try HomeFolder.path(flag: "", environment: ["HOME": "/h"]) }?.status == .usage)
+    #expect(ending { _ = try HomeDirectory.path(flag: nil, environment: ["KEYHAUL_HOME": ""]) }?.status == .usage)
+    #expect(ending { _ = try HomeDirectory.path(flag: "", environment: ["HOME": "/h"]) }?.status == .usage)
   }
 }

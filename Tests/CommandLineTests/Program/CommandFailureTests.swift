@@ -22,7 +22,7 @@ struct CommandFailureTests {
   func wrapped() {
     let words = Array(repeating: "word", count: 60).joined(separator: " ")
     let lines = CommandFailure(.failed, words).lines(
-      style: TextStyle(width: 200, usesColour: false, isUnicode: true), showsCode: false)
+      style: TextStyle(width: 200, usesColor: false, isUnicode: true), showsCode: false)
     #expect(lines.count > 1)
     #expect(lines.allSatisfy { $0.count <= 100 })
     #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("       word") })

@@ -87,7 +87,8 @@ struct DoneButTests {
   @Test("a backup that stands, of a device that cannot note it")
   func backup() throws {
     let world = try MoveWorld()
-    // The next record is written beside the old one: a folder in its place, made once the device is held, is in the way.
+    // The next record is written beside the old one: a directory in its place, made once the device is held, is in the
+    // way.
     let outcome = try world.devices.run(
       "keyhaul backup old-phone -o b.tar --rounds 1 "
         + "--password-command 'mkdir devices/old-phone/device.json.next; cat .bp'")

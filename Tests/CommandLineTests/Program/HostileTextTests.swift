@@ -66,7 +66,7 @@ struct HostileTextTests {
     }
     for width in [40, 80, 120] {
       for isUnicode in [true, false] {
-        let style = TextStyle(width: width, usesColour: false, isUnicode: isUnicode)
+        let style = TextStyle(width: width, usesColor: false, isUnicode: isUnicode)
         for lines in [Array(table.lines(style: style).dropFirst()), items.lines(style: style)] {
           let places = lines.map { line in DisplayWidth.columns(of: String(line.dropLast("mark".count))) }
           #expect(lines.count == names.count && lines.allSatisfy { $0.hasSuffix("mark") })

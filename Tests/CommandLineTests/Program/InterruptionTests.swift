@@ -174,7 +174,7 @@ struct ProgressLineTests {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
     defer { close(descriptor) }
-    let style = TextStyle(width: 20, usesColour: false, isUnicode: true)
+    let style = TextStyle(width: 20, usesColor: false, isUnicode: true)
     let line = ProgressLine("Reading \u{1B}[2J and more of it", style: style, descriptor: descriptor)
     while !terminal.transcript.contains("…") { terminal.collect(milliseconds: 50) }
     line.end()

@@ -19,11 +19,11 @@ struct ProgramTests {
   }
 
   @Test("colours its text on a terminal only, and only where that is wanted")
-  func colour() throws {
+  func color() throws {
     func shown(_ arguments: [String] = [], _ environment: [String: String] = [:]) throws -> String {
       try withProgram {
         try $0.run(
-          command: BuiltProgram.folder.appending(path: "keyhaul").path, ["explain", "locked"] + arguments,
+          command: BuiltProgram.directory.appending(path: "keyhaul").path, ["explain", "locked"] + arguments,
           environment: environment, typed: [], showsOutputOnTerminal: true
         ).terminal
       }

@@ -73,11 +73,11 @@ struct PromptTests {
 
   @Test(
     "goes on after a yes only", arguments: [("y", true), ("YES", true), ("n", false), ("", false), ("yess", false)])
-  func confirm(answer: String, goesOn: Bool) throws {
+  func confirm(answer: String, shouldContinue: Bool) throws {
     let (failure, shown) = try typing([answer]) { session in
       ending { try session.confirm("Remove 2 items from new-phone and add 12?", refusal: "removing 2 items") }
     }
-    #expect((failure == nil) == goesOn)
+    #expect((failure == nil) == shouldContinue)
     #expect(shown == "Remove 2 items from new-phone and add 12? [y/N] \(answer)\n")
   }
 

@@ -98,21 +98,21 @@ struct SessionTests {
   @Test("a report is in its file whole, for its owner alone, or not at all")
   func reportFile() throws {
     let world = try TestSession()
-    let path = world.folder.appending(path: "move.plan").path
+    let path = world.directory.appending(path: "move.plan").path
     try world.session.write(["a": 1], to: path)
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "{\n  \"a\": 1\n}\n")
     let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     #expect(mode == 0o600)
-    let failure = ending { try world.session.write(["a": 1], to: world.folder.path + "/no/such/x") }
+    let failure = ending { try world.session.write(["a": 1], to: world.directory.path + "/no/such/x") }
     #expect(failure?.status == .failed)
-    // What is named as a folder becomes no file.
-    #expect(status { try world.session.write(["a": 1], to: world.folder.path + "/new/") } == .failed)
-    #expect(!FileManager.default.fileExists(atPath: world.folder.path + "/new"))
-    let folder = try world.file("folder-like", [])
-    try FileManager.default.removeItem(atPath: folder)
-    try FileManager.default.createDirectory(atPath: folder + "/inside", withIntermediateDirectories: true)
-    #expect(status { try world.session.write(["a": 1], to: folder) } == .failed)
-    let left = try FileManager.default.contentsOfDirectory(atPath: world.folder.path).filter { $0.hasSuffix(".tmp") }
+    // What is named as a directory becomes no file.
+    #expect(status { try world.session.write(["a": 1], to: world.directory.path + "/new/") } == .failed)
+    #expect(!FileManager.default.fileExists(atPath: world.directory.path + "/new"))
+    let directory = try world.file("folder-like", [])
+    try FileManager.default.removeItem(atPath: directory)
+    try FileManager.default.createDirectory(atPath: directory + "/inside", withIntermediateDirectories: true)
+    #expect(status { try world.session.write(["a": 1], to: directory) } == .failed)
+    let left = try FileManager.default.contentsOfDirectory(atPath: world.directory.path).filter { $0.hasSuffix(".tmp") }
     #expect(left == [])
   }
 
@@ -122,10 +122,10 @@ struct SessionTests {
   func sameFile() throws {
     let world = try TestSession()
     let input = try world.file("a", [1])
-    let link = world.folder.appending(path: "b").path
+    let link = world.directory.appending(path: "b").path
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: input)
     #expect(status { try ReportFile.check(link, differsFrom: [input]) } == .usage)
     #expect(status { try ReportFile.check(input, differsFrom: ["x", input]) } == .usage)
-    try ReportFile.check(world.folder.path + "/c", differsFrom: [input])
+    try ReportFile.check(world.directory.path + "/c", differsFrom: [input])
   }
 }

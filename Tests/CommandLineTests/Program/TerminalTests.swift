@@ -7,19 +7,19 @@ import Testing
 
 @Suite("How text looks, by where it goes")
 struct TerminalTests {
-  func settings(_ environment: [String: String], _ colour: ColourChoice = .auto) -> TerminalSettings {
-    TerminalSettings(environment: environment, colour: colour)
+  func settings(_ environment: [String: String], _ color: ColorChoice = .auto) -> TerminalSettings {
+    TerminalSettings(environment: environment, color: color)
   }
 
   @Test("colours are for terminals that want them")
-  func colour() {
-    #expect(settings([:]).usesColour(isTerminal: true))
-    #expect(!settings([:]).usesColour(isTerminal: false))
-    #expect(!settings(["NO_COLOR": "1"]).usesColour(isTerminal: true))
-    #expect(settings(["NO_COLOR": ""]).usesColour(isTerminal: true))
-    #expect(!settings(["TERM": "dumb"]).usesColour(isTerminal: true))
-    #expect(settings(["NO_COLOR": "1", "TERM": "dumb"], .always).usesColour(isTerminal: false))
-    #expect(!settings([:], .never).usesColour(isTerminal: true))
+  func color() {
+    #expect(settings([:]).usesColor(isTerminal: true))
+    #expect(!settings([:]).usesColor(isTerminal: false))
+    #expect(!settings(["NO_COLOR": "1"]).usesColor(isTerminal: true))
+    #expect(settings(["NO_COLOR": ""]).usesColor(isTerminal: true))
+    #expect(!settings(["TERM": "dumb"]).usesColor(isTerminal: true))
+    #expect(settings(["NO_COLOR": "1", "TERM": "dumb"], .always).usesColor(isTerminal: false))
+    #expect(!settings([:], .never).usesColor(isTerminal: true))
   }
 
   @Test("the width is what COLUMNS says, then the terminal, then 80")
@@ -43,7 +43,7 @@ struct TerminalTests {
 
   @Test("without UTF-8 our signs have a spelling, and names are escaped")
   func ascii() {
-    let style = TextStyle(width: 80, usesColour: false, isUnicode: false)
+    let style = TextStyle(width: 80, usesColor: false, isUnicode: false)
     #expect(style.adapted("a · b → c… –") == "a - b -> c... -")
     #expect(style.adapted("Zürich") == #"Z\u{FC}rich"#)
     #expect(TextStyle.plain.adapted("a · b → c…") == "a · b → c…")
@@ -90,7 +90,7 @@ struct TerminalTests {
     var table = Table([.init("NAME", flexible: true), .init("KIND")])
     table.add(["a name of thirty columns, or so", "generic"])
     table.add(["evil\u{202E}", "key"])
-    let style = TextStyle(width: 30, usesColour: false, isUnicode: true)
+    let style = TextStyle(width: 30, usesColor: false, isUnicode: true)
     #expect(
       table.lines(style: style) == [
         "NAME                   KIND", "a name of thirty col…  generic", #"evil\u{202E}           key"#,

@@ -3,7 +3,7 @@ import Testing
 
 @testable import keyhaul
 
-/// A mount namespace with an empty folder in the place of `/proc`, where the system lets a test have one.
+/// A mount namespace with an empty directory in the place of `/proc`, where the system lets a test have one.
 private enum WithoutProc {
   /// The command that hides it, before a line of shell; `nil` where it may not be hidden.
   static let prefix: String? = {

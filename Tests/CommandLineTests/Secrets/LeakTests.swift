@@ -146,7 +146,7 @@ struct LeakTests {
 
   @Test("every verb is among those whose words and files are looked through")
   func complete() {
-    // The demo shows what it made up itself, in a folder of its own.
+    // The demo shows what it made up itself, in a directory of its own.
     let verbs = Set(HelpTests.verbs).subtracting(["demo"])
     let lines = Self.lines + ItemSecrecyTests.lines
     for verb in verbs { #expect(lines.contains { $0.hasPrefix(verb) }, "\(verb)") }
@@ -201,7 +201,7 @@ struct LeakTests {
     #expect(places.keys.contains { $0.hasPrefix("the file") && $0.contains(".tmp") })
     var planted = planted(in: world)
     #expect(planted.found(in: places) == [])
-    // A device's own folder holds its hardware key: it stands for the chip.
+    // A device's own directory holds its hardware key: it stands for the chip.
     for device in ["old-phone", "new-phone"] {
       planted.add("the hardware of \(device)", try world.read("devices/\(device)/hardware.uid"))
     }

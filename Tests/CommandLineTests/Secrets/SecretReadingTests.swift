@@ -93,9 +93,9 @@ struct SecretReadingTests {
     #expect(failure?.status == .notFound && failure?.advice == "check the path")
     #expect(failure?.message == "cannot read the password of x.backup")
     #expect(failure?.why == "/nonexistent/pw: no such file or directory")
-    let folder = world.folder.path
-    let unreadable = unreadableFailure(world, folder)
-    #expect(unreadable?.why == "\(folder): is a directory")
+    let directory = world.directory.path
+    let unreadable = unreadableFailure(world, directory)
+    #expect(unreadable?.why == "\(directory): is a directory")
   }
 
   private func unreadableFailure(_ world: TestSession, _ path: String) -> CommandFailure? {

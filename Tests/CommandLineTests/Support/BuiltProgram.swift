@@ -14,23 +14,23 @@ struct BuiltProgram {
   /// A program that did not end, and what it had shown on its terminal.
   struct TimedOut: Error { let terminal: String }
 
-  /// An empty folder: the working folder, and the place of virtual devices.
+  /// An empty directory: the working directory, and the place of virtual devices.
   let home: URL
 
-  /// The folder that the test bundle and the program were built into.
-  static var folder: URL {
-    var folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+  /// The directory that the test bundle and the program were built into.
+  static var directory: URL {
+    var directory = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
     #if canImport(Darwin)
       if let bundle = Bundle.allBundles.first(where: { $0.bundlePath.hasSuffix(".xctest") }) {
-        folder = bundle.bundleURL.deletingLastPathComponent()
+        directory = bundle.bundleURL.deletingLastPathComponent()
       }
     #endif
-    return folder
+    return directory
   }
 
   /// Runs the program with these arguments.
   func run(_ arguments: [String], environment: [String: String] = [:], input: String? = nil) throws -> Outcome {
-    try run(command: Self.folder.appending(path: "keyhaul").path, arguments, environment: environment, input: input)
+    try run(command: Self.directory.appending(path: "keyhaul").path, arguments, environment: environment, input: input)
   }
 
   /// Runs a line of shell, in which `keyhaul` is the program.
@@ -65,7 +65,7 @@ struct BuiltProgram {
 
   private func full(_ changes: [String: String]) -> [String: String] {
     var environment = [
-      "PATH": "\(Self.folder.path):/usr/local/bin:/usr/bin:/bin", "HOME": home.path,
+      "PATH": "\(Self.directory.path):/usr/local/bin:/usr/bin:/bin", "HOME": home.path,
       "KEYHAUL_HOME": home.path + "/devices",
       "LC_ALL": "C.UTF-8", "TZ": "UTC", "TERM": "xterm", "SWIFT_BACKTRACE": "enable=no",
     ]

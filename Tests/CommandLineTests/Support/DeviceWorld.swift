@@ -8,11 +8,11 @@ import TestSupport
 /// A home of virtual devices that is gone with the test, and the built program to use it.
 final class DeviceWorld: Sendable {
   let program: BuiltProgram
-  private let folder: TemporaryFolder
+  private let directory: TemporaryDirectory
 
   init() throws {
-    folder = try TemporaryFolder()
-    let home = folder.url("home")
+    directory = try TemporaryDirectory()
+    let home = directory.url("home")
     try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
     program = BuiltProgram(home: home)
   }
@@ -41,7 +41,7 @@ final class DeviceWorld: Sendable {
   private static let patterns = Mutex<[String: DeviceWorld]>([:])
 
   /// Takes the world away at the end of the process, for one that is never let go of before.
-  func removeAtExit() { folder.removeAtExit() }
+  func removeAtExit() { directory.removeAtExit() }
 
   var home: URL { program.home }
   var devices: URL { home.appending(path: "devices") }
@@ -55,7 +55,7 @@ final class DeviceWorld: Sendable {
   /// Runs the program with all of its streams on a terminal.
   func runOnTerminal(_ arguments: [String], typed: [String] = []) throws -> BuiltProgram.Outcome {
     try program.run(
-      command: BuiltProgram.folder.appending(path: "keyhaul").path, arguments, typed: typed,
+      command: BuiltProgram.directory.appending(path: "keyhaul").path, arguments, typed: typed,
       showsOutputOnTerminal: true)
   }
 
@@ -66,10 +66,10 @@ final class DeviceWorld: Sendable {
 
   /// The files of a device by name, without the file that only a lock lives in.
   func files(of device: String) throws -> [String: Data] {
-    let folder = devices.appending(path: device)
-    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0 != "lock" }
+    let directory = devices.appending(path: device)
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { $0 != "lock" }
     return try Dictionary(
-      uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: folder.appending(path: $0))) })
+      uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: directory.appending(path: $0))) })
   }
 
   func permissions(of name: String) throws -> Int? {

@@ -63,13 +63,13 @@ final class MoveWorld: Sendable {
     try succeed("backup \(device) -o \(name) --password-file .bp --rounds 1 -q --yes")
   }
 
-  /// Lets a backup's folder ask for another number of rounds than it was made with: no password fits any more, but trying
-  /// one takes as long as that number says.
-  func ask(for rounds: UInt32, in tag: String, of folder: String) throws {
-    var manifest = try read("\(folder)/Manifest.plist")
+  /// Lets a backup's directory ask for another number of rounds than it was made with: no password fits any more, but
+  /// trying one takes as long as that number says.
+  func ask(for rounds: UInt32, in tag: String, of directory: String) throws {
+    var manifest = try read("\(directory)/Manifest.plist")
     let field = try #require(KeybagFields.inside(manifest).first { $0.tag == tag })
     manifest.replaceSubrange(field.range, with: withUnsafeBytes(of: rounds.bigEndian) { Array($0) })
-    try write(manifest, to: "\(folder)/Manifest.plist")
+    try write(manifest, to: "\(directory)/Manifest.plist")
   }
 
   func write(_ bytes: [UInt8], to name: String) throws {
@@ -80,17 +80,17 @@ final class MoveWorld: Sendable {
 
   func read(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: home.appending(path: name))) }
 
-  func names(in folder: String = ".") throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: home.appending(path: folder).path).sorted()
+  func names(in directory: String = ".") throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: home.appending(path: directory).path).sorted()
   }
 
-  /// The files of a backup's folder, by their paths in it.
-  func files(in folder: String) throws -> [String] {
-    let paths = try FileManager.default.subpathsOfDirectory(atPath: home.appending(path: folder).path)
+  /// The files of a backup's directory, by their paths in it.
+  func files(in directory: String) throws -> [String] {
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: home.appending(path: directory).path)
     return paths.filter { path in
-      var isFolder: ObjCBool = false
+      var isDirectory: ObjCBool = false
       return FileManager.default.fileExists(
-        atPath: home.appending(path: "\(folder)/\(path)").path, isDirectory: &isFolder) && !isFolder.boolValue
+        atPath: home.appending(path: "\(directory)/\(path)").path, isDirectory: &isDirectory) && !isDirectory.boolValue
     }.sorted()
   }
 

@@ -62,7 +62,7 @@ private struct Search {
   }
 }
 
-/// Keeps hold of every file that appears under a folder, however soon it goes again: by a link of its own to each.
+/// Keeps hold of every file that appears under a directory, however soon it goes again: by a link of its own to each.
 ///
 /// A file that never had a name for as long as one look takes, or whose name was taken away before its first byte, is
 /// not seen.
@@ -73,10 +73,10 @@ final class AppearingFiles {
   private let hasEnded: DispatchSemaphore
 
   /// - Parameters:
-  ///   - folders: What is watched, folders in them too; on one file system with `kept`.
-  ///   - kept: A folder for the links.
+  ///   - directories: What is watched, directories in them too; on one file system with `kept`.
+  ///   - kept: A directory for the links.
   ///   - isWatched: Whether a file of this name counts.
-  init(in folders: [URL], keptIn kept: URL, where isWatched: @escaping @Sendable (String) -> Bool) throws {
+  init(in directories: [URL], keptIn kept: URL, where isWatched: @escaping @Sendable (String) -> Bool) throws {
     self.kept = kept
     try FileManager.default.createDirectory(at: kept, withIntermediateDirectories: true)
     let (isOver, hasEnded) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -84,7 +84,7 @@ final class AppearingFiles {
     thread = Thread {
       var known: Set<UInt64> = []
       repeat {
-        for folder in folders { Self.look(in: folder.path + "/", below: "", kept.path, &known, isWatched) }
+        for directory in directories { Self.look(in: directory.path + "/", below: "", kept.path, &known, isWatched) }
       } while isOver.wait(timeout: .now() + .milliseconds(1)) == .timedOut
       hasEnded.signal()
     }
@@ -92,13 +92,13 @@ final class AppearingFiles {
   }
 
   /// - Parameters:
-  ///   - place: A folder in `folder`, with a slash at its end, or nothing.
+  ///   - place: A directory in `directory`, with a slash at its end, or nothing.
   ///   - known: The numbers of the files that are held already; none of them is given to another file meanwhile.
   private static func look(
-    in folder: String, below place: String, _ kept: String, _ known: inout Set<UInt64>,
+    in directory: String, below place: String, _ kept: String, _ known: inout Set<UInt64>,
     _ isWatched: (String) -> Bool
   ) {
-    guard let entries = opendir(folder + place) else { return }
+    guard let entries = opendir(directory + place) else { return }
     defer { closedir(entries) }
     while let entry = readdir(entries) {
       guard !known.contains(UInt64(entry.pointee.d_ino)) else { continue }
@@ -106,11 +106,11 @@ final class AppearingFiles {
         place + withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
       guard !name.hasSuffix("/."), !name.hasSuffix("/.."), name != ".", name != "..", isWatched(name) else { continue }
       var status = stat()
-      guard lstat(folder + name, &status) == 0 else { continue }
+      guard lstat(directory + name, &status) == 0 else { continue }
       if status.st_mode & S_IFMT == S_IFDIR, isWatched(name + "/") {
-        look(in: folder, below: name + "/", kept, &known, isWatched)
+        look(in: directory, below: name + "/", kept, &known, isWatched)
       } else if status.st_mode & S_IFMT == S_IFREG, known.insert(UInt64(status.st_ino)).inserted {
-        _ = link(folder + name, "\(kept)/\(known.count)-\(name.replacing("/", with: "_"))")
+        _ = link(directory + name, "\(kept)/\(known.count)-\(name.replacing("/", with: "_"))")
       }
     }
   }

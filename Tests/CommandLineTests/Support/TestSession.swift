@@ -7,17 +7,17 @@ import TestSupport
 
 /// A session whose streams are files, to see what was said on each.
 final class TestSession {
-  let folder: URL
-  private let temporary: TemporaryFolder
+  let directory: URL
+  private let temporary: TemporaryDirectory
   let session: Session
   private let output: FileHandle
   private let errors: FileHandle
 
   init(_ flags: [String] = [], environment: [String: String] = [:], terminalPath: String = "/nonexistent/tty") throws {
-    let folder = try TemporaryFolder()
-    (temporary, self.folder) = (folder, folder.url)
+    let directory = try TemporaryDirectory()
+    (temporary, self.directory) = (directory, directory.url)
     func stream(_ name: String) throws -> FileHandle {
-      try FileHandle(forWritingTo: try folder.write([], to: name))
+      try FileHandle(forWritingTo: try directory.write([], to: name))
     }
     output = try stream("output")
     errors = try stream("errors")
@@ -27,15 +27,15 @@ final class TestSession {
   }
 
   var said: String {
-    get throws { try String(contentsOf: folder.appending(path: "output"), encoding: .utf8) }
+    get throws { try String(contentsOf: directory.appending(path: "output"), encoding: .utf8) }
   }
   var told: String {
-    get throws { try String(contentsOf: folder.appending(path: "errors"), encoding: .utf8) }
+    get throws { try String(contentsOf: directory.appending(path: "errors"), encoding: .utf8) }
   }
 
-  /// A file in the session's folder, readable by its owner alone unless said otherwise.
+  /// A file in the session's directory, readable by its owner alone unless said otherwise.
   func file(_ name: String, _ bytes: [UInt8], mode: Int = 0o600) throws -> String {
-    let url = folder.appending(path: name)
+    let url = directory.appending(path: name)
     try Data(bytes).write(to: url)
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: url.path)
     return url.path

@@ -59,7 +59,7 @@ struct Workflow {
 
 /// Runs a workflow's steps one after the other, each in a shell that finds the tools of its image and no other.
 ///
-/// What no test can do is played: an action's checkout makes folders, `apt-get` knows whether it has its lists, and
+/// What no test can do is played: an action's checkout makes directories, `apt-get` knows whether it has its lists, and
 /// `swift build` wants the package, its libraries and gives the program that is tested. The shell, the order, the paths
 /// and the program are real.
 final class WorkflowRunner {
@@ -90,7 +90,7 @@ final class WorkflowRunner {
     paths = world.home.appending(path: "github-path")
     guard let tools = Self.tools[workflow.image] else { throw UnknownImage(name: workflow.image) }
     let files = FileManager.default
-    for folder in [workspace, bin] { try files.createDirectory(at: folder, withIntermediateDirectories: true) }
+    for directory in [workspace, bin] { try files.createDirectory(at: directory, withIntermediateDirectories: true) }
     try Data().write(to: paths)
     for tool in tools {
       let place = ["/usr/bin", "/bin"].map { URL(filePath: $0).appending(path: tool) }.first {
@@ -121,7 +121,7 @@ final class WorkflowRunner {
         [ -e '\(state)/installed-'"$name" ] || { echo "error: no header of $name" >&2; exit 1; }
       done
       mkdir -p keyhaul/.build/release
-      ln -s '\(BuiltProgram.folder.appending(path: "keyhaul").path)' keyhaul/.build/release/keyhaul
+      ln -s '\(BuiltProgram.directory.appending(path: "keyhaul").path)' keyhaul/.build/release/keyhaul
       """)
   }
 
@@ -145,18 +145,18 @@ final class WorkflowRunner {
 
   private func checkOut(_ step: Workflow.Step) throws -> BuiltProgram.Outcome {
     guard step.uses == "actions/checkout@v4" else { return try world.run("echo 'no such action' >&2; exit 1") }
-    let folder = step.with["path"].map { workspace.appending(path: $0) } ?? workspace
+    let directory = step.with["path"].map { workspace.appending(path: $0) } ?? workspace
     let isKeyhaul = step.with["repository"]?.hasSuffix("/keyhaul") == true
     let contents = isKeyhaul ? ["Package.swift": ""] : step.with["repository"] == nil ? repository : [:]
     // What stands there is cleared away first.
-    try? FileManager.default.removeItem(at: folder)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    for (name, text) in contents { try Data(text.utf8).write(to: folder.appending(path: name)) }
+    try? FileManager.default.removeItem(at: directory)
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    for (name, text) in contents { try Data(text.utf8).write(to: directory.appending(path: name)) }
     return try world.run("exit 0")
   }
 
-  /// As the runner does it: the step's lines in a shell that stops at the first that fails, with the folders on its path
-  /// that earlier steps have written down.
+  /// As the runner does it: the step's lines in a shell that stops at the first that fails, with the directories on its
+  /// path that earlier steps have written down.
   private func run(_ commands: [String]) throws -> BuiltProgram.Outcome {
     let written = try String(contentsOf: paths, encoding: .utf8).split(separator: "\n").reversed().map(String.init)
     let path = (written + [bin.path]).joined(separator: ":")

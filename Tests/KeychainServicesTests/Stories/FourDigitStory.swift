@@ -72,17 +72,17 @@ struct FourDigitStory {
   }
 
   @Test("a copied device folder without its hardware key, or with another's, opens with no passcode at all")
-  func copiedFolder() throws {
+  func copiedDirectory() throws {
     let phone = try phone("0007")
     let other = try self.phone("1234")
     try phone.restart()
-    let folder = try TemporaryFolder()
-    for (name, hardware) in [("bare", nil), ("other", other.device.folder + "/hardware.uid")] {
-      let copy = folder.path(name)
-      try FileManager.default.copyItem(atPath: phone.device.folder, toPath: copy)
+    let directory = try TemporaryDirectory()
+    for (name, hardware) in [("bare", nil), ("other", other.device.directory + "/hardware.uid")] {
+      let copy = directory.path(name)
+      try FileManager.default.copyItem(atPath: phone.device.directory, toPath: copy)
       try FileManager.default.removeItem(atPath: copy + "/hardware.uid")
       if let hardware { try FileManager.default.copyItem(atPath: hardware, toPath: copy + "/hardware.uid") }
-      let copied = try DeviceHome(path: folder.path, environment: phone.device.environment).device(DeviceName(name))
+      let copied = try DeviceHome(path: directory.path, environment: phone.device.environment).device(DeviceName(name))
       for guess in ["0007", "1234", ""] {
         #expect(try code { _ = try PasscodeGuesser.open(copied, with: [guess]) } == .damaged, "\(name)")
       }

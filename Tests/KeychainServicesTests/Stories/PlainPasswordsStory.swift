@@ -71,8 +71,8 @@ struct PlainPasswordsStory {
 
   @Test("an app without access groups gets -34018")
   func noEntitlement() throws {
-    let stranger = KeychainClient(phone.device, as: "stranger")
-    let code = try stranger.speak {
+    let unknownIndex = KeychainClient(phone.device, as: "stranger")
+    let code = try unknownIndex.speak {
       try failure { try PlainPasswords.setPassword("x", service: "mail", account: "anna") }
     }
     #expect(code == -34018)

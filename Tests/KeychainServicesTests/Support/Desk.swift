@@ -15,9 +15,9 @@ struct Desk {
   static let password = "correct horse battery staple"
 
   let clock = TestClock()
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { directory = try TemporaryDirectory() }
 
   @TaskLocal fileprivate static var current: Desk?
 
@@ -40,7 +40,7 @@ struct Desk {
     let session = try phone.device.openSession(.writing, verb: "backup")
     defer { session.end() }
     let prepared = try BackupExporter.prepare(session, password: secret(password), rounds: 1)
-    let path = folder.path("\(UUID().uuidString).tar")
+    let path = directory.path("\(UUID().uuidString).tar")
     _ = try prepared.write(to: .file(path, .tar))
     return path
   }

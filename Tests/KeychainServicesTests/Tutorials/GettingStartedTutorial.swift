@@ -12,7 +12,7 @@ struct FirstMove {
   let old: VirtualDevice
   let new: VirtualDevice
 
-  /// Two phones in a folder that is gone with `home`; the old one has two items.
+  /// Two phones in a directory that is gone with `home`; the old one has two items.
   init() throws {
     home = try TemporaryDeviceHome()
     old = try home.home.create(DeviceName("old-phone"), passcode: Secret(utf8: "1234")) {

@@ -13,7 +13,7 @@ import VirtualDevice
 struct ReadingABackup {
   let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path(percentEncoded: false)
 
-  /// A backup to read, of a virtual phone with two items; yours is a folder below `MobileSync/Backup`.
+  /// A backup to read, of a virtual phone with two items; yours is a directory below `MobileSync/Backup`.
   private func makeBackup() throws {
     let phone = try KeychainClient.onNewDevice()
     KeychainServices.using(phone) {
@@ -31,7 +31,7 @@ struct ReadingABackup {
     }
     let session = try phone.device.openSession(.writing, verb: "back up")
     defer { session.end() }
-    _ = try BackupExporter.prepare(session, password: Secret(utf8: "horse"), rounds: 1).write(to: .folder(path))
+    _ = try BackupExporter.prepare(session, password: Secret(utf8: "horse"), rounds: 1).write(to: .directory(path))
   }
 
   @Test("its items open with the password, and each that does not says why")

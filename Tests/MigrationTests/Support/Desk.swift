@@ -14,7 +14,7 @@ struct Desk {
   static let password = "correct horse battery staple"
 
   let temporary: TemporaryDeviceHome
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
   let environment: DeviceEnvironment
 
   var home: DeviceHome { temporary.home }
@@ -23,7 +23,7 @@ struct Desk {
     environment = DeviceEnvironment(
       clock: .fixed(at: Self.now), random: SeededRandomSource(seed: seed), passcodeRounds: 2)
     temporary = try TemporaryDeviceHome(environment: environment)
-    folder = try TemporaryFolder()
+    directory = try TemporaryDirectory()
   }
 
   /// - Parameter passcode: Empty for a phone without one.
@@ -36,14 +36,14 @@ struct Desk {
   }
 
   /// What a backup is packed in.
-  enum Packaging: String, CaseIterable, Sendable { case folder, tar, zstandardTar, zip }
+  enum Packaging: String, CaseIterable, Sendable { case directory, tar, zstandardTar, zip }
 
   func destination(_ name: String, _ packaging: Packaging) -> (path: String, ArchiveDestination) {
     switch packaging {
-    case .folder: (folder.path(name), .folder(folder.path(name)))
-    case .tar: (folder.path(name + ".tar"), .file(folder.path(name + ".tar"), .tar))
-    case .zstandardTar: (folder.path(name + ".tar.zst"), .file(folder.path(name + ".tar.zst"), .zstandardTar))
-    case .zip: (folder.path(name + ".zip"), .file(folder.path(name + ".zip"), .zip))
+    case .directory: (directory.path(name), .directory(directory.path(name)))
+    case .tar: (directory.path(name + ".tar"), .file(directory.path(name + ".tar"), .tar))
+    case .zstandardTar: (directory.path(name + ".tar.zst"), .file(directory.path(name + ".tar.zst"), .zstandardTar))
+    case .zip: (directory.path(name + ".zip"), .file(directory.path(name + ".zip"), .zip))
     }
   }
 

@@ -67,7 +67,7 @@ extension Keybag.ClassKey {
   }
 }
 
-/// Changes one property list of a backup's folder.
+/// Changes one property list of a backup's directory.
 func editPropertyList(_ path: String, _ edit: (inout PropertyDictionary) throws -> Void) throws {
   let url = URL(fileURLWithPath: path)
   var root = try BinaryPlist.decode(Array(Data(contentsOf: url))).dictionaryValue ?? [:]

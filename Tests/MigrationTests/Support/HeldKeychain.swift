@@ -48,7 +48,7 @@ struct HeldKeychain {
     var configuration = Configuration()
     configuration.busyMode = .timeout(5)
     configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = OFF") }
-    return try DatabaseQueue(path: phone.folder + "/keychain-2.db", configuration: configuration)
+    return try DatabaseQueue(path: phone.directory + "/keychain-2.db", configuration: configuration)
   }
 
   /// Every row's columns, to compare a keychain before and after.

@@ -40,7 +40,7 @@ package struct ComparisonDocument {
       "advice": [
         "sentence": .string(advice.sentence(for: comparison.current)),
         "gained_by_password": .count(advice.gainedByPassword),
-        "brought_by_password": .count(advice.broughtByPassword), "never_here": .count(advice.neverHere),
+        "brought_by_password": .count(advice.broughtByPassword), "never_here": .count(advice.neverToTarget),
         "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
       ],
     ]

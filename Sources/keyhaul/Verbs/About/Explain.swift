@@ -55,7 +55,7 @@ struct Explain: RunnableVerb {
       let label =
         (isCode ? DisplayWidth.padded(number, columns: 7, rightAligned: true) + "  " : "  ")
         + DisplayWidth.padded(explanation.id, columns: widest) + "  "
-      let lines = WordWrap.labelled(label, explanation.headline, columns: session.resultStyle.width)
+      let lines = WordWrap.labeled(label, explanation.headline, columns: session.resultStyle.width)
       for line in lines { try session.say(line) }
     }
     try session.say("What becomes of an item", .bold)

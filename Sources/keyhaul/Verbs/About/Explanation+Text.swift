@@ -12,7 +12,7 @@ extension Explanation {
     if let first = lines.first { lines[0] = style.painted(first, .bold) }
     let parts = [("Rule", rule), ("Effect", effect), ("Do", action)] + (source.map { [("Source", $0)] } ?? [])
     for (label, text) in parts {
-      lines += WordWrap.labelled(
+      lines += WordWrap.labeled(
         "  " + DisplayWidth.padded(label, columns: 8) + " ", style.adapted(text), columns: style.width)
     }
     return lines

@@ -70,10 +70,10 @@ struct DeviceCreate: RunnableVerb {
     return .ok
   }
 
-  /// Where the device will be: under its name in the home folder, or at a path.
+  /// Where the device will be: under its name in the home directory, or at a path.
   private func place(in session: Session) throws(CommandFailure) -> (home: DeviceHome, name: DeviceName) {
     let isPath = name.contains("/") && !name.hasPrefix("device:")
-    let home = DeviceHome(path: isPath ? "." : try session.homeFolder())
+    let home = DeviceHome(path: isPath ? "." : try session.homeDirectory())
     let argument = isPath ? name : try ArgumentFinder(session).newDeviceName(name)
     do throws(VirtualDeviceError) {
       return try DeviceHome.locate(argument, home: home)

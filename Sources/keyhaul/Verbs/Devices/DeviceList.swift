@@ -3,7 +3,7 @@ import CommandSession
 import KeychainFormats
 import VirtualDevice
 
-/// `keyhaul device list`: the devices of the home folder.
+/// `keyhaul device list`: the devices of the home directory.
 struct DeviceList: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "List the virtual devices",
@@ -24,7 +24,7 @@ struct DeviceList: RunnableVerb {
         let summary = try device.summary(verb: session.verb, knownSeeds: PublishedSeeds.all)
         reports.append(DeviceReport(summary, of: device))
       } catch {
-        // Deleted by another process since the folder was read.
+        // Deleted by another process since the directory was read.
         if error.code == .notFound { continue }
         broken.append((device.name.text, CommandFailure(error, device: device.name.text)))
       }

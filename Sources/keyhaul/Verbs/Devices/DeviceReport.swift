@@ -4,7 +4,7 @@ import VirtualDevice
 
 /// A device as reports show it. Without a state where another process holds the device.
 struct DeviceReport {
-  /// What the user types for it: the name of its folder, whatever its record says.
+  /// What the user types for it: the name of its directory, whatever its record says.
   let name: String
   let record: DeviceRecord
   let state: DeviceState?

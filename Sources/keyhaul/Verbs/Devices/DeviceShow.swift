@@ -25,7 +25,7 @@ struct DeviceShow: RunnableVerb {
     let widest = report.lines.map { DisplayWidth.columns(of: $0.0) }.max() ?? 0
     for (label, text) in report.lines {
       let label = DisplayWidth.padded(label, columns: widest) + "  "
-      for line in WordWrap.labelled(label, HostileText.shown(text), columns: session.resultStyle.width) {
+      for line in WordWrap.labeled(label, HostileText.shown(text), columns: session.resultStyle.width) {
         try session.say(line)
       }
     }

@@ -46,8 +46,8 @@ enum FixtureSource {
   }
 
   private static func readFile(_ path: String) throws(CommandFailure) -> [UInt8] {
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+    var isDirectory: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
       let near = EditDistance.nearest(to: path, among: BundledFixtures.names)
       throw CommandFailure(
         .notFound, "there is no description named \(path)",
@@ -55,14 +55,14 @@ enum FixtureSource {
         try: "--from \(near ?? BundledFixtures.names.first ?? "FILE")")
     }
     do {
-      if isFolder.boolValue { throw CocoaError(.fileReadUnknown) }
+      if isDirectory.boolValue { throw CocoaError(.fileReadUnknown) }
       let file = try FileHandle(forReadingFrom: URL(filePath: path))
       defer { try? file.close() }
       // One byte more than is accepted, so that the decoder sees that there is more.
-      return Array(try file.read(upToCount: DeviceFixture.largestSize + 1) ?? Data())
+      return Array(try file.read(upToCount: DeviceFixture.maximumByteCount + 1) ?? Data())
     } catch {
       throw CommandFailure(
-        .failed, "cannot read \(path)", why: isFolder.boolValue ? "it is a folder" : "the file system refused",
+        .failed, "cannot read \(path)", why: isDirectory.boolValue ? "it is a folder" : "the file system refused",
         try: "a file that can be read")
     }
   }

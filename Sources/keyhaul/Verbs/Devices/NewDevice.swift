@@ -62,17 +62,17 @@ struct NewDevice {
     }
   }
 
-  /// Makes the device in a folder that is gone afterwards, so that everything is tried but its place.
+  /// Makes the device in a directory that is gone afterwards, so that everything is tried but its place.
   func rehearse(in home: DeviceHome, passcode: borrowing Secret?) throws(CommandFailure) -> DeviceReport {
-    let folder: TemporaryDeviceHome
+    let directory: TemporaryDeviceHome
     do throws(VirtualDeviceError) {
       try home.requireFree(name)
-      folder = try TemporaryDeviceHome(environment: home.environment)
+      directory = try TemporaryDeviceHome(environment: home.environment)
     } catch {
       throw CommandFailure(error, device: name.text)
     }
-    defer { _ = folder }
-    return try create(in: folder.home, passcode: passcode)
+    defer { _ = directory }
+    return try create(in: directory.home, passcode: passcode)
   }
 
   private func make(in home: DeviceHome, passcode: borrowing Secret?) throws(VirtualDeviceError) -> VirtualDevice {

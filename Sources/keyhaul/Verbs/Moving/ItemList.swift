@@ -10,10 +10,10 @@ struct ItemList {
   let indexes: Set<Int>
 
   /// More than a list of all items of any backup takes, in bytes.
-  static let largestByteCount = 16 << 20
+  static let maximumByteCount = 16 << 20
 
   init(_ path: String, in session: Session) throws(CommandFailure) {
-    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the list of items", in: session)
+    let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: "the list of items", in: session)
     let path = InputFile.name(path)
     self.path = path
     guard let indexes = Self.indexes(in: bytes) else {
@@ -35,9 +35,9 @@ struct ItemList {
   /// Refuses places that the archive does not have, and says which of the items do not arrive anyway.
   func check(against plan: MigrationPlan, _ named: NamedArchive, in session: Session) throws(CommandFailure) {
     let known = Set(plan.decisions.map(\.index))
-    if let stranger = indexes.subtracting(known).min() {
+    if let unknownIndex = indexes.subtracting(known).min() {
       throw .usage(
-        "\(path) names item \(stranger)",
+        "\(path) names item \(unknownIndex)",
         why: "\(named.name) has \(Amounts.count(known.count, "item")), counted from 0",
         try: "plan --json gives the places")
     }

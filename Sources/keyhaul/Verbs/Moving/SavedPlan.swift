@@ -11,10 +11,10 @@ struct SavedPlan {
   var document: PlanDocument { file.document }
 
   /// The largest plan that is read, in bytes: more than one of 100,000 items takes.
-  static let largestByteCount = 128 << 20
+  static let maximumByteCount = 128 << 20
 
   init(_ path: String, in session: Session) throws(CommandFailure) {
-    let bytes = try InputFile.read(path, atMost: Self.largestByteCount, what: "the plan", in: session)
+    let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: "the plan", in: session)
     let path = InputFile.name(path)
     self.path = path
     do throws(MigrationError) {

@@ -18,10 +18,10 @@ enum ManyItemsBenchmark {
   private static let password = "correct horse"
 
   static func figures() throws -> [Figure] {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let (file, result) = (folder.appending(path: "keychain"), folder.appending(path: "result"))
+    let directory = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    let (file, result) = (directory.appending(path: "keychain"), directory.appending(path: "result"))
     let byteCount = try write(to: file)
     let path = { (url: URL) in url.path(percentEncoded: false) }
     let arguments = [argument, path(file), path(result)]

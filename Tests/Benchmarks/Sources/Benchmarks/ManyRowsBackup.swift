@@ -11,12 +11,12 @@ struct ManyRowsBackup {
   let rowCount: Int
   /// Of each file. Empty ones are for measures that look at names and sizes alone.
   var payloadByteCount = 0
-  /// The file of one in so many rows is stored; the other rows are folders.
+  /// The file of one in so many rows is stored; the other rows are directories.
   private static let fileShare = (files: 3, rows: 10)
 
   /// Writes it by a process of its own: the memory that this one has counts in the peak of the programs it starts.
-  func writeApart(to folder: URL) throws {
-    let path = folder.path(percentEncoded: false)
+  func writeApart(to directory: URL) throws {
+    let path = directory.path(percentEncoded: false)
     _ = try Run(CommandLine.arguments[0], [Self.argument, path, String(rowCount), String(payloadByteCount)])
   }
 
@@ -28,34 +28,34 @@ struct ManyRowsBackup {
     try ManyRowsBackup(rowCount: rows, payloadByteCount: bytes).write(to: URL(filePath: arguments[0]))
   }
 
-  private func write(to folder: URL) throws {
+  private func write(to directory: URL) throws {
     let random = SeededRandomSource(seed: "many rows")
     let password: Secret? = Secret(utf8: Self.password)
     let made = try BackupKeybag.make(
       password: password, deviceKey: try HardwareUID(from: random).deviceKey(), rounds: 1, random: random)
     let keybag = made.keybag
     let keys = made.takeClassKeys()
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     for prefix in 0..<256 {
       try FileManager.default.createDirectory(
-        at: folder.appending(path: String(format: "%02x", prefix)), withIntermediateDirectories: true)
+        at: directory.appending(path: String(format: "%02x", prefix)), withIntermediateDirectories: true)
     }
-    let plain = folder.appending(path: "Manifest.plain")
-    try writeList(to: plain, folder: folder, keys: keys, random: random)
+    let plain = directory.appending(path: "Manifest.plain")
+    try writeList(to: plain, directory: directory, keys: keys, random: random)
     let listKey = try Secret(count: 32, from: random)
     let manifestKey = try keys.wrapFileKey(listKey, keyClass: .fileUntilFirstUserAuthentication, random: random)
-    try encrypt(plain, to: folder.appending(path: "Manifest.db"), key: listKey)
+    try encrypt(plain, to: directory.appending(path: "Manifest.db"), key: listKey)
     try FileManager.default.removeItem(at: plain)
     let manifest = BackupManifest(
       date: KeychainDate(secondsSince1970: 1_795_197_850), isEncrypted: true, wasPasscodeSet: true, keybag: keybag,
       manifestKey: manifestKey, device: BackupDevice(identifier: "00008030-001A2B3C4D5E6F70", name: "many rows"))
-    try Data(manifest.serialized()).write(to: folder.appending(path: "Manifest.plist"))
+    try Data(manifest.serialized()).write(to: directory.appending(path: "Manifest.plist"))
     let status = BackupStatus(uuid: nil, date: nil)
-    try Data(status.serialized()).write(to: folder.appending(path: "Status.plist"))
+    try Data(status.serialized()).write(to: directory.appending(path: "Status.plist"))
   }
 
   private func writeList(
-    to url: URL, folder: URL, keys: borrowing ClassKeys, random: some RandomSource
+    to url: URL, directory: URL, keys: borrowing ClassKeys, random: some RandomSource
   ) throws {
     var connection: OpaquePointer?
     guard sqlite3_open(url.path(percentEncoded: false), &connection) == SQLITE_OK else { throw failure(connection) }
@@ -88,7 +88,7 @@ struct ManyRowsBackup {
       let path = "Library/Caches/\(index % 5000 / 100)/entry-\(index % 5000)"
       let isFile = index % Self.fileShare.rows < Self.fileShare.files
       let identifier = try ListedFile.fileIdentifier(domain: domain, relativePath: path)
-      let stored = folder.appending(path: "\(identifier.prefix(2))/\(identifier)")
+      let stored = directory.appending(path: "\(identifier.prefix(2))/\(identifier)")
       guard isFile, payloadByteCount > 0 else {
         try insert(identifier, domain, path, isFile ? 1 : 2, templates[isFile ? 0 : 1])
         // One block, as an empty file has once it is encrypted.
@@ -99,7 +99,7 @@ struct ManyRowsBackup {
         try SystemRandomSource().bytes(payloadByteCount), path: path, to: stored, keys: keys, random: random)
       try insert(identifier, domain, path, 1, try record.archived())
     }
-    try insertKeychain(into: folder, keys: keys, random: random, insert)
+    try insertKeychain(into: directory, keys: keys, random: random, insert)
     sqlite3_finalize(statement)
     let indexes = """
       COMMIT; CREATE INDEX FilesDomainIdx ON Files(domain); CREATE INDEX FilesRelativePathIdx ON Files(relativePath);
@@ -109,13 +109,14 @@ struct ManyRowsBackup {
   }
 
   private func insertKeychain(
-    into folder: URL, keys: borrowing ClassKeys, random: some RandomSource,
+    into directory: URL, keys: borrowing ClassKeys, random: some RandomSource,
     _ insert: (String, String, String, Int32, [UInt8]) throws -> Void
   ) throws {
     let keychain = try KeychainBackupFile(keybagUUID: nil, entries: []).serialized()
     let identifier = KeychainPayload.fileIdentifier
     let record = try write(
-      keychain, path: KeychainPayload.relativePath, to: folder.appending(path: "\(identifier.prefix(2))/\(identifier)"),
+      keychain, path: KeychainPayload.relativePath,
+      to: directory.appending(path: "\(identifier.prefix(2))/\(identifier)"),
       keys: keys, random: random)
     try insert(identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try record.archived())
   }

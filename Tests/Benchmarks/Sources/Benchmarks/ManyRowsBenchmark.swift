@@ -42,9 +42,9 @@ struct PayloadsBenchmark {
     let desk = try Desk(program: program)
     var times: [Double] = []
     for (index, count) in [Self.rowCount, 4 * Self.rowCount].enumerated() {
-      let folder = try desk.backup("backup\(index)", rowCount: count, payloadByteCount: 4000)
+      let directory = try desk.backup("backup\(index)", rowCount: count, payloadByteCount: 4000)
       let file = desk.path("backup\(index).tar.gz")
-      _ = try desk.run(["convert", folder, "-o", file], isOpen: false)
+      _ = try desk.run(["convert", directory, "-o", file], isOpen: false)
       times.append(try (0..<3).map { _ in try desk.run(["verify", file]).seconds }.median)
     }
     let large = try desk.backup("large", rowCount: 2, payloadByteCount: Self.largeByteCount)
@@ -65,30 +65,30 @@ struct PayloadsBenchmark {
   }
 }
 
-/// A temporary folder with backups in it and the program that is measured on them.
+/// A temporary directory with backups in it and the program that is measured on them.
 final class Desk {
   private let program: String
-  private let folder: URL
+  private let directory: URL
 
   init(program: String) throws {
     self.program = program
-    folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    directory = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     guard
       FileManager.default.createFile(
         atPath: password, contents: Data("\(ManyRowsBackup.password)\n".utf8), attributes: [.posixPermissions: 0o600])
-    else { throw Run.Failure(description: "cannot write in \(folder.path)") }
+    else { throw Run.Failure(description: "cannot write in \(directory.path)") }
   }
 
-  deinit { try? FileManager.default.removeItem(at: folder) }
+  deinit { try? FileManager.default.removeItem(at: directory) }
 
-  func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
+  func path(_ name: String) -> String { directory.appending(path: name).path(percentEncoded: false) }
 
   var password: String { path("password") }
 
   func backup(_ name: String, rowCount: Int, payloadByteCount: Int = 0) throws -> String {
     try ManyRowsBackup(rowCount: rowCount, payloadByteCount: payloadByteCount).writeApart(
-      to: folder.appending(path: name))
+      to: directory.appending(path: name))
     return path(name)
   }
 

@@ -1,24 +1,24 @@
 import Foundation
 
-/// A folder for one group of figures: virtual devices, what the program writes, and the password of its backups. Gone
-/// with its last holder.
+/// A directory for one group of figures: virtual devices, what the program writes, and the password of its backups.
+/// Gone with its last holder.
 final class Workshop {
   let program: String
-  private let folder: URL
+  private let directory: URL
 
   static let password = "correct horse"
 
   init(_ program: String) throws {
     self.program = program
-    folder = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
+    directory = FileManager.default.temporaryDirectory.appending(path: "keyhaul-benchmark-\(UUID().uuidString)")
     try FileManager.default.createDirectory(
-      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     try write("\(Self.password)\n", to: "password")
   }
 
-  deinit { try? FileManager.default.removeItem(at: folder) }
+  deinit { try? FileManager.default.removeItem(at: directory) }
 
-  func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
+  func path(_ name: String) -> String { directory.appending(path: name).path(percentEncoded: false) }
 
   /// What opens a backup.
   var passwordFlags: [String] { ["--password-file", path("password")] }
@@ -30,7 +30,7 @@ final class Workshop {
     else { throw Run.Failure(description: "cannot write \(path(name))") }
   }
 
-  /// Runs the program on this folder's devices.
+  /// Runs the program on this directory's devices.
   @discardableResult
   func run(_ arguments: [String]) throws -> Run {
     try Run(program, arguments + ["--home", path("home"), "--no-input", "-q"])

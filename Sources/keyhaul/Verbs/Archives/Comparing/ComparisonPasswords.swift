@@ -36,7 +36,7 @@ struct ComparisonPasswords {
     if let other = archives.last ?? nil, !other.archive.isEncrypted,
       let source = try second.givenSource(environment: session.environment)
     {
-      throw other.needless(source)
+      throw other.needlessPassword(source)
     }
     guard let source = try first.givenSource(environment: session.environment) else { return }
     let plain = archives.compactMap(\.self).filter { !$0.archive.isEncrypted }
@@ -44,7 +44,7 @@ struct ComparisonPasswords {
       named?.archive.isEncrypted == true && !(index == 1 && second.isGiven)
     }
     for named in plain {
-      guard isTaken else { throw named.needless(source) }
+      guard isTaken else { throw named.needlessPassword(source) }
       session.warn(
         "\(named.name) has no password", why: "it is not encrypted; the password is used for the other backup alone",
         try: "make sure that it is the backup which is meant")

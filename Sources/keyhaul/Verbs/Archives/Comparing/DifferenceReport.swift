@@ -24,7 +24,7 @@ struct DifferenceReport: Report {
     let symbol: String
     let identity: ItemIdentity
     let remark: String
-    let colour: Colour
+    let color: Color
   }
 
   // MARK: Text
@@ -32,7 +32,7 @@ struct DifferenceReport: Report {
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var rows = difference.added.map { Self.row("+", $0, "new", .green) }
     rows += difference.changed.map {
-      Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), colour: .yellow)
+      Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), color: .yellow)
     }
     rows += difference.removed.map { Self.row("-", $0, "gone", .red) }
     rows += (difference.doubtfulInFirst + difference.doubtfulInSecond).map {
@@ -66,23 +66,23 @@ struct DifferenceReport: Report {
         "\(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.identity.kind), columns: kindWidth) + "  "
         + DisplayWidth.padded(cut, columns: nameWidth) + "  "
       let fits = DisplayWidth.columns(of: label) + DisplayWidth.columns(of: remark) <= style.width
-      let text = fits ? [label + remark] : [label] + WordWrap.labelled("      ", remark, columns: style.width)
+      let text = fits ? [label + remark] : [label] + WordWrap.labeled("      ", remark, columns: style.width)
       return text.map { line in
-        style.painted(String(line.dropLast(line.reversed().prefix { $0 == " " }.count)), row.colour)
+        style.painted(String(line.dropLast(line.reversed().prefix { $0 == " " }.count)), row.color)
       }
     }
   }
 
   /// "new: port 8443, not synced" where another line would read the same.
   private static func row(
-    _ symbol: String, _ side: KeychainDifference.Side, _ word: String, _ colour: Colour
+    _ symbol: String, _ side: KeychainDifference.Side, _ word: String, _ color: Color
   ) -> Row {
-    let distinctions = side.distinctions.map { HostileText.shortened($0, columns: longestDistinction) }
+    let distinctions = side.distinctions.map { HostileText.shortened($0, columns: maximumDistinctionLength) }
     let remark = distinctions.isEmpty ? word : "\(word): \(distinctions.joined(separator: ", "))"
-    return Row(symbol: symbol, identity: side.identity, remark: remark, colour: colour)
+    return Row(symbol: symbol, identity: side.identity, remark: remark, color: color)
   }
 
-  private static let longestDistinction = 60
+  private static let maximumDistinctionLength = 60
 
   /// "secret and label changed 2026-11-19"
   private static func remark(on change: ItemChange) -> String {
@@ -94,7 +94,7 @@ struct DifferenceReport: Report {
       side.leftOut.flatMap { item in
         let label = "  \(DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11))  "
         let name = HostileText.shown(ItemText.name(item.identity), columns: 40, ellipsis: style.ellipsis)
-        return WordWrap.labelled(
+        return WordWrap.labeled(
           label, style.adapted("\(name): \(item.reason.rawValue), in no backup of \(side.name)"), columns: style.width)
       }
     }.map { style.painted($0, .faint) }

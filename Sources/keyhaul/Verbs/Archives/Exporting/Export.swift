@@ -63,7 +63,7 @@ struct Export: RunnableVerb {
     let items = try readItems(selection, form, in: session)
     try items.requireSomething(selection)
     guard reveal || items.secretCount == 0 else {
-      throw ExportedItems.unsaid(Self.shown(output), form, count: items.secretCount)
+      throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: items.secretCount)
     }
     if !dryRun.isOn { try write(items, form, in: session) }
     try say(items, form, in: session)
@@ -115,7 +115,7 @@ struct Export: RunnableVerb {
     let source = try unlocking.password.source(environment: session.environment)
     let isAsked = named.archive.isEncrypted && source == .prompt
     if isAsked, !reveal, form.isSecret {
-      throw ExportedItems.unsaid(Self.shown(output), form, count: nil)
+      throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: nil)
     }
     let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(with: unlocking.password)
     guard named.archive.hasKeychain else {

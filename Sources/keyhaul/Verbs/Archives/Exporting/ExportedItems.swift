@@ -183,7 +183,7 @@ struct ExportedItems {
   }
 
   /// Secrets leave the keychain only where that was said.
-  static func unsaid(_ output: String, _ form: ExportForm, count: Int?) -> CommandFailure {
+  static func missingRevealFlag(_ output: String, _ form: ExportForm, count: Int?) -> CommandFailure {
     let secrets = count.map { Amounts.count($0, form.secretNoun) } ?? form.secretNoun + "s"
     return .usage(
       "exporting secrets needs to be said out loud", why: "\(output) would hold \(secrets) in plain text",

@@ -172,7 +172,7 @@ private struct NearFile {
   private let hasDomain: Bool
 
   /// Paths that are compared letter by letter; in the largest domains the rest is only compared by name.
-  private static let mostCompared = 5_000
+  private static let maximumComparedCount = 5_000
 
   init(domain: String, path: String, in list: FileList) throws(BackupArchiveError) {
     self.domain = domain
@@ -190,7 +190,7 @@ private struct NearFile {
       {
         sameName = otherPath
       }
-      if candidates.count < Self.mostCompared { candidates.append(otherPath) }
+      if candidates.count < Self.maximumComparedCount { candidates.append(otherPath) }
     }
     hasDomain = domains.contains(domain)
     nearDomain = hasDomain ? nil : Self.nearest(to: domain, among: domains.sorted())

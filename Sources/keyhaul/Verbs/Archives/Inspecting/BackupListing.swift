@@ -2,14 +2,14 @@ import BackupArchive
 import CommandSession
 import KeychainFormats
 
-/// The backups in a folder of several, and how to choose one (`backup-list/1`).
+/// The backups in a directory of several, and how to choose one (`backup-list/1`).
 struct BackupListing: Report {
-  let folder: String
-  let backups: [BackupFolder.Entry]
+  let directory: String
+  let backups: [BackupDirectory.Entry]
 
   /// A table, or where it would be too wide a few lines for each: a name is there to be typed, and never cut.
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    guard let proposal = BackupChoice.proposal(among: backups, in: folder) else { return [] }
+    guard let proposal = BackupChoice.proposal(among: backups, in: directory) else { return [] }
     let table = self.table
     let list = table.fits(style) ? table.lines(style: style) : backups.flatMap { Self.block(of: $0, style: style) }
     return list + ["Name one of them: keyhaul inspect \(proposal)"]
@@ -25,7 +25,7 @@ struct BackupListing: Report {
     return table
   }
 
-  private static func block(of backup: BackupFolder.Entry, style: TextStyle) -> [String] {
+  private static func block(of backup: BackupDirectory.Entry, style: TextStyle) -> [String] {
     let facts = [
       "device    \(backup.deviceName ?? "-")", "made      \(made(backup) ?? "-")", "password  \(password(backup))",
       "state     \(state(backup))",
@@ -36,19 +36,19 @@ struct BackupListing: Report {
       }
   }
 
-  private static func made(_ backup: BackupFolder.Entry) -> String? {
+  private static func made(_ backup: BackupDirectory.Entry) -> String? {
     backup.date.map { TimeText.localWithoutZone($0) }
   }
 
-  private static func password(_ backup: BackupFolder.Entry) -> String {
+  private static func password(_ backup: BackupDirectory.Entry) -> String {
     backup.isEncrypted.map { $0 ? "yes" : "no" } ?? "-"
   }
 
-  private static func state(_ backup: BackupFolder.Entry) -> String { backup.state?.rawValue ?? "-" }
+  private static func state(_ backup: BackupDirectory.Entry) -> String { backup.state?.rawValue ?? "-" }
 
   var json: JSONValue {
     [
-      "format": "backup-list/1", "folder": .string(folder),
+      "format": "backup-list/1", "folder": .string(directory),
       "backups": .array(
         backups.map { backup in
           [

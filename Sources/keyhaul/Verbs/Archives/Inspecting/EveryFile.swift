@@ -8,7 +8,7 @@ import KeychainFormats
 /// Read from the list while they are written, so that a million of them take no more memory than their places.
 struct EveryFile: ReportTail {
   let list: FileList
-  let index: FilesByFolder
+  let index: FilesByDirectory
   let stored: StoredPayloads
   /// The archive as the user named it.
   let archive: String

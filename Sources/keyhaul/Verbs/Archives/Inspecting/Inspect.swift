@@ -50,7 +50,7 @@ struct Inspect: RunnableVerb {
     if common.isHTML, let backups { throw BackupChoice.several(backups, in: archive) }
     try report.prepare(inputs: found.files + unlocking.files, in: session)
     if let backups {
-      try session.deliver(BackupListing(folder: archive, backups: backups), to: report.output)
+      try session.deliver(BackupListing(directory: archive, backups: backups), to: report.output)
       return .ok
     }
     let named = try found.open(storage: unlocking.storage, in: session)

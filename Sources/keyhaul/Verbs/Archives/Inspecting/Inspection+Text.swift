@@ -44,7 +44,7 @@ extension Inspection {
     // A path is mostly longer than the labels are wide: it stands above them, whole.
     var lines = isNameWide ? [shownName] : []
     lines += rows.flatMap { row in
-      WordWrap.labelled(
+      WordWrap.labeled(
         DisplayWidth.padded(row.0, columns: Self.labelColumns) + " ", HostileText.shown(row.1),
         columns: max(style.width, Self.labelColumns + 40))
     }
@@ -188,7 +188,7 @@ extension Inspection {
 
   // MARK: The files
 
-  /// The most children of a domain or folder that are shown unless all are asked for.
+  /// The most children of a domain or directory that are shown unless all are asked for.
   static let shortBranch = 10
 
   private func treeLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {

@@ -41,7 +41,7 @@ struct Inspection: Report {
       if wantsTree, let list {
         let builder = DomainTree.Builder(stored: files, depth: showsAll ? .max : 1)
         let namesFiles = part == .tree && showsAll
-        var index = FilesByFolder()
+        var index = FilesByDirectory()
         listing = try list.listing(against: files, lending: .file) { (file, place) throws(BackupArchiveError) in
           builder.add(file)
           if namesFiles { index.add(file, at: place) }

@@ -21,12 +21,12 @@ struct VerificationReport {
   var status: CommandStatus {
     if verification.isHostile { return .refused }
     if verification.isWhole { return .ok }
-    return verification.isMerelyIncomplete || verification.verdict == .unconfirmed ? .partial : .damaged
+    return verification.isOnlyIncomplete || verification.verdict == .unconfirmed ? .partial : .damaged
   }
 
   struct Line {
     let text: String
-    var colour: Colour?
+    var color: Color?
   }
 
   /// The most faults of one check that are named unless all are asked for.
@@ -47,21 +47,21 @@ struct VerificationReport {
     }
     // Only where items were counted.
     if verification.items != nil { lines += UnseenNote.lines(style: style).map { Line(text: $0) } }
-    let colour: Colour? = verification.isWhole ? nil : .red
+    let color: Color? = verification.isWhole ? nil : .red
     return lines
       + WordWrap.lines(of: style.adapted(HostileText.shown(conclusion)), columns: style.width).map {
-        Line(text: $0, colour: colour)
+        Line(text: $0, color: color)
       }
   }
 
   private static let indent = 20
 
   private static func row(
-    _ state: String, _ id: BackupVerification.CheckID, _ detail: String, _ style: TextStyle, _ colour: Colour?
+    _ state: String, _ id: BackupVerification.CheckID, _ detail: String, _ style: TextStyle, _ color: Color?
   ) -> [Line] {
     let label = "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(id.rawValue, columns: 13)
-    return WordWrap.labelled(label, style.adapted(HostileText.shown(detail)), columns: style.width).enumerated().map {
-      Line(text: $1, colour: $0 == 0 ? colour : nil)
+    return WordWrap.labeled(label, style.adapted(HostileText.shown(detail)), columns: style.width).enumerated().map {
+      Line(text: $1, color: $0 == 0 ? color : nil)
     }
   }
 
@@ -73,12 +73,12 @@ struct VerificationReport {
     let shown = showsAll ? faults[...] : faults.prefix(Self.shortList)
     let space = String(repeating: " ", count: Self.indent)
     var lines = shown.flatMap { fault in
-      WordWrap.labelled(space, style.adapted(HostileText.shown(fault.placeText)), columns: style.width)
+      WordWrap.labeled(space, style.adapted(HostileText.shown(fault.placeText)), columns: style.width)
     }
     let all = verification.faultCount[check.id, default: 0]
     let rest = all - shown.count
     if rest > 0, !shown.isEmpty {
-      let hint = showsAll ? "" : " (-v names \(all > BackupVerification.mostFaults ? "more" : "all"))"
+      let hint = showsAll ? "" : " (-v names \(all > BackupVerification.maximumFaultCount ? "more" : "all"))"
       lines.append("\(space)\(style.ellipsis) \(Amounts.grouped(rest)) more\(hint)")
     }
     return lines.map { Line(text: $0) }
@@ -95,8 +95,8 @@ struct VerificationReport {
       if verification.isHostile {
         return "\(name) holds what no device writes: \(loss). Don't trust it; nothing was written."
       }
-      return verification.isMerelyIncomplete
-        ? "\(name) is not whole: \(loss); the rest is right." : "\(name) is damaged: \(loss).\(rescue)"
+      return verification.isOnlyIncomplete
+        ? "\(name) is not whole: \(loss); the rest is right." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
     case .unconfirmed:
       return
         "Nothing in \(name) is damaged, as far as can be seen; whether its device finished it nothing says: there is "
@@ -159,7 +159,7 @@ struct VerificationReport {
   }
 
   /// What of a damaged keychain is safe all the same.
-  private var rescue: String {
+  private var intactPartsSentence: String {
     guard let items = verification.items, items.readable > 0, !verification.isKeychainLost,
       !verification.isKeychainRefused,
       items.damaged > 0 || verification.faultCount[.keychain] != nil

@@ -36,7 +36,7 @@ struct Verify: RunnableVerb {
       try session.answer(report.json)
     } else {
       for line in report.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
-        try session.say(line.text, line.colour)
+        try session.say(line.text, line.color)
       }
     }
     let name = HostileText.shown(report.name)

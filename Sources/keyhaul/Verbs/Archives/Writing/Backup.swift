@@ -185,7 +185,7 @@ struct Backup: RunnableVerb {
         let more = items.count > names.count ? " and \(items.count - names.count) more" : ""
         let head = index == 0 ? label : "            "
         let detail = item.detail ?? reason.explanation.headline
-        lines += WordWrap.labelled(
+        lines += WordWrap.labeled(
           head + count + " " + DisplayWidth.padded(index == 0 ? reason.rawValue : "", columns: 21),
           "\(name)\(more): \(HostileText.shown(detail))", columns: style.width)
       }
@@ -199,7 +199,7 @@ struct Backup: RunnableVerb {
     let tombstones = report.tombstones
     guard !tombstones.isEmpty else { return [] }
     let names = tombstones.map { "\"\(HostileText.shown(ItemText.name($0.item.identity), columns: 32))\"" }
-    return WordWrap.labelled(
+    return WordWrap.labeled(
       "  not counted  ",
       Amounts.count(tombstones.count, "mark of a deleted item", plural: "marks of deleted items")
         + ": " + names.joined(separator: ", "), columns: style.width)

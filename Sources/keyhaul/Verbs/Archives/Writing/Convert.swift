@@ -4,7 +4,7 @@ import CommandSession
 import KeychainFormats
 import Reports
 
-/// `keyhaul convert`: a backup's folder into one file, or back.
+/// `keyhaul convert`: a backup's directory into one file, or back.
 struct Convert: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Copy a backup into another form, byte for byte",

@@ -22,7 +22,7 @@ struct HardwareRekey {
   func protect(in session: Session) throws {
     try requireBound()
     try requireReplaceable()
-    let old = try unlocker.key(verb.password, needless: "--new-password-file for the one that it gets")
+    let old = try unlocker.key(verb.password, needlessPassword: "--new-password-file for the one that it gets")
     let candidate = try hardwareKey(to: "set a password on")
     let hardware = try proven(candidate, old, in: session)
     let new = try session.password(verb.newPassword, of: named.name)
@@ -72,9 +72,9 @@ struct HardwareRekey {
     throw CommandFailure(archive: ArchivedKeychainError(unbound), name: named.name)
   }
 
-  /// Every file changes, so that a folder is written anew and takes the old one's place.
+  /// Every file changes, so that a directory is written anew and takes the old one's place.
   private func requireReplaceable() throws(CommandFailure) {
-    guard PathContent(of: path) == .folder else { return }
+    guard PathContent(of: path) == .directory else { return }
     try ArchiveOutput.requireOnlyBackup(in: path, named: named.name)
   }
 

@@ -22,7 +22,7 @@ struct AppReport: Report {
         (share.unreadable.count, "cannot be read", "cannot be read"),
       ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
       let name = HostileText.shown(share.app.words, columns: max(20, style.width - 34))
-      let heads = WordWrap.labelled(
+      let heads = WordWrap.labeled(
         style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
       lines += heads.map { style.painted($0, .bold) }
       // What asks for something first.

@@ -78,7 +78,7 @@ struct AuditReport: Report {
     if shown.count < ordered.count {
       lines.append("  \(style.ellipsis) \(Amounts.grouped(ordered.count - shown.count)) more (-v shows all)")
     }
-    return lines + WordWrap.labelled("    ", group.advice, columns: style.width) + [""]
+    return lines + WordWrap.labeled("    ", group.advice, columns: style.width) + [""]
   }
 
   private func table(of items: ArraySlice<KeychainAudit.Item>) -> Table {

@@ -37,7 +37,7 @@ struct ComparisonReport: Report {
         let count = forever.count { $0[comparison.current].reason == reason }
         return count == 0 ? nil : "\(Amounts.grouped(count)) \(reason.rawValue)"
       }
-      lines += WordWrap.labelled("  why: ", kinds.joined(separator: ", "), columns: style.width)
+      lines += WordWrap.labeled("  why: ", kinds.joined(separator: ", "), columns: style.width)
     }
     return lines + report.source.unseenLines(style: style)
   }

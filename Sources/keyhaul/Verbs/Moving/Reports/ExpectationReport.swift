@@ -8,10 +8,10 @@ import Migration
 /// A file of expectations (format `plan-expectations/1`).
 enum ExpectationFile {
   /// More than anyone writes by hand, in bytes.
-  static let largestByteCount = 16 << 20
+  static let maximumByteCount = 16 << 20
 
   static func read(_ path: String, in session: Session) throws(CommandFailure) -> [PlanExpectation] {
-    let bytes = try InputFile.read(path, atMost: largestByteCount, what: "the expectations", in: session)
+    let bytes = try InputFile.read(path, atMost: maximumByteCount, what: "the expectations", in: session)
     do {
       let data = Data(bytes)
       // The decoder tells a mistake in the list from one in the text; this tells what is no JSON at all.

@@ -16,7 +16,7 @@ struct MoveSource {
   let deviceName: String?
   let made: KeychainDate?
   let apps: AppDirectory
-  /// The device of the home folder whose key gave the names of what another one cannot open.
+  /// The device of the home directory whose key gave the names of what another one cannot open.
   var namesFrom: String?
 
   var isDevice: Bool { document.kind == .device }

@@ -81,7 +81,7 @@ struct PlanReport {
       parts.append(("  ", "names of sealed items: by the hardware key of \(device), which is at hand"))
     }
     return parts.flatMap { indent, text in
-      WordWrap.labelled(indent, style.adapted(HostileText.shown(text)), columns: style.width)
+      WordWrap.labeled(indent, style.adapted(HostileText.shown(text)), columns: style.width)
     }
   }
 

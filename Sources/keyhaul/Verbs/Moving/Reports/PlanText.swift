@@ -91,7 +91,7 @@ struct PlanText {
       advice += " The names of \(Amounts.count(sealed, "item")) cannot be read while \(targetName) is locked."
     }
     return group(
-      "Will be removed from \(targetName) (\(Amounts.grouped(plan.removed.count)))", items, style, colour: .red,
+      "Will be removed from \(targetName) (\(Amounts.grouped(plan.removed.count)))", items, style, color: .red,
       advice: advice)
   }
 
@@ -110,7 +110,7 @@ struct PlanText {
   private func migratingLines(_ decisions: [MigrationPlan.Decision], _ style: TextStyle) -> [String] {
     guard !decisions.isEmpty else { return ["Will migrate (0)", ""] }
     return group(
-      "Will migrate (\(Amounts.grouped(decisions.count)))", items(decisions), style, colour: .green, advice: nil)
+      "Will migrate (\(Amounts.grouped(decisions.count)))", items(decisions), style, color: .green, advice: nil)
   }
 
   private func stayingLines(
@@ -120,7 +120,7 @@ struct PlanText {
     let (fact, advice) = sentences(for: reason)
     return group(
       "Stays behind (\(Amounts.grouped(decisions.count)))", because: "\(reason.rawValue): \(fact)",
-      items(decisions), style, colour: .yellow, advice: advice)
+      items(decisions), style, color: .yellow, advice: advice)
   }
 
   private func unreadableLines(
@@ -129,7 +129,7 @@ struct PlanText {
     guard !decisions.isEmpty else { return [] }
     return group(
       "Cannot be read (\(Amounts.grouped(decisions.count)))",
-      because: "\(reason.rawValue): \(reason.explanation.headline)", items(decisions), style, colour: .red,
+      because: "\(reason.rawValue): \(reason.explanation.headline)", items(decisions), style, color: .red,
       advice: reason.explanation.action)
   }
 
@@ -186,18 +186,18 @@ struct PlanText {
   }
 
   private func group(
-    _ title: String, because reason: String? = nil, _ items: ItemLines, _ style: TextStyle, colour: Colour,
+    _ title: String, because reason: String? = nil, _ items: ItemLines, _ style: TextStyle, color: Color,
     advice: String?
   ) -> [String] {
     let head = style.adapted(HostileText.shown(title))
     var lines = [head]
     if let reason {
-      lines = WordWrap.labelled(head + "  ", style.adapted(HostileText.shown(reason)), columns: style.width)
+      lines = WordWrap.labeled(head + "  ", style.adapted(HostileText.shown(reason)), columns: style.width)
     }
-    if let first = lines.first { lines[0] = style.painted(first, colour) }
+    if let first = lines.first { lines[0] = style.painted(first, color) }
     lines += items.lines(style: style)
     if let advice {
-      lines += WordWrap.labelled("    ", style.adapted(HostileText.shown(advice)), columns: style.width)
+      lines += WordWrap.labeled("    ", style.adapted(HostileText.shown(advice)), columns: style.width)
     }
     return lines + [""]
   }

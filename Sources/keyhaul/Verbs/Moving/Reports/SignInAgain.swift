@@ -40,18 +40,18 @@ struct SignInAgain {
       let what = share.losses.prefix(Self.shortList).map { Self.short($0.identity) }
       let more = count > what.count ? ", \(style.ellipsis)" : ""
       let text = style.adapted(HostileText.shown(what.joined(separator: ", "))) + more
-      lines += WordWrap.labelled(label, text, columns: style.width)
+      lines += WordWrap.labeled(label, text, columns: style.width)
     }
     if shown.count < apps.count {
       lines.append("  \(style.ellipsis) \(Amounts.grouped(apps.count - shown.count)) more (-v shows all)")
     }
     if losses.sealedCount > 0 {
       let text = "\(Amounts.count(losses.sealedCount, "sealed item")) more: whose they are is sealed with them"
-      lines += WordWrap.labelled("  ", text, columns: style.width)
+      lines += WordWrap.labeled("  ", text, columns: style.width)
     }
     if losses.unnamedCount > 0 {
       let verb = losses.unnamedCount == 1 ? "names" : "name"
-      lines += WordWrap.labelled(
+      lines += WordWrap.labeled(
         "  ", "\(Amounts.count(losses.unnamedCount, "item")) more \(verb) no app", columns: style.width)
     }
     return lines + [""]

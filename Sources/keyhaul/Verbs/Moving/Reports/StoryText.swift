@@ -17,7 +17,7 @@ struct StoryText {
     var lines = WordWrap.lines(of: style.adapted(HostileText.shown(title)), columns: style.width)
     for index in lines.indices { lines[index] = style.painted(lines[index], .bold) }
     func add(_ label: String, _ text: String) {
-      lines += WordWrap.labelled(
+      lines += WordWrap.labeled(
         "  " + DisplayWidth.padded(label, columns: 10), style.adapted(HostileText.shown(text)), columns: style.width)
     }
     if let protection = story.protection {

@@ -1,7 +1,7 @@
 import CommandSession
 
 /// Where virtual devices live.
-enum HomeFolder {
+enum HomeDirectory {
   /// `--home`, then `KEYHAUL_HOME`, then the platform's place for an application's data.
   ///
   /// Source of the default: XDG Base Directory Specification (a relative `XDG_DATA_HOME` is ignored).
@@ -22,8 +22,8 @@ enum HomeFolder {
 }
 
 extension Session {
-  /// The folder that holds the virtual devices; it may not exist yet.
-  func homeFolder() throws(CommandFailure) -> String {
-    try HomeFolder.path(flag: common.home, environment: environment)
+  /// The directory that holds the virtual devices; it may not exist yet.
+  func homeDirectory() throws(CommandFailure) -> String {
+    try HomeDirectory.path(flag: common.home, environment: environment)
   }
 }

@@ -1,6 +1,6 @@
 /// A property list beside the list of files that is there and cannot be read: `Status.plist` or `Info.plist`, without
 /// which a backup opens all the same.
-public struct UnreadablePaper: Sendable, Equatable {
+public struct UnreadablePropertyList: Sendable, Equatable {
   /// Of the file.
   public let name: String
   /// Why it cannot be read.
@@ -16,5 +16,5 @@ public struct UnreadablePaper: Sendable, Equatable {
     error.reason.hasPrefix("\(name): ") ? String(error.reason.dropFirst(name.count + 2)) : error.reason
   }
 
-  var note: ArchiveNote { .paperUnreadable(name: name, reason: reason) }
+  var note: ArchiveNote { .propertyListUnreadable(name: name, reason: reason) }
 }

@@ -2,40 +2,41 @@ import Files
 import KeychainFormats
 import SystemPackage
 
-/// Reads a backup's folder, every file relative to its open handle: a path that is swapped meanwhile changes nothing.
-struct FolderSource {
+/// Reads a backup's directory, every file relative to its open handle: a path that is swapped meanwhile changes
+/// nothing.
+struct DirectorySource {
   let system: FileSystem
   let limits: ArchiveLimits
 
   let storage: ManifestStorage
 
   /// Reads the files that this module knows; payloads stay where they are.
-  func read(_ folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
-    var parts = try readPapers(folder)
-    guard parts.contains(.manifest) else { throw notABackup(folder) }
-    parts.database = try readDatabase(in: folder)
-    if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: folder) }
-    if let layout = parts.layout { parts[layout.keychainPart] = try read(layout.keychainPart, in: folder) }
+  func read(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
+    var parts = try readPropertyLists(directory)
+    guard parts.contains(.manifest) else { throw notABackup(directory) }
+    parts.database = try readDatabase(in: directory)
+    if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: directory) }
+    if let layout = parts.layout { parts[layout.keychainPart] = try read(layout.keychainPart, in: directory) }
     return parts
   }
 
   /// Reads what says about the backup as a whole, and no list of files.
-  func readPapers(_ folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
+  func readPropertyLists(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
     var parts = StoredParts()
-    parts[.manifest] = try read(.manifest, in: folder)
+    parts[.manifest] = try read(.manifest, in: directory)
     for part in [StoredPart.status, .info] {
       do throws(BackupArchiveError) {
-        parts[part] = try read(part, in: folder)
+        parts[part] = try read(part, in: directory)
       } catch {
         guard error.code == .overLimit else { throw error }
-        parts.unreadable.append(UnreadablePaper(part, error))
+        parts.unreadable.append(UnreadablePropertyList(part, error))
       }
     }
     return parts
   }
 
-  private func read(_ part: StoredPart, in folder: borrowing Descriptor) throws(BackupArchiveError) -> [UInt8]? {
-    guard let file = try open(part.path, in: folder) else { return nil }
+  private func read(_ part: StoredPart, in directory: borrowing Descriptor) throws(BackupArchiveError) -> [UInt8]? {
+    guard let file = try open(part.path, in: directory) else { return nil }
     var bytes: [UInt8] = []
     try readWhole(file, limit: part.limit(limits)) { portion in
       // The size that the system states is no memory before it was held against the limit.
@@ -45,8 +46,8 @@ struct FolderSource {
     return bytes
   }
 
-  private func readDatabase(in folder: borrowing Descriptor) throws(BackupArchiveError) -> StoredBytes? {
-    guard let file = try open(StoredPart.database.path, in: folder) else { return nil }
+  private func readDatabase(in directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredBytes? {
+    guard let file = try open(StoredPart.database.path, in: directory) else { return nil }
     var collector = try StoredBytesCollector(storage, system: system)
     try readWhole(file, limit: StoredPart.database.limit(limits)) { (portion) throws(BackupArchiveError) in
       try collector.append(portion)
@@ -58,10 +59,10 @@ struct FolderSource {
   ///
   /// - Returns: `false` where there is none.
   func readPayload(
-    _ path: String, in folder: borrowing Descriptor,
+    _ path: String, in directory: borrowing Descriptor,
     portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Bool {
-    guard let file = try open(path, in: folder) else { return false }
+    guard let file = try open(path, in: directory) else { return false }
     try readWhole(file, limit: Int(clamping: limits.entryByteCount), portion)
     return true
   }
@@ -74,20 +75,20 @@ struct FolderSource {
   }
 
   /// Opens a regular file of the backup, one or two names deep; `nil` where nothing is there.
-  private func open(_ path: String, in folder: borrowing Descriptor) throws(BackupArchiveError) -> OpenFile? {
+  private func open(_ path: String, in directory: borrowing Descriptor) throws(BackupArchiveError) -> OpenFile? {
     let names = path.split(separator: "/").map(String.init)
-    guard names.count == 2 else { return try open(path, named: path, in: folder) }
+    guard names.count == 2 else { return try open(path, named: path, in: directory) }
     let inner = try present(path) { () throws(Errno) in
-      try system.openDirectory(names[0].systemName, in: folder)
+      try system.openDirectory(names[0].systemName, in: directory)
     }
     guard let inner else { return nil }
     return try open(path, named: names[1], in: inner)
   }
 
   private func open(
-    _ path: String, named name: String, in folder: borrowing Descriptor
+    _ path: String, named name: String, in directory: borrowing Descriptor
   ) throws(BackupArchiveError) -> OpenFile? {
-    let file = try present(path) { () throws(Errno) in try system.openForReading(name, in: folder) }
+    let file = try present(path) { () throws(Errno) in try system.openForReading(name, in: directory) }
     guard let file else { return nil }
     let raw = file.raw
     let status = try explained(path) { () throws(Errno) in try system.status(of: raw) }
@@ -150,18 +151,18 @@ struct FolderSource {
     }
   }
 
-  /// Lists the payloads: in the 256 folders that may hold some, or of an old backup in the folder itself.
-  func payloads(of folder: borrowing Descriptor, layout: BackupLayout) throws(BackupArchiveError) -> StoredPayloads {
+  /// Lists the payloads: in the 256 directories that may hold some, or of an old backup in the directory itself.
+  func payloads(of directory: borrowing Descriptor, layout: BackupLayout) throws(BackupArchiveError) -> StoredPayloads {
     var payloads = StoredPayloads()
     do {
       switch layout {
-      case .mbdb: try add(folder, prefix: "", to: &payloads)
+      case .mbdb: try add(directory, prefix: "", to: &payloads)
       case .manifestDB:
-        for name in try system.names(in: folder) {
+        for name in try system.names(in: directory) {
           let prefix = name.text
-          guard BackupPath.isPayloadFolder(prefix), try system.status(of: name, in: folder)?.kind == .directory
+          guard BackupPath.isPayloadDirectory(prefix), try system.status(of: name, in: directory)?.kind == .directory
           else { continue }
-          try add(try system.openDirectory(name, in: folder), prefix: prefix, to: &payloads)
+          try add(try system.openDirectory(name, in: directory), prefix: prefix, to: &payloads)
         }
       }
     } catch {
@@ -171,11 +172,11 @@ struct FolderSource {
   }
 
   private func add(
-    _ folder: borrowing Descriptor, prefix: String, to payloads: inout StoredPayloads
+    _ directory: borrowing Descriptor, prefix: String, to payloads: inout StoredPayloads
   ) throws(Errno) {
-    for file in try system.names(in: folder) {
+    for file in try system.names(in: directory) {
       guard isFileIdentifier(file.text), file.text.hasPrefix(prefix),
-        let status = try system.status(of: file, in: folder)
+        let status = try system.status(of: file, in: directory)
       else { continue }
       if status.kind == .file {
         payloads.add(file.text, byteCount: status.byteCount)

@@ -1,8 +1,8 @@
 public import Foundation
 import Synchronization
 
-/// A new folder that is removed with everything in it when its last reference goes.
-public final class TemporaryFolder: Sendable {
+/// A new directory that is removed with everything in it when its last reference goes.
+public final class TemporaryDirectory: Sendable {
   public let url: URL
 
   public init() throws {
@@ -15,13 +15,15 @@ public final class TemporaryFolder: Sendable {
 
   /// Removes it at the end of the process too, for one that is never let go of before.
   public func removeAtExit() {
-    let isFirst = Self.lasting.withLock { folders in
-      folders.append(url)
-      return folders.count == 1
+    let isFirst = Self.lasting.withLock { directories in
+      directories.append(url)
+      return directories.count == 1
     }
     guard isFirst else { return }
     atexit {
-      for folder in TemporaryFolder.lasting.withLock({ $0 }) { try? FileManager.default.removeItem(at: folder) }
+      for directory in TemporaryDirectory.lasting.withLock({ $0 }) {
+        try? FileManager.default.removeItem(at: directory)
+      }
     }
   }
 
@@ -33,7 +35,7 @@ public final class TemporaryFolder: Sendable {
 
   public func path(_ name: String) -> String { url(name).path(percentEncoded: false) }
 
-  /// Writes a file below the folder, its parents too.
+  /// Writes a file below the directory, its parents too.
   @discardableResult
   public func write(_ bytes: [UInt8], to name: String) throws -> URL {
     let target = url(name)

@@ -1,24 +1,24 @@
 import Files
 import SystemPackage
 
-/// Writes a backup's files into a folder of their own, each synced before the next.
-final class FolderSink: StoredFileSink {
+/// Writes a backup's files into a directory of their own, each synced before the next.
+final class DirectorySink: StoredFileSink {
   private let system: FileSystem
   /// Claimed for as long as this lives.
-  private let folder: Descriptor
-  private var innerFolders: Set<String> = []
+  private let directory: Descriptor
+  private var innerDirectories: Set<String> = []
   private var file: Descriptor?
   private var expectedByteCount: Int64 = 0
 
-  /// - Parameter folder: New and empty.
-  init(_ folder: consuming Descriptor, system: FileSystem) {
-    self.folder = folder
+  /// - Parameter directory: New and empty.
+  init(_ directory: consuming Descriptor, system: FileSystem) {
+    self.directory = directory
     self.system = system
   }
 
-  /// Gives the folder other permissions than its owner's alone.
+  /// Gives the directory other permissions than its owner's alone.
   func setPermissions(_ permissions: UInt32) throws(Errno) {
-    try system.setPermissions(permissions, of: folder)
+    try system.setPermissions(permissions, of: directory)
   }
 
   func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
@@ -32,9 +32,9 @@ final class FolderSink: StoredFileSink {
 
   private func create(_ path: String) throws(Errno) -> Descriptor {
     let names = path.split(separator: "/").map(String.init)
-    guard names.count == 2 else { return try system.createFile(path, in: folder) }
-    if innerFolders.insert(names[0]).inserted { try system.makeDirectory(names[0], in: folder) }
-    let inner = try system.openDirectory(names[0].systemName, in: folder)
+    guard names.count == 2 else { return try system.createFile(path, in: directory) }
+    if innerDirectories.insert(names[0]).inserted { try system.makeDirectory(names[0], in: directory) }
+    let inner = try system.openDirectory(names[0].systemName, in: directory)
     return try system.createFile(names[1], in: inner)
   }
 
@@ -58,7 +58,9 @@ final class FolderSink: StoredFileSink {
 
   /// Asks the disk to keep the names too. Nothing may follow.
   func finish() throws(Errno) {
-    for name in innerFolders.sorted() { try system.syncDirectory(system.openDirectory(name.systemName, in: folder)) }
-    try system.syncDirectory(folder)
+    for name in innerDirectories.sorted() {
+      try system.syncDirectory(system.openDirectory(name.systemName, in: directory))
+    }
+    try system.syncDirectory(directory)
   }
 }

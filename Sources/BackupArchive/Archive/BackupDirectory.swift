@@ -2,13 +2,13 @@ import Files
 public import KeychainFormats
 import SystemPackage
 
-/// A folder with the backups of several devices, such as `MobileSync/Backup`.
-public enum BackupFolder {
+/// A directory with the backups of several devices, such as `MobileSync/Backup`.
+public enum BackupDirectory {
   /// One backup in it, as far as can be told without opening it.
   public struct Entry: Sendable, Hashable {
-    /// Of the folder, which is what chooses it.
+    /// Of the directory, which is what chooses it.
     public let name: String
-    /// The identifier of the device, from its own manifest or else from the folder's name.
+    /// The identifier of the device, from its own manifest or else from the directory's name.
     public let identifier: String?
     /// The name that its owner gave the device; hostile. `nil` where `Info.plist` and the manifest don't say.
     public let deviceName: String?
@@ -18,7 +18,7 @@ public enum BackupFolder {
     public let isEncrypted: Bool?
     /// `nil` where nothing says whether it was finished.
     public let state: State?
-    /// Whether it is a copy that was put aside; the folder's name then ends in a date and a time.
+    /// Whether it is a copy that was put aside; the directory's name then ends in a date and a time.
     public let isArchivedCopy: Bool
     /// Whether it is a link to a backup that stands elsewhere.
     public let isLink: Bool
@@ -34,34 +34,35 @@ public enum BackupFolder {
     }
   }
 
-  /// Folders that are looked into, at most.
-  public static let maximumFolderCount = 10_000
+  /// Directories that are looked into, at most.
+  public static let maximumDirectoryCount = 10_000
 
-  /// The backups right inside of a folder, by name. A link to a backup is one too; what has no manifest is none.
+  /// The backups right inside of a directory, by name. A link to a backup is one too; what has no manifest is none.
   ///
-  /// - Throws: `.notFound` and `.unreadable`; `.overLimit` for more folders than `maximumFolderCount`.
+  /// - Throws: `.notFound` and `.unreadable`; `.overLimit` for more directories than `maximumDirectoryCount`.
   public static func backups(
     in path: String, limits: ArchiveLimits = .standard
   ) throws(BackupArchiveError) -> [Entry] {
     let system = FileSystem.real
-    let source = FolderSource(system: system, limits: limits, storage: .memory)
+    let source = DirectorySource(system: system, limits: limits, storage: .memory)
     var entries: [Entry] = []
     var count = 0
     do throws(Errno) {
-      let folder = try system.openDirectory(path)
-      for name in try system.names(in: folder) {
-        guard let text = name.validText, let kind = try system.status(of: name, in: folder)?.kind, kind != .file else {
+      let directory = try system.openDirectory(path)
+      for name in try system.names(in: directory) {
+        guard let text = name.validText, let kind = try system.status(of: name, in: directory)?.kind, kind != .file
+        else {
           continue
         }
         count += 1
-        guard count <= maximumFolderCount else { break }
+        guard count <= maximumDirectoryCount else { break }
         let isLink = kind != .directory
-        // What is no folder, or leads nowhere, is passed over.
+        // What is no directory, or leads nowhere, is passed over.
         let inner: Descriptor?
         if isLink {
-          inner = try? system.openLinkedDirectory(name, in: folder)
+          inner = try? system.openLinkedDirectory(name, in: directory)
         } else {
-          inner = try system.openDirectory(name, in: folder)
+          inner = try system.openDirectory(name, in: directory)
         }
         guard let inner else { continue }
         if let entry = source.entry(named: text, isLink: isLink, in: inner) { entries.append(entry) }
@@ -69,21 +70,21 @@ public enum BackupFolder {
     } catch {
       throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)")
     }
-    guard count <= maximumFolderCount else {
-      throw BackupArchiveError(.overLimit, "\(quoted(path)) has more than \(maximumFolderCount) folders")
+    guard count <= maximumDirectoryCount else {
+      throw BackupArchiveError(.overLimit, "\(quoted(path)) has more than \(maximumDirectoryCount) folders")
     }
     return entries.sorted { $0.name < $1.name }
   }
 
-  /// The one backup of a device or a folder's name, compared as a whole.
+  /// The one backup of a device or a directory's name, compared as a whole.
   ///
   /// - Parameters:
-  ///   - choice: A folder's name, or a device's identifier in any case.
-  ///   - entries: The backups of the folder, as `entries` lists them.
+  ///   - choice: A directory's name, or a device's identifier in any case.
+  ///   - entries: The backups of the directory, as `entries` lists them.
   /// A link to a backup that is beside it is no second one.
   ///
   /// - Returns: `nil` where none has it.
-  /// - Throws: `.unsupported` where several backups are of that device: then only a folder's name chooses.
+  /// - Throws: `.unsupported` where several backups are of that device: then only a directory's name chooses.
   public static func backup(
     _ choice: String, among entries: [Entry]
   ) throws(BackupArchiveError) -> Entry? {
@@ -97,8 +98,8 @@ public enum BackupFolder {
     return own.first
   }
 
-  /// Splits a folder's name into a device's identifier and whether a date follows: forty hexadecimal digits or eight, a
-  /// hyphen and sixteen, then in a copy that was put aside `-20240101-101112`.
+  /// Splits a directory's name into a device's identifier and whether a date follows: forty hexadecimal digits or
+  /// eight, a hyphen and sixteen, then in a copy that was put aside `-20240101-101112`.
   static func parts(of name: String) -> (identifier: String?, isArchivedCopy: Bool) {
     let bytes = Array(name.utf8)
     func isHexadecimal(_ range: Range<Int>) -> Bool {
@@ -123,36 +124,36 @@ public enum BackupFolder {
   }
 }
 
-extension FolderSource {
-  /// What a folder's own papers say; `nil` where it has no manifest.
+extension DirectorySource {
+  /// What a directory's own papers say; `nil` where it has no manifest.
   fileprivate func entry(
-    named name: String, isLink: Bool, in folder: borrowing Descriptor
-  ) -> BackupFolder.Entry? {
-    guard let papers = try? readPapers(folder), let manifest = papers[.manifest] else { return nil }
+    named name: String, isLink: Bool, in directory: borrowing Descriptor
+  ) -> BackupDirectory.Entry? {
+    guard let papers = try? readPropertyLists(directory), let manifest = papers[.manifest] else { return nil }
     let parsed = try? BackupManifest(parsing: manifest)
     let info = papers[.info].flatMap { try? ComputerProperties(parsing: $0) }?.device
     let device = (parsed?.device ?? BackupDevice()).completed(by: info)
-    let parts = BackupFolder.parts(of: name)
-    return BackupFolder.Entry(
+    let parts = BackupDirectory.parts(of: name)
+    return BackupDirectory.Entry(
       name: name, identifier: device.identifier ?? parts.identifier, deviceName: device.name, date: parsed?.date,
       isEncrypted: parsed.map { $0.isEncrypted ?? ($0.manifestKey != nil) },
-      state: state(of: papers, hasManifest: parsed != nil, in: folder), isArchivedCopy: parts.isArchivedCopy,
+      state: state(of: papers, hasManifest: parsed != nil, in: directory), isArchivedCopy: parts.isArchivedCopy,
       isLink: isLink)
   }
 
   private func state(
-    of papers: StoredParts, hasManifest: Bool, in folder: borrowing Descriptor
-  ) -> BackupFolder.Entry.State? {
-    guard hasManifest, hasList(folder) else { return .damaged }
+    of papers: StoredParts, hasManifest: Bool, in directory: borrowing Descriptor
+  ) -> BackupDirectory.Entry.State? {
+    guard hasManifest, hasList(directory) else { return .damaged }
     guard !papers.unreadable.contains(where: { $0.name == StoredPart.status.path }) else { return .damaged }
     guard let bytes = papers[.status] else { return nil }
     guard let status = try? BackupStatus(parsing: bytes) else { return .damaged }
     return status.isFinished ? .finished : .unfinished
   }
 
-  private func hasList(_ folder: borrowing Descriptor) -> Bool {
+  private func hasList(_ directory: borrowing Descriptor) -> Bool {
     for part in [StoredPart.database, .oldDatabase] {
-      if (try? system.status(of: part.path.systemName, in: folder))?.kind == .file { return true }
+      if (try? system.status(of: part.path.systemName, in: directory))?.kind == .file { return true }
     }
     return false
   }

@@ -1,22 +1,23 @@
 import Files
 import SystemPackage
 
-/// Goes through the files of a backup's folder in a fixed order, to copy them: the parts with a name of their own first.
-struct FolderWalk {
-  private let handle: FolderHandle
+/// Goes through the files of a backup's directory in a fixed order, to copy them: the parts with a name of their own
+/// first.
+struct DirectoryWalk {
+  private let handle: DirectoryHandle
   private let system: FileSystem
 
   init(_ path: String, system: FileSystem) throws(BackupArchiveError) {
-    handle = FolderHandle(try opened(path) { () throws(Errno) in try system.openDirectory(path) })
+    handle = DirectoryHandle(try opened(path) { () throws(Errno) in try system.openDirectory(path) })
     self.system = system
   }
 
   /// A file that is open for reading.
   struct File {
-    /// Relative to the backup's folder.
+    /// Relative to the backup's directory.
     let path: String
     let byteCount: Int64
-    fileprivate let handle: FolderHandle
+    fileprivate let handle: DirectoryHandle
   }
 
   /// Opens each file that belongs to a backup.
@@ -27,28 +28,28 @@ struct FolderWalk {
     _ body: (File) throws(WriteFailure) -> Void
   ) throws(WriteFailure) -> [String] {
     var foreign: [String] = []
-    var folders: [String] = []
+    var directories: [String] = []
     var payloads: [String] = []
     let found = Set(try names(in: handle.descriptor, of: "", foreign: &foreign))
     for name in BackupPath.parts where found.contains(name) { try lend(name, in: handle.descriptor, path: name, body) }
     for name in found.subtracting(BackupPath.parts).sorted() {
       if isFileIdentifier(name) {
         payloads.append(name)
-      } else if BackupPath.isPayloadFolder(name) {
-        folders.append(name)
+      } else if BackupPath.isPayloadDirectory(name) {
+        directories.append(name)
       } else {
         foreign.append(name)
       }
     }
     for name in payloads { try lend(name, in: handle.descriptor, path: name, body) }
-    for name in folders {
-      let folder = try systemCall(name) { () throws(Errno) in
+    for name in directories {
+      let directory = try systemCall(name) { () throws(Errno) in
         try system.openDirectory(name.systemName, in: handle.descriptor)
       }
-      for payload in try names(in: folder, of: name + "/", foreign: &foreign).sorted() {
+      for payload in try names(in: directory, of: name + "/", foreign: &foreign).sorted() {
         let path = "\(name)/\(payload)"
         if isFileIdentifier(payload), payload.hasPrefix(name) {
-          try lend(payload, in: folder, path: path, body)
+          try lend(payload, in: directory, path: path, body)
         } else {
           foreign.append(path)
         }
@@ -96,11 +97,11 @@ struct FolderWalk {
   }
 
   private func names(
-    in folder: borrowing Descriptor, of prefix: String, foreign: inout [String]
+    in directory: borrowing Descriptor, of prefix: String, foreign: inout [String]
   ) throws(WriteFailure) -> [String] {
     let names: [FileSystem.Name]
     do throws(Errno) {
-      names = try system.names(in: folder)
+      names = try system.names(in: directory)
     } catch {
       throw .source(BackupArchiveError(.unreadable, "\(quoted(prefix)): \(error.reason)"))
     }
@@ -116,12 +117,12 @@ struct FolderWalk {
   }
 
   private func lend(
-    _ name: String, in folder: borrowing Descriptor, path: String,
+    _ name: String, in directory: borrowing Descriptor, path: String,
     _ body: (File) throws(WriteFailure) -> Void
   ) throws(WriteFailure) {
     let descriptor: Descriptor
     do throws(Errno) {
-      descriptor = try system.openForReading(name, in: folder)
+      descriptor = try system.openForReading(name, in: directory)
     } catch {
       let isLink = error == .tooManySymbolicLinkLevels || error == .noSuchAddressOrDevice
       throw .source(
@@ -134,7 +135,7 @@ struct FolderWalk {
     guard status.kind == .file else {
       throw .source(BackupArchiveError(.hostile, "\(quoted(path)) is not a regular file"))
     }
-    try body(File(path: path, byteCount: status.byteCount, handle: FolderHandle(descriptor)))
+    try body(File(path: path, byteCount: status.byteCount, handle: DirectoryHandle(descriptor)))
   }
 
   private func systemCall<Value: ~Copyable>(

@@ -2,14 +2,14 @@ import Files
 import SystemPackage
 
 extension BackupPlacement {
-  /// What stands where a folder should go.
+  /// What stands where a directory should go.
   private enum Occupant {
-    case nothing, emptyFolder, backup, otherFolder
+    case nothing, emptyDirectory, backup, otherDirectory
     case file
   }
 
-  /// Fills a folder beside its target and renames it there.
-  func placeFolder(
+  /// Fills a directory beside its target and renames it there.
+  func placeDirectory(
     _ backup: OutgoingBackup, at path: String, replace: Bool
   ) throws(BackupArchiveError) -> Placed {
     do throws(WriteFailure) {
@@ -18,14 +18,14 @@ extension BackupPlacement {
       switch target.occupant {
       case .backup where !replace: throw .occupied("\(quoted(target.place.name)) holds a backup already")
       case .backup: try requireNothingElse(in: target.place, parent)
-      case .otherFolder: throw .occupied("\(quoted(target.place.name)) holds other things")
+      case .otherDirectory: throw .occupied("\(quoted(target.place.name)) holds other things")
       case .file: throw .occupied("\(quoted(target.place.name)) is not a folder")
       default: break
       }
-      sweepFolders(of: target.place, in: parent)
+      sweepDirectories(of: target.place, in: parent)
       let temporary = target.place.sibling("tmp")
       do throws(WriteFailure) {
-        // Held until the folder has its name: a claim ends with its descriptor.
+        // Held until the directory has its name: a claim ends with its descriptor.
         let sink = try fill(temporary, in: parent, with: backup)
         try obtaining { () throws(BackupArchiveError) in try backup.check("\(target.place.parent)/\(temporary)") }
         try keepPermissions(of: target.place, target.occupant, in: parent, for: sink)
@@ -43,18 +43,18 @@ extension BackupPlacement {
     }
   }
 
-  /// The folder itself, or the one for this device in it, where it holds other things.
+  /// The directory itself, or the one for this device in it, where it holds other things.
   private func resolve(
     _ path: String, for backup: OutgoingBackup
   ) throws(WriteFailure) -> (place: PlacePath, path: String, occupant: Occupant) {
     if let place = PlacePath(path) {
       let occupant = try occupant(of: place)
-      if occupant != .otherFolder { return (place, path, occupant) }
+      if occupant != .otherDirectory { return (place, path, occupant) }
     }
-    guard let folderName = backup.folderName else { throw .occupied("\(quoted(path)) holds other things") }
-    let inner = (path.hasSuffix("/") ? path : path + "/") + folderName
-    guard let place = PlacePath(inner), place.name == folderName else {
-      throw .occupied("\(quoted(folderName)) cannot be the name of a folder")
+    guard let directoryName = backup.directoryName else { throw .occupied("\(quoted(path)) holds other things") }
+    let inner = (path.hasSuffix("/") ? path : path + "/") + directoryName
+    guard let place = PlacePath(inner), place.name == directoryName else {
+      throw .occupied("\(quoted(directoryName)) cannot be the name of a folder")
     }
     return (place, inner, try occupant(of: place))
   }
@@ -64,9 +64,9 @@ extension BackupPlacement {
     do throws(Errno) {
       guard let status = try system.status(of: place.name.systemName, in: parent) else { return .nothing }
       guard status.kind == .directory else { return .file }
-      let folder = try system.openDirectory(place.name.systemName, in: parent)
-      if try system.status(of: StoredPart.manifest.path.systemName, in: folder) != nil { return .backup }
-      return try system.names(in: folder).isEmpty ? .emptyFolder : .otherFolder
+      let directory = try system.openDirectory(place.name.systemName, in: parent)
+      if try system.status(of: StoredPart.manifest.path.systemName, in: directory) != nil { return .backup }
+      return try system.names(in: directory).isEmpty ? .emptyDirectory : .otherDirectory
     } catch {
       throw .system(error)
     }
@@ -83,11 +83,11 @@ extension BackupPlacement {
     throw .occupied("\(quoted(place.name)) holds \(quoted(first)), which is no part of a backup")
   }
 
-  /// A folder of the user's stays as open to others as it was, though another folder takes its place.
+  /// A directory of the user's stays as open to others as it was, though another directory takes its place.
   private func keepPermissions(
-    of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor, for sink: FolderSink
+    of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor, for sink: DirectorySink
   ) throws(WriteFailure) {
-    guard occupant == .emptyFolder || occupant == .backup else { return }
+    guard occupant == .emptyDirectory || occupant == .backup else { return }
     try systemCall { () throws(Errno) in
       guard let status = try system.status(of: place.name.systemName, in: parent) else { return }
       try sink.setPermissions(status.permissions)
@@ -96,12 +96,12 @@ extension BackupPlacement {
 
   private func fill(
     _ name: String, in parent: borrowing Descriptor, with backup: OutgoingBackup
-  ) throws(WriteFailure) -> FolderSink {
+  ) throws(WriteFailure) -> DirectorySink {
     let sink = try systemCall { () throws(Errno) in
       try system.makeDirectory(name, in: parent)
-      let folder = try system.openDirectory(name.systemName, in: parent)
-      _ = system.claim(folder)
-      return FolderSink(folder, system: system)
+      let directory = try system.openDirectory(name.systemName, in: parent)
+      _ = system.claim(directory)
+      return DirectorySink(directory, system: system)
     }
     try backup.send(sink)
     try systemCall { () throws(Errno) in try sink.finish() }
@@ -113,7 +113,7 @@ extension BackupPlacement {
     _ temporary: String, as place: PlacePath, in parent: borrowing Descriptor, over occupant: Occupant
   ) throws(WriteFailure) -> String? {
     guard occupant == .backup else {
-      // Renaming a folder over an empty one replaces it in one step.
+      // Renaming a directory over an empty one replaces it in one step.
       do throws(Errno) {
         try system.rename(temporary, to: place.name, in: parent)
       } catch {
@@ -170,11 +170,11 @@ extension BackupPlacement {
   /// Removes what a replaced backup holds, its manifest last: for as long as anything else of it is there, what that is
   /// can be told, should this run be killed.
   private func removePayloadsFirst(of name: String, in parent: borrowing Descriptor) throws(Errno) {
-    let folder = try system.openDirectory(name.systemName, in: parent)
+    let directory = try system.openDirectory(name.systemName, in: parent)
     // Others see that a run is still at work on it.
-    _ = system.claim(folder)
-    for child in try system.names(in: folder) where child != StoredPart.manifest.path.systemName {
-      try system.removeTree(child, in: folder)
+    _ = system.claim(directory)
+    for child in try system.names(in: directory) where child != StoredPart.manifest.path.systemName {
+      try system.removeTree(child, in: directory)
     }
   }
 }

@@ -5,18 +5,18 @@ import TestSupport
 import Testing
 
 @Suite("A backup's folder, as it lies on disk")
-struct FolderTests {
-  private let folder: TemporaryFolder
+struct DirectoryTests {
+  private let directory: TemporaryDirectory
 
   init() throws {
-    folder = try TemporaryFolder()
-    try SampleBackup().write(to: .folder(folder.path("backup")))
-    try folder.write(Array("precious".utf8), to: "victim")
+    directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("backup")))
+    try directory.write(Array("precious".utf8), to: "victim")
   }
 
   private func failure(_ path: String = "backup") -> BackupArchiveError? {
     do {
-      _ = try BackupArchive.open(.path(folder.path(path)))
+      _ = try BackupArchive.open(.path(directory.path(path)))
       return nil
     } catch {
       return error
@@ -24,7 +24,7 @@ struct FolderTests {
   }
 
   private func replace(_ name: String, _ make: (String) throws -> Void) throws {
-    let path = folder.path("backup/\(name)")
+    let path = directory.path("backup/\(name)")
     try FileManager.default.removeItem(atPath: path)
     try make(path)
   }
@@ -33,8 +33,8 @@ struct FolderTests {
 
   @Test("is refused where a file is a link, even to a file of the same backup", arguments: parts)
   func links(part: String) throws {
-    let copy = folder.path("copy")
-    try FileManager.default.copyItem(atPath: folder.path("backup/\(part)"), toPath: copy)
+    let copy = directory.path("copy")
+    try FileManager.default.copyItem(atPath: directory.path("backup/\(part)"), toPath: copy)
     try replace(part) { try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: copy) }
     #expect(failure()?.code == .hostile)
     #expect(failure()?.reason.hasPrefix(part) == true)
@@ -53,60 +53,60 @@ struct FolderTests {
   }
 
   @Test("is refused where a folder stands in for a file", arguments: parts)
-  func foldersForFiles(part: String) throws {
+  func directoriesForFiles(part: String) throws {
     try replace(part) { try FileManager.default.createDirectory(atPath: $0, withIntermediateDirectories: false) }
     #expect(failure()?.code == .hostile)
   }
 
   @Test("is refused where the payloads' folder is a link")
-  func linkedPayloadFolder() throws {
-    try FileManager.default.moveItem(atPath: folder.path("backup/51"), toPath: folder.path("elsewhere"))
+  func linkedPayloadDirectory() throws {
+    try FileManager.default.moveItem(atPath: directory.path("backup/51"), toPath: directory.path("elsewhere"))
     try FileManager.default.createSymbolicLink(
-      atPath: folder.path("backup/51"), withDestinationPath: folder.path("elsewhere"))
+      atPath: directory.path("backup/51"), withDestinationPath: directory.path("elsewhere"))
     #expect(failure()?.code == .hostile)
   }
 
   @Test("may itself be named through a link, which is the user's own")
   func linkedRoot() throws {
     try FileManager.default.createSymbolicLink(
-      atPath: folder.path("link"), withDestinationPath: folder.path("backup"))
+      atPath: directory.path("link"), withDestinationPath: directory.path("backup"))
     #expect(failure("link") == nil)
   }
 
   @Test("is no backup without Manifest.plist, or where there is nothing, or a pipe")
   func notABackup() throws {
-    try folder.write([1], to: "photos/one.jpg")
+    try directory.write([1], to: "photos/one.jpg")
     let error = try #require(failure("photos"))
     #expect(error.code == .notABackup)
     #expect(error.summary == "this is not a backup")
     #expect(error.reason == "it has no Manifest.plist")
     #expect(error.advice == "the folder named after the device's identifier")
     #expect(failure("nowhere")?.category == .notFound)
-    #expect(mkfifo(folder.path("pipe"), 0o600) == 0)
+    #expect(mkfifo(directory.path("pipe"), 0o600) == 0)
     #expect(failure("pipe")?.code == .notABackup)
   }
 
   @Test("counts its payloads, and nothing that only looks like one")
   func payloads() throws {
     let name = String(repeating: "ab", count: 20)
-    try folder.write([1, 2, 3], to: "backup/ab/\(name)")
-    try folder.write([1], to: "backup/ab/\(name.uppercased())")
-    try folder.write([1], to: "backup/ab/cd\(name.dropFirst(2))")
-    try folder.write([1], to: "backup/zz/note")
+    try directory.write([1, 2, 3], to: "backup/ab/\(name)")
+    try directory.write([1], to: "backup/ab/\(name.uppercased())")
+    try directory.write([1], to: "backup/ab/cd\(name.dropFirst(2))")
+    try directory.write([1], to: "backup/zz/note")
     try FileManager.default.createSymbolicLink(
-      atPath: folder.path("backup/ab/ab\(String(repeating: "0", count: 38))"),
-      withDestinationPath: folder.path("victim"))
-    let keychain = try folder.read("backup/51/\(KeychainPayload.fileIdentifier)").count
-    let totals = try BackupArchive.open(.path(folder.path("backup"))).storedFiles()
+      atPath: directory.path("backup/ab/ab\(String(repeating: "0", count: 38))"),
+      withDestinationPath: directory.path("victim"))
+    let keychain = try directory.read("backup/51/\(KeychainPayload.fileIdentifier)").count
+    let totals = try BackupArchive.open(.path(directory.path("backup"))).storedFiles()
     #expect(totals.count == 2)
     #expect(totals.byteCount == Int64(keychain + 3))
   }
 
   @Test("answers from what was read, also after it was swapped")
   func swapped() throws {
-    let archive = try BackupArchive.open(.path(folder.path("backup")))
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
     let digest = archive.digest
-    try folder.write([0], to: "backup/Manifest.db")
+    try directory.write([0], to: "backup/Manifest.db")
     let sample = try SampleBackup()
     #expect(archive.digest == digest)
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
@@ -115,19 +115,19 @@ struct FolderTests {
 
 @Suite("Where a backup is written")
 struct DestinationTests {
-  private let folder: TemporaryFolder
+  private let directory: TemporaryDirectory
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { directory = try TemporaryDirectory() }
 
   private func write(_ name: String, replace: Bool = false, seed: String = "sample") throws -> String? {
-    try SampleBackup(seed: seed).write(to: ArchiveDestination(path: folder.path(name)), replace: replace).path
+    try SampleBackup(seed: seed).write(to: ArchiveDestination(path: directory.path(name)), replace: replace).path
   }
 
   @Test("a name tells the format, and a slash or an existing folder a folder")
   func names() throws {
-    try FileManager.default.createDirectory(atPath: folder.path("there"), withIntermediateDirectories: false)
-    #expect(ArchiveDestination(path: folder.path("there")) == .folder(folder.path("there")))
-    #expect(ArchiveDestination(path: "a/") == .folder("a/"))
+    try FileManager.default.createDirectory(atPath: directory.path("there"), withIntermediateDirectories: false)
+    #expect(ArchiveDestination(path: directory.path("there")) == .directory(directory.path("there")))
+    #expect(ArchiveDestination(path: "a/") == .directory("a/"))
     #expect(ArchiveDestination(path: "a.zip") == .file("a.zip", .zip))
     #expect(ArchiveDestination(path: "a.TAR.GZ") == .file("a.TAR.GZ", .gzippedTar))
     #expect(ArchiveDestination(path: "a.tgz") == .file("a.tgz", .gzippedTar))
@@ -137,53 +137,53 @@ struct DestinationTests {
 
   @Test("an absent or an empty folder becomes the backup")
   func absentAndEmpty() throws {
-    try FileManager.default.createDirectory(atPath: folder.path("empty"), withIntermediateDirectories: false)
-    #expect(try write("empty") == folder.path("empty"))
-    #expect(try write("absent/") == folder.path("absent/"))
-    #expect(FileManager.default.fileExists(atPath: folder.path("empty/Manifest.plist")))
-    #expect(FileManager.default.fileExists(atPath: folder.path("absent/Manifest.plist")))
+    try FileManager.default.createDirectory(atPath: directory.path("empty"), withIntermediateDirectories: false)
+    #expect(try write("empty") == directory.path("empty"))
+    #expect(try write("absent/") == directory.path("absent/"))
+    #expect(FileManager.default.fileExists(atPath: directory.path("empty/Manifest.plist")))
+    #expect(FileManager.default.fileExists(atPath: directory.path("absent/Manifest.plist")))
   }
 
   @Test("a folder with other things in it gets the backup as a folder inside")
   func otherThings() throws {
-    try folder.write([1], to: "home/note")
-    #expect(try write("home") == folder.path("home") + "/\(SampleBackup.udid)")
-    #expect(FileManager.default.fileExists(atPath: folder.path("home/\(SampleBackup.udid)/Manifest.plist")))
+    try directory.write([1], to: "home/note")
+    #expect(try write("home") == directory.path("home") + "/\(SampleBackup.udid)")
+    #expect(FileManager.default.fileExists(atPath: directory.path("home/\(SampleBackup.udid)/Manifest.plist")))
     let error = #expect(throws: BackupArchiveError.self) { try write("home") }
     #expect(error?.code == .occupied)
     #expect(try write("home", replace: true, seed: "new") != nil)
-    #expect(try folder.read("home/note") == [1])
+    #expect(try directory.read("home/note") == [1])
   }
 
   @Test("a backup, or a file, is replaced only where that was said")
   func replacing() throws {
     for name in ["backup/", "one.tar"] {
       _ = try write(name)
-      let before = try tree(folder.path)
+      let before = try tree(directory.path)
       let error = #expect(throws: BackupArchiveError.self) { try write(name, seed: "new") }
       #expect(error?.code == .occupied)
       #expect(error?.category == .usage)
-      #expect(try tree(folder.path) == before)
+      #expect(try tree(directory.path) == before)
       _ = try write(name, replace: true, seed: "new")
-      #expect(try tree(folder.path) != before)
-      #expect(try tree(folder.path).count == before.count)
+      #expect(try tree(directory.path) != before)
+      #expect(try tree(directory.path).count == before.count)
     }
   }
 
   @Test("never through a link, and never over something that is neither a file nor a folder")
   func linksAndPipes() throws {
-    try folder.write(Array("precious".utf8), to: "victim")
+    try directory.write(Array("precious".utf8), to: "victim")
     try FileManager.default.createSymbolicLink(
-      atPath: folder.path("link.tar"), withDestinationPath: folder.path("victim"))
+      atPath: directory.path("link.tar"), withDestinationPath: directory.path("victim"))
     try FileManager.default.createSymbolicLink(
-      atPath: folder.path("dangling"), withDestinationPath: folder.path("none"))
-    #expect(mkfifo(folder.path("pipe.tar"), 0o600) == 0)
+      atPath: directory.path("dangling"), withDestinationPath: directory.path("none"))
+    #expect(mkfifo(directory.path("pipe.tar"), 0o600) == 0)
     for name in ["link.tar", "pipe.tar", "dangling", "dangling/", "victim/"] {
       let error = #expect(throws: BackupArchiveError.self) { try write(name, replace: true) }
       #expect(error?.code == .occupied, "\(name)")
     }
-    #expect(try folder.read("victim") == Array("precious".utf8))
-    #expect(!FileManager.default.fileExists(atPath: folder.path("none")))
+    #expect(try directory.read("victim") == Array("precious".utf8))
+    #expect(!FileManager.default.fileExists(atPath: directory.path("none")))
   }
 
   @Test("not at all below a folder that isn't there, or under a name that is none")
@@ -202,9 +202,9 @@ struct DestinationTests {
     var contents = sample.contents
     contents.device.identifier = identifier
     let error = #expect(throws: BackupArchiveError.self) {
-      try BackupWriter().write(contents, keys: sample.keys, to: .folder(folder.path("x")))
+      try BackupWriter().write(contents, keys: sample.keys, to: .directory(directory.path("x")))
     }
     #expect(error?.code == .unwritable)
-    #expect(try tree(folder.path).isEmpty)
+    #expect(try tree(directory.path).isEmpty)
   }
 }
