@@ -61,7 +61,7 @@ struct HostileTextTests {
     ]
     var table = Table([.init("NAME", flexible: true), .init("CLASS")])
     for name in names { table.add([name, "mark"]) }
-    let items = ItemLines(names, showsAll: true) {
+    let items = ReportItemTable(names, showsAll: true) {
       .init(symbol: "+", kind: .genericPassword, name: $0, protection: "mark")
     }
     for width in [40, 80, 120] {

@@ -41,7 +41,7 @@ struct ItemDelete: RunnableVerb {
     }
     if dryRun.isOn {
       try session.announce("Would delete \(items) from \(agreed.device):")
-      try session.say(ItemRowTable.table(of: agreed.rows, style: session.resultStyle))
+      try session.say(FoundItemTable.table(of: agreed.rows, style: session.resultStyle))
     } else {
       try session.confirm(
         "Delete \(items) from \(agreed.device)?", refusal: "deleting \(items) from \(agreed.device)")

@@ -113,7 +113,7 @@ struct ItemFind: RunnableVerb {
     if !session.resultIsOnTerminal, session.environment["COLUMNS"] == nil { style.width = Self.widestPipedLine }
     let isFile = output.map { $0 != "-" } ?? false
     if isFile { style.usesColor = false }
-    let lines = ItemRowTable.table(of: rows, style: style).lines(style: style)
+    let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
     guard isFile, let output else {
       for line in lines { try session.say(line) }
       return

@@ -60,7 +60,7 @@ struct ItemUpdate: RunnableVerb {
         try rehearse(wanted, selection, on: held)
       }
       try session.announce("Would change \(items) on \(agreed.device):")
-      try session.say(ItemRowTable.table(of: readable, style: session.resultStyle))
+      try session.say(FoundItemTable.table(of: readable, style: session.resultStyle))
       return try end(agreed, changed: readable, in: session)
     }
     try session.confirm("Change \(items) on \(agreed.device)?", refusal: "changing \(items) on \(agreed.device)")

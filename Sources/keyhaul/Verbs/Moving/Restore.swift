@@ -43,7 +43,7 @@ struct Restore: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
-    let selection = try only.map { path throws(CommandFailure) in try ItemList(path, in: session) }
+    let selection = try only.map { path throws(CommandFailure) in try RestoreSelection(path, in: session) }
     let finder = try ArgumentFinder(session)
     let found = try finder.archive(archive)
     let target = try finder.device(move.to, wait: wait.time)

@@ -27,7 +27,7 @@ struct AppReport: Report {
       lines += heads.map { style.painted($0, .bold) }
       // What asks for something first.
       let decisions = share.unreadable + share.staysBehind + share.migrates
-      let items = ItemLines(decisions, showsAll: showsAll) { decision in
+      let items = ReportItemTable(decisions, showsAll: showsAll) { decision in
         var row = text.row(decision)
         if let reason = decision.outcome.reason { row.protection = reason.rawValue }
         if decision.identity.isSealed { row.name = PlanText.sealedName(decision) }

@@ -64,7 +64,7 @@ struct AuditReport: Report {
     guard !group.items.isEmpty else { return [head, ""] }
     let classes = ProtectionClass.allCases.map(Optional.some) + [nil]
     let ordered = classes.flatMap { protection in group.items.filter { $0.item.protection == protection } }
-    let shown = showsAll ? ordered[...] : ordered.prefix(ItemLines.shortGroup)
+    let shown = showsAll ? ordered[...] : ordered.prefix(ReportItemTable.shortGroup)
     let rows = table(of: shown).lines(style: style.narrowed(by: 4)).map { "    " + $0 }
     var lines = [style.painted(head, .bold)] + rows.prefix(1)
     var last: ProtectionClass??

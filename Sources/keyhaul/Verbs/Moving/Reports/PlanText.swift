@@ -84,7 +84,7 @@ struct PlanText {
 
   private func removedLines(_ style: TextStyle) -> [String] {
     guard !plan.removed.isEmpty else { return [] }
-    let items = ItemLines(plan.removed, showsAll: showsAll, row: removedRow)
+    let items = ReportItemTable(plan.removed, showsAll: showsAll, row: removedRow)
     let sealed = plan.removed.count(where: \.isSealed)
     var advice = "iOS removes what is on the device before it restores. Keep it with --existing merge."
     if sealed > 0, isTargetLocked {
@@ -96,8 +96,8 @@ struct PlanText {
   }
 
   /// The line of an item of the target that is gone afterwards.
-  func removedRow(_ identity: ItemIdentity) -> ItemLines.Row {
-    ItemLines.Row(symbol: "-", kind: identity.kind, name: removedName(identity), protection: "")
+  func removedRow(_ identity: ItemIdentity) -> ReportItemTable.Row {
+    ReportItemTable.Row(symbol: "-", kind: identity.kind, name: removedName(identity), protection: "")
   }
 
   /// What is known of an item of the target that cannot be opened: in which access group it is.
@@ -133,8 +133,8 @@ struct PlanText {
       advice: reason.explanation.action)
   }
 
-  private func items(_ decisions: [MigrationPlan.Decision]) -> ItemLines {
-    ItemLines(decisions, showsAll: showsAll, row: row)
+  private func items(_ decisions: [MigrationPlan.Decision]) -> ReportItemTable {
+    ReportItemTable(decisions, showsAll: showsAll, row: row)
   }
 
   /// The fact behind a group and what to do about it, with the devices' names where they say more.
@@ -157,7 +157,7 @@ struct PlanText {
   }
 
   /// The line of one decision.
-  func row(_ decision: MigrationPlan.Decision) -> ItemLines.Row {
+  func row(_ decision: MigrationPlan.Decision) -> ReportItemTable.Row {
     let name: String
     var remark = ""
     switch decision.outcome {
@@ -170,7 +170,7 @@ struct PlanText {
       name = decision.identity.isSealed ? "(sealed)" : ItemText.name(decision.identity)
       remark = decision.detail.map { "item \(decision.index), \($0)" } ?? ""
     }
-    return ItemLines.Row(
+    return ReportItemTable.Row(
       symbol: Self.symbol(of: decision.outcome), kind: decision.identity.kind, name: name,
       protection: ItemText.protection(decision.protection), remark: remark)
   }
@@ -186,7 +186,7 @@ struct PlanText {
   }
 
   private func group(
-    _ title: String, because reason: String? = nil, _ items: ItemLines, _ style: TextStyle, color: Color,
+    _ title: String, because reason: String? = nil, _ items: ReportItemTable, _ style: TextStyle, color: Color,
     advice: String?
   ) -> [String] {
     let head = style.adapted(HostileText.shown(title))

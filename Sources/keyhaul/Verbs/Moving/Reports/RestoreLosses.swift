@@ -56,19 +56,19 @@ struct RestoreLosses {
   /// What goes, by name, with the dates that a decision knows: the newer ones first.
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     let text = report.text(showsAll: showsAll)
-    func group(_ title: String, _ items: ItemLines, count: Int) -> [String] {
+    func group(_ title: String, _ items: ReportItemTable, count: Int) -> [String] {
       guard count > 0 else { return [] }
       let head = style.adapted(HostileText.shown("\(title) (\(Amounts.grouped(count)))"))
       return [head] + items.lines(style: style) + [""]
     }
     func overwritten(_ title: String, _ decisions: [MigrationPlan.Decision]) -> [String] {
-      group(title, ItemLines(decisions, showsAll: showsAll, row: text.row), count: decisions.count)
+      group(title, ReportItemTable(decisions, showsAll: showsAll, row: text.row), count: decisions.count)
     }
     return overwritten(
       "Newer on \(device), and overwritten by what is in \(report.source.name)",
       overwriting.filter { $0.overwrites == .newer })
       + group(
-        "Removed from \(device)", ItemLines(report.plan.removed, showsAll: showsAll, row: text.removedRow),
+        "Removed from \(device)", ReportItemTable(report.plan.removed, showsAll: showsAll, row: text.removedRow),
         count: removedCount)
       + overwritten("Overwritten on \(device)", overwriting.filter { $0.overwrites != .newer })
   }

@@ -21,7 +21,7 @@ struct SignInAgain {
   func lines(style: TextStyle) -> [String] {
     let apps = losses.apps
     guard !apps.isEmpty else { return [] }
-    let shown = showsAll ? apps[...] : apps.prefix(ItemLines.shortGroup)
+    let shown = showsAll ? apps[...] : apps.prefix(ReportItemTable.shortGroup)
     let names = shown.map {
       HostileText.shown($0.app.words, columns: max(Table.narrowestColumn, style.width / 2 - 8))
     }

@@ -20,8 +20,8 @@ struct StoryReport: Report {
     let whole = table(isShort: false)
     let table = whole.fits(style) ? whole : self.table(isShort: true)
     var lines = [style.painted("\(Amounts.count(stories.count, "item")) match:", .bold)] + table.lines(style: style)
-    if stories.count > ItemLines.shortGroup {
-      lines.append("\(style.ellipsis) \(Amounts.grouped(stories.count - ItemLines.shortGroup)) more")
+    if stories.count > ReportItemTable.shortGroup {
+      lines.append("\(style.ellipsis) \(Amounts.grouped(stories.count - ReportItemTable.shortGroup)) more")
     }
     return lines
       + WordWrap.lines(
@@ -35,7 +35,7 @@ struct StoryReport: Report {
       .init("ITEM", rightAligned: true), .init("KIND"), .init("NAME", flexible: true),
       .init(ItemText.protectionTitle(isShort: isShort)), .init("OUTCOME"),
     ])
-    for story in stories.prefix(ItemLines.shortGroup) {
+    for story in stories.prefix(ReportItemTable.shortGroup) {
       let name = story.identity.isSealed ? "(sealed)" : ItemText.name(story.identity)
       table.add([
         story.index.map(String.init) ?? "–", ItemText.kind(story.identity.kind), name,

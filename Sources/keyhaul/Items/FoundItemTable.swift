@@ -5,7 +5,7 @@ import KeychainStore
 import Migration
 
 /// The table of `item find`.
-enum ItemRowTable {
+enum FoundItemTable {
   /// Where names would be cut, classes go by their codes and dates without their time: nobody knows an item by those.
   static func table(of rows: [ItemRow], style: TextStyle) -> Table {
     let table = table(of: rows, isShort: false)

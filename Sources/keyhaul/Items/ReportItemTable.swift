@@ -2,7 +2,7 @@ import CommandSession
 import KeychainFormats
 
 /// Items of a report in columns: a symbol, the kind, the name, the protection class, a remark where there is one.
-struct ItemLines {
+struct ReportItemTable {
   struct Row {
     let symbol: String
     let kind: ItemKind

@@ -5,7 +5,7 @@ import KeychainRules
 import Migration
 
 /// The items that a restore is to bring, as `--only` names them: `{"indexes": [0, 3]}`, by their places in the archive.
-struct ItemList {
+struct RestoreSelection {
   let path: String
   let indexes: Set<Int>
 
