@@ -8,7 +8,9 @@ extension Phone {
   /// That holds for the closure and for the child tasks that it starts. What runs on a queue or a thread of its own
   /// speaks to the process's device: give such code `KeychainServices.using` with `client(as:)` where it runs.
   ///
-  /// - Parameter app: One of `apps`, whose access groups the calls have; may be left out where there is one alone.
+  /// - Parameters:
+  ///   - app: One of `apps`, whose access groups the calls have; may be left out where there is one alone.
+  ///   - body: The app's code.
   /// - Throws: `PhoneError` of code `.noSuchApp` or `.appNotNamed`, and what the closure throws.
   @discardableResult
   public func run<Result>(as app: String? = nil, _ body: () throws -> Result) throws -> Result {
@@ -17,7 +19,10 @@ extension Phone {
 
   /// Runs an app's own code on the phone: its keychain calls reach this phone's keychain and no other.
   ///
-  /// - Parameter app: One of `apps`, whose access groups the calls have; may be left out where there is one alone.
+  /// - Parameters:
+  ///   - app: One of `apps`, whose access groups the calls have; may be left out where there is one alone.
+  ///   - isolation: The caller's actor, on which the code runs.
+  ///   - body: The app's code.
   /// - Throws: `PhoneError` of code `.noSuchApp` or `.appNotNamed`, and what the closure throws.
   @discardableResult
   public func run<Result>(

@@ -8,6 +8,7 @@ extension BackupArchive {
   /// Nobody who uses a device is waited for; what cannot be read is passed over.
   ///
   /// - Parameters:
+  ///   - home: The devices that are at hand.
   ///   - target: A device that is held already, and so is not asked.
   ///   - verb: What whoever finds the device busy is told.
   public func maker(in home: DeviceHome, besides target: DeviceSession?, verb: String) -> DeviceSession? {

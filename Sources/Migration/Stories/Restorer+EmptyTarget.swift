@@ -7,6 +7,7 @@ extension Restorer {
   /// same one after it was erased. The positions are as for a target that there is.
   ///
   /// - Parameters:
+  ///   - forecast: What the backup would hold.
   ///   - deviceKey: The hardware key of that device.
   ///   - targetSyncs: Whether it synchronizes its keychain.
   /// - Throws: What opening the forecast's items reports.

@@ -46,6 +46,7 @@ public struct StoryFinder {
   /// The items of an archive that are meant; where there is none, those of its maker and of the target.
   ///
   /// - Parameters:
+  ///   - archive: The archive, opened with every key at hand.
   ///   - name: What messages call the archive.
   ///   - maker: The device that says it made the archive, where it is at hand: asked for items that are not in it.
   ///   - target: The device that the items should go to, and the plan of a restore onto it.
@@ -117,6 +118,7 @@ public struct StoryFinder {
   /// The items of a device that are meant, as a backup made of it now would hold them.
   ///
   /// - Parameters:
+  ///   - source: The device, held for reading.
   ///   - target: The device that they should go to.
   ///   - policy: What becomes of items that are there already.
   /// - Throws: As for an archive.
