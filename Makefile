@@ -99,4 +99,4 @@ contention: deps
 
 clean:
 	swift package clean
-	rm -rf .build-tests .venv Tests/Support/__pycache__ Tests/Support/*/__pycache__ Sources/*/*.docc/Pages
+	rm -rf .venv Tests/Support/__pycache__ Tests/Support/*/__pycache__ Sources/*/*.docc/Pages
