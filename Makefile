@@ -10,7 +10,7 @@ endif
 PROGRAM := .build/release/keyhaul
 PYTHON := .venv/bin/python
 
-.PHONY: help deps build demo test test-exhaustive lint docs interop schemas screenshots fixtures check-fixtures bench contention clean
+.PHONY: help deps build demo test test-exhaustive lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -21,6 +21,7 @@ help:
 	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults"
 	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
+	@echo "make workflow  the workflow that a tutorial prints, run line by line in a fresh root; needs root, takes minutes"
 	@echo "make screenshots  the HTML reports, looked at in Chromium, and their pictures in docs/images"
 	@echo "make fixtures  the device descriptions and the list of faults, anew from their recipes"
 	@echo "make bench     the figures of speed and memory"
@@ -59,6 +60,10 @@ interop: build .venv/.installed
 
 schemas: build .venv/.installed
 	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)
+
+# Needs root, for mounts, and builds the release program again, which is why no other target asks for it.
+workflow:
+	python3 Tests/Support/check_workflow.py
 
 # Needs a browser, which is why no other target asks for it.
 screenshots: build .venv/.browser

@@ -61,8 +61,8 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
     tests(
       of: "KeychainServices",
       [
-        "KeychainExamples", "KeyhaulTesting", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
-        "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats",
+        "KeychainExamples", "KeyhaulTesting", "KeyhaulKit", "Migration", "ArchivedKeychain", "VirtualDevice",
+        "BackupArchive", "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats",
       ]),
     tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "BundledFixtures", "VirtualDevice", grdb]),
   ]
@@ -87,8 +87,8 @@ let package = Package(
     .library(
       name: "KeyhaulKit",
       targets: [
-        "Files", "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem",
-        "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "Reports",
+        "KeyhaulKit", "Files", "KeychainFormats", "TextLayout", "DataProtection", "Certificates", "KeychainRules",
+        "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "Reports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .library(name: "KeyhaulTesting", targets: ["KeyhaulTesting"]),
@@ -112,6 +112,7 @@ let package = Package(
     .target(name: "CFileExchange"),
     part("Files", ["CFileExchange", system]),
     part("KeychainFormats", []),
+    part("TextLayout", ["KeychainFormats", "CUTF8Proc"]),
     part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
     part("KeychainRules", ["DataProtection", "KeychainFormats"]),
@@ -131,8 +132,14 @@ let package = Package(
     part(
       "Reports",
       [
-        "Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection",
-        "KeychainFormats",
+        "Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainRules",
+        "Certificates", "DataProtection", "TextLayout", "KeychainFormats",
+      ]),
+    part(
+      "KeyhaulKit",
+      [
+        "Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainRules",
+        "DataProtection", "KeychainFormats",
       ]),
     keychainServices,
     keyhaulTesting,
@@ -144,15 +151,23 @@ let package = Package(
     part(
       "CommandSession",
       [
-        "DataProtection", "KeychainFormats", "Files", system, "CProgramArguments", "CUTF8Proc",
+        "TextLayout", "DataProtection", "KeychainFormats", "Files", system, "CProgramArguments",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    part(
+      "CommandArguments",
+      [
+        "CommandSession", "TextLayout", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
+        "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files",
+        "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "CommandSession", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
-        "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files",
-        system, "BundledFixtures",
+        "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice",
+        "BackupArchive", "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection",
+        "KeychainFormats", "Files", system, "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -177,14 +192,15 @@ let package = Package(
         "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainRules", "DataProtection",
         "KeychainFormats", "BundledFixtures", grdb,
       ]),
+    tests(of: "KeyhaulKit"),
     tests(
       of: "Reports",
       ["Migration", "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats"]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "CommandSession", "TestSupport", "Reports", "Migration", "ArchivedKeychain", "BackupArchive",
-        "KeychainRules", "DataProtection", "KeychainFormats", "Files", system,
+        "keyhaul", "CommandArguments", "CommandSession", "TextLayout", "TestSupport", "Reports", "Migration",
+        "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],

@@ -256,12 +256,37 @@ def hostile_names():
 RULES = "ABCDE12345.org.example.rules"
 
 
-def ruled(term, changed="2026-06-01T12:00:00Z", protection="ak", secret="every-rule", **attributes):
+def ruled(term, changed="2026-06-01T12:00:00Z", protection="ak", secret="every-rule", value=None, **attributes):
     """A password whose account is the word that reports have for what becomes of it."""
     attributes.setdefault("agrp", RULES)
     return generic(
-        protection, text(secret) if secret is not None else None, changed, svce="rule.example", acct=term,
+        protection, value or (text(secret) if secret is not None else None), changed, svce="rule.example", acct=term,
         labl=f"Rule {term}", **attributes)
+
+
+def der(tag, contents):
+    """An element of DER; what is made here stays under 64 KiB."""
+    count = len(contents)
+    length = bytes([count]) if count < 0x80 else bytes([0x81, count]) if count < 0x100 else b"\x82" + count.to_bytes(2)
+    return bytes([tag]) + length + contents
+
+
+def der_members(members):
+    """Apple's DER dictionary: a SET of SEQUENCEs, each with a key and a value that is DER already."""
+    return der(0x31, b"".join(der(0x30, der(0x0C, key.encode()) + value) for key, value in sorted(members.items())))
+
+
+def enclave_key(name):
+    """A value in the form of CryptoKit's SecureEnclave.P256 dataRepresentation, out of the seed: no chip made it."""
+    point = Identity(name).point
+    seeded = lambda label, count: hashlib.sha512(f"{SEED} {name} {label}".encode()).digest()[:count]
+    access = der_members({"dacl": der(0x01, b"\x01")})
+    key = {
+        "bc": der(0x02, b"\x0a"), "bid": der(0x04, seeded("bid", 4)), "kid": der(0x04, seeded("kid", 16)),
+        "kt": der(0x02, b"\x04"), "kv": der(0x02, b"\x01"), "pub": der(0x04, point),
+        "rkm": der(0x04, seeded("rkm", 32)), "rko": der(0x04, bytes([0x80] + [0] * 7)), "wk": der(0x04, seeded("wk", 40)),
+    }
+    return der(0x04, der_members({"ed": der_members({"acl": access}), "rk": der_members(key)}))
 
 
 def every_rule():
@@ -272,6 +297,7 @@ def every_rule():
         ruled("needs-authentication", access_control=["user-presence"]), ruled("shared-group", ggrp="family"),
         ruled("app-clip", clip=1), ruled("deleted", secret=None, tomb=1, sync=1), ruled("new"), ruled("replaces"),
         ruled("keeps-existing"), ruled("identical"),
+        ruled("migrates-but-unusable", value=data(enclave_key("every rule enclave"))),
     ]
     return document("every-rule", "iPhone15,2", "18.1", "1357", [("rules", [RULES])], passwords + [
         internet(

@@ -13,6 +13,8 @@ public struct ArchiveKey: ~Copyable, Sendable {
   package let passcodeKey: Secret
   /// In which of its Unicode forms the password fitted.
   public let passwordForm: PasswordForm
+  /// Of the records in a list of files of iOS 10.0.
+  private let recordKey: RecordKey?
 
   /// Derives the key of the password as it is given, and where that does not fit, of the same text in its other Unicode
   /// forms.
@@ -38,6 +40,11 @@ public struct ArchiveKey: ~Copyable, Sendable {
     } catch {
       throw ArchivedKeychainError(error)
     }
+    do throws(DataProtectionError) {
+      recordKey = try Self.recordKey(of: archive, password: password, in: fitting.form)
+    } catch {
+      throw ArchivedKeychainError(error)
+    }
     keybag = archive.keybag
     passwordForm = fitting.form
     passcodeKey = fitting.passcodeKey.copy()
@@ -50,7 +57,9 @@ public struct ArchiveKey: ~Copyable, Sendable {
   /// - Throws: Category `damaged` where the keybag cannot be used.
   public borrowing func classKeys(deviceKey: borrowing DeviceKey?) throws(ArchivedKeychainError) -> ClassKeys {
     do throws(DataProtectionError) {
-      return try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
+      var keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
+      keys.recordKey = recordKey
+      return keys
     } catch {
       throw ArchivedKeychainError(error)
     }
@@ -66,6 +75,15 @@ public struct ArchiveKey: ~Copyable, Sendable {
       try archive.keybag.derivationParameters().check(acceptingAtMost: limit)
     } catch {
       throw ArchivedKeychainError(error)
+    }
+  }
+
+  private static func recordKey(
+    of archive: BackupArchive, password: borrowing Secret?, in form: PasswordForm
+  ) throws(DataProtectionError) -> RecordKey? {
+    switch password {
+    case .none: nil
+    case .some(let password): try archive.recordKey(password: password.inForm(form) ?? password.copy())
     }
   }
 

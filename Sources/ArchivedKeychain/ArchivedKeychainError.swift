@@ -19,6 +19,7 @@ public struct ArchivedKeychainError: ExplainedError {
   public let code: Code
   /// What is said of every error of its kind; of `.underlying` what the part below says.
   public let meaning: ErrorMeaning
+  /// The fact found, with its place.
   public let reason: String
   /// The error of a part below that this one carries on.
   public let underlying: (any ExplainedError)?

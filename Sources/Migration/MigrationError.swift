@@ -14,6 +14,8 @@ public struct MigrationError: ExplainedError {
     case malformedPlan
     /// A saved plan is of a format that is not read.
     case otherPlanFormat
+    /// A file is no list of expectations, or has what none has.
+    case malformedExpectations
     /// The device's system does not write this kind of backup.
     case unsupportedSystem
     /// No item has the place that was asked about.
@@ -24,6 +26,7 @@ public struct MigrationError: ExplainedError {
   public let code: Code
   /// What is said of every error of its kind; of `.underlying` what the part below says.
   public let meaning: ErrorMeaning
+  /// The fact found, with its place.
   public let reason: String
   /// The error of a part below that this one carries on.
   public let underlying: (any ExplainedError)?
@@ -33,7 +36,7 @@ public struct MigrationError: ExplainedError {
   /// That of the error below; what has none stands before the commit.
   public var stage: ChangeStage { underlying?.stage ?? .beforeCommit }
 
-  init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: String) {
+  init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: Remedy) {
     self.code = code
     meaning = ErrorMeaning(category, summary, advice: advice)
     self.reason = reason
@@ -64,7 +67,7 @@ public struct MigrationError: ExplainedError {
       }
     return MigrationError(
       .deviceLocked, .locked, "\(device) is locked, so its keychain cannot be read", reason: reason,
-      advice: "keyhaul device unlock \(device)")
+      advice: .unlock(device: device))
   }
 
   /// The same, about one of several devices.
@@ -80,10 +83,10 @@ public struct MigrationError: ExplainedError {
   static func noSuchItem(_ index: Int, in name: String, count: Int) -> MigrationError {
     MigrationError(
       .noSuchItem, .usage, "there is no item \(Amounts.grouped(index))",
-      reason: "\(name) has \(Amounts.count(count, "item")), counted from 0", advice: "plan --json gives the places")
+      reason: "\(name) has \(Amounts.count(count, "item")), counted from 0", advice: .listItems)
   }
 
-  static func stalePlan(_ reason: String) -> MigrationError {
+  package static func stalePlan(_ reason: String) -> MigrationError {
     MigrationError(
       .stalePlan, .stalePlan, "the plan no longer fits", reason: reason, advice: "plan again")
   }
@@ -94,7 +97,7 @@ public struct MigrationError: ExplainedError {
 }
 
 /// Turns an error of a part below into one of this layer.
-func reporting<Value: ~Copyable, Failure: ExplainedError>(
+package func reporting<Value: ~Copyable, Failure: ExplainedError>(
   _ body: () throws(Failure) -> Value
 ) throws(MigrationError) -> Value {
   do throws(Failure) { return try body() } catch { throw MigrationError(error) }

@@ -91,7 +91,7 @@ public struct VirtualDeviceError: ExplainedError {
   /// One sentence and one advice for each code; for `.keychain` those of `underlying`.
   public var meaning: ErrorMeaning {
     switch code {
-    case .notFound: .init(.notFound, "there is no such device", advice: "keyhaul device list")
+    case .notFound: .init(.notFound, "there is no such device", advice: .listDevices)
     case .exists:
       .init(.usage, "there is a device of this name already", advice: "another name, or delete that device first")
     case .occupied:
@@ -102,19 +102,19 @@ public struct VirtualDeviceError: ExplainedError {
         advice: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit")
     case .badVersion: .init(.usage, "this is no iOS version", advice: "numbers with dots, such as 18.1")
     case .badLimit: .init(.usage, "this is no number of failures", advice: "10, as iOS does")
-    case .busy: .init(.busy, "the device is in use", advice: "wait, or add --wait 30s")
+    case .busy: .init(.busy, "the device is in use", advice: .waitForDevice)
     case .wrongPasscode:
       .init(.wrongPassword, "the passcode is wrong", advice: "the device's passcode; it is not a backup's password")
-    case .locked: .init(.locked, "the device is locked", advice: "keyhaul device unlock \(device)")
+    case .locked: .init(.locked, "the device is locked", advice: .unlock(device: device))
     case .damaged:
       .init(.damaged, "the device is damaged", advice: "delete the device and restore a backup of it to a new one")
     case .unsupportedVersion:
       .init(.refused, "the format is of an unsupported version", advice: "a newer version of this program may read it")
-    case .noPasscode: .init(.usage, "the device has no passcode", advice: "keyhaul device passcode set \(device)")
+    case .noPasscode: .init(.usage, "the device has no passcode", advice: .setPasscode(device: device))
     case .passcodeSet:
-      .init(.usage, "the device has a passcode already", advice: "keyhaul device passcode change \(device)")
+      .init(.usage, "the device has a passcode already", advice: .changePasscode(device: device))
     case .emptyPasscode:
-      .init(.usage, "a passcode cannot be empty", advice: "passcode remove leaves a device without one")
+      .init(.usage, "a passcode cannot be empty", advice: .removePasscode)
     case .erased: .init(.failed, "the device has erased itself", advice: "restore a backup of it")
     case .notWritable:
       .init(.failed, "the device is open for reading only", advice: "open the device again for this change")

@@ -69,23 +69,6 @@ struct ClearListTests {
     #expect(try plain.keychainFile().bytes == sample.contents.keychainFile)
   }
 
-  @Test("is of iOS 10.0 where its rows are sealed, and is refused by that name")
-  func sealedRows() throws {
-    var files = try files(try SampleBackup())
-    files["Manifest.db"] = try ForeignDatabase.bytes(
-      ForeignDatabase.schema
-        + ForeignDatabase.row(
-          identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, [UInt8](repeating: 7, count: 48)))
-    let error = try #require(try failure(opening: packed(files)))
-    #expect(error.code == .sealedList && error.category == .refused)
-    #expect(error.summary == "iOS 10.0 made it, with a password")
-    #expect(error.advice.hasPrefix("update the device to iOS 10.1 or later and back it up again"))
-    // The properties of that system, and no row at all.
-    files["Manifest.db"] = try ForeignDatabase.bytes(
-      ForeignDatabase.schema + "INSERT INTO Properties VALUES ('salt', x'00'), ('passwordHash', x'00');")
-    #expect(try failure(opening: packed(files))?.code == .sealedList)
-  }
-
   @Test("has none in truth where no file has a key: it is read as what it is, and neither restored nor changed")
   func falseClaim() throws {
     let sample = try SampleBackup(hasPassword: false)

@@ -81,7 +81,7 @@ struct LargeListTests {
       return try collector.finish()
     }
     #expect(error?.code == .noTemporarySpace)
-    #expect(error?.advice.contains("--memory") == true)
+    #expect(error?.meaning.remedy == .keepListInMemory)
   }
 
   @Test("just below the smallest size stays in memory, at it goes into a file")

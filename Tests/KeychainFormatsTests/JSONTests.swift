@@ -62,6 +62,18 @@ struct JSONReadingTests {
     #expect(fault?.reason == "it is nested more than 100 deep")
   }
 
+  @Test("says where it is none, by line and by character")
+  func place() throws {
+    for (text, place) in [
+      ("", "line 1, column 1"), ("x", "line 1, column 1"), ("{\n  \"é\": ?}", "line 2, column 8"),
+      ("[1,\n2\n\n] ]", "line 4, column 3"), ("{\"a\":1,\"a\":2}", "line 1, column 11"),
+    ] {
+      let bytes = Array(text.utf8)
+      let fault = try #require(#expect(throws: JSONFault.self) { try JSONValue(parsing: bytes) })
+      #expect(fault.place(in: bytes) == place, "\(text)")
+    }
+  }
+
   @Test("has as many values as are accepted, and not one more")
   func count() throws {
     let bytes = Array("[1,[2],{\"a\":3}]".utf8)

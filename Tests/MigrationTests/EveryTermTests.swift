@@ -18,6 +18,8 @@ private enum Trigger {
   /// The item of the target is gone, or still there, after a restore that replaces.
   case target(isRemoved: Bool)
   case forged(Forgery)
+  /// The item whose account is `migrates-but-unusable` arrives, on another device or on its own, with this warning.
+  case warned(onSameDevice: Bool)
 
   enum Forgery {
     case changedByte
@@ -41,6 +43,8 @@ private enum Trigger {
       case .unsupportedVersion: self = .forged(.newVersion)
       }
     case .change: self = .planned(password: Desk.password, .merge)
+    case .warning(.migratesButUnusable): self = .warned(onSameDevice: false)
+    case .warning(.useNotKnown): self = .warned(onSameDevice: true)
     case .inferredSynchronizable: self = .planned(password: Desk.password, .merge)
     case .removed: self = .target(isRemoved: true)
     case .preserved: self = .target(isRemoved: false)
@@ -68,7 +72,21 @@ struct EveryTermTests {
     case .planned(let password, let policy): try checkPlanned(term, password, policy)
     case .target(let isRemoved): try checkTarget(isRemoved: isRemoved)
     case .forged(let forgery): try check(forgery, gives: term)
+    case .warned(let onSameDevice): try checkWarned(term, onSameDevice: onSameDevice)
     }
+  }
+
+  private func checkWarned(_ term: ReportTerm, onSameDevice: Bool) throws {
+    let path = try desk.backUp(source, password: Desk.password)
+    let session = try (onSameDevice ? source : target).held()
+    defer { session.end() }
+    let plan = try session.restore(desk.open(path, password: Desk.password, on: session), policy: .replace)
+    let warned = plan.decisions.filter { $0.warning != nil }
+    #expect(warned.map(\.identity.account) == ["migrates-but-unusable"])
+    #expect(warned.first.flatMap(\.warning).map(ReportTerm.warning) == term)
+    #expect(warned.first?.outcome.fate == .migrates)
+    #expect(plan.summary.byWarning.values.reduce(0, +) == 1)
+    #expect(try HeldKeychain(session).items.count { $0.holdsEnclaveKey } == 1)
   }
 
   private func checkLeftOut(_ term: ReportTerm) throws {

@@ -1,5 +1,4 @@
 import ArchivedKeychain
-import Foundation
 import KeychainFormats
 import KeychainRules
 import Testing
@@ -73,11 +72,17 @@ struct AskingTests {
   }
 }
 
+private func read(_ expectations: String) throws -> [PlanExpectation] {
+  let text = #"{"format": "plan-expectations/1", "expectations": [\#(expectations)]}"#
+  return try PlanExpectations(parsing: Array(text.utf8)).expectations
+}
+
+private let anotherDevice = ExpectedSetting(hasPassword: true, onSameDevice: false)
+
 @Suite("What someone expects of a plan")
 struct ExpectationTests {
-  private func read(_ expectations: String) throws -> [PlanExpectation] {
-    let text = #"{"format": "plan-expectations/1", "expectations": [\#(expectations)]}"#
-    return try JSONDecoder().decode(PlanExpectations.self, from: Data(text.utf8)).expectations
+  private func misses(_ expectation: String) throws -> [PlanExpectation.Miss] {
+    ExpectationCheck(try read(expectation), plan, in: anotherDevice).cases.flatMap(\.misses)
   }
 
   @Test(
@@ -103,12 +108,12 @@ struct ExpectationTests {
       (#"{"label": "*", "kind": "key", "expect": "stays-behind", "reason": "device-bound"}"#, [nil]),
     ] as [(String, [Int?])])
   func misses(_ expectation: String, _ expected: [Int?]) throws {
-    #expect(plan.misses(of: try read(expectation)).map { $0.decision?.index } == expected)
+    #expect(try misses(expectation).map { $0.item?.index } == expected)
   }
 
   @Test("says how many sealed items may be meant, where that keeps it from being known")
   func sealed() throws {
-    func counts(_ expectation: String) throws -> [Int] { plan.misses(of: try read(expectation)).map(\.sealedCount) }
+    func counts(_ expectation: String) throws -> [Int] { try misses(expectation).map(\.sealedCount) }
     #expect(try counts(#"{"label": "nobody's", "expect": "absent"}"#) == [1])
     #expect(try counts(#"{"label": "nobody's", "expect": "migrates"}"#) == [1])
     #expect(try counts(#"{"account": "nobody", "expect": "migrates"}"#) == [0])
@@ -116,27 +121,161 @@ struct ExpectationTests {
   }
 
   @Test(
-    "a file that is not exactly as the format says is refused, so that no mistyped word widens an expectation",
+    "is checked where the plan is of a restore that it holds for, and nowhere else",
     arguments: [
-      #"{"acount": "x", "expect": "migrates"}"#, #"{"expect": "migrates"}"#, #"{"account": "x"}"#,
-      #"{"account": "x", "expect": "moves"}"#, #"{"account": 1, "expect": "migrates"}"#,
-      #"{"kind": "generic", "expect": "migrates"}"#, #"{"account": "x", "expect": "migrates", "reason": "deleted"}"#,
-      #"{"account": "x", "expect": "stays-behind", "reason": "because"}"#, "[]", "1",
-    ])
-  func refused(_ expectation: String) {
-    #expect(throws: DecodingError.self) { try read(expectation) }
+      (#""password": true"#, [true]), (#""password": false"#, []), (#""same_device": false"#, [true]),
+      (#""same_device": true"#, []), (#""password": true, "same_device": false"#, [true]),
+      (#""password": true, "same_device": true"#, []), (#""reason": "device-bound""#, [true]),
+    ] as [(String, [Bool])])
+  func setting(_ members: String, _ met: [Bool]) throws {
+    let list = try read(#"{"account": "push token", "expect": "stays-behind", \#(members)}"#)
+    let check = ExpectationCheck(list, plan, in: anotherDevice)
+    #expect(check.cases.map(\.isMet) == met)
+    #expect(check.unchecked == (met.isEmpty ? [0] : []))
+    // What checks nothing is not met.
+    #expect(check.isMet == !met.isEmpty)
   }
 
-  @Test("another format, or something else beside the list, is refused")
-  func format() {
-    for text in [
-      #"{"format": "plan-expectations/2", "expectations": []}"#, #"{"expectations": []}"#,
-      #"{"format": "plan-expectations/1"}"#, #"{"format": "plan-expectations/1", "expectations": []}"#,
-      #"{"format": "plan-expectations/1", "expectations": [], "x": 1}"#,
-    ] {
-      #expect(throws: DecodingError.self) {
-        try JSONDecoder().decode(PlanExpectations.self, from: Data(text.utf8))
-      }
+  @Test("about a device is not checked where nothing proves which device it is")
+  func unknownDevice() throws {
+    let unknown = ExpectedSetting(hasPassword: true, onSameDevice: nil)
+    for member in ["true", "false"] {
+      let list = try read(#"{"account": "push token", "expect": "stays-behind", "same_device": \#(member)}"#)
+      #expect(ExpectationCheck(list, plan, in: unknown).cases.isEmpty)
     }
+    let list = try read(#"{"account": "push token", "expect": "stays-behind", "password": true}"#)
+    #expect(ExpectationCheck(list, plan, in: unknown).isMet)
+  }
+}
+
+/// Two items: one of a class that goes with a password, one that never leaves its device.
+private let comparison = MigrationComparison(
+  [
+    .init(
+      index: 0, identity: named("token"), protection: .afterFirstUnlock,
+      allProspects: prospects(.afterFirstUnlock)),
+    .init(
+      index: 1, identity: named("device id"), protection: .whenUnlockedThisDeviceOnly,
+      allProspects: prospects(.whenUnlockedThisDeviceOnly)),
+  ], current: RestoreSetting(hasPassword: true, onSameDevice: false))
+
+private func prospects(_ protection: ProtectionClass) -> [RestoreSetting: Prospect] {
+  Dictionary(uniqueKeysWithValues: RestoreSetting.allCases.map { ($0, protection.prospect(in: $0)) })
+}
+
+@Suite("What someone expects of all four restores")
+struct FourRestoresExpectationTests {
+  @Test("is checked in each restore that it holds for")
+  func settings() throws {
+    let list = try read(
+      """
+      {"account": "token", "expect": "migrates", "password": true},
+      {"account": "token", "expect": "stays-behind", "password": false, "same_device": false},
+      {"account": "device id", "expect": "stays-behind", "reason": "device-bound", "same_device": false},
+      {"account": "nobody", "expect": "absent"}
+      """)
+    let check = ExpectationCheck(list, comparison)
+    // With and without a password on the same device, then on another; without a password nothing leaves: another reason.
+    #expect(check.settings.map { check.cases(in: $0).map(\.index) } == [[0, 3], [0, 2, 3], [3], [1, 2, 3]])
+    #expect(check.unchecked == [] && check.checkedCount == 4)
+    // A class that never leaves its device is told so, whatever the password.
+    #expect(check.isMet && check.metCount == 4)
+  }
+
+  @Test("is missed where one of them is not as expected, and says in which")
+  func missed() throws {
+    let check = ExpectationCheck(try read(#"{"account": "token", "expect": "migrates"}"#), comparison)
+    #expect(check.metCount == 0 && check.checkedCount == 1)
+    let missed = check.cases.filter { !$0.isMet }
+    #expect(missed.map(\.setting) == [ExpectedSetting(hasPassword: false, onSameDevice: false)])
+    #expect(missed.first?.misses.first?.item?.prospect == .staysBehind(.backupNotEncrypted))
+  }
+}
+
+@Suite("A list of expectations that is not exactly as the format says")
+struct ExpectationListTests {
+  private func reason(_ text: String) -> String? {
+    do throws(MigrationError) {
+      _ = try PlanExpectations(parsing: Array(text.utf8))
+      return nil
+    } catch {
+      #expect(error.code == .malformedExpectations && error.category == .usage)
+      return error.reason
+    }
+  }
+
+  @Test(
+    "is refused with the place, so that no mistyped word widens an expectation",
+    arguments: [
+      (#"{"acount": "x", "expect": "migrates"}"#, #"expectation 1: "acount" is not known here; "account" is near"#),
+      (
+        #"{"account": "x", "expect": "migrates", "same-device": true}"#,
+        #"expectation 1: "same-device" is not known here; "same_device" is near"#
+      ),
+      (#"{"expect": "migrates"}"#, "expectation 1: it names no item: give service, account, kind …"),
+      (#"{"account": "x"}"#, #"expectation 1 has no "expect""#),
+      (
+        #"{"account": "x", "expect": "moves"}"#,
+        #""moves" cannot be expected; known are migrates, stays-behind and absent"#
+      ),
+      (#"{"account": 1, "expect": "migrates"}"#, #"expectation 1: "account" should be a string, not a whole number"#),
+      (#"{"account": null, "expect": "migrates"}"#, #"expectation 1: "account" should be a string, not null"#),
+      (
+        #"{"account": "x", "expect": "migrates", "password": "true"}"#,
+        #"expectation 1: "password" should be true or false, not a string"#
+      ),
+      (
+        #"{"account": "x", "expect": "migrates", "same_device": 1}"#,
+        #"expectation 1: "same_device" should be true or false, not a whole number"#
+      ),
+      (#"{"kind": "generic", "expect": "migrates"}"#, #""generic" is no kind; "generic-password" is near"#),
+      (
+        #"{"account": "x", "expect": "migrates", "reason": "deleted"}"#,
+        "expectation 1: only what stays-behind has a reason"
+      ),
+      (
+        #"{"account": "x", "expect": "stays-behind", "reason": "because"}"#,
+        #"expectation 1: "because" is no reason; explain lists them"#
+      ),
+      ("[]", "expectation 1 should be an object, not an array"),
+      (#"{"account": "x", "expect": "absent"}, 1"#, "expectation 2 should be an object, not a whole number"),
+      (
+        #"{"account": "x", "account": "y", "expect": "absent"}"#,
+        "an object in it has two members of one name (line 1, column 78)"
+      ),
+    ])
+  func expectation(_ text: String, _ expected: String) throws {
+    let found = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(text)]}"#))
+    #expect(found == expected || found == "expectation 1: \(expected)", "\(found)")
+  }
+
+  @Test(
+    "is refused as a whole",
+    arguments: [
+      (#"{"format": "plan-expectations/2", "expectations": []}"#, #"its format is "plan-expectations/2"; plan-exp"#),
+      (#"{"expectations": []}"#, #"the list has no "format""#),
+      (#"{"format": "plan-expectations/1"}"#, #"the list has no "expectations""#),
+      (#"{"format": "plan-expectations/1", "expectations": []}"#, "it expects nothing, which every plan meets"),
+      (#"{"format": "plan-expectations/1", "expectations": {}}"#, #""expectations" should be an array, not an object"#),
+      (#"{"format": 1, "expectations": []}"#, #""format" should be a string, not a whole number"#),
+      (
+        #"{"format": "plan-expectations/1", "expectation": []}"#,
+        #""expectation" is not known here; "expectations" is near"#
+      ),
+      ("[]", "the list should be an object, not an array"), ("", "it is not JSON (line 1, column 1)"),
+      ("{\"format\": \"plan-expectations/1\",\n \"expectations\": [,]}", "it is not JSON (line 2, column 19)"),
+      ("{} {}", "it is not JSON (line 1, column 4)"), ("\u{FEFF}{}", "it is not JSON (line 1, column 1)"),
+    ])
+  func list(_ text: String, _ expected: String) {
+    #expect(reason(text)?.hasPrefix(expected) == true, "\(reason(text) ?? "")")
+  }
+
+  @Test("is refused where it is nested too deep, has too many values, or is not UTF-8")
+  func limits() throws {
+    let deep = String(repeating: "[", count: 101)
+    #expect(reason(#"{"format": \#(deep)"#)?.hasPrefix("it is nested more than 100 deep (line 1, ") == true)
+    let many = "[" + String(repeating: "1,", count: PlanExpectations.maximumValueCount) + "1]"
+    #expect(reason(many)?.hasPrefix("it has more values than are read") == true)
+    #expect(throws: MigrationError.self) { try PlanExpectations(parsing: [0x22, 0xFF, 0x22]) }
   }
 }

@@ -57,7 +57,7 @@ struct NotReady {
     #expect(error?.category == .locked)
     let rest = afterRestart ? ", 1 more otherwise" : ""
     #expect(error?.reason == "2 items are protected \"when unlocked\"\(rest); their keys are not in memory")
-    #expect(error?.advice == "keyhaul device unlock phone")
+    #expect(error?.meaning.remedy == .unlock(device: "phone"))
   }
 
   @Test("a phone whose keys go while its rows are read is not backed up: no half keychain", arguments: [0, 1])

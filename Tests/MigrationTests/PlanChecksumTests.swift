@@ -131,7 +131,7 @@ struct PlanChecksums {
   func others() throws {
     let redacted = PlanDocument.sample().redactingNames()
     #expect(
-      try file(text(redacted)).obstacle == "it was made with --redact, to be shown and not to be carried out")
+      try file(text(redacted)).obstacle == "its names were left out, so that it can be shown and not carried out")
     #expect(redacted.source.device == nil && redacted.source.deviceName == nil && redacted.target.name == "target")
     var device = PlanDocument.sample()
     device.source.kind = .device

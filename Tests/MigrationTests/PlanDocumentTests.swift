@@ -19,7 +19,9 @@ struct PlanDocuments {
   func members() throws {
     let root = try json(PlanDocument.sample())
     #expect(
-      Set(root.keys) == ["format", "made", "source", "target", "policy", "summary", "items", "removed", "cannot_show"])
+      Set(root.keys) == [
+        "format", "made", "source", "target", "policy", "summary", "items", "removed", "cannot_show", "not_in_backup",
+      ])
     #expect(root["format"] as? String == "migration-plan/1")
     #expect(root["policy"] as? String == "replace")
     let source = try #require(root["source"] as? [String: Any])
@@ -29,7 +31,8 @@ struct PlanDocuments {
     #expect(
       Set(target.keys) == ["name", "same_device", "claims_same_device", "state", "passcode_set", "items", "revision"])
     let summary = try #require(root["summary"] as? [String: Any])
-    #expect(Set(summary.keys) == ["total", "migrates", "stays_behind", "unreadable", "removed", "by_reason"])
+    let counts: Set = ["total", "migrates", "stays_behind", "unreadable", "removed", "by_reason", "by_warning"]
+    #expect(Set(summary.keys) == counts)
     #expect(summary["by_reason"] as? [String: Int] == ["device-bound": 1, "tag-mismatch": 1])
     #expect(summary["total"] as? Int == 4)
     #expect(summary["migrates"] as? Int == 2)
@@ -40,7 +43,7 @@ struct PlanDocuments {
   func items() throws {
     let items = try #require(try json(PlanDocument.sample())["items"] as? [[String: Any]])
     let identity: Set = ["kind", "label", "account", "service", "server", "access_group"]
-    #expect(Set(items[0].keys) == identity.union(["index", "protection", "outcome", "change"]))
+    #expect(Set(items[0].keys) == identity.union(["index", "protection", "outcome", "warning", "change"]))
     #expect(items[0]["account"] as? String == "anna")
     #expect(items[0]["label"] is NSNull)
     #expect(items[0]["kind"] as? String == "generic-password")
@@ -122,6 +125,7 @@ struct PlanSchemas {
     let definitions = try #require(schema["$defs"] as? Object)
     var full = PlanDocument.sample()
     full.redacted = true
+    full.target.isImagined = true
     var bare = PlanDocument.sample()
     bare.source = .init(
       kind: .device, name: "x", device: nil, made: nil, deviceName: nil, encrypted: false, digest: "sha256:")
@@ -167,7 +171,9 @@ struct PlanDifferences {
       PlanDocument.sample(revision: "r16").difference(from: now)
         == "new-phone has changed since (revision r16, now r17)")
     #expect(PlanDocument.sample(name: "third-phone").difference(from: now) == "it was made for third-phone")
-    #expect(PlanDocument.sample(policy: .merge).difference(from: now) == "it was made with --existing merge")
+    #expect(
+      PlanDocument.sample(policy: .merge).difference(from: now)
+        == "it was made for a restore that merges with what is there")
     #expect(PlanDocument.sample(sameDevice: true).difference(from: now) == "it was made for another device")
     #expect(PlanDocument.sample(sameDevice: nil).difference(from: now) == "it was made for another device")
     var saved = PlanDocument.sample()

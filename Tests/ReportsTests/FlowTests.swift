@@ -114,7 +114,7 @@ struct FlowTests {
       #expect(abs(bands.reduce(0) { $0 + $1.thickness } - bar.height) < 0.01)
       #expect(try #require(bands.first).end == bar.top)
     }
-    #expect(layout.bands.allSatisfy { $0.thickness >= FlowLayout.thinnest })
+    #expect(layout.bands.allSatisfy { $0.thickness >= FlowLayout.minimumThickness })
   }
 
   @Test("writes no letter into the drawing, so that none can leave it: labels are text of the page")

@@ -18,7 +18,8 @@ struct WordsTests {
     }
     #expect(Set(ReportTerm.allCases.map(\.id)).count == ReportTerm.allCases.count)
     #expect(Set(ReportTerm.allCases.map(\.explanation.headline)).count == ReportTerm.allCases.count)
-    #expect(ReportTerm.allCases.count == Reason.allCases.count + MigrationPlan.Change.allCases.count + 4)
+    let listed = Reason.allCases.count + MigrationPlan.Change.allCases.count + ArrivalWarning.allCases.count
+    #expect(ReportTerm.allCases.count == listed + 4)
   }
 
   @Test("a term has its row in docs/Rules.md, in the words of the table", arguments: ReportTerm.allCases)
@@ -29,6 +30,14 @@ struct WordsTests {
     let row =
       "| `\(term.id)` | \(explanation.headline) | \(explanation.rule) | \(explanation.effect) | "
       + "\(explanation.action) | \(explanation.source ?? "") |"
+    #expect(rows.contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
+  }
+
+  @Test("the other ways of a reason have their row in docs/Rules.md", arguments: Reason.allCases)
+  func documentedWays(_ reason: Reason) throws {
+    let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../docs/Rules.md")
+    let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+    let row = "| `\(reason.rawValue)` | \(reason.explanation.otherWays ?? "") |"
     #expect(rows.contains(Substring(row)), "docs/Rules.md lacks:\n\(row)")
   }
 
@@ -53,8 +62,8 @@ struct WordsTests {
     #expect(UnseenItems.reasons.count == 6)
     #expect(
       UnseenItems.sentence
-        == "A backup cannot show what never entered it, and no count here includes it: passcode-only items, keys held "
-        + "by a token, the system's own items, items that ask for a person, shared groups' copies and items of App "
+        == "A backup cannot show what never entered it, and no count of its items includes it: passcode-only items, keys "
+        + "held by a token, the system's own items, items that ask for a person, shared groups' copies and items of App "
         + "Clips.")
   }
 }

@@ -29,7 +29,7 @@ SYSTEM_GROUPS = {"com.apple.security.sos", "lockdown-identities"}
 OLD_UDID = "0f1e2d3c4b5a69788796a5b4c3d2e1f000112233"
 VERBS = ("inspect", "inspect-password", "verify", "verify-quick")
 THIS_DEVICE_ONLY = {"aku", "cku", "dku"}
-PARTIAL, REFUSED = 3, 14
+PARTIAL = 3
 
 
 def described_items():
@@ -141,18 +141,26 @@ def _unknown_tables(root):
 SALT = bytes(range(8))
 
 
-def _ios_10_0_rows(rows):
-    """Each record sealed: AES-128-CBC, the key from password and salt, the IV 00 01 … 0F."""
-    key = hashlib.sha1(Recipe().password + SALT).digest()[:16]
-    for row in rows:
-        if row[4] is not None:
-            row[4] = crypto.cbc_encrypt(key, crypto.pad(row[4]), iv=bytes(range(16)))
+def ios_10_0_rows(form, password=None):
+    """Each record sealed: AES-128-CBC, the key from password and salt, the IV 00 01 … 0F; `form` makes what is stored."""
+    def seal(rows):
+        key = hashlib.sha1((password or Recipe().password) + SALT).digest()[:16]
+        for row in rows:
+            if row[4] is not None:
+                row[4] = form(crypto.cbc_encrypt(key, crypto.pad(row[4]), iv=bytes(range(16))))
+    return seal
 
 
-def _ios_10_0_properties(connection):
-    digest = hashlib.sha256(Recipe().password + SALT).digest()
-    connection.execute("INSERT INTO Properties VALUES ('salt', ?)", (SALT,))
-    connection.execute("INSERT INTO Properties VALUES ('passwordHash', ?)", (digest,))
+def in_base64(sealed):
+    return base64.b64encode(sealed).decode("ascii")
+
+
+def ios_10_0_properties(password=None, salt=SALT):
+    def insert(connection):
+        digest = hashlib.sha256((password or Recipe().password) + SALT).digest()
+        connection.execute("INSERT INTO Properties VALUES ('salt', ?)", (salt,))
+        connection.execute("INSERT INTO Properties VALUES ('passwordHash', ?)", (digest,))
+    return insert
 
 
 def _size_said(said):
@@ -166,6 +174,7 @@ OLD = replace(
     MODERN, layout=RECORDS, product_version="9.3.6", udid=OLD_UDID, keybag_version=3, double_rounds=0,
     row_references=True, with_bookkeeping=False, keychain_class=1)
 OLD_PLAIN = replace(OLD, password=None)
+IOS_10_0 = replace(MODERN, product_version="10.0.2", encrypts_database=False, double_rounds=0)
 NEWEST = replace(MODERN, keybag_version=5, class_order=tuple(range(1, 12)))
 TWO_FORMS = "pässwörd"
 COMPOSED, DECOMPOSED = "p\u00e4ssw\u00f6rd".encode(), "pa\u0308sswo\u0308rd".encode()
@@ -180,9 +189,19 @@ def _layouts():
         Case("mbdb-ios-4", replace(
             OLD, product_version="4.3.5", keybag_version=2, has_key_types=False, names_keybag=False,
             blob_versions=(0,)), "iOS 4: keybag 2, no key types, no keybag named in the keychain, items of version 0"),
-        Case("ios-10.0", replace(MODERN, product_version="10.0.2", encrypts_database=False, double_rounds=0),
-             "iOS 10.0 with a password: Manifest.db in clear, its rows sealed, no ManifestKey", code=REFUSED,
-             edits={"rows": _ios_10_0_rows, "sql": _ios_10_0_properties}),
+        Case("ios-10.0", IOS_10_0, "iOS 10.0 with a password: Manifest.db in clear, its rows sealed, no ManifestKey",
+             edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
+        Case("ios-10.0-data", IOS_10_0, "the same with the base64 of its rows as data",
+             edits={"rows": ios_10_0_rows(base64.b64encode), "sql": ios_10_0_properties()}),
+        Case("ios-10.0-raw", IOS_10_0, "the same with rows that are not in base64",
+             edits={"rows": ios_10_0_rows(bytes), "sql": ios_10_0_properties()}),
+        Case("ios-10.0-zip", IOS_10_0, "the same in a zip", suffix="zip",
+             edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
+        Case("ios-10.0-accents", replace(IOS_10_0, password=COMPOSED), "the same, its password typed decomposed",
+             password=DECOMPOSED,
+             edits={"rows": ios_10_0_rows(in_base64, COMPOSED), "sql": ios_10_0_properties(COMPOSED)}),
+        Case("ios-10.0-named-18.1", replace(IOS_10_0, product_version="18.1"), "the same, and calls itself iOS 18.1",
+             edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
         Case("ios-10.1", replace(MODERN, product_version="10.1.1", encrypts_database=False, double_rounds=0),
              "iOS 10.1 with a password: Manifest.db and its rows in clear, no ManifestKey, one round of derivation"),
         Case("ios-10.1-zip", replace(MODERN, product_version="10.1.1", encrypts_database=False, double_rounds=0),

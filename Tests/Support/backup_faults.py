@@ -18,13 +18,14 @@ import faults.keychains
 import faults.lists
 import faults.manifests
 import faults.payloads
+import faults.sealed
 from backup_cases import FIXTURES, MODERN
 
 PUBLISHED = FIXTURES / "backup-faults.json"
 FAULTS = [
     fault
     for part in (
-        faults.manifests, faults.keybags, faults.lists, faults.payloads, faults.keychains, faults.costly,
+        faults.manifests, faults.keybags, faults.lists, faults.payloads, faults.keychains, faults.sealed, faults.costly,
     )
     for fault in part.faults()
 ]
@@ -34,7 +35,8 @@ def published():
     listed = {
         "format": "backup-faults/1",
         "about": "Single faults of iPhone backups: what is wrong, and the exit code of each verb that is judged by it. "
-                 "Bases: encrypted and plain (Manifest.db), mbdb and mbdb-plain (Manifest.mbdb).",
+                 "Bases: encrypted and plain (Manifest.db), ios-10.0 (its rows sealed), mbdb and mbdb-plain "
+                 "(Manifest.mbdb).",
         "password": MODERN.password.decode("utf-8"), "made_by": "Tests/Support/backup_faults.py",
         "faults": [fault.described() for fault in FAULTS],
     }

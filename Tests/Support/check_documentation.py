@@ -8,7 +8,7 @@ enumeration and the requirements of a public protocol. A comment counts that say
 begins with its parameters, its result or its errors does not. What the standard library asks of a type (`==`,
 `hash(into:)`, `description` and the others below) is not counted.
 
-A target of the two library products with less than 90 percent, and all of them together with less, end with exit 1.
+A target of the library products with less than 90 percent, and all of them together with less, end with exit 1.
 --missing names every declaration without a comment.
 """
 
@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 LEAST_PERCENT = 90
 
-# The targets of the two library products, from the bottom.
+# The targets of the library products, from the bottom; what is public in Files is nothing.
 TARGETS = [
     "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem", "VirtualDevice",
-    "BackupArchive", "ArchivedKeychain", "Migration", "Reports", "KeychainServices",
+    "BackupArchive", "ArchivedKeychain", "Migration", "KeyhaulKit", "Reports", "KeychainServices", "KeyhaulTesting",
 ]
 
 ATTRIBUTES = r"(?:@\w+(?:\([^)\n]*\))?\s+)*"

@@ -155,6 +155,8 @@ def devices(story):
     run("device create hostile --from hostile-names")
     run("device create bare")
     run("device create bare", ends=64)
+    run("device fixture every-rule")
+    run("device fixture nothing", ends=10)
     run("device show nobody", ends=10)
     run("device list")
     run("device show old-phone")
@@ -240,14 +242,16 @@ def moves(story):
     run(f"plan family.backup --to old-phone {secret}")
     run("plan plain.backup/ --to new-phone")
     run(f"plan hostile.backup --to new-phone {secret}")
+    futures(story, secret)
     run("plan family.backup --to new-phone --password-file wrong", ends=12)
     run(f"plan family.backup --to new-phone {secret} -o move.plan")
     story.valid(story.document("move.plan"), "plan -o")
     damaged(story)
     run(f"restore family.backup --to new-phone {secret} -n")
+    run(f"restore family.backup --to new-phone {secret}", ends=64)
     run(f"restore family.backup --to new-phone --plan move.plan {secret} --yes")
     run(f"restore family.backup --to new-phone --plan move.plan {secret} --yes", ends=16)
-    run("restore plain.backup/ --to new-phone", ends=64)
+    run("restore plain.backup/ --to new-phone", ends=14)
     run("restore plain.backup/ --to old-phone --yes", ends=3)
     for flag in ("--compare", "--by-app", "--audit", "--redact"):
         run(f"plan family.backup --to new-phone {secret} {flag}")
@@ -260,9 +264,31 @@ def moves(story):
         {"service": "chat.example", "account": "anna", "expect": "absent"},
         {"service": "nowhere", "expect": "migrates"}]}))
     run(f"plan family.backup --to new-phone {secret} --expect missed.json", ends=2)
+    story.write("settings.json", json.dumps({"format": "plan-expectations/1", "expectations": [
+        {"service": "chat.example", "account": "anna", "expect": "migrates", "password": True},
+        {"service": "chat.example", "account": "anna", "expect": "stays-behind", "same_device": False},
+        {"service": "chat.example", "account": "anna", "expect": "absent", "same_device": True}]}))
+    story.valid(story.document("settings.json"), "expectations for some restores")
+    run(f"plan family.backup --to new-phone {secret} --expect settings.json", ends=2)
+    run(f"plan family.backup --to new-phone {secret} --compare --expect settings.json", ends=2)
     run(f"why family.backup --service chat.example {secret}")
     run(f"why family.backup --service nowhere {secret}", ends=4)
     run("why old-phone --kind key")
+
+
+def futures(story, secret):
+    """Plans without a target: of backups, with and without their device at hand, and of a device."""
+    for line in (f"plan family.backup {secret}", f"plan family.backup {secret} --redact", "plan plain.backup/",
+                 f"plan family.backup {secret} --source old-phone", "plan old-phone", "plan old-phone --no-password"):
+        document = story.run(line)
+        for future in (document or {"futures": [{"total": 0}]})["futures"]:
+            counts = [future.get(name) or 0 for name in (
+                "arrives", "expected", "stays_behind", "unreadable", "never_in_backup", "not_in_this_backup")]
+            story.check(future["total"] == 22 == sum(counts), f"{line}: each of 22 items is counted once")
+    story.run(f"plan family.backup {secret} --exit-code", ends=2)
+    story.run("plan family.backup --existing merge", ends=64)
+    for flag in ("--compare", "--by-app", "--audit"):
+        story.run(f"plan family.backup {secret} {flag}")
 
 
 def damaged(story):
@@ -282,6 +308,8 @@ def damaged(story):
                 database.execute("UPDATE Files SET file = ? WHERE fileID = ?", (record.replace(*digests), key))
         document = story.run("plan plain.backup/ --to old-phone", ends=3)
         story.check(document is not None and document["summary"]["unreadable"] == 1, "one item cannot be read")
+        document = story.run("plan plain.backup/", ends=3)
+        story.check(document is not None and document["futures"][1]["unreadable"] == 1, "it is lost on the same device")
         return
     story.check(False, "plain.backup has no keychain file that could be damaged")
 
@@ -363,6 +391,7 @@ def broken(seen):
     return found + [
         (expectations, "an expectation of nothing", expecting(service="x")),
         (expectations, "an expectation of no item", expecting(expect="migrates")),
+        (expectations, "a setting that is a text", expecting(service="x", expect="migrates", password="true")),
         (expectations, "a mistyped member", expecting(servise="x", service="x", expect="migrates")),
         (expectations, "a reason for what migrates", expecting(service="x", expect="migrates", reason="device-bound")),
     ]

@@ -21,13 +21,13 @@ MOST_LINES_OF_A_FILE = 300
 
 # From the bottom: a part imports parts that stand before it, and nothing else of ours.
 PARTS = [
-    "Files", "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainStore", "SecItem",
-    "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "Reports", "KeychainServices", "KeyhaulTesting",
-    "CommandSession", "keyhaul",
+    "Files", "KeychainFormats", "TextLayout", "DataProtection", "Certificates", "KeychainRules", "KeychainStore",
+    "SecItem", "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "KeyhaulKit", "Reports",
+    "KeychainServices", "KeyhaulTesting", "CommandSession", "CommandArguments", "keyhaul",
 ]
 
 # Larger than a target should be, and how large it may be: what is left to be divided does not grow meanwhile.
-LARGER_FOR_NOW = {"keyhaul": 9_500}
+LARGER_FOR_NOW = {}
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 TEXT = re.compile(r'#*"""(?:.*?)"""#*|"(?:\\.|[^"\\\n])*"', re.S)

@@ -464,6 +464,12 @@ def restored_equal(checks, work, program, fixtures, description, name, number, o
     found = [(entry["outcome"], entry.get("reason")) for entry in sorted(plan["items"], key=lambda e: e["index"])]
     migrating = sum(outcome == "migrates" for outcome, _ in expected)
     checks.equal(found, expected, f"{name}: the plan decides {len(expected)} items, {migrating} migrate")
+    if not migrating:
+        # Nothing would come in the place of what is there, so that nothing is removed for it.
+        before = program.items(target)
+        program.run("restore", folder, "--to", target, "--yes", *secrecy, expect=(14,))
+        after = program.items(target)
+        return checks.equal(after, before, f"{name}: refused, and the same {len(before)} items are there")
     result = program.json("restore", folder, "--to", target, "--yes", *secrecy)
     checks.equal(result["summary"]["migrates"], migrating, f"{name}: the restore says the same")
     restored = [

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens an iOS backup (all but 10.0; folder, tar or zip) and reads the keychain in it.
+"""Opens an iOS backup (folder, tar or zip) and reads the keychain in it.
 
     keychain_backup_reader.py BACKUP [--password-file F] [--device-key-file K] --json
 
@@ -8,6 +8,8 @@ code, so that the two can be compared.
 """
 
 import argparse
+import base64
+import hashlib
 import json
 import os
 import pathlib
@@ -36,6 +38,7 @@ class Backup:
         self.status = self._plist("Status.plist") or {}
         self.info = self._plist("Info.plist") or {}
         self.is_encrypted = bool(self.manifest.get("IsEncrypted", False))
+        self._password = password
         self.keybag = Keybag.parse(self.manifest["BackupKeyBag"])
         self.classes = self.keybag.unlock(password if self.is_encrypted else b"", device_key)
         self.warnings = []
@@ -82,17 +85,34 @@ class Backup:
             connection = sqlite3.connect(path)
             try:
                 rows = connection.execute("SELECT fileID, domain, relativePath, flags, file FROM Files").fetchall()
+                salts = connection.execute("SELECT value FROM Properties WHERE key = 'salt'").fetchall()
             finally:
                 connection.close()
         finally:
             pathlib.Path(path).unlink()
-        # iOS 10.1 wrote its list in clear, with the files' keys in it; iOS 10.0 sealed each row of it.
-        if self.is_encrypted and any(row[4] is not None and not bytes(row[4]).startswith(b"bplist00") for row in rows):
-            raise NotABackup("backups of iOS 10.0 are not read here")
         return {
-            (domain, path): (identifier, flags, FileRecord.parse(bytes(blob)) if blob is not None else None)
+            (domain, path): (identifier, flags, FileRecord.parse(self._row(blob, salts)) if blob is not None else None)
             for identifier, domain, path, flags, blob in rows
         }
+
+    def _row(self, stored, salts):
+        """A record in clear: iOS 10.0 sealed each, in base64; every other system wrote them as they are."""
+        stored = stored.encode("utf-8") if isinstance(stored, str) else stored
+        if not self.is_encrypted or stored.startswith(b"bplist00"):
+            return stored
+        if len(salts) != 1:
+            raise FormatError("the rows are sealed, and there is no salt for them")
+        try:
+            stored = base64.b64decode(stored, validate=True)
+        except ValueError:
+            pass
+        if not stored or len(stored) % 16:
+            raise FormatError("a sealed row is no whole blocks")
+        key = hashlib.sha1(self._password + salts[0][0]).digest()[:16]
+        plain = crypto.cbc_decrypt(key, stored, iv=bytes(range(16)))
+        if not crypto.has_padding(plain):
+            raise FormatError("a sealed row does not open")
+        return crypto.unpad(plain)
 
     def _records(self, content):
         files = {}

@@ -72,12 +72,12 @@ struct FinishedSessionTests {
     }
     #expect(
       openers.sorted() == [
-        "KeychainServices/Client/KeychainClient+Device.swift", "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
-        "keyhaul/Opening/FoundDevice.swift",
+        "CommandArguments/Finding/FoundDevice.swift", "KeychainServices/Client/KeychainClient+Device.swift",
+        "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
       ])
     for name in [
       "KeychainServices/Client/DeviceGate.swift", "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
-      "keyhaul/Opening/FoundDevice.swift",
+      "CommandArguments/Finding/FoundDevice.swift",
     ] {
       #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains(".finish()"))
     }

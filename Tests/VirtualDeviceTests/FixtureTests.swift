@@ -118,6 +118,17 @@ struct FixtureTests {
     try device.held().unlock("0000")
   }
 
+  @Test("may name attributes and classes as Apple's headers do, and means the same")
+  func constants() throws {
+    let spelled = Self.fixture.replacing("\"acct\"", with: "\"kSecAttrAccount\"")
+      .replacing("\"svce\"", with: "\"kSecAttrService\"")
+      .replacing("\"protection\": \"ak\"", with: "\"protection\": \"kSecAttrAccessibleWhenUnlocked\"")
+    try #require(spelled.contains("kSecAttrAccount") && spelled.contains("kSecAttrAccessibleWhenUnlocked"))
+    let (named, plain) = (try decode(spelled), try decode(Self.fixture))
+    #expect(named.items.map(\.item.attributes) == plain.items.map(\.item.attributes))
+    #expect(named.items[0].item[.account] == .string("anna") && named.items[0].item.protection == .whenUnlocked)
+  }
+
   @Test(
     "is refused where the fixture says what is not known, naming the place",
     arguments: [
@@ -140,6 +151,12 @@ struct FixtureTests {
       ("\"AAH/\"", "\"AAH\"", "items[0].attributes.gena.base64 is not base64"),
       ("\"2025-01-02T", "\"2025-02-30T", "items[0].attributes.cdat.date"),
       ("\"svce\": \"chat.example\"", "\"pdmn\": \"ck\"", "items[0].attributes.pdmn cannot be set"),
+      ("\"svce\"", "\"kSecAttrAccount\"", "items[0].attributes.kSecAttrAccount is there a second time"),
+      ("\"svce\"", "\"kSecAttrServer\"", "items[0].attributes.kSecAttrServer is no attribute"),
+      (
+        "\"svce\": \"chat.example\"", "\"kSecAttrAccessible\": \"ck\"",
+        "items[0].attributes.kSecAttrAccessible cannot be set"
+      ),
       ("\"svce\": \"chat.example\"", "\"v_Data\": \"ck\"", "items[0].attributes.v_Data"),
       ("\"text\": \"grüße\"", "\"txt\": \"grüße\"", "items[0].secret.txt is not known"),
       ("{ \"base64\": \"AP8=\" }", "\"AP8=\"", "items[1].secret should be an object"),

@@ -25,8 +25,9 @@ struct BackupVerifier {
         findings.notes.append(note.description)
       }
     }
-    for paper in archive.unreadablePropertyLists {
-      findings.add(.init(.structure, .structureDamaged, file: paper.name, paper.reason), because: paper.error)
+    for propertyList in archive.unreadablePropertyLists {
+      findings.add(
+        .init(.structure, .structureDamaged, file: propertyList.name, propertyList.reason), because: propertyList.error)
     }
     findings.conclude(.structure, "\(names.joined(separator: " and ")) readable, \(archive.layout.listName) there")
   }

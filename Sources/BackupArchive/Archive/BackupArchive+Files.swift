@@ -8,8 +8,26 @@ extension BackupArchive {
   /// - Throws: `.keyUnavailable` where the list's class key is not at hand, `.damaged` and `.truncated` for a list whose
   ///   bytes are not what was written, `.hostile` for one that no device makes.
   public func fileList(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> FileList {
+    if hasSealedRecords { return try sealedList(with: keys) }
     guard isListEncrypted else { return try plainList() }
     return FileList(try ManifestDatabase(try databaseBytes(with: keys)))
+  }
+
+  /// The key of the records in a list of iOS 10.0, for `ClassKeys.recordKey`; `nil` for every other backup, and where
+  /// the list has no salt that could be used.
+  ///
+  /// - Parameter password: In the Unicode form that opens the keybag.
+  public func recordKey(password: borrowing Secret) throws(DataProtectionError) -> RecordKey? {
+    guard case .bytes(let salt) = recordSalt else { return nil }
+    return try RecordKey(password: password, salt: salt)
+  }
+
+  private func sealedList(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> FileList {
+    if case .unusable(let reason) = recordSalt { throw BackupArchiveError(.damaged, reason) }
+    guard let key = keys.recordKey else {
+      throw BackupArchiveError(.keyUnavailable, "the records in its list of files are sealed with its password")
+    }
+    return FileList(try ManifestDatabase(try DatabaseBytes(try storedDatabase()), recordKey: key))
   }
 
   /// The manifest database's plain bytes, read from the private copy.

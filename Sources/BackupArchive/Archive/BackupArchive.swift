@@ -23,6 +23,8 @@ public struct BackupArchive: Sendable {
 
   let parts: StoredParts
   let source: PayloadSource
+  /// Of the records in its list of files, where each of them is sealed.
+  let recordSalt: RecordSalt?
 
   /// The keybag, with every key wrapped.
   public var keybag: Keybag { manifest.keybag }
@@ -35,8 +37,13 @@ public struct BackupArchive: Sendable {
   /// What its manifest says, but for one that claims a password while everything in it is in clear: see
   /// `ArchiveNote.encryptionClaimed`.
   public let isEncrypted: Bool
-  /// Whether the list of files is encrypted: since iOS 10.2, where there is a password.
-  public var isListEncrypted: Bool { isEncrypted && layout == .manifestDB && manifest.manifestKey != nil }
+  /// Whether the list of files needs the password: where there is one, since iOS 10.2 as a whole, and of iOS 10.0 each
+  /// record in it.
+  public var isListEncrypted: Bool { isListFileEncrypted || hasSealedRecords }
+  /// Whether the list of files is encrypted as a file.
+  public var isListFileEncrypted: Bool { isEncrypted && layout == .manifestDB && manifest.manifestKey != nil }
+  /// Whether each record in the list of files is sealed with a key of the password, as iOS 10.0 alone wrote it.
+  public var hasSealedRecords: Bool { recordSalt != nil }
   /// Whether the device had a passcode when the backup was made; `nil` where the manifest doesn't say.
   public var wasPasscodeSet: Bool? { manifest.wasPasscodeSet }
   /// Whether the keychain's file is stored. Known without a password, because its stored name is the same everywhere.
@@ -52,8 +59,7 @@ public struct BackupArchive: Sendable {
   ///   - limits: The most that is accepted, checked before memory is taken.
   ///   - storage: Where a large list of files is kept meanwhile.
   /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was
-  ///   written; `.hostile` and `.overLimit` for one that no device makes; `.sealedList` for one of iOS 10.0 with a
-  ///   password.
+  ///   written; `.hostile` and `.overLimit` for one that no device makes.
   public static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
   ) throws(BackupArchiveError) -> BackupArchive {
@@ -103,14 +109,14 @@ public struct BackupArchive: Sendable {
     // Where nothing says, the key that only an encrypted list has decides.
     let claim = manifest.isEncrypted ?? (manifest.manifestKey != nil)
     if claim, layout == .manifestDB, manifest.manifestKey == nil {
-      isEncrypted = try Self.hasEncryptedFiles(parts)
+      (isEncrypted, recordSalt) = try Self.encryption(ofFilesWithoutListKey: parts)
       if !isEncrypted { notes.append(.encryptionClaimed) }
     } else {
-      isEncrypted = claim
+      (isEncrypted, recordSalt) = (claim, nil)
     }
     var unreadable = parts.unreadable
-    status = Self.paper(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
-    computerProperties = Self.paper(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
+    status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
+    computerProperties = Self.propertyList(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
     if let status, !status.isFinished { notes.append(.unfinished(state: status.snapshotState)) }
     if status == nil, !unreadable.contains(where: { $0.name == StoredPart.status.path }) {
       notes.append(.statusMissing)
@@ -126,11 +132,11 @@ public struct BackupArchive: Sendable {
     self.source = source
   }
 
-  /// What a paper says that nothing depends on; `nil` where it is not there or cannot be read, which is entered.
-  private static func paper<Paper>(
+  /// What a property list says that nothing depends on; `nil` where it is not there or cannot be read, which is entered.
+  private static func propertyList<Value>(
     _ part: StoredPart, of parts: StoredParts, _ unreadable: inout [UnreadablePropertyList],
-    _ parse: ([UInt8]) throws(BackupArchiveError) -> Paper
-  ) -> Paper? {
+    _ parse: ([UInt8]) throws(BackupArchiveError) -> Value
+  ) -> Value? {
     guard let bytes = parts[part] else { return nil }
     do throws(BackupArchiveError) {
       return try parse(bytes)
@@ -140,16 +146,17 @@ public struct BackupArchive: Sendable {
     }
   }
 
-  /// Whether the files are encrypted of a backup that says so and has no key for its list: as iOS 10.1 wrote it.
+  /// Whether the files are encrypted of a backup that says so and has no key for its list, as iOS 10.0 and 10.1 wrote it;
+  /// and the salt of its records, where these are sealed.
   ///
-  /// - Throws: `.sealedList` for one of iOS 10.0; `.damaged` where the list is encrypted and its key is missing.
-  private static func hasEncryptedFiles(_ parts: StoredParts) throws(BackupArchiveError) -> Bool {
+  /// - Throws: `.damaged` where the list is encrypted and its key is missing.
+  private static func encryption(
+    ofFilesWithoutListKey parts: StoredParts
+  ) throws(BackupArchiveError) -> (isEncrypted: Bool, recordSalt: RecordSalt?) {
     switch try parts.database.flatMap({ (stored) throws(BackupArchiveError) in try ClearList(stored) }) {
-    case .filesHaveKeys: return true
-    case .nothingIsEncrypted: return false
-    case .rowsAreSealed:
-      throw BackupArchiveError(
-        .sealedList, "its list of files is in clear and each row of it is sealed, as only that system did it")
+    case .filesHaveKeys: return (true, nil)
+    case .rowsAreSealed(let salt): return (true, salt)
+    case .nothingIsEncrypted: return (false, nil)
     case nil:
       throw BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
     }

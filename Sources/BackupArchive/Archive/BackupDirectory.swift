@@ -23,7 +23,7 @@ public enum BackupDirectory {
     /// Whether it is a link to a backup that stands elsewhere.
     public let isLink: Bool
 
-    /// How far it was written, as its own papers say.
+    /// How far it was written, as its own property lists say.
     public enum State: String, Sendable, CaseIterable {
       /// The device came to its end.
       case finished
@@ -125,28 +125,30 @@ public enum BackupDirectory {
 }
 
 extension DirectorySource {
-  /// What a directory's own papers say; `nil` where it has no manifest.
+  /// What a directory's own property lists say; `nil` where it has no manifest.
   fileprivate func entry(
     named name: String, isLink: Bool, in directory: borrowing Descriptor
   ) -> BackupDirectory.Entry? {
-    guard let papers = try? readPropertyLists(directory), let manifest = papers[.manifest] else { return nil }
+    guard let propertyLists = try? readPropertyLists(directory), let manifest = propertyLists[.manifest] else {
+      return nil
+    }
     let parsed = try? BackupManifest(parsing: manifest)
-    let info = papers[.info].flatMap { try? ComputerProperties(parsing: $0) }?.device
+    let info = propertyLists[.info].flatMap { try? ComputerProperties(parsing: $0) }?.device
     let device = (parsed?.device ?? BackupDevice()).completed(by: info)
     let parts = BackupDirectory.parts(of: name)
     return BackupDirectory.Entry(
       name: name, identifier: device.identifier ?? parts.identifier, deviceName: device.name, date: parsed?.date,
       isEncrypted: parsed.map { $0.isEncrypted ?? ($0.manifestKey != nil) },
-      state: state(of: papers, hasManifest: parsed != nil, in: directory), isArchivedCopy: parts.isArchivedCopy,
+      state: state(of: propertyLists, hasManifest: parsed != nil, in: directory), isArchivedCopy: parts.isArchivedCopy,
       isLink: isLink)
   }
 
   private func state(
-    of papers: StoredParts, hasManifest: Bool, in directory: borrowing Descriptor
+    of propertyLists: StoredParts, hasManifest: Bool, in directory: borrowing Descriptor
   ) -> BackupDirectory.Entry.State? {
     guard hasManifest, hasList(directory) else { return .damaged }
-    guard !papers.unreadable.contains(where: { $0.name == StoredPart.status.path }) else { return .damaged }
-    guard let bytes = papers[.status] else { return nil }
+    guard !propertyLists.unreadable.contains(where: { $0.name == StoredPart.status.path }) else { return .damaged }
+    guard let bytes = propertyLists[.status] else { return nil }
     guard let status = try? BackupStatus(parsing: bytes) else { return .damaged }
     return status.isFinished ? .finished : .unfinished
   }

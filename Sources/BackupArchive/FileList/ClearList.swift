@@ -1,3 +1,4 @@
+import DataProtection
 import KeychainFormats
 
 /// What a list of files in clear shows of a backup that says it has a password.
@@ -9,8 +10,8 @@ import KeychainFormats
 enum ClearList {
   /// Files have keys, as every encrypted one has since.
   case filesHaveKeys
-  /// No row can be read.
-  case rowsAreSealed
+  /// No row can be read without the password.
+  case rowsAreSealed(RecordSalt)
   /// Rows can be read, and none that was looked at has a key: nothing is encrypted.
   case nothingIsEncrypted
 
@@ -32,6 +33,7 @@ enum ClearList {
 extension ManifestDatabase {
   fileprivate func clearList() throws(BackupArchiveError) -> ClearList {
     let connection = try DefensiveConnection(bytes)
+    let records = RecordReader(key: nil)
     var (hasKey, hasSealedRow) = (false, false)
     // The flags leave files, and what leaves its kind to the record.
     try connection.forEachRow(
@@ -39,28 +41,29 @@ extension ManifestDatabase {
       SELECT file FROM Files WHERE file IS NOT NULL AND ifnull(flags, 0) & 7 IN (0, 1) LIMIT \(ClearList.maximumRowCount)
       """
     ) { row in
-      if row.data(0)?.starts(with: Self.plistMagic) != true {
+      if row.bytes(0)?.starts(with: RecordReader.plistMagic) != true {
         hasSealedRow = true
-      } else if row.record(0)?.encryptionKey != nil {
+      } else if records.file(in: row, 0)?.encryptionKey != nil {
         hasKey = true
       }
     }
     if hasKey { return .filesHaveKeys }
-    if hasSealedRow { return .rowsAreSealed }
-    return try hasPasswordProperties(connection) ? .rowsAreSealed : .nothingIsEncrypted
+    let properties = try passwordProperties(connection)
+    guard hasSealedRow || (properties.hasHash && !properties.salts.isEmpty) else { return .nothingIsEncrypted }
+    return .rowsAreSealed(RecordSalt(properties.salts))
   }
 
-  private static let plistMagic = Array("bplist00".utf8)
-
-  private func hasPasswordProperties(_ connection: DefensiveConnection) throws(BackupArchiveError) -> Bool {
-    var (hasTable, count) = (false, 0)
+  /// What iOS 10.0 keeps of the password beside its rows.
+  private func passwordProperties(
+    _ connection: DefensiveConnection
+  ) throws(BackupArchiveError) -> (salts: [[UInt8]?], hasHash: Bool) {
+    var (salts, hasHash, hasTable): ([[UInt8]?], Bool, Bool) = ([], false, false)
     try connection.forEachRow("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Properties'") { _ in
       hasTable = true
     }
-    guard hasTable else { return false }
-    try connection.forEachRow("SELECT 1 FROM Properties WHERE key IN ('salt', 'passwordHash') LIMIT 2") { _ in
-      count += 1
-    }
-    return count == 2
+    guard hasTable else { return ([], false) }
+    try connection.forEachRow("SELECT value FROM Properties WHERE key = 'salt' LIMIT 2") { salts.append($0.bytes(0)) }
+    try connection.forEachRow("SELECT 1 FROM Properties WHERE key = 'passwordHash' LIMIT 1") { _ in hasHash = true }
+    return (salts, hasHash)
   }
 }

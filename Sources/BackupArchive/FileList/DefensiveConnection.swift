@@ -126,6 +126,9 @@ struct ForeignRow: ~Copyable {
     sqlite3_column_type(statement, column) == SQLITE_INTEGER ? sqlite3_column_int64(statement, column) : nil
   }
 
+  /// The bytes of data or of a text.
+  func bytes(_ column: Int32) -> [UInt8]? { data(column) ?? textBytes(column).map(Array.init) }
+
   func data(_ column: Int32) -> [UInt8]? {
     guard sqlite3_column_type(statement, column) == SQLITE_BLOB else { return nil }
     let start = sqlite3_column_blob(statement, column)

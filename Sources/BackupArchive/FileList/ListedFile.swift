@@ -28,6 +28,8 @@ public struct ListedFile: Sendable, Hashable {
     case none
     /// The keyed archive of a current list's row.
     case archive([UInt8])
+    /// A sealed row that does not open.
+    case closed(reason: String)
     case record(FileRecord)
   }
 
@@ -38,6 +40,8 @@ public struct ListedFile: Sendable, Hashable {
     switch description {
     case .none: return nil
     case .record(let record): return record
+    case .closed(let reason):
+      throw BackupArchiveError(.damaged, "the record of \(fileIdentifier): \(reason)")
     case .archive(let bytes):
       return try explained("the record of \(fileIdentifier)") { () throws(FormatError) in
         try FileRecord(archive: bytes)
@@ -95,14 +99,18 @@ public struct ListedFile: Sendable, Hashable {
 
 extension ListedFile {
   /// A row `fileID, domain, relativePath, flags, file`; `nil` where it has no identifier.
-  init?(_ row: borrowing ForeignRow) {
+  init?(_ row: borrowing ForeignRow, _ reader: RecordReader) {
     guard let identifier = row.text(0), isFileIdentifier(identifier) else { return nil }
     fileIdentifier = identifier
     domain = row.text(1)
     relativePath = row.text(2)
-    let archive = row.data(4)
-    description = archive.map { .archive($0) } ?? .none
-    kind = Kind(row)
+    description =
+      switch reader.record(in: row, 4) {
+      case .none: .none
+      case .archive(let bytes): .archive(bytes)
+      case .closed(let reason): .closed(reason: reason)
+      }
+    kind = Kind(row, reader)
   }
 
   /// A record of an old list.
@@ -118,9 +126,9 @@ extension ListedFile {
 
 extension ListedFile.Kind {
   /// A row's flags say it; hand-made lists have none and leave it to the mode.
-  init(_ row: borrowing ForeignRow) {
+  init(_ row: borrowing ForeignRow, _ reader: RecordReader) {
     let flags = FileFlags(rawValue: row.number(3) ?? 0)
-    self = flags.statesNoType ? Self(row.record(4)) : flags.kind
+    self = flags.statesNoType ? Self(reader.file(in: row, 4)) : flags.kind
   }
 
   fileprivate init(_ record: FileRecord?) {
@@ -150,9 +158,4 @@ private struct FileFlags: OptionSet {
     if contains(.directory) { return .directory }
     return contains(.link) ? .link : .other
   }
-}
-
-extension ForeignRow {
-  /// What a column's keyed archive says; `nil` where it holds none, or a damaged one.
-  func record(_ column: Int32) -> FileRecord? { data(column).flatMap { try? FileRecord(archive: $0) } }
 }

@@ -9,6 +9,7 @@ import Synchronization
 /// its own, so that one may be asked while another is being answered.
 final class ManifestDatabase: Sendable {
   let bytes: DatabaseBytes
+  private let records: RecordReader
   /// Whether the database's own check was passed. Its bytes are a copy that nobody changes.
   private let isChecked = Mutex(false)
 
@@ -18,8 +19,10 @@ final class ManifestDatabase: Sendable {
   /// for a single row it would take longer than anything else.
   static let maximumByteCountCheckedAtOnce = 64 << 20
 
-  init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
+  /// - Parameter recordKey: Opens the records, where each of them is sealed.
+  init(_ bytes: DatabaseBytes, recordKey: RecordKey? = nil) throws(BackupArchiveError) {
     self.bytes = bytes
+    records = RecordReader(key: recordKey)
     let connection = try DefensiveConnection(bytes)
     try ManifestSchema.check(connection)
     if bytes.byteCount <= Self.maximumByteCountCheckedAtOnce { try checkPages(connection) }
@@ -51,7 +54,7 @@ final class ManifestDatabase: Sendable {
       SELECT \(Self.columns) FROM Files
       WHERE fileID = ?1 OR (domain = ?2 AND relativePath = ?3) LIMIT 2
       """, [identifier, domain, relativePath]
-    ) { row in files.append(ListedFile(row)) }
+    ) { row in files.append(ListedFile(row, records)) }
     guard let first = files.first else { return nil }
     guard files.count == 1, let file = first, file.fileIdentifier == identifier, file.domain == domain,
       file.relativePath == relativePath
@@ -69,7 +72,7 @@ final class ManifestDatabase: Sendable {
     var meter = FileList.RowMeter()
     try checkedConnection().forEachRow("SELECT \(Self.columns) FROM Files") { (row) throws(BackupArchiveError) in
       try meter.add()
-      if let file = ListedFile(row) { try body(file) }
+      if let file = ListedFile(row, records) { try body(file) }
     }
   }
 
@@ -83,8 +86,8 @@ final class ManifestDatabase: Sendable {
     forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> FileList.Listing {
     try listing(against: stored, "SELECT \(Self.columns), rowid FROM Files") { (row) throws(BackupArchiveError) in
-      guard kind == nil || ListedFile.Kind(row) == kind else { return }
-      if let file = ListedFile(row), let place = row.number(5) { try body(file, FilePlace(number: place)) }
+      guard kind == nil || ListedFile.Kind(row, records) == kind else { return }
+      if let file = ListedFile(row, records), let place = row.number(5) { try body(file, FilePlace(number: place)) }
     }
   }
 
@@ -98,7 +101,7 @@ final class ManifestDatabase: Sendable {
     let hasher = try explained("the manifest database") { () throws(DataProtectionError) in try DigestStream(.sha1) }
     try checkedConnection().forEachRow(query) { (row) throws(BackupArchiveError) in
       try meter.add()
-      let kind = ListedFile.Kind(row)
+      let kind = ListedFile.Kind(row, records)
       switch try Self.standing(of: row, hasher) {
       case .foreign: listing.unreadableRowCount += 1
       case .withoutDomain: listing.rowWithoutDomainCount += 1
@@ -107,7 +110,7 @@ final class ManifestDatabase: Sendable {
         try FileList.check(domainCount: domains.count)
         listing.count(kind)
       }
-      if kind == .file, let stored, Self.isMissing(row, in: stored) { listing.missingCount += 1 }
+      if kind == .file, let stored, isMissing(row, in: stored) { listing.missingCount += 1 }
       try body(row)
     }
     listing.rowCountByDomain = domains.counts
@@ -115,23 +118,27 @@ final class ManifestDatabase: Sendable {
   }
 
   /// As `StoredPayloads.lacks` says it of a file.
-  private static func isMissing(_ row: borrowing ForeignRow, in stored: StoredPayloads) -> Bool {
+  private func isMissing(_ row: borrowing ForeignRow, in stored: StoredPayloads) -> Bool {
     guard let name = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return false }
-    return !stored.contains(name) && row.record(4)?.size != 0
+    return !stored.contains(name) && records.file(in: row, 4)?.size != 0
   }
 
-  func reader() throws(BackupArchiveError) -> Reader { Reader(try checkedConnection()) }
+  func reader() throws(BackupArchiveError) -> Reader { Reader(try checkedConnection(), records) }
 
   /// Reads single rows by their numbers.
   final class Reader {
     private let connection: DefensiveConnection
+    private let records: RecordReader
 
-    fileprivate init(_ connection: DefensiveConnection) { self.connection = connection }
+    fileprivate init(_ connection: DefensiveConnection, _ records: RecordReader) {
+      self.connection = connection
+      self.records = records
+    }
 
     func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
       var file: ListedFile?
       try connection.forEachRow("SELECT \(ManifestDatabase.columns) FROM Files WHERE rowid = \(place.number)") {
-        file = ListedFile($0)
+        file = ListedFile($0, records)
       }
       return file
     }

@@ -12,7 +12,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case notABackup = "not-a-backup"
     /// A backup, or a container, of a kind that this version doesn't read.
     case unsupported
-    /// Of iOS 10.0 with a password: that one sealed each row of the list of files, which is not read here.
+    /// Of iOS 10.0 with a password: the records in its list of files are sealed with it, and are never written anew.
     case sealedList = "sealed-list"
     /// Says that it has a password, and everything in it is in clear.
     case falseClaim = "false-claim"
@@ -70,8 +70,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         advice: "make a new backup with a current Finder, iTunes or idevicebackup2")
     case .sealedList:
       .init(
-        .refused, "iOS 10.0 made it, with a password",
-        advice: "update the device to iOS 10.1 or later and back it up again; this copy cannot be read here")
+        .refused, "the records in its list of files are sealed with its password, as iOS 10.0 wrote them",
+        advice: "export what is in it, or update the device to iOS 10.1 or later and back it up again")
     case .falseClaim:
       .init(
         .refused, "the backup says that it is encrypted, and it is not",
@@ -106,7 +106,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .noTemporarySpace:
       .init(
         .failed, "could not read the backup",
-        advice: "free space there, or keep the list of files in memory (--memory)")
+        advice: .keepListInMemory)
     case .occupied: .init(.usage, "could not write the backup", advice: "another name, or say that it may be replaced")
     case .interrupted: .init(.failed, "stopped", advice: "run it again; nothing was changed")
     }

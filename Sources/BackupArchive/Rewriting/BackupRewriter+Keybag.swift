@@ -3,6 +3,15 @@ public import KeychainFormats
 import SystemPackage
 
 extension BackupRewriter {
+  /// Whether a backup can be given another password at all.
+  ///
+  /// - Throws: `.sealedList` for one of iOS 10.0: its records would stay sealed with the old password.
+  public static func checkRekeying(of archive: BackupArchive) throws(BackupArchiveError) {
+    guard archive.hasSealedRecords else { return }
+    throw BackupArchiveError(
+      .sealedList, "each record in its list of files is sealed with the password it has, as iOS 10.0 wrote it")
+  }
+
   /// Gives a backup another keybag that holds the same class keys: how its password is changed. Nothing else changes;
   /// in a directory `Manifest.plist` is the only file that is written.
   ///
@@ -23,6 +32,7 @@ extension BackupRewriter {
     of archive: BackupArchive, at path: String, with keybag: Keybag,
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> Bool {
+    try Self.checkRekeying(of: archive)
     guard let old = archive.parts[.manifest] else { throw BackupArchiveError(.damaged, "it has no manifest") }
     let new = try ManifestEdit(old).replacing(keybag: keybag)
     switch archive.source {

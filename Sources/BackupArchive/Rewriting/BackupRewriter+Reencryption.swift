@@ -4,8 +4,10 @@ public import KeychainFormats
 extension BackupRewriter {
   /// Whether the files of a backup can be encrypted or decrypted at all.
   ///
-  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, whose `Manifest.mbdb` is read and never written.
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, whose `Manifest.mbdb` is read and never written;
+  ///   `.sealedList` for one of iOS 10.0 with a password.
   public static func checkReencryption(of archive: BackupArchive) throws(BackupArchiveError) {
+    try checkRekeying(of: archive)
     guard archive.layout == .manifestDB else {
       throw BackupArchiveError(
         .unsupported, "it is of iOS 9 or earlier; this works with backups of iOS 10 and later")

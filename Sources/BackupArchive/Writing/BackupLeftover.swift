@@ -53,8 +53,8 @@ public struct BackupLeftover: Sendable, Hashable {
   private static func content(ofDirectory path: String, _ system: FileSystem) -> Content {
     do {
       let source = DirectorySource(system: system, limits: .standard, storage: .memory)
-      let papers = try source.readPropertyLists(try system.openDirectory(path))
-      guard let bytes = papers[.manifest] else { return .unknown }
+      let propertyLists = try source.readPropertyLists(try system.openDirectory(path))
+      guard let bytes = propertyLists[.manifest] else { return .unknown }
       let manifest = try BackupManifest(parsing: bytes)
       return manifest.isEncrypted ?? (manifest.manifestKey != nil) ? .encrypted : .plain
     } catch {

@@ -35,7 +35,7 @@ package struct CommandFailure: Error, Equatable {
       CommandStatus(error.category),
       subject.map { "\($0): \(error.summary)" } ?? error.summary,
       why: error.reason,
-      try: error.advice)
+      try: error.call)
     stage = error.stage
   }
 

@@ -8,6 +8,8 @@ package enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case csv
   /// One self-contained page.
   case html
+  /// Results of tests, as systems for continuous integration read them.
+  case junit
   /// Secrets of one-time passwords, an address on each line.
   case otpauth
   /// Certificates and keys.
@@ -44,7 +46,8 @@ package struct CommonOptions: ParsableArguments {
   @Flag(help: "Never ask anything.")
   package var noInput = false
 
-  @Flag(name: .shortAndLong, help: "Answer yes to every question.")
+  @Flag(
+    name: .shortAndLong, help: "Answer yes to changes and deletions; damage and costly work are asked all the same.")
   package var yes = false
 
   package init() {}
@@ -52,6 +55,7 @@ package struct CommonOptions: ParsableArguments {
   package var isJSON: Bool { json || format == .json }
   package var isCSV: Bool { format == .csv }
   package var isHTML: Bool { format == .html }
+  package var isJUnit: Bool { format == .junit }
 
   /// Refuses a file whose name promises a page that it would not hold.
   package func check(output: String?) throws(CommandFailure) {

@@ -9,16 +9,21 @@ package struct ProgressReport {
   package func update(done: Int, total: Int?) { send(done, total) }
 }
 
-/// The status lines of `--json`: at once, and then for each whole percent that is gained.
+/// The status lines of `--json`: at once, and then for each whole percent that is gained; where a person reads them, for
+/// each quarter of the work.
 package final class StatusLines {
   private let phase: String
   private let isQuiet: Bool
+  private let isOnTerminal: Bool
   private let write: (String) -> Void
-  private var lastPercent = -1
+  private var lastStep = -1
 
-  package init(phase: String, isQuiet: Bool, write: @escaping (String) -> Void) {
+  package init(
+    phase: String, isQuiet: Bool, isOnTerminal: Bool = false, write: @escaping (String) -> Void
+  ) {
     self.phase = phase
     self.isQuiet = isQuiet
+    self.isOnTerminal = isOnTerminal
     self.write = write
   }
 
@@ -26,12 +31,18 @@ package final class StatusLines {
     guard !isQuiet else { return }
     var fields: [(String, JSONValue)] = [("message_type", "status"), ("phase", .string(phase))]
     if let done {
-      let percent = total.map { $0 > 0 ? Int(Double(min(done, $0)) / Double($0) * 100) : 100 } ?? done
-      guard percent != lastPercent else { return }
-      lastPercent = percent
+      guard let step = step(done: done, total: total), step != lastStep else { return }
+      lastStep = step
       fields.append(("done", .integer(Int64(done))))
       if let total { fields.append(("total", .integer(Int64(total)))) }
     }
     write(JSONValue.object(fields).compactText() + "\n")
+  }
+
+  /// How much of the work is done, in whole steps; `nil` where nobody knows how much there is, and a person reads.
+  private func step(done: Int, total: Int?) -> Int? {
+    guard let total else { return isOnTerminal ? nil : done }
+    let steps = isOnTerminal ? 4.0 : 100.0
+    return total > 0 ? Int(Double(min(done, total)) / Double(total) * steps) : Int(steps)
   }
 }

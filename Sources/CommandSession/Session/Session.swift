@@ -168,7 +168,9 @@ package final class Session {
     _ title: String, phase: String, _ body: (ProgressReport) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     if isJSON {
-      let status = StatusLines(phase: phase, isQuiet: common.quiet) { self.writeMessage($0) }
+      let status = StatusLines(
+        phase: phase, isQuiet: common.quiet, isOnTerminal: messagesAreOnTerminal
+      ) { self.writeMessage($0) }
       status.update(done: nil, total: nil)
       return try body(ProgressReport { done, total in status.update(done: done, total: total) })
     }

@@ -1,3 +1,4 @@
+import Files
 import KeychainFormats
 
 /// Turns what the argument parser says into our own form of error.
@@ -26,11 +27,11 @@ package enum ParserMessage {
       return .usage("\(command) needs \(missing)", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^Unexpected argument '(.*)'$/) {
-      return secretGiven(flags, command: command)
+      return tooMany([String(match.1)], flags, command: command)
         ?? .usage("\(command) takes no argument \"\(match.1)\"", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^(\d+) unexpected arguments: '(.*)'$/) {
-      return secretGiven(flags, command: command)
+      return tooMany(match.2.split(separator: "', '").map(String.init), flags, command: command)
         ?? .usage(
           "\(command) takes fewer arguments",
           why: "\(match.1) are too many: \(match.2.replacing("', '", with: ", "))", try: help)
@@ -53,15 +54,24 @@ package enum ParserMessage {
     return .usage(plain(text), try: help)
   }
 
-  /// A word too many beside a verb that asks for a secret may be that secret: it is not repeated.
-  private static func secretGiven(_ flags: [String], command: String) -> CommandFailure? {
+  /// Arguments too many for a verb that asks for a secret. One that is no file may be that secret, and is not repeated.
+  private static func tooMany(_ arguments: [String], _ flags: [String], command: String) -> CommandFailure? {
     guard let family = SecretFamily.allCases.first(where: { flags.contains("--\($0.flagPrefix)-file") }) else {
       return nil
     }
-    // Two backups are looked at by another verb.
-    let others = command == "keyhaul inspect" ? "; keyhaul diff A B for two backups" : ""
+    let message = "\(command) takes fewer arguments"
+    if let file = arguments.first(where: { (try? FileSystem.real.status(of: $0)) ?? nil != nil }) {
+      let comparing = command == "keyhaul diff" ? "" : ", or keyhaul diff A B to compare two backups"
+      return .usage(
+        message, why: "\"\(HostileText.shown(file))\" is one too many", try: "a call for each" + comparing)
+    }
+    let count = arguments.count == 1 ? "an argument is too many" : "\(arguments.count) arguments are too many"
+    guard flags.contains("--service") else {
+      return .usage(message, why: "\(count), and a \(family.noun) is never an argument", try: family.flags)
+    }
     return .usage(
-      "\(command) takes fewer arguments", why: "a \(family.noun) is never an argument", try: family.flags + others)
+      message, why: "\(count): flags say which item is meant, and a \(family.noun) is never an argument",
+      try: "--service NAME or --account NAME; for a \(family.noun) \(family.flags)")
   }
 
   private static func unknownFlag(
@@ -70,6 +80,10 @@ package enum ParserMessage {
     let message = "\(command) has no flag \(flag)"
     for family in SecretFamily.allCases where flag == "--\(family.flagPrefix)" {
       return .usage(message, why: "a \(family.noun) is never an argument", try: family.flags)
+    }
+    let renamed = "--new-" + flag.drop { $0 == "-" }
+    if flag.hasPrefix("--"), flags.contains(renamed) {
+      return .usage(message, why: "what an item gets is said by the flags --new-...", try: renamed)
     }
     let others = flag.hasPrefix("--") ? verbs(flag) : []
     if !others.isEmpty {

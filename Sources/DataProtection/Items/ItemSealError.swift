@@ -15,7 +15,7 @@ public struct ItemSealError: ExplainedError, Equatable {
 
   /// One sentence and one advice for each fault.
   public var meaning: ErrorMeaning {
-    let otherCopy = "another copy; the other items are not affected"
+    let otherCopy: Remedy = "another copy; the other items are not affected"
     return switch fault {
     case .locked:
       .init(.locked, "the item is locked", advice: "unlock first, with the passcode or the backup's password")

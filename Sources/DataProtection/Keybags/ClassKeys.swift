@@ -12,6 +12,9 @@ public struct ClassKeys: ~Copyable, Sendable {
   public let wrappedCount: Int
   /// How many of these unwrapped. Fewer than `wrappedCount` mean damage, or that no password was given.
   public let unwrappedCount: Int
+  /// The key of the records in a list of files of iOS 10.0, where the backup is such a one: `BackupArchive.recordKey`
+  /// makes it.
+  public var recordKey: RecordKey?
 
   private(set) var entries: [KeyClass: Entry]
   private let workspace: Mutex<SealingWorkspace>

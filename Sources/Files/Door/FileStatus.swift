@@ -16,12 +16,19 @@ package struct FileStatus: Sendable {
   package let group: UInt32
   private let device: DeviceID
   private let number: Inode
+  /// When its bytes and when its status last changed, in seconds and nanoseconds.
+  private let changes: [Int]
 
   /// Whether whoever runs this program owns it.
   package var isOwn: Bool { owner == SystemCalls.user }
 
   /// Whether both are one, by whatever names.
   package func isSame(as other: FileStatus) -> Bool { device == other.device && number == other.number }
+
+  /// Whether it is the same file and the system knows of no change of it since.
+  package func isUnchanged(since earlier: FileStatus) -> Bool {
+    isSame(as: earlier) && byteCount == earlier.byteCount && changes == earlier.changes
+  }
 
   init(_ status: Stat) {
     kind =
@@ -38,5 +45,6 @@ package struct FileStatus: Sendable {
     group = status.groupID.rawValue
     device = status.deviceID
     number = status.inode
+    changes = SystemCalls.changes(in: status)
   }
 }

@@ -25,11 +25,13 @@ extension FileSystem {
   }
 
   /// What becomes of a pipe that has no writer.
-  package enum Patience { case returnsAtOnce, waits }
+  package enum MissingWriter { case returnsAtOnce, waits }
 
   /// Opens what the user named for reading; links in the path are followed. A terminal does not become this program's.
-  package func openForReading(_ path: String, _ patience: Patience = .returnsAtOnce) throws(Errno) -> Descriptor {
-    let waiting: FileDescriptor.OpenOptions = patience == .waits ? [] : .nonBlocking
+  package func openForReading(_ path: String, _ missingWriter: MissingWriter = .returnsAtOnce) throws(Errno)
+    -> Descriptor
+  {
+    let waiting: FileDescriptor.OpenOptions = missingWriter == .waits ? [] : .nonBlocking
     return Descriptor(
       try perform(.open) { _ in
         try FileDescriptor.open(

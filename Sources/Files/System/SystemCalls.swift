@@ -105,6 +105,11 @@ enum SystemCalls {
     }
   }
 
+  /// When a file's bytes and when its status last changed, in seconds and nanoseconds.
+  static func changes(in status: Stat) -> [Int] {
+    [status.st_mtim, status.st_ctim].flatMap { [Int($0.tv_sec), Int($0.tv_nsec)] }
+  }
+
   /// Who runs this program.
   static var user: CInterop.UserID { geteuid() }
 

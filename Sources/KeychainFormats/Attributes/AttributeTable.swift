@@ -94,6 +94,12 @@ public enum AttributeTable {
     byCode[kind]?[code]
   }
 
+  /// The attribute of a kind that a person means by its code or by the name that Apple's headers give it, such as
+  /// `kSecAttrAccount`.
+  package static func definition(named name: String, in kind: ItemKind) -> AttributeDefinition? {
+    definitions(of: kind).first { $0.code.rawValue == name || $0.constantName == name }
+  }
+
   /// The codes flagged D. A handful, which are compared faster than one is hashed.
   static func secretCodes(of kind: ItemKind) -> [AttributeCode] {
     switch kind {

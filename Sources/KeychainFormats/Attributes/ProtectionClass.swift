@@ -52,12 +52,40 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
+  /// The class in as few words as a narrow column has room for: "bound" is what is of this device only.
+  package var shortPhrase: String {
+    switch self {
+    case .whenUnlocked: "unlocked"
+    case .afterFirstUnlock: "first unlock"
+    case .always: "always"
+    case .whenUnlockedThisDeviceOnly: "unlocked, bound"
+    case .afterFirstUnlockThisDeviceOnly: "first unlock, bound"
+    case .alwaysThisDeviceOnly: "always, bound"
+    case .whenPasscodeSetThisDeviceOnly: "passcode only"
+    }
+  }
+
+  /// Apple's constant for the class.
+  package var constant: String {
+    switch self {
+    case .whenUnlocked: "kSecAttrAccessibleWhenUnlocked"
+    case .afterFirstUnlock: "kSecAttrAccessibleAfterFirstUnlock"
+    case .always: "kSecAttrAccessibleAlways"
+    case .whenUnlockedThisDeviceOnly: "kSecAttrAccessibleWhenUnlockedThisDeviceOnly"
+    case .afterFirstUnlockThisDeviceOnly: "kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly"
+    case .alwaysThisDeviceOnly: "kSecAttrAccessibleAlwaysThisDeviceOnly"
+    case .whenPasscodeSetThisDeviceOnly: "kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly"
+    }
+  }
+
   /// The class in one word, as people type it: "when-unlocked-this-device".
   package var word: String { phrase.replacing(", ", with: "-").replacing(" ", with: "-") }
 
-  /// The class that a person means by its word or by its code.
+  /// The class that a person means by its word, by its code or by Apple's constant.
   package init?(named text: String) {
-    guard let match = Self.allCases.first(where: { $0.word == text || $0.rawValue == text }) else { return nil }
+    guard let match = Self.allCases.first(where: { [$0.word, $0.rawValue, $0.constant].contains(text) }) else {
+      return nil
+    }
     self = match
   }
 

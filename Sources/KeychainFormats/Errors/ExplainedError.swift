@@ -35,19 +35,21 @@ extension ExplainedError {
 }
 
 /// What an error means to the person at the keyboard and to a program, whatever was found.
-/// The kind of failure, from which the program takes its exit code.
 public struct ErrorMeaning: Sendable, Hashable {
+  /// The kind of failure, from which the program takes its exit code.
   public let category: ErrorCategory
   /// What happened, in lower case and without a full stop: "the password is wrong".
   public let summary: String
-  /// One thing to do next, in lower case and without a full stop.
-  public let advice: String
+  /// One thing to do next; a program words it as a call of its own.
+  public let remedy: Remedy
+  /// The remedy in words that fit every program.
+  public var advice: String { remedy.sentence }
 
   /// Creates what is said of every error of one kind.
-  public init(_ category: ErrorCategory, _ summary: String, advice: String) {
+  public init(_ category: ErrorCategory, _ summary: String, advice remedy: Remedy) {
     self.category = category
     self.summary = summary
-    self.advice = advice
+    self.remedy = remedy
   }
 }
 

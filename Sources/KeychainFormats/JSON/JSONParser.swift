@@ -1,6 +1,20 @@
 /// Why bytes are not JSON, or none that is read.
 package struct JSONFault: Error, Equatable {
   package let reason: String
+  /// How far it was read, in bytes from the start; `nil` where it is not known.
+  package var offset: Int?
+
+  /// "line 3, column 7", both counted from 1 and columns in characters of Unicode; `nil` where it is not known.
+  ///
+  /// - Parameter bytes: What was read.
+  package func place(in bytes: [UInt8]) -> String? {
+    guard let offset else { return nil }
+    let before = bytes.prefix(offset)
+    let line = before.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    // The first byte of each scalar counts.
+    let column = (line.last ?? []).count { $0 & 0b1100_0000 != 0b1000_0000 }
+    return "line \(line.count), column \(column + 1)"
+  }
 }
 
 extension JSONValue {
@@ -17,7 +31,11 @@ extension JSONValue {
   ) throws(JSONFault) {
     guard bytes.withUnsafeBytes({ UTF8Scalars.isValid($0) }) else { throw JSONFault(reason: "it is not JSON") }
     var parser = JSONParser(bytes: bytes, remaining: limit)
-    self = try parser.document()
+    do throws(JSONFault) {
+      self = try parser.document()
+    } catch {
+      throw JSONFault(reason: error.reason, offset: parser.position)
+    }
   }
 }
 
@@ -25,7 +43,7 @@ private struct JSONParser {
   let bytes: [UInt8]
   /// How many more values are accepted.
   var remaining: Int
-  private var position = 0
+  private(set) var position = 0
 
   init(bytes: [UInt8], remaining: Int) {
     self.bytes = bytes

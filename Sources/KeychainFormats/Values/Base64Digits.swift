@@ -9,6 +9,45 @@ package enum Base64Digits {
 
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
+  /// The bytes that digits stand for, which may have blanks and ends of lines between them.
+  ///
+  /// - Returns: `nil` for what is no base64.
+  package static func bytes(of text: some Sequence<UInt8>) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var (bits, digitCount, paddingCount) = (UInt32(0), 0, 0)
+    for digit in text {
+      if digit == 0x20 || (0x09...0x0D).contains(digit) { continue }
+      digitCount += 1
+      if digit == UInt8(ascii: "=") {
+        paddingCount += 1
+        continue
+      }
+      guard paddingCount == 0, let value = value(of: digit) else { return nil }
+      bits = bits << 6 | value
+      guard digitCount.isMultiple(of: 4) else { continue }
+      bytes += [UInt8(bits >> 16 & 0xFF), UInt8(bits >> 8 & 0xFF), UInt8(bits & 0xFF)]
+    }
+    guard digitCount.isMultiple(of: 4), paddingCount <= 2 else { return nil }
+    // Of the last group two digits stand for one byte, three for two.
+    switch paddingCount {
+    case 1: bytes += [UInt8(bits >> 10 & 0xFF), UInt8(bits >> 2 & 0xFF)]
+    case 2: bytes.append(UInt8(bits >> 4 & 0xFF))
+    default: break
+    }
+    return bytes
+  }
+
+  private static func value(of digit: UInt8) -> UInt32? {
+    switch digit {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(digit - 65)
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(digit - 71)
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(digit) + 4
+    case UInt8(ascii: "+"): 62
+    case UInt8(ascii: "/"): 63
+    default: nil
+    }
+  }
+
   /// Calls `body` with each digit in order, the padding included.
   package static func forEach(of bytes: some RandomAccessCollection<UInt8>, _ body: (UInt8) -> Void) {
     var rest = bytes[...]

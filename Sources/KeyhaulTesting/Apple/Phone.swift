@@ -6,5 +6,6 @@
   *, unavailable, message: "virtual phones are on Linux; here SecItemAdd would write into this Mac's own keychain"
 )
 public final class Phone: Sendable {
+  /// Unavailable, as the type is.
   public init() throws {}
 }

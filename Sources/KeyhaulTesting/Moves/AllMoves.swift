@@ -22,11 +22,16 @@ public struct AllMoves: Sendable {
 
 /// What becomes of an item in each of the four moves, for a test to compare with.
 public struct Fates: Sendable, Equatable {
+  /// On a new phone, from an encrypted backup.
   public let newPhone: Fate
+  /// On a new phone, from an unencrypted backup.
   public let newPhoneUnencrypted: Fate
+  /// On the same phone, from an encrypted backup.
   public let samePhone: Fate
+  /// On the same phone, from an unencrypted backup.
   public let samePhoneUnencrypted: Fate
 
+  /// Creates the four fates that a test expects.
   public init(newPhone: Fate, newPhoneUnencrypted: Fate, samePhone: Fate, samePhoneUnencrypted: Fate) {
     self.newPhone = newPhone
     self.newPhoneUnencrypted = newPhoneUnencrypted

@@ -26,6 +26,7 @@ public struct Move: Sendable {
     case phone(Phone)
   }
 
+  /// What the keychain goes with.
   public let backup: Backup
   /// All items of the phone, each with its fate: those that the backup would hold, then those that no backup holds.
   /// Marks of deleted items are none.

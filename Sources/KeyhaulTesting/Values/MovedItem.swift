@@ -15,6 +15,7 @@ public struct MovedItem: Sendable {
   public let server: String?
   /// `kSecAttrAccessGroup`.
   public let accessGroup: String?
+  /// What becomes of it.
   public let fate: Fate
   /// Its kind, its name and its protection class: `generic password "mail/anna" (when unlocked)`.
   let title: String

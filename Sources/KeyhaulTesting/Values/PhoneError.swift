@@ -3,10 +3,13 @@ import VirtualDevice
 
 /// Why a phone cannot do what a test asks of it. What becomes of a single item is a `Fate` instead.
 public struct PhoneError: ExplainedError {
+  /// The kinds of such errors, for a test to compare with.
   public enum Code: String, Sendable {
     /// Items cannot be read until the phone is unlocked.
     case locked
+    /// The passcode is another one.
     case wrongPasscode
+    /// The phone has no passcode, and what was asked needs one.
     case noPasscode
     /// No bundled description has the name, or no file is there.
     case noSuchFixture
@@ -14,6 +17,7 @@ public struct PhoneError: ExplainedError {
     case badFixture
     /// The apps that a new phone was to have.
     case badApps
+    /// The phone has no app of the name.
     case noSuchApp
     /// The phone has several apps, or none, and the test says of none that it runs.
     case appNotNamed
@@ -25,13 +29,16 @@ public struct PhoneError: ExplainedError {
     case underlying
   }
 
+  /// The kind of error.
   public let code: Code
+  /// The category, the summary and the advice.
   public let meaning: ErrorMeaning
+  /// The fact found, with its place.
   public let reason: String
 
   init(_ code: Code, _ category: ErrorCategory, _ summary: String, _ reason: String, advice: String) {
     self.code = code
-    meaning = ErrorMeaning(category, summary, advice: advice)
+    meaning = ErrorMeaning(category, summary, advice: .words(advice))
     self.reason = reason
   }
 
@@ -49,7 +56,7 @@ public struct PhoneError: ExplainedError {
       code = error.category == .locked ? .locked : .underlying
       if code == .locked { advice = "unlock() before it" }
     }
-    meaning = ErrorMeaning(error.category, error.summary, advice: advice)
+    meaning = ErrorMeaning(error.category, error.summary, advice: .words(advice))
   }
 
   /// What happened, without a subject: "the device is locked".

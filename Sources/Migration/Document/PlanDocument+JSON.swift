@@ -13,6 +13,7 @@ extension PlanDocument {
       ("removed", .array(removed.map(\.json))),
     ]
     if let cannotShow { fields.append(("cannot_show", cannotShow.json)) }
+    if let notInBackup { fields.append(("not_in_backup", notInBackup.json)) }
     if let redacted { fields.append(("redacted", .boolean(redacted))) }
     return .object(fields)
   }
@@ -33,15 +34,21 @@ extension PlanDocument {
     removed = []
     for identity in try node.member("removed").elements() { removed.append(try Identity(identity)) }
     if let node = try node.optional("cannot_show") { cannotShow = try CannotShow(node) }
+    if let node = try node.optional("not_in_backup") { notInBackup = try NotInBackup(node) }
     redacted = try node.optional("redacted")?.boolean()
   }
 }
 
 extension PlanDocument.CannotShow {
-  package var json: JSONValue { ["sentence": .string(sentence), "reasons": .array(reasons.map { .string($0) })] }
+  package var json: JSONValue {
+    .object(
+      [("sentence", .string(sentence))] + (guidance.map { [("guidance", .string($0))] } ?? [])
+        + [("reasons", .array(reasons.map { .string($0) }))])
+  }
 
   fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
     sentence = try node.member("sentence").string()
+    guidance = try node.optional("guidance")?.string()
     reasons = []
     for reason in try node.member("reasons").elements() { reasons.append(try reason.string()) }
   }
@@ -68,11 +75,12 @@ extension PlanDocument.Source {
 
 extension PlanDocument.Target {
   package var json: JSONValue {
-    [
+    let target: JSONValue = [
       "name": .string(name), "same_device": sameDevice.map { .boolean($0) } ?? .null,
       "claims_same_device": .boolean(claimsSameDevice), "state": .string(state), "passcode_set": .boolean(passcodeSet),
       "items": .count(items), "revision": .string(revision),
     ]
+    return isImagined ? target.adding([("imagined", .boolean(true))]) : target
   }
 
   fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
@@ -82,17 +90,22 @@ extension PlanDocument.Target {
       sameDevice: sameDevice.value == .null ? nil : try sameDevice.boolean(),
       claimsSameDevice: try node.member("claims_same_device").boolean(), state: try node.member("state").string(),
       passcodeSet: try node.member("passcode_set").boolean(), items: try node.member("items").count(from: 0),
-      revision: try node.member("revision").string())
+      revision: try node.member("revision").string(), isImagined: try node.optional("imagined")?.boolean() == true)
   }
 }
 
 extension PlanDocument.Summary {
   package var json: JSONValue {
-    let reasons = byReason.sorted { $0.key < $1.key }.map { ($0.key, JSONValue.count($0.value)) }
-    return [
-      "total": .count(total), "migrates": .count(migrates), "stays_behind": .count(staysBehind),
-      "unreadable": .count(unreadable), "removed": .count(removed), "by_reason": .object(reasons),
+    var fields: [(String, JSONValue)] = [
+      ("total", .count(total)), ("migrates", .count(migrates)), ("stays_behind", .count(staysBehind)),
+      ("unreadable", .count(unreadable)), ("removed", .count(removed)), ("by_reason", Self.json(byReason)),
     ]
+    if !byWarning.isEmpty { fields.append(("by_warning", Self.json(byWarning))) }
+    return .object(fields)
+  }
+
+  private static func json(_ counts: [String: Int]) -> JSONValue {
+    .object(counts.sorted { $0.key < $1.key }.map { ($0.key, JSONValue.count($0.value)) })
   }
 
   fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
@@ -103,20 +116,22 @@ extension PlanDocument.Summary {
     removed = try node.member("removed").count(from: 0)
     byReason = [:]
     for (reason, count) in try node.member("by_reason").members() { byReason[reason] = try count.count(from: 0) }
+    byWarning = [:]
+    for (word, count) in try node.optional("by_warning")?.members() ?? [] { byWarning[word] = try count.count(from: 0) }
   }
 }
 
 extension PlanDocument.Identity {
   package var json: JSONValue { .object(fields) }
 
-  fileprivate var fields: [(String, JSONValue)] {
+  var fields: [(String, JSONValue)] {
     [
       ("kind", .string(kind)), ("label", .text(label)), ("account", .text(account)), ("service", .text(service)),
       ("server", .text(server)), ("access_group", .text(accessGroup)),
     ]
   }
 
-  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+  init(_ node: JSONNode) throws(JSONNode.Fault) {
     kind = try node.member("kind").string()
     label = try node.member("label").optionalString()
     account = try node.member("account").optionalString()
@@ -130,7 +145,7 @@ extension PlanDocument.Item {
   package var json: JSONValue {
     var fields: [(String, JSONValue)] = [("index", .count(index))]
     fields += identity.fields + [("protection", .text(protection)), ("outcome", .string(outcome.rawValue))]
-    for (name, value) in [("change", change), ("reason", reason), ("detail", detail)] {
+    for (name, value) in [("change", change), ("reason", reason), ("detail", detail), ("warning", warning)] {
       if let value { fields.append((name, .string(value))) }
     }
     return .object(fields)
@@ -146,5 +161,6 @@ extension PlanDocument.Item {
     change = try node.optional("change")?.string()
     reason = try node.optional("reason")?.string()
     detail = try node.optional("detail")?.string()
+    warning = try node.optional("warning")?.string()
   }
 }

@@ -29,6 +29,8 @@ public struct PlanDocument: Sendable, Equatable {
   public var removed: [Identity]
   /// Of an archive: what no count in here includes. Plans that were saved before there was this field have none.
   public var cannotShow: CannotShow?
+  /// Of an archive whose device was at hand: what that has besides.
+  public var notInBackup: NotInBackup?
   /// The names are taken out; such a document is no plan to carry out.
   public var redacted: Bool?
 
@@ -36,12 +38,15 @@ public struct PlanDocument: Sendable, Equatable {
   public struct CannotShow: Sendable, Equatable {
     /// The sentence that the text and the page have once.
     public var sentence: String
+    /// What such items may be for, and what to do; plans that were saved before there was this field have none.
+    public var guidance: String?
     /// The reasons for which an item is in no backup, by their identifiers.
     public var reasons: [String]
 
     /// Creates what is said of every backup.
-    public init(sentence: String, reasons: [Reason]) {
+    public init(sentence: String, guidance: String?, reasons: [Reason]) {
       self.sentence = sentence
+      self.guidance = guidance
       self.reasons = reasons.map(\.rawValue)
     }
   }
@@ -102,12 +107,15 @@ public struct PlanDocument: Sendable, Equatable {
     public var items: Int
     /// The revision, which a restore compares to tell whether the plan is stale.
     public var revision: String
+    /// Whether there is no such device: one is only thought of, and the document is no plan to carry out.
+    public var isImagined: Bool
 
     /// Creates a target as it stands in the document.
     public init(
       name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, passcodeSet: Bool, items: Int,
-      revision: String
+      revision: String, isImagined: Bool = false
     ) {
+      self.isImagined = isImagined
       self.name = name
       self.sameDevice = sameDevice
       self.claimsSameDevice = claimsSameDevice
@@ -132,6 +140,8 @@ public struct PlanDocument: Sendable, Equatable {
     public var removed: Int
     /// What stays behind or is unreadable, by the identifier of its reason.
     public var byReason: [String: Int]
+    /// What arrives and is warned of, by the word of the warning.
+    public var byWarning: [String: Int]
 
     /// Creates the counts of a plan.
     public init(_ summary: MigrationPlan.Summary) {
@@ -141,6 +151,7 @@ public struct PlanDocument: Sendable, Equatable {
       unreadable = summary.unreadable
       removed = summary.removed
       byReason = Dictionary(uniqueKeysWithValues: summary.byReason.map { ($0.key.rawValue, $0.value) })
+      byWarning = Dictionary(uniqueKeysWithValues: summary.byWarning.map { ($0.key.rawValue, $0.value) })
     }
   }
 
@@ -188,6 +199,8 @@ public struct PlanDocument: Sendable, Equatable {
     public var reason: String?
     /// A fact worth showing with it; never a value of the item.
     public var detail: String?
+    /// What is known against its use there, where it arrives.
+    public var warning: String?
 
     /// Creates a decision as the document has it.
     public init(_ decision: MigrationPlan.Decision) {
@@ -195,6 +208,7 @@ public struct PlanDocument: Sendable, Equatable {
       identity = Identity(decision.identity)
       protection = decision.protection?.rawValue
       detail = decision.detail
+      warning = decision.warning?.rawValue
       outcome = decision.outcome.fate
       change = decision.outcome.change?.rawValue
       reason = decision.outcome.reason?.rawValue
@@ -218,7 +232,11 @@ public struct PlanDocument: Sendable, Equatable {
   ///   - target: The device that it was made for.
   ///   - plan: The decisions.
   ///   - cannotShow: Of a plan of an archive; a device shows all that it has.
-  public init(made: String, source: Source, target: Target, plan: MigrationPlan, cannotShow: CannotShow?) {
+  ///   - notInBackup: What the device that made the archive has besides, where it was at hand.
+  public init(
+    made: String, source: Source, target: Target, plan: MigrationPlan, cannotShow: CannotShow?,
+    notInBackup: NotInBackup? = nil
+  ) {
     self.made = made
     self.source = source
     self.target = target
@@ -227,6 +245,7 @@ public struct PlanDocument: Sendable, Equatable {
     items = plan.decisions.map(Item.init)
     removed = plan.removed.map(Identity.init)
     self.cannotShow = cannotShow
+    self.notInBackup = notInBackup
   }
 
   /// A copy to show to others: without the names of the devices and the archive. The items' own names are taken out of
@@ -237,7 +256,7 @@ public struct PlanDocument: Sendable, Equatable {
     document.source.name = document.source.kind.rawValue
     document.source.device = nil
     document.source.deviceName = nil
-    document.target.name = "target"
+    document.target.name = target.isImagined ? target.name : "target"
     return document
   }
 
@@ -251,7 +270,9 @@ public struct PlanDocument: Sendable, Equatable {
     if target.revision != now.target.revision {
       return "\(target.name) has changed since (revision \(target.revision), now \(now.target.revision))"
     }
-    if policy != now.policy { return "it was made with --existing \(policy.rawValue)" }
+    if policy != now.policy {
+      return "it was made for a restore that \(policy == .replace ? "replaces" : "merges with") what is there"
+    }
     if target.sameDevice != now.target.sameDevice { return "it was made for another device" }
     if items.count != now.items.count { return "it lists \(items.count) items, the archive has \(now.items.count)" }
     if let index = items.indices.first(where: { !items[$0].decides(as: now.items[$0]) }) {

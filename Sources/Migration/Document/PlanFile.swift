@@ -64,7 +64,7 @@ public struct PlanFile: Sendable {
 
   /// Why the plan cannot be carried out whatever there is now, as one sentence; `nil` where it may be.
   public var obstacle: String? {
-    if document.redacted == true { return "it was made with --redact, to be shown and not to be carried out" }
+    if document.redacted == true { return "its names were left out, so that it can be shown and not carried out" }
     guard hasChecksum else { return "it has no checksum" }
     if !isAsSaved { return Self.edited }
     if document.source.kind == .device {

@@ -30,11 +30,22 @@ public struct AppName: Sendable, Hashable {
     }
   }
 
+  /// Whether it is an access group that only Apple's own code can be in: any other begins with its team's prefix, or with
+  /// "group.".
+  ///
+  /// Source: Apple, "Sharing access to keychain items among a collection of apps".
+  package var isApples: Bool {
+    kind == .group && (text == "apple" || text == "lockdown-identities" || text.hasPrefix("com.apple."))
+  }
+
+  /// What reports call all of these together.
+  package static let applesWords = "iOS, Apple\u{2019}s apps"
+
   /// As reports say it.
   package var words: String {
     switch kind {
     case .app, .identifier: text
-    case .group: "group \(text)"
+    case .group: isApples ? "iOS (group \(text))" : "group \(text)"
     case .unnamed: "(names no app)"
     case .unknown: "(sealed)"
     }

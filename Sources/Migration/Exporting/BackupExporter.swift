@@ -16,6 +16,10 @@ public struct ExportReport: Sendable {
     public let protection: ProtectionClass?
     /// Number of its row in the table of its kind.
     public let rowID: Int64
+    /// Whether it is marked to synchronize; `nil` where its row does not open.
+    public let isSynchronizable: Bool?
+    /// Whether its value has the form of a key of the Secure Enclave; `nil` where its row does not open.
+    public let holdsEnclaveKey: Bool?
   }
 
   /// An item that the backup leaves on the device.
@@ -141,7 +145,7 @@ public enum BackupExporter {
       throw MigrationError(
         .unsupportedSystem, .refused, "it does not write this kind of backup",
         reason: "it runs iOS \(version); this format begins with iOS \(firstWritableVersion)",
-        advice: "a device made with --ios \(firstWritableVersion) or later")
+        advice: .newerSystem(version: "\(firstWritableVersion)"))
     }
     try LockedRows.requireNone(on: session)
   }
@@ -163,11 +167,13 @@ public enum BackupExporter {
       case .fault(let fault):
         let item = ExportReport.Item(
           identity: ItemIdentity(sealed: row.summary.kind, accessGroup: row.summary.accessGroup),
-          protection: row.summary.protection, rowID: row.summary.reference.rowID)
+          protection: row.summary.protection, rowID: row.summary.reference.rowID, isSynchronizable: nil,
+          holdsEnclaveKey: nil)
         report.leftOut.append(.init(item: item, reason: Reason(fault), detail: fault.reasonText))
       case .item(let item):
         let entry = ExportReport.Item(
-          identity: ItemIdentity(item), protection: item.protection, rowID: row.summary.reference.rowID)
+          identity: ItemIdentity(item), protection: item.protection, rowID: row.summary.reference.rowID,
+          isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
         let candidate = ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
           deviceSyncs: deviceSyncs)

@@ -76,27 +76,25 @@ extension MigrationPlan {
     return showing(
       decisions.map { decision in
         guard decision.identity.isSealed, let name = names[decision.index] else { return decision }
-        return Decision(
-          index: decision.index, identity: name, protection: decision.protection, outcome: decision.outcome,
-          detail: decision.detail, overwrites: decision.overwrites)
+        return decision.naming(name)
       })
   }
 
   /// The plan to show to others: each item is called `item-0007` by its position, each of the target's `target-0001`.
   /// Kinds, classes, outcomes, reasons and counts stay.
   public var redacted: MigrationPlan {
-    func name(_ prefix: String, _ number: Int, _ identity: ItemIdentity) -> ItemIdentity {
-      let digits = String(number)
-      return ItemIdentity(
-        identity.kind, called: prefix + String(repeating: "0", count: max(0, 4 - digits.count)) + digits)
-    }
-    return showing(
+    showing(
       decisions.map { decision in
-        Decision(
-          index: decision.index, identity: name("item-", decision.index, decision.identity),
-          protection: decision.protection, outcome: decision.outcome, detail: decision.detail,
-          overwrites: decision.overwrites)
+        decision.naming(ItemIdentity(redacted: decision.identity, "item-", decision.index))
       },
-      removed: removed.enumerated().map { name("target-", $0.offset + 1, $0.element) })
+      removed: removed.enumerated().map { ItemIdentity(redacted: $0.element, "target-", $0.offset + 1) })
+  }
+}
+
+extension ItemIdentity {
+  /// A name to show to others: a word and a number of four digits.
+  init(redacted identity: ItemIdentity, _ word: String, _ number: Int) {
+    let digits = String(number)
+    self.init(identity.kind, called: word + String(repeating: "0", count: max(0, 4 - digits.count)) + digits)
   }
 }

@@ -59,6 +59,18 @@ public struct MigrationPlan: Sendable {
     policy == .merge && clearedRowCount == 0 && imports.allSatisfy { !$0.writes }
   }
 
+  /// Whether it takes items away from the target and brings none: of what the archive holds nothing arrives, and what is
+  /// there is removed all the same. An archive without items brings none either, and that is no such plan.
+  public var onlyRemoves: Bool {
+    guard !removed.isEmpty, !decisions.isEmpty else { return false }
+    return decisions.allSatisfy { decision in
+      switch decision.outcome {
+      case .migrates(.keepsExisting), .staysBehind, .unreadable: true
+      case .migrates(.new), .migrates(.replaces), .migrates(.identical): false
+      }
+    }
+  }
+
   /// What will happen to one item, and why.
   public struct Decision: Sendable, Hashable {
     /// Position in the archive.
@@ -73,11 +85,15 @@ public struct MigrationPlan: Sendable {
     public let detail: String?
     /// What the item of the target was whose place this one takes.
     public let overwrites: OverwrittenItem?
+    /// Of an item that arrives: what is known against its use there.
+    public let warning: ArrivalWarning?
+    /// Whether it is marked to synchronize; `nil` where that is sealed.
+    public let isSynchronizable: Bool?
 
     /// Creates a decision.
     public init(
       index: Int, identity: ItemIdentity, protection: ProtectionClass?, outcome: Outcome, detail: String?,
-      overwrites: OverwrittenItem? = nil
+      overwrites: OverwrittenItem? = nil, warning: ArrivalWarning? = nil, isSynchronizable: Bool? = nil
     ) {
       self.index = index
       self.identity = identity
@@ -85,6 +101,15 @@ public struct MigrationPlan: Sendable {
       self.outcome = outcome
       self.detail = detail
       self.overwrites = overwrites
+      self.warning = warning
+      self.isSynchronizable = isSynchronizable
+    }
+
+    /// The same decision about an item of another name.
+    func naming(_ identity: ItemIdentity, isSynchronizable: Bool? = nil) -> Decision {
+      Decision(
+        index: index, identity: identity, protection: protection, outcome: outcome, detail: detail,
+        overwrites: overwrites, warning: warning, isSynchronizable: self.isSynchronizable ?? isSynchronizable)
     }
   }
 
@@ -145,6 +170,8 @@ public struct MigrationPlan: Sendable {
     public var byReason: [Reason: Int] = [:]
     /// What arrives, by what it does on the target.
     public var byChange: [Change: Int] = [:]
+    /// What arrives and is warned of.
+    public var byWarning: [ArrivalWarning: Int] = [:]
   }
 
   /// The decisions, counted anew at each call.
@@ -158,6 +185,7 @@ public struct MigrationPlan: Sendable {
       }
       if let reason = decision.outcome.reason { summary.byReason[reason, default: 0] += 1 }
       if let change = decision.outcome.change { summary.byChange[change, default: 0] += 1 }
+      if let warning = decision.warning { summary.byWarning[warning, default: 0] += 1 }
     }
     return summary
   }

@@ -56,11 +56,7 @@ public enum MigrationPlanner {
     }
 
     let decisions = items.compactMap { item in
-      verdicts[item.index].map { verdict in
-        MigrationPlan.Decision(
-          index: item.index, identity: item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind),
-          protection: item.protection, outcome: verdict.outcome, detail: verdict.detail, overwrites: verdict.overwrites)
-      }
+      verdicts[item.index].map { decision(about: item, $0, onSameDevice: hardware.isSameDevice) }
     }
     return MigrationPlan(
       decisions: decisions, removed: target.removedIdentities, policy: policy, isSameDevice: hardware.isSameDevice,
@@ -71,6 +67,17 @@ public enum MigrationPlanner {
     let outcome: MigrationPlan.Outcome
     let detail: String?
     var overwrites: MigrationPlan.OverwrittenItem?
+  }
+
+  private static func decision(
+    about archived: ArchivedItem, _ verdict: Verdict, onSameDevice: Bool?
+  ) -> MigrationPlan.Decision {
+    let arrives = verdict.outcome.change.map { $0 != .keepsExisting } ?? false
+    return MigrationPlan.Decision(
+      index: archived.index, identity: archived.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: archived.kind),
+      protection: archived.protection, outcome: verdict.outcome, detail: verdict.detail, overwrites: verdict.overwrites,
+      warning: arrives ? archived.item.flatMap { ArrivalWarning($0, onSameDevice: onSameDevice) } : nil,
+      isSynchronizable: archived.item?.isSynchronizable)
   }
 
   private static func malformed(_ archived: ArchivedItem, _ error: KeychainRuleError) -> Verdict {

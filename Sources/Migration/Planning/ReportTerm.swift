@@ -10,6 +10,8 @@ public enum ReportTerm: Sendable, Hashable, CaseIterable {
   case reason(Reason)
   /// What an arriving item does on the target.
   case change(MigrationPlan.Change)
+  /// What is known against the use of an arriving item.
+  case warning(ArrivalWarning)
   /// An arriving item starts to sync.
   case inferredSynchronizable
   /// An item of the target is gone after a restore that replaces.
@@ -22,6 +24,7 @@ public enum ReportTerm: Sendable, Hashable, CaseIterable {
   /// Every word there is, in the order in which `explain` lists them.
   public static let allCases: [ReportTerm] =
     Reason.allCases.map(ReportTerm.reason) + MigrationPlan.Change.allCases.map(ReportTerm.change)
+    + ArrivalWarning.allCases.map(ReportTerm.warning)
     + [.inferredSynchronizable, .removed, .preserved, .keybagMismatch]
 
   /// The word itself, as reports, JSON and `explain` use it.
@@ -29,6 +32,7 @@ public enum ReportTerm: Sendable, Hashable, CaseIterable {
     switch self {
     case .reason(let reason): reason.rawValue
     case .change(let change): change.rawValue
+    case .warning(let warning): warning.rawValue
     case .inferredSynchronizable: "inferred-synchronizable"
     case .removed: "removed"
     case .preserved: "preserved"

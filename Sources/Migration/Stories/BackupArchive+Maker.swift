@@ -18,16 +18,16 @@ extension BackupArchive {
     for device in devices {
       // Only the one whose record fits is held at all.
       guard let record = try? device.storedRecord(), record.udid.lowercased() == identifier,
-        let held = try? device.openSession(.reading, verb: verb)
+        let openDevice = try? device.openSession(.reading, verb: verb)
       else { continue }
-      if Self.canUseKey(of: held) { return held }
-      held.end()
+      if Self.canUseKey(of: openDevice) { return openDevice }
+      openDevice.end()
     }
     return nil
   }
 
-  private static func canUseKey(of held: DeviceSession) -> Bool {
-    guard let key = try? held.deviceKey() else { return false }
+  private static func canUseKey(of openDevice: DeviceSession) -> Bool {
+    guard let key = try? openDevice.deviceKey() else { return false }
     _ = consume key
     return true
   }

@@ -84,18 +84,27 @@ public struct BackupForecast: ~Copyable, Sendable {
     }
   }
 
+  /// Whether the value of the item at a place of the backup has the form of a key of the Secure Enclave; `nil` beyond it.
+  borrowing func holdsEnclaveKey(at position: Int) -> Bool? {
+    exported.indices.contains(position) ? exported[position].holdsEnclaveKey : nil
+  }
+
   /// The decisions of a plan for the items that the backup would hold, their names added, and after them one for each
   /// item that stays on the device by a rule of the backup: those count on from the backup's last position.
   borrowing func completing(_ plan: MigrationPlan) -> MigrationPlan {
-    var names: [Int: ItemIdentity] = [:]
-    for (index, item) in exported.enumerated() { names[index] = item.identity }
     let staying = leftOut.enumerated().map { offset, left in
       MigrationPlan.Decision(
         index: exported.count + offset, identity: left.item.identity, protection: left.item.protection,
-        outcome: left.reason.isDamage ? .unreadable(left.reason) : .staysBehind(left.reason), detail: left.detail)
+        outcome: left.reason.isDamage ? .unreadable(left.reason) : .staysBehind(left.reason), detail: left.detail,
+        isSynchronizable: left.item.isSynchronizable)
     }
-    let named = plan.naming(names)
-    return named.showing(named.decisions + staying)
+    let named = plan.decisions.map { decision in
+      guard exported.indices.contains(decision.index) else { return decision }
+      let item = exported[decision.index]
+      return decision.naming(
+        decision.identity.isSealed ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable)
+    }
+    return plan.showing(named + staying)
   }
 }
 

@@ -33,11 +33,26 @@ public struct ItemStory: Sendable {
   public let decision: MigrationPlan.Decision?
   /// What it does on the target that was asked about.
   public let onTarget: MigrationPlan.Decision?
+  /// Whether it is marked to synchronize; `nil` where that is sealed.
+  public let isSynchronizable: Bool?
+  /// Whether its value has the form of a key of the Secure Enclave; `nil` where there is no value, or it was not opened.
+  public let holdsEnclaveKey: Bool?
 
   /// Creates a story of one item.
+  ///
+  /// - Parameters:
+  ///   - place: Where the item was found.
+  ///   - identity: The names that it is known by.
+  ///   - protection: The class that protects it.
+  ///   - prospects: What becomes of it in each of the four restores.
+  ///   - decision: What becomes of it in this archive or backup.
+  ///   - onTarget: What it does on the target.
+  ///   - item: The item in clear, as far as it opens, with or without its value.
+  ///   - holdsEnclaveKey: Whether its value has the form of a key of the Secure Enclave, where that is known apart.
   public init(
     place: Place, identity: ItemIdentity, protection: ProtectionClass?, prospects: [RestoreSetting: Prospect],
-    decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?
+    decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?, item: KeychainItem? = nil,
+    holdsEnclaveKey: Bool? = nil
   ) {
     self.place = place
     self.identity = identity
@@ -45,6 +60,14 @@ public struct ItemStory: Sendable {
     self.prospects = prospects
     self.decision = decision
     self.onTarget = onTarget
+    isSynchronizable = item?.isSynchronizable
+    self.holdsEnclaveKey = holdsEnclaveKey ?? (item?.secret == nil ? nil : item?.holdsEnclaveKey)
+  }
+
+  /// On which ways it comes to another device; `nil` of a target's own item, which has no way to go.
+  public var ways: TransferWays? {
+    guard !prospects.isEmpty else { return nil }
+    return TransferWays(prospects: prospects, protection: protection, isSynchronizable: isSynchronizable)
   }
 
   /// The reason that matters most: why it does not arrive on the target, in this archive, or anywhere.

@@ -20,6 +20,31 @@ public struct MigrationComparison: Sendable {
     public let protection: ProtectionClass?
     /// One for each setting.
     public let allProspects: [RestoreSetting: Prospect]
+    /// Whether it is marked to synchronize; `nil` where that is sealed.
+    public let isSynchronizable: Bool?
+
+    /// Creates an item of which all is known.
+    package init(
+      index: Int, identity: ItemIdentity, protection: ProtectionClass?, allProspects: [RestoreSetting: Prospect],
+      isSynchronizable: Bool? = nil
+    ) {
+      self.index = index
+      self.identity = identity
+      self.protection = protection
+      self.allProspects = allProspects
+      self.isSynchronizable = isSynchronizable
+    }
+
+    init(_ decision: MigrationPlan.Decision, _ prospects: [RestoreSetting: Prospect]) {
+      self.init(
+        index: decision.index, identity: decision.identity, protection: decision.protection, allProspects: prospects,
+        isSynchronizable: decision.isSynchronizable)
+    }
+
+    /// On which ways it comes to another device.
+    public var ways: TransferWays {
+      TransferWays(prospects: allProspects, protection: protection, isSynchronizable: isSynchronizable)
+    }
 
     /// What becomes of the item in one of the four.
     public subscript(setting: RestoreSetting) -> Prospect { allProspects[setting] ?? .unreadable(.malformed) }
@@ -66,6 +91,11 @@ public struct MigrationComparison: Sendable {
     }
   }
 
+  /// The items counted for one of the ways to another device.
+  public subscript(way: TransferWay) -> [TransferAnswer.Verdict: Int] {
+    items.reduce(into: [:]) { counts, item in counts[item.ways[way].verdict, default: 0] += 1 }
+  }
+
   /// What an archive gives, and what another backup of the same items would.
   ///
   /// The keys that are at hand decide what opens; of what they do not open, and of the settings that this archive is
@@ -79,14 +109,13 @@ public struct MigrationComparison: Sendable {
     items = plan.decisions.map { decision in
       var prospects: [RestoreSetting: Prospect] = [:]
       for setting in RestoreSetting.allCases { prospects[setting] = Self.prospect(of: decision, in: setting) }
-      return Item(
-        index: decision.index, identity: decision.identity, protection: decision.protection,
-        allProspects: prospects)
+      return Item(decision, prospects)
     }
     current = RestoreSetting(hasPassword: archive.archive.isEncrypted, onSameDevice: plan.isSameDevice == true)
   }
 
-  private static func prospect(of decision: MigrationPlan.Decision, in setting: RestoreSetting) -> Prospect {
+  /// By class, where a key or the hardware decides.
+  static func prospect(of decision: MigrationPlan.Decision, in setting: RestoreSetting) -> Prospect {
     switch decision.outcome {
     case .unreadable(let reason): .unreadable(reason)
     case .migrates, .staysBehind(.deviceBound), .staysBehind(.backupNotEncrypted):
@@ -124,11 +153,7 @@ public struct MigrationComparison: Sendable {
         decisions = plan.decisions
       }
     }
-    items = decisions.map { decision in
-      Item(
-        index: decision.index, identity: decision.identity, protection: decision.protection,
-        allProspects: prospects[decision.index] ?? [:])
-    }
+    items = decisions.map { Item($0, prospects[$0.index] ?? [:]) }
     current = RestoreSetting(hasPassword: hasPassword, onSameDevice: isItself)
   }
 
@@ -136,7 +161,8 @@ public struct MigrationComparison: Sendable {
     try reporting { () throws(VirtualDeviceError) in try device.deviceKey() }
   }
 
-  private static func keyOfSomeDevice() throws(MigrationError) -> DeviceKey {
+  /// A hardware key that is nobody's.
+  static func keyOfSomeDevice() throws(MigrationError) -> DeviceKey {
     try reporting { () throws(DataProtectionError) in try HardwareUID(from: SystemRandomSource()).deviceKey() }
   }
 }

@@ -60,3 +60,20 @@ extension ProtectionClass {
     return setting.hasPassword ? .arrives : .staysBehind(.backupNotEncrypted)
   }
 }
+
+extension TransferWays {
+  /// The ways of an item of which the four restores are known.
+  ///
+  /// - Parameters:
+  ///   - prospects: What becomes of it in the four restores; one that is not there is damage.
+  ///   - protection: Its class; `nil` where nothing says it.
+  ///   - isSynchronizable: Whether it is marked to synchronize; `nil` where that is sealed.
+  init(prospects: [RestoreSetting: Prospect], protection: ProtectionClass?, isSynchronizable: Bool?) {
+    func reason(_ hasPassword: Bool) -> Reason? {
+      (prospects[RestoreSetting(hasPassword: hasPassword, onSameDevice: false)] ?? .unreadable(.malformed)).reason
+    }
+    self.init(
+      withPassword: reason(true), withoutPassword: reason(false), protection: protection,
+      isSynchronizable: isSynchronizable)
+  }
+}

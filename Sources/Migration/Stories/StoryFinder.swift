@@ -14,6 +14,8 @@ public struct StoryFinder {
     let index: Int?
     private let admits: (KeychainItem) -> Bool
 
+    /// Creates what is asked about.
+    ///
     /// - Parameters:
     ///   - query: For the rows of a device.
     ///   - index: The item at this place in the backup; `nil` for any.
@@ -39,6 +41,7 @@ public struct StoryFinder {
 
   private let wanted: Wanted
 
+  /// Creates a finder of the stories of these items.
   public init(_ wanted: Wanted) { self.wanted = wanted }
 
   // MARK: An archive
@@ -72,7 +75,7 @@ public struct StoryFinder {
         ItemStory(
           place: .archive(index: item.index), identity: decision.identity, protection: item.protection,
           prospects: comparison.items[position].allProspects, decision: decision,
-          onTarget: target?.plan.decisions[position]))
+          onTarget: target?.plan.decisions[position], item: item.item))
     }
     guard stories.isEmpty, wanted.index == nil else { return stories }
     let claimed = archive.archive.device.identifier
@@ -99,7 +102,7 @@ public struct StoryFinder {
       }
       return ItemStory(
         place: .missing(from: maker.name, rule: rule), identity: row.identity, protection: protection,
-        prospects: prospects, decision: nil, onTarget: nil)
+        prospects: prospects, decision: nil, onTarget: nil, item: row.item)
     }
   }
 
@@ -109,7 +112,7 @@ public struct StoryFinder {
       let isRemoved = plan.removed.contains(row.identity)
       return ItemStory(
         place: .targetOnly(isRemoved: isRemoved), identity: row.identity, protection: row.protection, prospects: [:],
-        decision: nil, onTarget: nil)
+        decision: nil, onTarget: nil, item: row.item)
     }
   }
 
@@ -158,7 +161,8 @@ public struct StoryFinder {
           MigrationPlan.Decision(
             index: position, identity: row.identity, protection: row.protection, outcome: $0, detail: left?.detail)
         },
-        onTarget: plan?.decisions[position])
+        onTarget: plan?.decisions[position], item: row.item,
+        holdsEnclaveKey: left?.item.holdsEnclaveKey ?? forecast.holdsEnclaveKey(at: position))
     }
   }
 
@@ -166,7 +170,7 @@ public struct StoryFinder {
     ItemStory(
       place: .deleted, identity: row.identity, protection: row.protection,
       prospects: Dictionary(uniqueKeysWithValues: RestoreSetting.allCases.map { ($0, .staysBehind(.deleted)) }),
-      decision: nil, onTarget: nil)
+      decision: nil, onTarget: nil, item: row.item)
   }
 
   private func forecast(of device: DeviceSession) throws(MigrationError) -> BackupForecast {

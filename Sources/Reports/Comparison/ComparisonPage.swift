@@ -10,6 +10,7 @@ public struct ComparisonPage: HTMLPage {
   let comparison: MigrationComparison
   let document: PlanDocument
   let apps: AppDirectory
+  let maker: MakerItems?
   let words: CommandWords
   let program: String
 
@@ -19,13 +20,15 @@ public struct ComparisonPage: HTMLPage {
   ///   - comparison: What the four restores would bring.
   ///   - document: The plan that is compared with the other three, as it is saved: where from and where to.
   ///   - apps: What people call the apps, as far as the backup or the device knows.
+  ///   - maker: What the device that made the backup has besides, where it was asked.
   ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
   ///   - targetArgument: What the person types for the target; `nil` where nobody knows.
   ///   - program: Name and version of the program that makes the page.
   public init(
-    _ comparison: MigrationComparison, of document: PlanDocument, apps: AppDirectory, sourceArgument: String?,
-    targetArgument: String?, program: String
+    _ comparison: MigrationComparison, of document: PlanDocument, apps: AppDirectory, maker: MakerItems? = nil,
+    sourceArgument: String?, targetArgument: String?, program: String
   ) {
+    self.maker = maker
     self.comparison = comparison
     self.document = document
     self.apps = apps
@@ -49,7 +52,7 @@ public struct ComparisonPage: HTMLPage {
 
   var verdict: String {
     let sentence = comparison.advice.sentence(for: current)
-    return sentence.prefix(1).uppercased() + sentence.dropFirst() + "."
+    return sentence.prefix(1).uppercased() + sentence.dropFirst() + "." + (maker?.absence.map { " \($0)." } ?? "")
   }
 
   /// The page as one document, the same for the same comparison.
@@ -61,6 +64,8 @@ public struct ComparisonPage: HTMLPage {
       body: { page in
         heading(&page)
         ComparisonTable(self).write(to: &page)
+        WaysTable(comparison).write(to: &page)
+        AbsentSection(maker: maker).write(to: &page)
         checklist.write(to: &page)
         PageTable(self).write(to: &page)
       },
@@ -90,7 +95,6 @@ public struct ComparisonPage: HTMLPage {
         page.words(current.onSameDevice ? ", the device that made it." : ", another device.")
         page.words(" The counts are of what arrives, whatever is there already. Nothing has been changed yet.")
       }
-      if isOfBackup { page.element("p", ["class": "facts"], UnseenItems.sentence) }
     }
   }
 
@@ -106,7 +110,7 @@ public struct ComparisonPage: HTMLPage {
       isOfBackup: isOfBackup,
       losses: comparison.items.compactMap { item in
         item[best].reason.map { .init(index: item.index, identity: item.identity, reason: $0) }
-      }, apps: apps
+      } + WipeChecklist.losses(of: maker, after: comparison.items.count), apps: apps
     ).checklist
   }
 }

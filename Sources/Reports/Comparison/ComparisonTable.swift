@@ -86,6 +86,13 @@ extension PageTable.Row {
     self.init(
       style: style, symbol: symbol, item: ItemWords(item.identity, index: item.index), kind: item.identity.kind,
       app: app.kind == .unknown ? "" : app.words, protection: item.protection, result: result,
-      detail: reason?.explanation.headline)
+      detail: [reason?.explanation.headline, Self.otherWays(item)].compactMap(\.self).joined(separator: "; "))
+  }
+
+  /// "direct transfer: yes, iCloud Keychain: no"
+  private static func otherWays(_ item: MigrationComparison.Item) -> String {
+    let ways = item.ways
+    return "direct transfer: \(ways.directTransfer.verdict.words), "
+      + "iCloud Keychain: \(ways.iCloudKeychain.verdict.words)"
   }
 }

@@ -5,6 +5,8 @@ import Migration
 extension Explanation {
   /// What becomes of an item.
   package static let fates = [ItemFate.migrates, .staysBehind, .absent, .unreadable].map(\.explanation)
+  /// What is not the fate of one item: the ways to another device.
+  package static let ways = [TransferWay.explanation]
   /// Why an item stays behind, cannot be read, or changes on the target: every word that a report can show.
   package static let terms = ReportTerm.allCases.map(\.explanation)
 
@@ -15,6 +17,7 @@ extension Explanation {
     fields += [
       ("title", .string(headline)), ("rule", .string(rule)), ("effect", .string(effect)), ("do", .string(action)),
     ]
+    if let otherWays { fields.append(("other_ways", .string(otherWays))) }
     if let source { fields.append(("source", .string(source))) }
     return fields
   }

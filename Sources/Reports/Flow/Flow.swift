@@ -42,7 +42,7 @@ struct Flow: Sendable {
   }
 
   /// The most apps that have a bar of their own.
-  static let mostApps = 7
+  static let maximumAppCount = 7
 
   let axis: Axis
   /// In the order in which they are drawn, from the top: by origin, then by end. None is empty.
@@ -122,7 +122,7 @@ struct Flow: Sendable {
     }
     let ranked = apps.sorted { $0.rank < $1.rank }.map(\.origin)
     // One that is left over has the room that "1 other app" would take.
-    let shown = ranked.count <= mostApps + 1 ? ranked[...] : ranked.prefix(mostApps)
+    let shown = ranked.count <= maximumAppCount + 1 ? ranked[...] : ranked.prefix(maximumAppCount)
     let rest = ranked.dropFirst(shown.count)
     var others: [End: Int] = [:]
     for origin in rest {

@@ -3,9 +3,9 @@
 /// Only heights are laid out here, none of which depends on a font: labels have lines of a fixed height, and how wide
 /// the columns are is the browser's to decide, which knows its letters.
 struct FlowLayout: Sendable {
-  /// Heights of all items together, of the thinnest stream, of a line of a label, and between two bars.
+  /// Heights of all items together, of the minimumThickness stream, of a line of a label, and between two bars.
   static let flowHeight = 200.0
-  static let thinnest = 3.0
+  static let minimumThickness = 3.0
   static let lineHeight = 16.0
   static let gap = 10.0
 
@@ -33,7 +33,7 @@ struct FlowLayout: Sendable {
   init(_ flow: Flow) {
     let total = max(1, flow.streams.reduce(0) { $0 + $1.count })
     func thickness(_ stream: Flow.Stream) -> Double {
-      max(Self.thinnest, Self.flowHeight * Double(stream.count) / Double(total))
+      max(Self.minimumThickness, Self.flowHeight * Double(stream.count) / Double(total))
     }
     let originSizes = flow.origins.map { origin in
       (

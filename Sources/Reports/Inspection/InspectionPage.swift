@@ -37,6 +37,8 @@ public struct InspectionPage: HTMLPage {
     public var items: [Item]?
     /// Which app an item belongs to.
     public var apps = AppDirectory([])
+    /// What the device that made the archive has besides, where it was asked.
+    public var maker: MakerItems?
 
     /// Creates what is known of an archive without its password.
     public init(
@@ -130,6 +132,7 @@ public struct InspectionPage: HTMLPage {
         heading(&page)
         if facts.items != nil { tiles.write(to: &page) }
         ItemSection(self).write(to: &page)
+        AbsentSection(maker: facts.maker).write(to: &page)
         FileSection(facts).write(to: &page)
         KeybagSection(facts).write(to: &page)
         StepList(self).write(to: &page)
@@ -162,7 +165,7 @@ public struct InspectionPage: HTMLPage {
         page.words(facts.isEncrypted ? ", with a password. " : ", without a password. ")
         page.words("\(Amounts.count(facts.storedFiles.count, "file")), \(Amounts.bytes(facts.storedFiles.byteCount)).")
       }
-      if facts.hasKeychain { page.element("p", ["class": "facts"], UnseenItems.sentence) }
+      if facts.hasKeychain { page.element("p", ["class": "facts"], UnseenItems.sentence + " " + UnseenItems.guidance) }
     }
   }
 
@@ -179,7 +182,7 @@ public struct InspectionPage: HTMLPage {
         .init(
           style: .lost, symbol: "?", count: missingCount, words: missingCount == 1 ? "file is missing" : "files missing"
         ),
-      ] + (counts.nowhere > 0 ? [nowhere] : []))
+      ] + (counts.nowhere > 0 ? [nowhere] : []) + AbsentSection.tile(facts.maker))
   }
 }
 

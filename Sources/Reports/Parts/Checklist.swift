@@ -26,7 +26,7 @@ struct Checklist {
   let groups: [Group]
 
   /// The most entries of a group that are listed, and items of an entry that are named.
-  static let longestGroup = 100
+  static let maximumEntryCount = 100
   static let maximumNameCount = 5
 
   /// A page has room for one: its boxes have numbers.
@@ -48,13 +48,13 @@ struct Checklist {
         page.element("h3", group.title)
         if let note = group.note { page.element("p", ["class": "muted"], note) }
         page.element("ul") { page in
-          for entry in group.entries.prefix(Self.longestGroup) {
+          for entry in group.entries.prefix(Self.maximumEntryCount) {
             box += 1
             write(entry, box, to: &page)
           }
         }
-        if group.entries.count > Self.longestGroup {
-          let rest = group.entries.count - Self.longestGroup
+        if group.entries.count > Self.maximumEntryCount {
+          let rest = group.entries.count - Self.maximumEntryCount
           page.element("p", ["class": "more"], "\(Amounts.grouped(rest)) more stand in the table below.")
         }
       }

@@ -19,12 +19,18 @@ struct CommandWords: Sendable {
   ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
   ///   - targetArgument: The same for the target.
   init(_ document: PlanDocument, source sourceArgument: String?, target targetArgument: String?) {
-    let isRedacted = document.redacted == true
-    let isDevice = document.source.kind == .device
-    source = ShellWord.typed(isRedacted ? nil : sourceArgument, else: document.source.kind.rawValue.uppercased())
+    self.init(
+      document.source, isRedacted: document.redacted == true, source: sourceArgument, target: targetArgument)
+  }
+
+  /// The same for a report that has no target.
+  init(_ origin: PlanDocument.Source, isRedacted: Bool, source sourceArgument: String?, target targetArgument: String?)
+  {
+    let isDevice = origin.kind == .device
+    source = ShellWord.typed(isRedacted ? nil : sourceArgument, else: origin.kind.rawValue.uppercased())
     target = ShellWord.typed(isRedacted ? nil : targetArgument, else: "TARGET")
-    oldDevice = isDevice ? source : ShellWord.device(named: isRedacted ? nil : document.source.deviceName)
-    if isDevice, !isRedacted, let device = try? DeviceName(document.source.name) {
+    oldDevice = isDevice ? source : ShellWord.device(named: isRedacted ? nil : origin.deviceName)
+    if isDevice, !isRedacted, let device = try? DeviceName(origin.name) {
       newBackup = device.text + ".backup"
     } else {
       newBackup = "with-password.backup"

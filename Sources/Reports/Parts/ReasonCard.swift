@@ -2,37 +2,57 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 
-/// Why some items do not arrive or do not open, and what to do about it.
+/// Why some items do not arrive, do not open or are of no use, and what to do about it.
 struct ReasonCard {
   struct Item {
-    let index: Int
+    /// Its place in the backup; `nil` of one that is in none.
+    let index: Int?
     let words: ItemWords
 
-    init(_ index: Int, _ identity: ItemIdentity) {
+    init(_ index: Int?, _ identity: ItemIdentity) {
       self.index = index
       words = ItemWords(identity, index: index)
     }
   }
 
-  let reason: Reason
+  let explanation: Explanation
   let style: Tiles.Style
   let items: [Item]
+  /// Where the items are lost, where a page has cards of more than one place.
+  var place: String?
+
+  init(reason: Reason, style: Tiles.Style, items: [Item], place: String? = nil) {
+    self.init(explanation: reason.explanation, style: style, items: items)
+    self.place = place
+  }
+
+  init(explanation: Explanation, style: Tiles.Style, items: [Item]) {
+    self.explanation = explanation
+    self.style = style
+    self.items = items
+  }
 
   /// The most items that a card names; the table has the others.
   static let maximumListCount = 10
 
   func write(to page: inout Markup) {
-    let explanation = reason.explanation
     page.element("article", ["class": "card \(style.rawValue)"]) { page in
       page.element("p", ["class": "count"]) { page in
         page.element("b", Amounts.count(items.count, "item"))
-        page.element("code", reason.rawValue)
+        if let place { page.words(place) }
+        page.element("code", explanation.id)
       }
       page.element("h3", explanation.headline.prefix(1).uppercased() + explanation.headline.dropFirst())
       page.element("p", explanation.rule + " " + explanation.effect)
       page.element("p", ["class": "do"]) { page in
         page.element("strong", "What to do. ")
         page.words(explanation.action)
+      }
+      if let ways = explanation.otherWays {
+        page.element("p") { page in
+          page.element("strong", "Other ways. ")
+          page.words(ways)
+        }
       }
       list(&page)
     }
@@ -48,13 +68,14 @@ struct ReasonCard {
         "p", ["class": "more"], "\(Amounts.grouped(named.count - Self.maximumListCount)) more stand in the table below."
       )
     }
-    guard !sealed.isEmpty else { return }
-    let shown = sealed.prefix(Self.maximumListCount).map { Amounts.grouped($0.index) }
-    let rest = sealed.count - shown.count
+    let indexes = sealed.compactMap(\.index)
+    guard !indexes.isEmpty else { return }
+    let shown = indexes.prefix(Self.maximumListCount).map { Amounts.grouped($0) }
+    let rest = indexes.count - shown.count
     let places = Amounts.list(rest > 0 ? shown + ["\(Amounts.grouped(rest)) more"] : shown)
     page.element(
       "p", ["class": "more"],
-      (sealed.count == 1 ? "Its name is sealed with it: item " : "Their names are sealed with them: items ") + places
+      (indexes.count == 1 ? "Its name is sealed with it: item " : "Their names are sealed with them: items ") + places
         + " of the backup.")
   }
 }

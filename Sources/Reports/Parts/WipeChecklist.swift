@@ -25,8 +25,8 @@ struct WipeChecklist {
   let phone: String
   /// Where its items go: another phone, or itself after it was wiped; "the new phone" where that is not decided.
   let target: String
-  /// Whether they come back to the phone itself.
-  let isReturn: Bool
+  /// Whether they come back to the phone itself; `nil` where both are thought of.
+  let isReturn: Bool?
   let backup: BackupState
   /// Whether the losses are those that a backup shows, which is not all that its phone has.
   let isOfBackup: Bool
@@ -40,13 +40,22 @@ struct WipeChecklist {
       groups: [
         .init(title: "The backup", entries: backupEntries),
         .init(
-          title: "While \(Markup.shortened(phone)) still opens it", note: isOfBackup ? UnseenItems.sentence : nil,
+          title: "While \(Markup.shortened(phone)) still opens it",
+          note: isOfBackup ? UnseenItems.sentence + " " + UnseenItems.guidance : nil,
           entries: entries(where: Self.isGuarded, Self.moving) + (isOfBackup ? [Self.unseen] : [])),
         .init(
-          title: isReturn ? "After the restore" : "On \(Markup.shortened(target)), before the old phone is wiped",
+          title: isReturn == true
+            ? "After the restore" : "On \(Markup.shortened(target)), before the old phone is wiped",
           entries: entries(where: { $0 == .deviceBound }) { _ in "Sign in again." } + accountEntries),
-        .init(title: "Last of all", entries: [last]),
+        .init(title: "Last of all", entries: last),
       ])
+  }
+
+  /// What the device has that no backup holds, numbered after the items of its backup.
+  static func losses(of maker: MakerItems?, after count: Int) -> [Loss] {
+    (maker?.absent ?? []).enumerated().compactMap { offset, item in
+      item.reason.map { Loss(index: count + offset, identity: item.identity, reason: $0) }
+    }
   }
 
   // MARK: Groups
@@ -83,8 +92,10 @@ struct WipeChecklist {
     if !reasons.isDisjoint(with: [.passcodeOnly, .needsAuthentication]) {
       words.append("Move or export inside the app what it guards.")
     }
-    if reasons.contains(.hardwareKey) { words.append("Its key stays in its token: have a way to register a new one.") }
-    if reasons.contains(.appClip) { words.append("Install the full app, which takes over what the App Clip has.") }
+    if reasons.contains(.hardwareKey) {
+      words.append("Its key works with its token alone: have a way to register a new one.")
+    }
+    if reasons.contains(.appClip) { words.append("Install the full app, and see that it has what the App Clip had.") }
     return words.joined(separator: " ")
   }
 
@@ -101,10 +112,16 @@ struct WipeChecklist {
       + (shared > 0 ? [.init(words: "Sign in with the account that shares \(Amounts.count(shared, "item")).")] : [])
   }
 
-  private var last: Checklist.Entry {
-    isReturn
-      ? .init(words: "The backup is somewhere else than on \(Markup.shortened(phone)), and you know its password.")
-      : .init(words: "Every app that you need opens on \(Markup.shortened(target)). Only then wipe the old phone.")
+  private var last: [Checklist.Entry] {
+    let back = Checklist.Entry(
+      words: "The backup is somewhere else than on \(Markup.shortened(phone)), and you know its password.")
+    let away = Checklist.Entry(
+      words: "Every app that you need opens on \(Markup.shortened(target)). Only then wipe the old phone.")
+    return switch isReturn {
+    case true?: [back]
+    case false?: [away]
+    case nil: [back, away]
+    }
   }
 
   // MARK: Apps

@@ -15,6 +15,7 @@ struct LossSection {
     let isLost = page.source.kind == .archive ? "What this copy has lost" : "What cannot be read"
     section(isLost, reasons(where: \.isLostInThisCopy), style: .lost, to: &markup)
     section("What no restore takes", reasons { $0.isDamage && !$0.isLostInThisCopy }, style: .lost, to: &markup)
+    warned(&markup)
     if !page.plan.removed.isEmpty { removal(&markup) }
   }
 
@@ -37,6 +38,22 @@ struct LossSection {
     }
   }
 
+  /// What arrives and may be of no use there.
+  private func warned(_ markup: inout Markup) {
+    let warnings = ArrivalWarning.allCases.filter { page.counts.byWarning[$0] != nil }
+    guard !warnings.isEmpty else { return }
+    markup.newLine()
+    markup.element("section") { markup in
+      markup.element("h2", "What arrives, and may be of no use there")
+      for warning in warnings {
+        let items = page.plan.decisions.filter { $0.warning == warning }
+        ReasonCard(
+          explanation: warning.explanation, style: .stays, items: items.map { .init($0.index, $0.identity) }
+        ).write(to: &markup)
+      }
+    }
+  }
+
   private func removal(_ markup: inout Markup) {
     let removed = page.plan.removed
     markup.newLine()
@@ -52,7 +69,10 @@ struct LossSection {
         markup.element("h3", removed.count == 1 ? "It is gone afterwards" : "They are gone afterwards")
         markup.element(
           "p",
-          "iOS removes what is on the device before it restores, and so does this restore. What synchronizes stays.")
+          page.plan.onlyRemoves
+            ? "iOS removes what is on the device before it restores. Keyhaul refuses to where nothing arrives."
+            : "iOS removes what is on the device before it restores, and so does this restore. What synchronizes stays."
+        )
         markup.element("p", ["class": "do"]) { markup in
           markup.element("strong", "What to do. ")
           let them = removed.count == 1 ? "it" : "them"

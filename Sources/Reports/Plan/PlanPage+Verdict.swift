@@ -7,7 +7,8 @@ extension PlanPage {
   /// The plan in one sentence, which stands first.
   var verdict: String {
     let target = Markup.shortened(target.name)
-    return arrival(on: target) + removal + "."
+    return arrival(on: target) + Explanation.warned(counts.byWarning) + removal + "."
+      + (maker?.absence.map { " \($0)." } ?? "")
   }
 
   private var removal: String {

@@ -9,6 +9,7 @@ public struct PlanPage: HTMLPage {
   let plan: MigrationPlan
   let document: PlanDocument
   let apps: AppDirectory
+  let maker: MakerItems?
   let sourceArgument: String?
   let targetArgument: String?
   /// Name and version of the program that makes the page.
@@ -21,13 +22,15 @@ public struct PlanPage: HTMLPage {
   ///   - plan: As it shall be shown: with other names in it where the page is for strangers (`MigrationPlan.redacted`).
   ///   - document: The same plan as it is saved: where from, where to, and whether names were taken out of it.
   ///   - apps: What people call the apps, as far as the backup or the device knows.
+  ///   - maker: What the device that made the backup has besides, where it was asked.
   ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
   ///   - targetArgument: What the person types for the target; `nil` where nobody knows.
   ///   - program: Name and version of the program that makes the page.
   public init(
-    _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, sourceArgument: String?,
-    targetArgument: String?, program: String
+    _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, maker: MakerItems? = nil,
+    sourceArgument: String?, targetArgument: String?, program: String
   ) {
+    self.maker = maker
     self.plan = plan
     self.document = document
     self.apps = apps
@@ -69,6 +72,7 @@ public struct PlanPage: HTMLPage {
         tiles.write(to: &page)
         if counts.total + counts.removed > 0 { FlowViews(self).write(to: &page) }
         LossSection(self).write(to: &page)
+        AbsentSection(maker: maker).write(to: &page)
         SignInList(self).write(to: &page)
         PageTable(self).write(to: &page)
         StepList(self).write(to: &page)
@@ -104,7 +108,9 @@ public struct PlanPage: HTMLPage {
           ": \(state), \(target.passcodeSet ? "passcode set" : "no passcode"), "
             + "\(Amounts.count(target.items, "item")). \(policyWords) Nothing has been changed yet.")
       }
-      if source.kind == .archive { page.element("p", ["class": "facts"], UnseenItems.sentence) }
+      if source.kind == .archive {
+        page.element("p", ["class": "facts"], UnseenItems.sentence + " " + UnseenItems.guidance)
+      }
     }
   }
 
@@ -134,13 +140,14 @@ public struct PlanPage: HTMLPage {
   }
 
   private var tiles: Tiles {
-    Tiles(tiles: [
-      .init(style: .moves, symbol: "+", count: counts.migrates, words: isReturn ? "come back" : "will move"),
-      .init(
-        style: .stays, symbol: "<", count: counts.staysBehind,
-        words: stayingWords),
-      .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
-      .init(style: .gone, symbol: "-", count: counts.removed, words: "removed there"),
-    ])
+    Tiles(
+      tiles: [
+        .init(style: .moves, symbol: "+", count: counts.migrates, words: isReturn ? "come back" : "will move"),
+        .init(
+          style: .stays, symbol: "<", count: counts.staysBehind,
+          words: stayingWords),
+        .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
+        .init(style: .gone, symbol: "-", count: counts.removed, words: "removed there"),
+      ] + AbsentSection.tile(maker))
   }
 }

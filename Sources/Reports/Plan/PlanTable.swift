@@ -16,12 +16,13 @@ extension PageTable {
 
 extension PageTable.Row {
   fileprivate init(_ decision: MigrationPlan.Decision, app: String) {
+    let arrivalDetail = decision.warning?.explanation.headline ?? decision.detail
     let (style, symbol, result, detail): (PageTable.Style, String, String, String?) =
       switch decision.outcome {
-      case .migrates(.new): (.moves, "+", "new", decision.detail)
-      case .migrates(.replaces): (.moves, "~", "replaces the one there", decision.detail)
-      case .migrates(.keepsExisting): (.moves, "=", "the one there stays", decision.detail)
-      case .migrates(.identical): (.moves, "=", "already there", decision.detail)
+      case .migrates(.new): (.moves, "+", "new", arrivalDetail)
+      case .migrates(.replaces): (.moves, "~", "replaces the one there", arrivalDetail)
+      case .migrates(.keepsExisting): (.moves, "=", "the one there stays", arrivalDetail)
+      case .migrates(.identical): (.moves, "=", "already there", arrivalDetail)
       case .staysBehind(let reason): (.stays, "<", "stays behind", reason.rawValue)
       case .unreadable(let reason):
         (

@@ -8,9 +8,12 @@ package enum Commands {
   static let keepingExisting = "--existing merge"
   /// The flag that restores as iOS does.
   static let replacingExisting = "--existing replace"
+  /// The plan of all four restores.
+  static let comparing = "plan --compare"
   static let exportRevealing = "export --reveal"
   static let deviceKeyFile = "--device-key-file"
   static let verifying = "keyhaul verify"
+  static let why = "why"
 
   static func explaining(_ word: String) -> String { "keyhaul explain \(word)" }
   static func backup(of device: String, to output: String, withoutPassword: Bool = false) -> String {
@@ -22,6 +25,8 @@ package enum Commands {
   {
     "keyhaul plan \(source) --to \(target)" + (policy.isEmpty ? "" : " " + policy) + (file.map { " -o \($0)" } ?? "")
   }
+  /// The plan that answers for a new device and for the same one, erased.
+  static func futures(of source: String) -> String { "keyhaul plan \(source)" }
   static func restore(_ archive: String, onto target: String, plan: String) -> String {
     "keyhaul restore \(archive) --to \(target) --plan \(plan)"
   }

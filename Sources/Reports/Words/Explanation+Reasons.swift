@@ -13,6 +13,7 @@ extension Reason {
           + "What it is the key of, such as an app's encrypted database, may move all the same and cannot be read there.",
         action: "Sign in again on the new device; where the item is the key of an app's data, export these inside the "
           + "app first. Developers: choose a protection without \"this device only\" if the item should move.",
+        otherWays: otherWays,
         source: "Apple Platform Security, \"Keybags for Data Protection\"; securityd, SecItemDb.c (import skips what "
           + "does not decrypt)")
     case .backupNotEncrypted:
@@ -22,6 +23,7 @@ extension Reason {
           + "device that made it.",
         effect: "Nothing of the keychain arrives on another device; what is in the backup comes back on the same one.",
         action: "Make a new backup of the old device with a password, and restore that.",
+        otherWays: otherWays,
         source: "Apple Platform Security, \"Keybags for Data Protection\" (backup keybag)")
     case .passcodeOnly:
       Explanation(
@@ -30,18 +32,22 @@ extension Reason {
         effect:
           "They are gone after a restore as iOS does it, also on the same device, and when the passcode is removed.",
         action: "Export or move what the item guards inside its app before the device is erased.",
+        otherWays: otherWays,
         source: "Apple, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly; SecItemDb.c, s3dl_export_row")
     case .hardwareKey:
       Explanation(
-        id: rawValue, headline: "a token holds the key, the keychain only a reference to it",
-        rule: "An item that names a token (tkid) is backed by a store outside of the keychain: the Secure Enclave "
-          + "(com.apple.setoken), a smart card or another that CryptoTokenKit knows.",
-        effect: "The item is in no backup. Without its token, the reference opens nothing.",
+        id: rawValue, headline: "only the item's token can use its key",
+        rule: "An item that names a token (tkid) needs it. A key of the Secure Enclave (com.apple.setoken) is in the "
+          + "keychain, wrapped so that only the chip of that device can use it; that of a smart card, or of another token "
+          + "that CryptoTokenKit knows, is outside, and the keychain has a reference.",
+        effect: "The item is in no backup. Without its token, it opens nothing.",
         action:
           "For a key of the Secure Enclave, make a new one on the new device and register it again. The keys of a "
           + "smart card are on the card.",
-        source: "Apple, kSecAttrTokenID, and CryptoTokenKit, \"Using Cryptographic Assets Stored on a Smart Card\"; "
-          + "SecItemDb.c, s3dl_export_row")
+        otherWays: otherWays,
+        source:
+          "Apple, kSecAttrTokenID, and CryptoTokenKit, \"Using Cryptographic Assets Stored on a Smart Card\"; DTS, "
+          + "Developer Forums thread 786223; SecItemDb.c, s3dl_export_row")
     case .systemBound:
       Explanation(
         id: rawValue, headline: "every device keeps its own",
@@ -49,6 +55,7 @@ extension Reason {
           "Items that a fixed table or their own mark (sysb) names as the system's are neither exported nor imported.",
         effect: "They are in no backup; those of the target are there after the restore as before.",
         action: "Nothing needs to be done.",
+        otherWays: otherWays,
         source: "SecItemDb.c, SecItemIsSystemBound")
     case .needsAuthentication:
       Explanation(
@@ -57,6 +64,7 @@ extension Reason {
         effect: "They are in no backup, and stay on the old device.",
         action: "Move them inside the app that made them (for one-time passwords: its own export) before you erase "
           + "the old device.",
+        otherWays: otherWays,
         source: "SecItemDb.c, s3dl_export_row; Apple, SecAccessControlCreateWithFlags")
     case .sharedGroup:
       Explanation(
@@ -64,13 +72,17 @@ extension Reason {
         rule: "Copies of items that a group shares are not exported; the group brings them.",
         effect: "They come back when the account joins the group again.",
         action: "Sign in with the account that is in the group.",
+        otherWays: otherWays,
         source: "SecItemDb.c, SecItemIsSystemBound (kSecAttrSharingGroup)")
     case .appClip:
       Explanation(
         id: rawValue, headline: "the item belongs to an App Clip",
         rule: "Items of App Clips are not exported.",
-        effect: "They are in no backup. On the device where they are, the full app can read them once it is installed.",
+        effect:
+          "They are in no backup. On the device where they are, the full app can read what its App Clip stored, once "
+          + "it is installed in its place.",
         action: "Install the full app there and let it take over what it needs, before the device is erased.",
+        otherWays: otherWays,
         source:
           "SecItemDb.c, SecServerCopyKeychainPlist (clip = 0); Apple, \"Sharing data between your App Clip and your "
           + "full app\"")
@@ -80,6 +92,7 @@ extension Reason {
         rule: "A deleted synchronized item leaves a tombstone, which is carried only between devices that sync.",
         effect: "Nothing is lost: the item was already gone.",
         action: "Nothing needs to be done.",
+        otherWays: otherWays,
         source: "SecItemDb.c, SecServerCopyKeychainPlist (tomb = 0 while syncing is off)")
     case .noClassKey:
       Explanation(
@@ -87,6 +100,7 @@ extension Reason {
         rule: "Each item is sealed with the key of its protection class, which the keybag holds.",
         effect: "Every item of that class is lost in this copy; the others are safe.",
         action: "Look for another copy of the backup.",
+        otherWays: otherWays,
         source: "Apple Platform Security, \"Keybags for Data Protection\"")
     case .tagMismatch:
       Explanation(
@@ -94,6 +108,7 @@ extension Reason {
         rule: "Each item carries an authentication tag over its bytes.",
         effect: "This one item is lost in this copy; the others are safe.",
         action: "Look for another copy of the backup.",
+        otherWays: otherWays,
         source: "NIST SP 800-38D; SecDbKeychainItem.m")
     case .malformed:
       Explanation(
@@ -101,6 +116,7 @@ extension Reason {
         rule: "An item is a dictionary whose protection class equals the one it was sealed for.",
         effect: "This one item is lost in this copy; the others are safe.",
         action: "Look for another copy of the backup.",
+        otherWays: otherWays,
         source: "SecDbKeychainItem.m; SecItemDb.c, SecServerImportItem")
     case .unsupportedVersion:
       Explanation(
@@ -111,6 +127,7 @@ extension Reason {
         effect: "This one item stays where it is; the others are safe.",
         action:
           "Save the secret of a version 0 item with \"\(Commands.exportRevealing)\"; a newer program may read a newer item.",
+        otherWays: otherWays,
         source: "SecDbKeychainItem.m")
     }
   }

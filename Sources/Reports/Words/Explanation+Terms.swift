@@ -6,6 +6,7 @@ extension ReportTerm {
     switch self {
     case .reason(let reason): reason.explanation
     case .change(let change): change.explanation
+    case .warning(let warning): warning.explanation
     case .inferredSynchronizable:
       Explanation(
         id: id, headline: "the item will sync once it is restored",

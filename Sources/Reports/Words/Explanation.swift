@@ -14,12 +14,14 @@ public struct Explanation: Sendable, Hashable {
   public let effect: String
   /// What to do about it.
   public let action: String
+  /// On which other ways the item may come to another device; of a reason that keeps it.
+  public let otherWays: String?
   /// Where the rule is published; `nil` for what is the program's own.
   public let source: String?
 
   package init(
     id: String, code: Int32? = nil, headline: String, rule: String, effect: String, action: String,
-    source: String? = nil
+    otherWays: String? = nil, source: String? = nil
   ) {
     self.id = id
     self.code = code
@@ -27,6 +29,7 @@ public struct Explanation: Sendable, Hashable {
     self.rule = rule
     self.effect = effect
     self.action = action
+    self.otherWays = otherWays
     self.source = source
   }
 }

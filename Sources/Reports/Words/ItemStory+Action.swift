@@ -1,3 +1,4 @@
+import KeychainRules
 package import Migration
 
 extension ItemStory {
@@ -8,6 +9,8 @@ extension ItemStory {
     }
     if case .missing(_, nil) = place { return "Make a new backup." }
     if let reason { return reason.explanation.action }
+    if let warning = onTarget?.warning { return warning.explanation.action }
+    if onTarget == nil, holdsEnclaveKey == true { return ArrivalWarning.migratesButUnusable.explanation.action }
     return onTarget?.outcome.change.map(\.explanation.action)
   }
 }

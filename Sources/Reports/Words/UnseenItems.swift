@@ -18,7 +18,14 @@ public enum UnseenItems {
 
   /// The sentence that every report of a backup has once.
   public static let sentence =
-    "A backup cannot show what never entered it, and no count here includes it: \(words)."
+    "A backup cannot show what never entered it, and no count of its items includes it: \(words)."
+
+  /// What such items may be for, and what to do while the device still opens them: what follows the sentence where a
+  /// report is about a device that is wiped or replaced.
+  public static let guidance =
+    "They may be the keys of payment and banking apps, passkeys only their own chip can use, and an authenticator's codes "
+    + "behind Face ID. Before the device is wiped, open each app that matters on it and move or export there what it "
+    + "guards."
 }
 
 extension Reason {
@@ -39,5 +46,5 @@ extension Reason {
 extension PlanDocument.CannotShow {
   /// What no backup shows, as the documents of a backup say it.
   package static let unseenItems = PlanDocument.CannotShow(
-    sentence: UnseenItems.sentence, reasons: UnseenItems.reasons)
+    sentence: UnseenItems.sentence, guidance: UnseenItems.guidance, reasons: UnseenItems.reasons)
 }

@@ -21,7 +21,7 @@ public struct SecItemError: ExplainedError, Equatable {
 
   /// The status with its number and constant, and the advice for it.
   public var meaning: ErrorMeaning {
-    .init(category, "the keychain answers \(status.rawValue) (\(status.constantName))", advice: advice)
+    .init(category, "the keychain answers \(status.rawValue) (\(status.constantName))", advice: .words(advice))
   }
 
   /// The kind of failure, which the status decides.

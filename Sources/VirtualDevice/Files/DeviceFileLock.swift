@@ -28,8 +28,23 @@ struct DeviceFileLock: ~Copyable {
   private static let ownPauseMicroseconds: UInt32 = 5_000
 
   private let lock: FileLock
+  private let path: String
+  private let access: DeviceAccess
+  private let files: DeviceFiles
 
-  private init(_ lock: consuming FileLock) { self.lock = lock }
+  private init(_ lock: consuming FileLock, _ path: String, _ access: DeviceAccess, _ files: DeviceFiles) {
+    self.lock = lock
+    self.path = path
+    self.access = access
+    self.files = files
+  }
+
+  /// A reader takes its name away where it still stands: others may hold the device beside it, and where this very process
+  /// comes back to write, it would be told that it is itself who is in the way.
+  deinit {
+    guard access == .reading, Self.holderProcess(path, files) == getpid() else { return }
+    try? lock.replaceContents(with: [], files.system)
+  }
 
   /// Takes the lock, waiting for at most `limit`. Those who wait take turns; who does not wait takes what is free.
   ///
@@ -85,9 +100,9 @@ struct DeviceFileLock: ~Copyable {
       try system.setPermissions(0o600, of: file)
       guard let lock = try system.lock(file, access == .reading ? .shared : .exclusive) else { return nil }
       // A device that was deleted while this process waited leaves a lock on a file that no longer has a name.
-      let held = try system.status(of: lock.file.raw)
-      guard try system.status(of: path)?.isSame(as: held) == true else { return nil }
-      return DeviceFileLock(lock)
+      let lockedFile = try system.status(of: lock.file.raw)
+      guard try system.status(of: path)?.isSame(as: lockedFile) == true else { return nil }
+      return DeviceFileLock(lock, path, access, files)
     } catch {
       throw DeviceFiles.failure("lock", path, error)
     }

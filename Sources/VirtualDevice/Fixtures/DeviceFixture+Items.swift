@@ -68,12 +68,13 @@ extension DeviceFixture.Item {
     item.protection = protection
     item[.creationDate] = .date(created)
     item[.modificationDate] = .date(created)
+    var named: Set<AttributeCode> = []
     for (key, value) in try node.member("attributes").members() {
-      let code = AttributeCode(rawValue: key)
-      guard AttributeTable.definitions(of: kind).contains(where: { $0.code == code }) else {
+      guard let code = AttributeTable.definition(named: key, in: kind)?.code else {
         throw value.fault("is no attribute of a \(kind.reportName)")
       }
       guard !Self.reserved.contains(code) else { throw value.fault("cannot be set among the attributes") }
+      guard named.insert(code).inserted else { throw value.fault("is there a second time, by its other name") }
       item[code] = try value.attributeValue()
     }
     if let secret = try node.optional("secret") { item.secret = SensitiveBytes(copying: try secret.secretBytes()) }

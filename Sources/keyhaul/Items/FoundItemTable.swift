@@ -1,18 +1,20 @@
 import ArchivedKeychain
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainStore
 import Migration
+import Reports
 
 /// The table of `item find`.
 enum FoundItemTable {
   /// Where names would be cut, classes go by their codes and dates without their time: nobody knows an item by those.
   static func table(of rows: [ItemRow], style: TextStyle) -> Table {
-    let table = table(of: rows, isShort: false)
-    return table.fits(style) ? table : self.table(of: rows, isShort: true)
+    let whole = [TimeText.local, TimeText.localDay].map { table(of: rows, isShort: false, changed: $0) }
+    return whole.first { $0.fits(style) } ?? table(of: rows, isShort: true, changed: TimeText.localDay)
   }
 
-  private static func table(of rows: [ItemRow], isShort: Bool) -> Table {
+  private static func table(of rows: [ItemRow], isShort: Bool, changed: (KeychainDate) -> String) -> Table {
     var table = Table(
       [
         .init("KIND"), .init(nameTitle(of: Set(rows.map(\.summary.kind))), flexible: true),
@@ -23,7 +25,7 @@ enum FoundItemTable {
       table.add([
         ItemText.kind(row.summary.kind), name(of: row), row.identity.account ?? "",
         ItemText.protection(row.protection, isShort: isShort),
-        row.modificationDate.map(isShort ? TimeText.localDay : TimeText.localWithoutZone) ?? "–",
+        row.modificationDate.map(changed) ?? "–",
       ])
     }
     return table

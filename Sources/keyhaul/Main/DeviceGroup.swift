@@ -7,7 +7,7 @@ struct DeviceGroup: VerbGroup {
     commandName: "device", abstract: "Create and handle virtual devices", usage: "keyhaul device <verb> [arguments]",
     subcommands: [
       DeviceCreate.self, DeviceList.self, DeviceShow.self, DeviceLock.self, DeviceUnlock.self, DeviceRestart.self,
-      DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self,
+      DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self, DeviceFixtureVerb.self,
     ],
     helpNames: .long)
 }

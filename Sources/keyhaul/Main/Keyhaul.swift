@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 
 /// The root command. A verb stands here as soon as it can run, and not before.
@@ -40,7 +41,7 @@ struct Keyhaul: ParsableCommand {
     var lines = [style.painted(tagline + ".", .bold), "", "usage     keyhaul <verb> [arguments] [flags]"]
     lines += [
       "examples  keyhaul demo", "          keyhaul backup old-phone -o family.backup",
-      "          keyhaul plan family.backup --to new-phone", "",
+      "          keyhaul plan family.backup", "",
     ]
     lines += configuration.groupedSubcommands.flatMap { verbLines(of: $0, style: style) }
     lines += [

@@ -1,4 +1,5 @@
 import BackupArchive
+import CommandArguments
 import CommandSession
 import Foundation
 import KeychainFormats

@@ -1,3 +1,4 @@
+import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
@@ -99,9 +100,13 @@ extension Session {
       note("Wrote \(HostileText.shown(output)); open it in a browser.")
       return
     }
-    guard output != nil || !resultIsOnTerminal else {
-      throw .usage("a page is nothing to read on a terminal", try: "-o FILE, or -o - to see its source")
-    }
+    try requirePlaceForPage(output)
     try writeRaw(Array(text.utf8))
+  }
+
+  /// Refuses a page that has nowhere to go, before anything is opened or asked for.
+  func requirePlaceForPage(_ output: String?) throws(CommandFailure) {
+    guard common.isHTML, output == nil, resultIsOnTerminal else { return }
+    throw .usage("a page is nothing to read on a terminal", try: "-o FILE, or -o - to see its source")
   }
 }

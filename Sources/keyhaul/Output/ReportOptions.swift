@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 
 /// Where the result of a verb that only looks goes.
@@ -14,6 +15,7 @@ struct ReportOptions: ParsableArguments {
   /// Before anything is read: the file must not take the place of an input, nor that of another without a yes.
   func prepare(inputs: [String?], in session: Session) throws(CommandFailure) {
     try session.common.check(output: output)
+    try session.requirePlaceForPage(output)
     guard let output, output != "-" else { return }
     try session.prepareOutput(output, inputs: inputs)
   }

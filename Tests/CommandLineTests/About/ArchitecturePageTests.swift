@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import CommandArguments
+
 @Suite("The page about the architecture")
 struct ArchitecturePageTests {
   /// The error types that a part of the library shows, by the part.
@@ -45,8 +47,9 @@ struct ArchitecturePageTests {
       page.components(separatedBy: "\n## One command, walked\n").last?.components(separatedBy: "\n## ").first)
     let steps = section.matches(of: /(?m)^\| `([^`]+\.swift)` \| `(\w+)` \|/).map { (String($0.1), String($0.2)) }
     #expect(steps.count == 15)
-    let sources = Repository.root.appending(path: "Sources/keyhaul")
+    let sources = Repository.root.appending(path: "Sources")
     let paths = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
+      .filter { $0.hasPrefix("keyhaul/") || $0.hasPrefix("Command") }
     for (file, function) in steps {
       let path = try #require(paths.first { $0.hasSuffix("/" + file) }, "\(file)")
       let text = try String(contentsOf: sources.appending(path: path), encoding: .utf8)

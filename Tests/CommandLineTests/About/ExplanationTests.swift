@@ -4,6 +4,7 @@ import Migration
 import Reports
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 

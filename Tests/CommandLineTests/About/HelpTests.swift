@@ -1,6 +1,7 @@
 import ArgumentParser
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 
@@ -78,6 +79,7 @@ struct HelpTests {
       Self.verbs == [
         "device create", "device list", "device show", "device lock", "device unlock", "device restart",
         "device passcode set", "device passcode change", "device passcode remove", "device erase", "device delete",
+        "device fixture",
         "item add", "item find", "item update", "item delete", "backup", "inspect", "verify", "diff", "export",
         "rekey", "convert", "plan", "restore", "why", "demo", "explain", "completions",
       ])

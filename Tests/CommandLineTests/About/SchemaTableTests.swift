@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import CommandArguments
+
 @Suite("Every form of JSON is described")
 struct SchemaTableTests {
   /// Of files in a device's own directory, which nothing else reads or writes.

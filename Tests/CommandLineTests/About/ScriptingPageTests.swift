@@ -3,6 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import CommandArguments
+
 @Suite("The page for scripts")
 struct ScriptingPageTests {
   @Test("has every exit code with its id, in order, and none that there is not")

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 
@@ -18,6 +19,9 @@ struct SnapshotTests {
     ("plan-stranger", "plan stranger.tar --to new-phone --password-file .bp"),
     ("plan-device", "plan old-phone --to new-phone"),
     ("plan-device-without-password", "plan old-phone --to new-phone --no-password --existing merge"),
+    ("futures", "plan old-phone.tar --password-file .bp"),
+    ("futures-stranger", "plan stranger.tar --password-file .bp"), ("futures-without-password", "plan plain.tar"),
+    ("futures-device", "plan old-phone"), ("futures-redacted", "plan old-phone.tar --password-file .bp --redact -v"),
     ("plan-every-rule", "plan every-rule --to every-rule-target --existing merge"),
     ("plan-every-rule-replace", "plan every-rule --to every-rule-target"),
     ("plan-locked", "plan old-phone.tar --to pocket --password-file .bp"),

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Stories told on the command line")

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("The tutorial about an app's migration")
@@ -73,6 +74,19 @@ struct WorkflowTutorialTests {
     let absent = list.replacing(card, with: #""account": "card *", "expect": "absent""#)
     try world.write(Array(absent.utf8), to: "migration.json")
     #expect(try world.succeed(line).hasSuffix("4 of 4 expectations met.\n"))
+  }
+
+  @Test("has a list for the four restores, which a comparison meets and a plan checks in part")
+  func settings() throws {
+    let world = try MoveWorld()
+    let list = try #require(try Self.blocks("json").dropFirst().first)
+    try world.write(Array(list.utf8), to: "migration.json")
+    let line = "plan old-phone --to new-phone --expect migration.json"
+    #expect(try world.succeed("\(line) --compare") == "4 of 4 expectations met.\n")
+    #expect(try world.succeed(line).hasPrefix("2 of 2 expectations met; 2 more are for other restores"))
+    let wrong = list.replacing("\"same_device\": true", with: "\"same_device\": false")
+    try world.write(Array(wrong.utf8), to: "migration.json")
+    #expect(try world.keyhaul("\(line) --compare").status == 2)
   }
 
   @Test("has a description of a phone that makes one with every item, as it stands and without what may be left out")

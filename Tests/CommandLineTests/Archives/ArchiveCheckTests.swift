@@ -6,6 +6,7 @@ import Reports
 import TestSupport
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 
@@ -270,10 +271,8 @@ struct ArchiveCheckTests {
     #expect(
       report.lines(style: .plain, showsAll: false) == [
         "+ generic  anna  new", "empty.tar has no keychain.",
-        "A backup cannot show what never entered it, and no count here includes it:",
-        "passcode-only items, keys held by a token, the system's own items, items that",
-        "ask for a person, shared groups' copies and items of App Clips.",
-        "2 archives compared: 1 new, 0 changed, 0 gone, 0 the same.",
+      ] + WordWrap.lines(of: UnseenItems.sentence, columns: 80) + [
+        "2 archives compared: 1 new, 0 changed, 0 gone, 0 the same."
       ])
   }
 

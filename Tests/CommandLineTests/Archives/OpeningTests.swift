@@ -4,6 +4,7 @@ import Foundation
 import Reports
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 /// The lines of every verb that opens a backup named `b` and changes nothing.

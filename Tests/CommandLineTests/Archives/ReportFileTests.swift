@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Archives and comparisons as pages and files")

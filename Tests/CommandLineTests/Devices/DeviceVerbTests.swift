@@ -1,8 +1,10 @@
+import BundledFixtures
 import Foundation
 import KeychainFormats
 import Testing
 import VirtualDevice
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 
@@ -169,5 +171,20 @@ struct DeviceVerbTests {
       let text = passcode.withBytes { String(decoding: $0, as: UTF8.self) }
       #expect(FixtureSource.passcodes.contains("\(text) on \(name)"))
     }
+  }
+
+  @Test("print a bundled description as it is, from which the same device can be made; another name gets the near one")
+  func bundledDescription() throws {
+    let world = try DeviceWorld()
+    for name in BundledFixtures.names {
+      let printed = try world.run("keyhaul device fixture \(name)")
+      #expect(printed.status == 0)
+      #expect(Array(printed.output.utf8) == BundledFixtures.bytes(named: name))
+    }
+    let made = try world.run(
+      "keyhaul device fixture new-phone > mine.json && keyhaul device create mine --from mine.json")
+    #expect(made.status == 0 && made.output.hasPrefix("Created mine"))
+    let near = try world.run("keyhaul device fixture old-fone")
+    #expect(near.status == 10 && near.output.isEmpty && near.errors.contains("keyhaul device fixture old-phone"))
   }
 }

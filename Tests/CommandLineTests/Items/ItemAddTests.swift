@@ -2,6 +2,7 @@ import Foundation
 import KeychainFormats
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Adding items")

@@ -3,6 +3,7 @@ import GRDB
 import KeychainFormats
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Changing, deleting and listing items")

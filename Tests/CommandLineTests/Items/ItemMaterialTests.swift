@@ -3,6 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 /// Certificates and keys come from `openssl` and Python's `cryptography`, with what a keychain keeps of them.

@@ -3,6 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("What no verb of a device or an item ever says")

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("A restore of a backup that is known to be damaged")
@@ -86,7 +87,9 @@ struct AcceptDamageTests {
     for flags in ["", "--yes"] {
       let no = try world.keyhaul("restore b/ --to old-phone \(flags)", typed: ["n"])
       #expect(no.status == 1 && flat(no.errors).contains("stopped: the answer was not yes"), "\(no)")
-      #expect(flat(no.terminal).hasPrefix("b/ \(damage.verdict): \(damage.fact)"), "\(no.terminal)")
+      // The plan in short stands above it.
+      #expect(flat(no.terminal).hasPrefix("Plan: b/ → old-phone"), "\(no.terminal)")
+      #expect(flat(no.terminal).contains(" removed. b/ \(damage.verdict): \(damage.fact)"), "\(no.terminal)")
       #expect(flat(no.terminal).hasSuffix("Restore what is left to old-phone? [y/N] n"), "\(no.terminal)")
     }
     #expect(try state(of: world) == before)

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Asked on a terminal")
@@ -89,6 +90,12 @@ struct MovePromptTests {
     try world.backUp(to: "b.tar")
     let before = try world.contents(of: "new-phone")
     let question = """
+      Plan: b.tar → new-phone (another device)
+        made [..] by old-phone · encrypted · 18 items
+        new-phone: unlocked, passcode set, 3 items
+        existing items: replace, as iOS does (--existing replace)
+        names of sealed items: by the hardware key of old-phone, which is at hand
+
       Removed from new-phone (1)
         - generic      mine · me
 
@@ -96,6 +103,8 @@ struct MovePromptTests {
         ~ generic      AirPort · Home  after first unlock
             there 2025-03-02, in the backup [..]
 
+      14 will migrate (12 new, 1 replaces, 1 already there), 4 stay behind, 0 cannot
+      be read, 1 removed from new-phone.
       Remove 1 item from new-phone, overwrite 1 there and add 12? [y/N]\u{20}
       """
     func matches(_ terminal: String, _ answer: String) -> Bool {
@@ -114,24 +123,9 @@ struct MovePromptTests {
     #expect(merged.status == 0 && merged.terminal == "")
     let done = try world.keyhaul("restore b.tar --to new-phone --password-file .bp", typed: ["y"])
     #expect(done.status == 0 && matches(done.terminal, "y"), "\(done.terminal)")
-    #expect(done.output == "Restored 14 items to new-phone in one step; 4 stayed behind, 1 removed.\n")
-  }
-
-  @Test("a backup without a password that moves nothing asks whether to remove and add none")
-  func removalForNothing() throws {
-    let world = try MoveWorld()
-    try world.succeed("backup old-phone -o b.tar --no-password")
-    let outcome = try world.keyhaul("restore b.tar --to new-phone", typed: ["n"])
-    #expect(outcome.status == 1)
     #expect(
-      outcome.terminal == """
-        Removed from new-phone (2)
-          - generic      AirPort · Home
-          - certificate  Example Root CA
-
-        Remove 2 items from new-phone and add none? [y/N] n
-
-        """)
+      done.output
+        == "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind, 1 removed.\n")
   }
 
   @Test("a backup in the place of another asks first, before its password", arguments: ["b.tar", "b/", "all/"])
@@ -239,25 +233,27 @@ struct MoveWorldTests {
     let outcome = try world.devices.run(
       """
       mkfifo go
-      keyhaul restore b.tar --to new-phone --yes --password-command 'touch held; cat go' > first 2>&1 & 
+      keyhaul plan b.tar --to new-phone --password-command 'touch held; cat go' > first 2>&1 &
       while [ ! -e held ]; do sleep 0.02; done
-      keyhaul restore b.tar --to new-phone --password-file .bp; echo "= $?"
-      keyhaul plan b.tar --to new-phone --password-file .bp > /dev/null 2>&1; echo "= $?"
+      keyhaul restore b.tar --to new-phone --password-file .bp --yes; echo "= $?"
+      keyhaul item delete new-phone --service AirPort --yes > /dev/null 2>&1; echo "= $?"
       keyhaul restore b.tar --to new-phone --password-file .bp --yes --wait 60s & second=$!
       sleep 0.2; cat .bp > go
       wait $second; echo "= $?"
-      wait; cat first
+      wait; head -n 1 first
       """)
     #expect(
       SessionScript.matches(
         outcome.errors,
         [
-          "error: new-phone is in use", "  why: process [..] (keyhaul restore) has held it for [..] s",
-          "  try: wait, or add --wait 30s",
+          // The plan holds it; the last who took it, to look at it, was the restore itself.
+          "error: new-phone is in use", "  why: another process holds it", "  try: wait, or add --wait 30s",
         ]), "\(outcome.errors)")
     #expect(outcome.output.hasPrefix("= 11\n= 11\n"), "\(outcome.output)")
-    #expect(outcome.output.contains("= 0\n"))
-    #expect(outcome.output.components(separatedBy: "Restored 14 items to new-phone").count == 3, "\(outcome.output)")
+    #expect(
+      outcome.output.hasSuffix(
+        "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind.\n= 0\nPlan: b.tar → new-phone "
+          + "(another device)\n"), "\(outcome.output)")
   }
 
   @Test("that is full leaves no part of a backup, and the old one where there was one")

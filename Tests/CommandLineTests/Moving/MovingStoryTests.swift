@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("What people ask before they move to a new phone")
@@ -24,7 +25,7 @@ struct MovingStoryTests {
     // And it is true: a password is all it takes.
     try world.backUp(to: "b.tar")
     let restored = try world.succeed("restore b.tar --to new-phone --password-file .bp --yes")
-    #expect(restored.hasPrefix("Restored 14 items to new-phone"))
+    #expect(restored.hasPrefix("Restored 13 items to new-phone"))
   }
 
   @Test("\"My one-time codes are behind Face ID, do they come along?\" They stay: export them before wiping the phone")
@@ -92,6 +93,6 @@ struct MovingStoryTests {
     #expect(PlannedItems(after) == before)
     // Not even the old phone needs the old password.
     let home = try world.succeed("restore b.tar --to old-phone --password-file .new --yes")
-    #expect(home.hasPrefix("Restored 18 items to old-phone"))
+    #expect(home.hasPrefix("Restored 1 item to old-phone in one step; 17 were there already"), "\(home)")
   }
 }

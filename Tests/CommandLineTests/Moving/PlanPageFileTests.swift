@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("A plan as a page in a file")
@@ -21,7 +22,7 @@ struct PlanPageFileTests {
     #expect(try world.devices.permissions(of: "plan.html") == 0o600)
     let page = String(decoding: try world.read("plan.html"), as: UTF8.self)
     #expect(page.hasPrefix("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"))
-    #expect(page.contains(">14 of 18 items move to new-phone; 4 stay behind.<"))
+    #expect(page.contains(">14 of 18 items move to new-phone; 4 stay behind. 4 items of old-phone are in no backup.<"))
     #expect(page.contains("Made by keyhaul \(Keyhaul.version)."))
     #expect(!page.contains("plum-orchard-42"))
   }
@@ -36,6 +37,20 @@ struct PlanPageFileTests {
     #expect(refused.status == 64)
     #expect(refused.terminal.contains("a page is nothing to read on a terminal"))
     #expect(!refused.terminal.contains("<!DOCTYPE"))
+  }
+
+  @Test(
+    "on a terminal is refused before a password is asked for, by every verb that has a page",
+    arguments: [
+      "plan family.backup --to new-phone", "inspect family.backup", "diff family.backup family.backup",
+    ])
+  func refusedUnasked(_ call: String) throws {
+    let world = try MoveWorld(backedUpTo: "family.backup")
+    let refused = try world.devices.runOnTerminal(
+      "\(call) --format html".split(separator: " ").map(String.init))
+    #expect(refused.status == 64)
+    #expect(refused.terminal.contains("a page is nothing to read on a terminal"))
+    #expect(!refused.terminal.contains("Password"))
   }
 
   @Test("ends as the plan in text does")
@@ -101,7 +116,9 @@ struct PlanPageFileTests {
     for source in ["b.tar --password-file .bp", "old-phone"] {
       let page = try world.succeed("plan \(source) --to new-phone --redact --format html")
       #expect(page.contains("item-0003"))
-      for name in ["bank", "chat", "anna", "push token", "old-phone", "new-phone", "b.tar", "AirPort"] {
+      for name in [
+        ">bank<", "bank.example", "chat", "anna", "push token", "old-phone", "new-phone", "b.tar", "AirPort",
+      ] {
         #expect(!page.contains(name), "\(name) of \(source)")
       }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("What a restore takes away from the target")
@@ -29,10 +30,15 @@ struct RestoreLossTests {
     #expect(no.status == 1)
     #expect(try world.contents(of: "new-phone") == before)
     let shown = [
+      "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 18 items",
+      "  new-phone: unlocked, passcode set, 3 items", "  existing items: replace, as iOS does (--existing replace)",
+      "  names of sealed items: by the hardware key of old-phone, which is at hand", "",
       "Newer on new-phone, and overwritten by what is in b.tar (1)",
       "  ~ generic      AirPort · Home  after first unlock",
       "      there [..], in the backup [..]; the one there is newer, and", "      removed first", "",
       "Removed from new-phone (1)", "  - generic      mine · me", "",
+      "14 will migrate (12 new, 1 replaces, 1 already there), 4 stay behind, 0 cannot",
+      "be read, 1 removed from new-phone.",
       "Remove 1 item from new-phone, overwrite 1 there (1 is newer than the backup's) and add 12? [y/N] n",
     ]
     #expect(SessionScript.matches(no.terminal, shown), "\(no.terminal)")
@@ -64,12 +70,33 @@ struct RestoreLossTests {
     let world = try world()
     try world.succeed("\(line) --existing merge --yes -q")
     let before = try world.devices.files(of: "new-phone")
+    let contents = try world.contents(of: "new-phone")
     let text = try world.succeed("\(line) --existing merge")
     #expect(text == "Nothing to do: all 14 items are on new-phone already; 4 stayed behind.\n")
     let document = try world.object(world.succeed("\(line) --existing merge --json"))
     #expect(document["restored"] as? Int == 0)
+    // Bytes, dates and the revision are as they were, and a plan says that all of them are there.
     #expect(try world.devices.files(of: "new-phone") == before)
+    #expect(try world.contents(of: "new-phone") == contents)
+    let shown = try world.object(world.succeed("device show new-phone --json"))
+    #expect(document["revision"] as? String == shown["revision"] as? String)
+    let plan = try world.plan("b.tar", to: "new-phone", "--existing merge")
+    let items = try #require(plan["items"] as? [[String: Any]])
+    #expect(items.compactMap { $0["change"] as? String } == Array(repeating: "identical", count: 14))
     // Nothing stands that could be done but.
     #expect(try world.devices.run("keyhaul \(line) --existing merge > /dev/full").status == 1)
+  }
+
+  @Test("what was there already is not counted as restored, whether it is kept or put back")
+  func counted() throws {
+    let world = try world()
+    // One of the 14 that arrive, a certificate, is on new-phone as it is in the backup.
+    let first = "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind.\n"
+    #expect(try world.succeed("\(line) --yes") == first)
+    let second = try world.object(world.succeed("\(line) --yes --json"))
+    #expect(second["restored"] as? Int == 0)
+    #expect(
+      try world.succeed("\(line) --yes")
+        == "Restored 0 items to new-phone in one step; 14 were there already, 4 stayed behind.\n")
   }
 }

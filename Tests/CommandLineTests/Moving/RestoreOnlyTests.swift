@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("A restore of a few items")
@@ -51,11 +52,7 @@ struct RestoreOnlyTests {
     try world.write(Array(#"{"indexes": []}"#.utf8), to: "few")
     let before = try accounts(world, on: "new-phone")
     let merged = try world.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
-    #expect(merged == .init(output: "Restored 0 items to new-phone in one step.\n", errors: "", status: 0))
-    #expect(try accounts(world, on: "new-phone") == before)
-    // Replacing by nothing is emptying: asked for like any removal.
-    let asked = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp")
-    #expect(asked.status == 64 && asked.errors.contains("removing 2 items from new-phone needs to be confirmed"))
+    #expect(merged == .init(output: "Nothing was restored to new-phone.\n", errors: "", status: 0))
     #expect(try accounts(world, on: "new-phone") == before)
   }
 
@@ -114,9 +111,12 @@ struct ExpectVerbTests {
       Array(#"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"absent"}]}"#.utf8),
       to: "absent.json")
     let unseen = """
-      A backup cannot show what never entered it, and no count here includes it:
-      passcode-only items, keys held by a token, the system's own items, items that
-      ask for a person, shared groups' copies and items of App Clips.
+      A backup cannot show what never entered it, and no count of its items includes
+      it: passcode-only items, keys held by a token, the system's own items, items
+      that ask for a person, shared groups' copies and items of App Clips. They may be
+      the keys of payment and banking apps, passkeys only their own chip can use, and
+      an authenticator's codes behind Face ID. Before the device is wiped, open each
+      app that matters on it and move or export there what it guards.
 
       """
     let unknown = try world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json")
@@ -138,41 +138,42 @@ struct ExpectVerbTests {
   func refused() throws {
     let world = try MoveWorld()
     for (text, why) in [
-      ("", "it is not JSON"), (#"{"format":"plan-expectations/1"}"#, "it has no expectations"),
+      ("", "it is not JSON (line 1, column 1)"),
+      (#"{"format":"plan-expectations/1"}"#, #"the list has no "expectations""#),
       (
         #"{"format":"plan-expectations/1","expectations":[{"account":"a","expect":"migrates"},{"acount":"a"}]}"#,
-        #"expectation 2: acount is not known here; "account" is near try: "account" in its place"#
+        #"expectation 2: "acount" is not known here; "account" is near try: "account" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"userid":"a","expect":"migrates"}]}"#,
-        "expectation 1: userid is not known here; known are access_group, account, expect, kind, label, reason, server"
+        #"expectation 1: "userid" is not known here; known are access_group, account, expect, kind, label, password, reason,"#
       ),
       (
         #"{"format":"plan-expectations/1","expectation":[]}"#,
-        #"expectation is not known here; "expectations" is near try: "expectations" in its place"#
+        #""expectation" is not known here; "expectations" is near try: "expectations" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"account":"a","expect":"migrate"}]}"#,
-        #"expectation 1: migrate cannot be expected; "migrates" is near try: "migrates" in its place"#
+        #"expectation 1: "migrate" cannot be expected; "migrates" is near try: "migrates" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"certifcate","expect":"absent"}]}"#,
-        #"expectation 1: certifcate is no kind; "certificate" is near try: "certificate" in its place"#
+        #"expectation 1: "certifcate" is no kind; "certificate" is near try: "certificate" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"key","expect":"stays-behind","reason":"device_bound"}]}"#,
-        #"expectation 1: device_bound is no reason; "device-bound" is near try: "device-bound" in its place"#
+        #"expectation 1: "device_bound" is no reason; "device-bound" is near try: "device-bound" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"key","expect":"stays-behind","reason":"because"}]}"#,
-        "expectation 1: because is no reason; explain lists them"
+        #"expectation 1: "because" is no reason; explain lists them"#
       ),
-      (#"{"format":"x","expectations":[]}"#, "its format is x; plan-expectations/1 is read"),
+      (#"{"format":"x","expectations":[]}"#, #"its format is "x"; plan-expectations/1 is read"#),
     ] {
       try world.write(Array(text.utf8), to: "e.json")
       let outcome = try world.keyhaul("plan old-phone --to new-phone --expect e.json")
       let errors = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-      #expect(outcome.status == 14 && errors.contains("why: \(why)"), "\(outcome.errors)")
+      #expect(outcome.status == 64 && errors.contains("why: \(why)"), "\(outcome.errors)")
     }
     #expect(try world.keyhaul("plan old-phone --to new-phone --expect nowhere").status == 10)
   }

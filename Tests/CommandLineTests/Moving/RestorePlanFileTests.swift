@@ -4,6 +4,7 @@ import KeychainRules
 import Migration
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("A saved plan")
@@ -134,7 +135,7 @@ struct RestorePlanFileTests {
       "a plan of a device", { $0.source.kind = .device },
       "it was made of b.tar itself, of which there was no backup yet"
     ),
-    ("a redacted plan", { $0.redacted = true }, "it was made with --redact, to be shown and not to be carried out"),
+    ("a redacted plan", { $0.redacted = true }, "its names were left out, so that it can be shown and not carried out"),
   ]
 
   @Test("that was edited and given a checksum that fits is refused, since everything is decided anew")

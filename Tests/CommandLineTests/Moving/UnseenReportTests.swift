@@ -3,6 +3,7 @@ import Foundation
 import Reports
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 

@@ -4,6 +4,7 @@ import Reports
 import TestSupport
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Why an item is where it is")
@@ -117,7 +118,7 @@ struct WhyTests {
           outcome.errors == """
             error: there is no item \(place)
               why: \(count) items, counted from 0
-              try: plan --json gives the places
+              try: plan --json gives the index of each item
 
             """)
       }

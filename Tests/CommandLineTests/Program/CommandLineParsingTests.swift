@@ -2,6 +2,7 @@ import ArgumentParser
 import KeychainFormats
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 
@@ -111,12 +112,26 @@ struct CommandLineParsingTests {
       ("backup", "keyhaul backup needs DEVICE", nil, "keyhaul backup -h"),
       ("backup x", "keyhaul backup needs --output ARCHIVE", nil, "keyhaul backup -h"),
       (
-        "inspect x y", "keyhaul inspect takes fewer arguments", "a password is never an argument",
-        "--password-file, --password-fd or --password-command; keyhaul diff A B for two backups"
+        "inspect x y", "keyhaul inspect takes fewer arguments",
+        "an argument is too many, and a password is never an argument",
+        "--password-file, --password-fd or --password-command"
       ),
       ("device list y", "keyhaul device list takes no argument \"y\"", nil, "keyhaul device list -h"),
       (
         "device list a b", "keyhaul device list takes fewer arguments", "2 are too many: a, b", "keyhaul device list -h"
+      ),
+      (
+        "why x word", "keyhaul why takes fewer arguments",
+        "an argument is too many: flags say which item is meant, and a password is never an argument",
+        "--service NAME or --account NAME; for a password --password-file, --password-fd or --password-command"
+      ),
+      (
+        "verify / /tmp", "keyhaul verify takes fewer arguments", "\"/tmp\" is one too many",
+        "a call for each, or keyhaul diff A B to compare two backups"
+      ),
+      (
+        "item update x --account a --secret-file p", "keyhaul item update has no flag --secret-file",
+        "what an item gets is said by the flags --new-...", "--new-secret-file"
       ),
       ("backup x -o", "-o needs a value", nil, "-o ARCHIVE"),
       ("plan x --to y --existing keep", "--existing cannot be \"keep\"", "it is replace or merge", "keyhaul plan -h"),

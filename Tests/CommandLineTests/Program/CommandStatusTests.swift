@@ -1,6 +1,7 @@
 import KeychainFormats
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 

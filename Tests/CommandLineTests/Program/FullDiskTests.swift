@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("A disk that is full while a backup is changed or copied")
@@ -34,7 +35,7 @@ struct FullDiskTests {
 struct LostResultTests {
   /// Every verb, and every form that a result may be written in; in an order in which each has something to do.
   private static let lines = [
-    "device create third", "device list", "device show old-phone",
+    "device create third", "device list", "device show old-phone", "device fixture old-phone",
     "device passcode set third --new-passcode-file .bp",
     "device passcode change third --passcode-file .bp --new-passcode-file .np", "device lock third --json",
     "device unlock third --passcode-file .np --json", "device restart third --json",

@@ -1,7 +1,9 @@
 import KeychainFormats
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
+@testable import Reports
 @testable import keyhaul
 
 @Suite("A name out of a backup, shown on a terminal")

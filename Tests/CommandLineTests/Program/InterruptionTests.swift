@@ -4,6 +4,7 @@ import Foundation
 import KeychainFormats
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 

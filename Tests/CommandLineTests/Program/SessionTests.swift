@@ -3,6 +3,7 @@ import Foundation
 import KeychainFormats
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 
@@ -85,6 +86,21 @@ struct SessionTests {
         #"{"message_type":"warning","message":"careful"}"#,
         #"{"message_type":"exit_error","code":3,"id":"partial","message":"half"}"#,
       ])
+  }
+
+  @Test("where a person reads the lines of JSON there are few: one for each quarter, none for work without an end")
+  func fewStatusLines() {
+    var lines: [String] = []
+    let known = StatusLines(phase: "derive-key", isQuiet: false, isOnTerminal: true) { lines.append($0) }
+    known.update(done: nil, total: nil)
+    for done in 0...1000 { known.update(done: done, total: 1000) }
+    #expect(lines.count == 6)
+    let endless = StatusLines(phase: "read", isQuiet: false, isOnTerminal: true) { lines.append($0) }
+    for done in 0...1000 { endless.update(done: done, total: nil) }
+    #expect(lines.count == 6)
+    let read = StatusLines(phase: "read", isQuiet: false) { lines.append($0) }
+    for done in 0...1000 { read.update(done: done, total: 1000) }
+    #expect(lines.count == 6 + 101)
   }
 
   @Test("progress says nothing where no terminal shows it, and passes on what the work gives")

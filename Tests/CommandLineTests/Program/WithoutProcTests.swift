@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 /// A mount namespace with an empty directory in the place of `/proc`, where the system lets a test have one.

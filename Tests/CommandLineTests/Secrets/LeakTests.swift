@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Nothing in clear")
@@ -109,7 +110,7 @@ struct LeakTests {
   private static let ends = [
     "restore b.tar --to new-phone --password-file .bp --yes",
     "restore b.tar --to old-phone --password-file .bp --yes --existing merge", "item find old-phone",
-    "item find new-phone --service planted", "device list", "device show old-phone",
+    "item find new-phone --service planted", "device list", "device show old-phone", "device fixture new-phone",
     "device create another --from new-phone",
     "item find old-phone --service planted --reveal --user-presence", "explain device-bound", "completions bash",
     "device lock old-phone", "backup old-phone -o locked.tar --password-file .bp",

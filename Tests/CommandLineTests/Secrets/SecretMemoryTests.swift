@@ -1,3 +1,5 @@
+@testable import CommandArguments
+
 #if os(Linux)
   import ArgumentParser
   import Foundation

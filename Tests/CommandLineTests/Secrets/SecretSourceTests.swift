@@ -2,6 +2,7 @@ import ArgumentParser
 import KeychainRules
 import Testing
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 

@@ -1,6 +1,8 @@
 import Foundation
 import TestSupport
 
+@testable import CommandArguments
+
 /// The program as it was built beside the tests, run in a session of its own: without a terminal unless one is given.
 struct BuiltProgram {
   struct Outcome: Equatable {
@@ -34,16 +36,22 @@ struct BuiltProgram {
   }
 
   /// Runs a line of shell, in which `keyhaul` is the program.
-  func shell(_ line: String, environment: [String: String] = [:], typed: [String]? = nil) throws -> Outcome {
-    try run(command: "/bin/sh", ["-c", line], environment: environment, typed: typed)
+  func shell(
+    _ line: String, environment: [String: String] = [:], typed: [String]? = nil,
+    beforeAnswering: (_ terminal: String) throws -> Void = { _ in }
+  ) throws -> Outcome {
+    try run(
+      command: "/bin/sh", ["-c", line], environment: environment, typed: typed, beforeAnswering: beforeAnswering)
   }
 
   /// - Parameters:
   ///   - typed: Lines for a pseudo-terminal, each sent when a prompt waits. `nil`: there is no terminal at all.
   ///   - showsOutputOnTerminal: Whether standard output and error are the terminal too.
+  ///   - beforeAnswering: What happens while a prompt stands, with what the terminal shows.
   func run(
     command: String, _ arguments: [String], environment: [String: String] = [:], input: String? = nil,
-    typed: [String]? = nil, showsOutputOnTerminal: Bool = false
+    typed: [String]? = nil, showsOutputOnTerminal: Bool = false,
+    beforeAnswering: (_ terminal: String) throws -> Void = { _ in }
   ) throws -> Outcome {
     let process = ChildProcess(command, arguments, environment: full(environment), in: home.path)
     guard let typed else { return Outcome(try process.run(input: Data((input ?? "").utf8)), terminal: "") }
@@ -54,7 +62,9 @@ struct BuiltProgram {
         input: Data((input ?? "").utf8), terminal: terminal.path, showsOutputOnTerminal: showsOutputOnTerminal
       ) { _ in
         terminal.collect(milliseconds: 20)
-        if terminal.isAtPrompt, let line = lines.popFirst() { terminal.send(line) }
+        guard terminal.isAtPrompt, let line = lines.popFirst() else { return }
+        try beforeAnswering(terminal.transcript)
+        terminal.send(line)
       }
       terminal.collect(milliseconds: 20)
       return Outcome(outcome, terminal: terminal.transcript)

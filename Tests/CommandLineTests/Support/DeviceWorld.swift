@@ -3,6 +3,7 @@ import KeychainFormats
 import Synchronization
 import TestSupport
 
+@testable import CommandArguments
 @testable import keyhaul
 
 /// A home of virtual devices that is gone with the test, and the built program to use it.

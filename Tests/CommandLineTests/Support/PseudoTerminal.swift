@@ -1,6 +1,8 @@
 import Foundation
 import Synchronization
 
+@testable import CommandArguments
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Darwin)

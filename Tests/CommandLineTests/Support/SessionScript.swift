@@ -1,5 +1,7 @@
 import Foundation
 
+@testable import CommandArguments
+
 /// A story told in commands, as it stands in a text file: what is typed, what comes back.
 ///
 /// ```

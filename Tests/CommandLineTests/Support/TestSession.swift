@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import TestSupport
 
+@testable import CommandArguments
 @testable import CommandSession
 @testable import keyhaul
 

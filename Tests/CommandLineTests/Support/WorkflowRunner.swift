@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import CommandArguments
+
 /// A GitHub workflow with one job, as far as the tutorial's needs reading.
 struct Workflow {
   struct Step {

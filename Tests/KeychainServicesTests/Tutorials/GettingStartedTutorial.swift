@@ -1,10 +1,5 @@
-import ArchivedKeychain
-import DataProtection
-import KeychainFormats
-import KeychainRules
-import Migration
+import KeyhaulKit
 import Testing
-import VirtualDevice
 
 @Suite("A first move")
 struct FirstMove {

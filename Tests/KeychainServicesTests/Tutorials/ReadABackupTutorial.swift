@@ -1,13 +1,7 @@
-import ArchivedKeychain
-import BackupArchive
-import DataProtection
 import Foundation
-import KeychainFormats
-import KeychainRules
 import KeychainServices
-import Migration
+import KeyhaulKit
 import Testing
-import VirtualDevice
 
 @Suite("Reading a backup")
 struct ReadingABackup {
@@ -29,9 +23,7 @@ struct ReadingABackup {
         #expect(SecItemAdd(item as CFDictionary, nil) == errSecSuccess)
       }
     }
-    let session = try phone.device.openSession(.writing, verb: "back up")
-    defer { session.end() }
-    _ = try BackupExporter.prepare(session, password: Secret(utf8: "horse"), rounds: 1).write(to: .directory(path))
+    _ = try Backup.make(of: phone.device, password: Secret(utf8: "horse"), path: path + "/", rounds: 1)
   }
 
   @Test("its items open with the password, and each that does not says why")
@@ -39,17 +31,16 @@ struct ReadingABackup {
     try makeBackup()
     defer { try? FileManager.default.removeItem(atPath: path) }
 
-    let backup = try BackupArchive.open(.path(path))
-    #expect(backup.isEncrypted && backup.hasKeychain)
+    let backup = try Backup(path: path, password: Secret(utf8: "horse"))
+    #expect(backup.archive.isEncrypted && backup.archive.hasKeychain)
 
-    let opened = try OpenedArchive(backup, password: Secret(utf8: "horse"), deviceKey: nil)
     var found: [String] = []
-    for item in opened.items {
+    for item in backup.items {
       if let account = item.item?[.account]?.stringValue {
         found.append(account)
         #expect(item.item?.secret?.count == 7)
       } else {
-        found.append(opened.reason(of: item)?.rawValue ?? "")
+        found.append(backup.reason(of: item)?.rawValue ?? "")
       }
     }
     #expect(found.sorted() == ["device-bound", "mail"])
@@ -59,9 +50,8 @@ struct ReadingABackup {
   func wrongPassword() throws {
     try makeBackup()
     defer { try? FileManager.default.removeItem(atPath: path) }
-    let backup = try BackupArchive.open(.path(path))
-    do throws(ArchivedKeychainError) {
-      _ = try OpenedArchive(backup, password: Secret(utf8: "house"), deviceKey: nil)
+    do throws(MigrationError) {
+      _ = try Backup(path: path, password: Secret(utf8: "house"))
       Issue.record("it opened")
     } catch {
       #expect(error.category == .wrongPassword)

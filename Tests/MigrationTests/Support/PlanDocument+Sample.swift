@@ -6,11 +6,12 @@ import KeychainRules
 
 extension MigrationPlan.Decision {
   static func sample(
-    _ index: Int, _ item: KeychainItem?, _ outcome: MigrationPlan.Outcome, _ detail: String? = nil
+    _ index: Int, _ item: KeychainItem?, _ outcome: MigrationPlan.Outcome, _ detail: String? = nil,
+    warning: ArrivalWarning? = nil
   ) -> MigrationPlan.Decision {
     MigrationPlan.Decision(
       index: index, identity: item.map(ItemIdentity.init) ?? ItemIdentity(sealed: .key), protection: item?.protection,
-      outcome: outcome, detail: detail)
+      outcome: outcome, detail: detail, warning: warning)
   }
 }
 
@@ -23,7 +24,7 @@ extension PlanDocument {
     removed: [ItemIdentity] = [ItemIdentity(KeychainItem.password("gone"))]
   ) -> PlanDocument {
     let standard = [
-      MigrationPlan.Decision.sample(0, .password("anna"), .migrates(.new)),
+      MigrationPlan.Decision.sample(0, .password("anna"), .migrates(.new), warning: .migratesButUnusable),
       MigrationPlan.Decision.sample(
         1, .password("b", .always), .migrates(.keepsExisting), "there 2020-01-01, in the backup 2021-01-01"),
       MigrationPlan.Decision.sample(2, .password("c", .whenUnlockedThisDeviceOnly), .staysBehind(.deviceBound)),
@@ -41,6 +42,13 @@ extension PlanDocument {
         decisions: decisions ?? standard, removed: removed, policy: policy, isSameDevice: sameDevice, imports: [],
         clearedRowCount: 0),
       cannotShow: PlanDocument.CannotShow(
-        sentence: "A backup cannot show everything.", reasons: [.passcodeOnly, .appClip]))
+        sentence: "A backup cannot show everything.", guidance: "Look.", reasons: [.passcodeOnly, .appClip]),
+      notInBackup: PlanDocument.NotInBackup(
+        MakerItems(
+          device: "old-phone", revision: "r3", isProven: true,
+          absent: [
+            .init(identity: ItemIdentity(.password("card")), protection: .whenUnlocked, reason: .appClip),
+            .init(identity: ItemIdentity(sealed: .key), protection: nil, reason: nil),
+          ], heldCount: 4)))
   }
 }

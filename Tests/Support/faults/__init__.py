@@ -4,7 +4,7 @@ import pathlib
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, Optional, Tuple
 
-from backup_cases import MODERN, OLD, OLD_PLAIN, PLAIN, described_items
+from backup_cases import IOS_10_0, MODERN, OLD, OLD_PLAIN, PLAIN, described_items
 from keychain_backup import packing
 from keychain_backup.forge import Forge
 from keychain_backup.recipe import ordinary_files
@@ -14,6 +14,7 @@ FILES = [file for file in ordinary_files() if len(file.content or b"") < 10_000]
 BASES = {
     name: replace(recipe, files=FILES)
     for name, recipe in {"encrypted": MODERN, "plain": PLAIN, "mbdb": OLD, "mbdb-plain": OLD_PLAIN,
+                         "ios-10.0": IOS_10_0,
                          "plain-unbound": replace(PLAIN, unbound_classes=(6, 7, 8)),
                          "encrypted-unbound": replace(MODERN, unbound_classes=(9, 10, 11))}.items()
 }

@@ -44,10 +44,10 @@ def cbc_encrypt(key, data, iv=ZERO_BLOCK):
     return _run(key, modes.CBC(iv), data)
 
 
-def cbc_decrypt(key, data):
+def cbc_decrypt(key, data, iv=ZERO_BLOCK):
     if len(data) % 16:
         raise FormatError("encrypted bytes are not a whole number of blocks")
-    return _run(key, modes.CBC(ZERO_BLOCK), data, decrypt=True)
+    return _run(key, modes.CBC(iv), data, decrypt=True)
 
 
 def ecb_encrypt(key, block):

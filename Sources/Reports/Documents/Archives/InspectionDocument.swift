@@ -3,6 +3,7 @@ package import BackupArchive
 import DataProtection
 package import KeychainFormats
 import KeychainRules
+package import Migration
 
 /// The document of `backup-inspection/1`: what can be said of an archive, with or without its password.
 package struct InspectionDocument {
@@ -14,6 +15,7 @@ package struct InspectionDocument {
   let unlockTime: Duration?
   let listsItems: Bool
   let showsTree: Bool
+  let maker: MakerItems?
 
   /// `nil` where there is no keychain to count.
   private var contents: ArchiveContents? { archive.hasKeychain ? opened?.contents : nil }
@@ -24,10 +26,12 @@ package struct InspectionDocument {
   ///   - listing: The list of files counted; `nil` where the list stays closed.
   ///   - tree: The list's domains; `nil` where the list stays closed or nobody asked.
   ///   - unlockTime: How long deriving the password's key takes on this machine.
+  ///   - maker: What the device that made the archive has besides, where it was asked.
   package init(
     _ archive: BackupArchive, opened: OpenedArchive?, files: StoredPayloads, listing: FileList.Listing?,
-    tree: DomainTree?, unlockTime: Duration?, listsItems: Bool, showsTree: Bool
+    tree: DomainTree?, unlockTime: Duration?, listsItems: Bool, showsTree: Bool, maker: MakerItems?
   ) {
+    self.maker = maker
     self.archive = archive
     self.opened = opened
     self.files = files
@@ -58,6 +62,7 @@ package struct InspectionDocument {
       ("findings", .array(findings)),
       UnseenItems.field,
     ]
+    if let maker { fields.append(("not_in_backup", PlanDocument.NotInBackup(maker).json)) }
     if listsItems { fields.append(("items", opened.map { .array($0.items.map(json)) } ?? .null)) }
     if showsTree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }
     return .object(fields)

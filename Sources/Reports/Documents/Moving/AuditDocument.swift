@@ -6,16 +6,16 @@ package import Migration
 /// The document of `keychain-audit/1`: what a developer asks of the items that apps store.
 package struct AuditDocument {
   let audit: KeychainAudit
-  let source: PlanDocument.Source
+  let move: MoveDocument
 
-  package init(audit: KeychainAudit, source: PlanDocument.Source) {
+  package init(audit: KeychainAudit, move: MoveDocument) {
     self.audit = audit
-    self.source = source
+    self.move = move
   }
 
   package var json: JSONValue {
     let document: JSONValue = [
-      "format": "keychain-audit/1", "source": source.json,
+      "format": "keychain-audit/1", "source": move.source.json,
       "summary": [
         "total": .count(audit.items.count), "leaves_device": .count(audit.leaving.count),
         "never_leaves": .count(audit.staying.count), "unreadable": .count(audit.unreadable.count),
@@ -31,6 +31,6 @@ package struct AuditDocument {
             ] + (item.reason.map { [("reason", .string($0.rawValue))] } ?? []))
         }),
     ]
-    return document.adding(source.unseenFields)
+    return document.adding(move.unseenFields)
   }
 }

@@ -29,12 +29,21 @@ package struct ComparisonDocument {
               ("by_reason", .object(reasons.map { ($0.key.rawValue, .count($0.value)) })),
             ])
         }),
+      "ways": .array(
+        TransferWay.allCases.map { way in
+          let counts = comparison[way]
+          return [
+            "way": .string(way.rawValue), "yes": .count(counts[.yes, default: 0]),
+            "no": .count(counts[.no, default: 0]), "not_known": .count(counts[.notKnown, default: 0]),
+          ]
+        }),
       "items": .array(
         comparison.items.map { item in
           .object(
             [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
               ("protection", .text(item.protection?.rawValue)),
               ("outcomes", .array(RestoreSetting.allCases.map { .object(Self.fields($0) + Self.fields(item[$0])) })),
+              ("ways", item.ways.json),
             ])
         }),
       "advice": [
@@ -44,7 +53,7 @@ package struct ComparisonDocument {
         "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
       ],
     ]
-    return document.adding(move.source.unseenFields)
+    return document.adding(move.unseenFields)
   }
 
   private static func json(_ setting: RestoreSetting) -> JSONValue { .object(fields(setting)) }

@@ -6,15 +6,26 @@ package struct MoveDocument {
   package let source: PlanDocument.Source
   package let target: PlanDocument.Target
   package let summary: PlanDocument.Summary
+  /// What the document ends with: nothing for a device, whose plan names every item; of a backup what it cannot show, and
+  /// what the device that made it has besides.
+  package let unseenFields: [(String, JSONValue)]
 
   package init(_ plan: PlanDocument) {
     source = plan.source
     target = plan.target
     summary = plan.summary
+    unseenFields = plan.unseenFields
   }
 }
 
 extension PlanDocument.Source {
-  /// What the document ends with: nothing for a device, whose plan names every item.
+  /// What a document ends with that knows the source alone: nothing for a device, whose plan names every item.
   package var unseenFields: [(String, JSONValue)] { kind == .device ? [] : [UnseenItems.field] }
+}
+
+extension PlanDocument {
+  /// The fields about what is in no backup, as every document of a move ends with them.
+  package var unseenFields: [(String, JSONValue)] {
+    source.unseenFields + (notInBackup.map { [("not_in_backup", $0.json)] } ?? [])
+  }
 }

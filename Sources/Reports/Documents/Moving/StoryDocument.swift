@@ -47,6 +47,10 @@ package struct StoryDocument {
             }
           })
       ))
+    if let ways = story.ways { fields.append(("ways", ways.json)) }
+    if let holdsEnclaveKey = story.holdsEnclaveKey {
+      fields.append(("holds_enclave_key", .boolean(holdsEnclaveKey)))
+    }
     fields.append(("here", here(story)))
     fields.append(("on_target", story.onTarget.map { PlanDocument.Item($0).json } ?? .null))
     fields.append(("do", .text(story.action)))
@@ -67,6 +71,19 @@ package struct StoryDocument {
     case .targetOnly(let isRemoved):
       return ["state": "target-only", "removed": .boolean(isRemoved)]
     }
+  }
+}
+
+extension TransferWays {
+  /// Each way with its answer and why.
+  package var json: JSONValue {
+    .array(
+      TransferWay.allCases.map { way in
+        [
+          "way": .string(way.rawValue), "answer": .string(self[way].verdict.rawValue),
+          "ground": .string(self[way].ground.id),
+        ]
+      })
   }
 }
 

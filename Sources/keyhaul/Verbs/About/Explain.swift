@@ -1,19 +1,22 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import Reports
 
-/// `keyhaul explain [REASON|CODE]`: what a reason in a report, or an exit code, means and what to do.
+/// `keyhaul explain [REASON|CLASS|CODE]`: what a word of a report, a protection class or an exit code means.
 struct Explain: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Explain a reason of a report, or an exit code",
-    usage: "keyhaul explain [REASON|CODE]",
+    sentence: "Explain a word of a report, a protection class or an exit code",
+    usage: "keyhaul explain [REASON|CLASS|CODE]",
     examples: ["keyhaul explain device-bound", "keyhaul explain 15"],
     flags: ["--json"])
   static let configuration = described(as: "explain")
 
   @Argument(
-    help: ArgumentHelp("A reason such as device-bound, or an exit code; without it, the list.", valueName: "topic"),
+    help: ArgumentHelp(
+      "A reason such as device-bound, a class such as cku, or an exit code; without it, the list.",
+      valueName: "topic"),
     completion: .list(Explanation.all.map(\.id)))
   var topic: String?
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
@@ -36,6 +39,9 @@ struct Explain: RunnableVerb {
   static func explanation(of topic: String) throws(CommandFailure) -> Explanation {
     let word = topic.lowercased()
     if let found = Explanation.all.first(where: { $0.id == word || $0.code.map(String.init) == word }) { return found }
+    if let named = ProtectionClass.allCases.first(where: { $0.word == word || $0.constant.lowercased() == word }) {
+      return named.explanation
+    }
     if let code = Int(word), (129...192).contains(code), let signal = Explanation.exitCodes.last { return signal }
     let near = EditDistance.nearest(to: word, among: Explanation.all.map(\.id))
     throw .usage(
@@ -63,6 +69,12 @@ struct Explain: RunnableVerb {
     try session.say()
     try session.say("Reasons in a report", .bold)
     for explanation in Explanation.terms { try entry(explanation, isCode: false) }
+    try session.say()
+    try session.say("Ways to another device", .bold)
+    for explanation in Explanation.ways { try entry(explanation, isCode: false) }
+    try session.say()
+    try session.say("Protection classes", .bold)
+    for explanation in Explanation.classes { try entry(explanation, isCode: false) }
     try session.say()
     try session.say("Exit codes", .bold)
     for explanation in Explanation.exitCodes { try entry(explanation, isCode: true) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import VirtualDevice
@@ -27,12 +28,13 @@ struct DeviceErase: RunnableVerb {
       return .ok
     }
     try session.confirm("Erase \(name), with \(items), for good?", refusal: "erasing \(name), with \(items),")
-    let report = try device.hold(.writing) { held in
-      try held.requireUnchanged(since: before.record.revision)
-      try session.changing(DoneChange("\(held.name) was erased", of: held.name)) { () throws(VirtualDeviceError) in
-        try held.erase()
+    let report = try device.hold(.writing) { openDevice in
+      try openDevice.requireUnchanged(since: before.record.revision)
+      try session.changing(DoneChange("\(openDevice.name) was erased", of: openDevice.name)) {
+        () throws(VirtualDeviceError) in
+        try openDevice.erase()
       }
-      return try DeviceReport(held)
+      return try DeviceReport(openDevice)
     }
     try session.announce("Erased \(name), with \(items); the hardware is the same, and no passcode is set.")
     if session.isJSON { try session.answer(report.document([("erased_items", .count(count))])) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import VirtualDevice
 
@@ -16,12 +17,13 @@ struct DeviceLock: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
-    let report = try device.hold(.writing) { held in
-      try session.changing(DoneChange("\(held.name) is locked", of: held.name)) { () throws(VirtualDeviceError) in
-        try held.lock()
+    let report = try device.hold(.writing) { openDevice in
+      try session.changing(DoneChange("\(openDevice.name) is locked", of: openDevice.name)) {
+        () throws(VirtualDeviceError) in
+        try openDevice.lock()
       }
-      session.detail("\(held.name) is locked")
-      return try DeviceReport(held)
+      session.detail("\(openDevice.name) is locked")
+      return try DeviceReport(openDevice)
     }
     if session.isJSON { try session.answer(report.document()) }
     return .ok

@@ -1,3 +1,4 @@
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import VirtualDevice
@@ -74,7 +75,7 @@ struct DeviceReport {
   var cells: [String] {
     [
       name, stateText, isPasscodeSet.map { $0 ? "yes" : "no" } ?? "–", itemCount.map(Amounts.grouped) ?? "–",
-      record.lastBackup.map(TimeText.localWithoutZone) ?? "–",
+      record.lastBackup.map(TimeText.local) ?? "–",
     ]
   }
 

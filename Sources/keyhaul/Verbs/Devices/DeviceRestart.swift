@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import VirtualDevice
 
@@ -16,12 +17,13 @@ struct DeviceRestart: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
-    let report = try device.hold(.writing) { held in
-      try session.changing(DoneChange("\(held.name) has restarted", of: held.name)) { () throws(VirtualDeviceError) in
-        try held.restart()
+    let report = try device.hold(.writing) { openDevice in
+      try session.changing(DoneChange("\(openDevice.name) has restarted", of: openDevice.name)) {
+        () throws(VirtualDeviceError) in
+        try openDevice.restart()
       }
-      session.detail("\(held.name) has restarted: \(DeviceReport.text(held.state))")
-      return try DeviceReport(held)
+      session.detail("\(openDevice.name) has restarted: \(DeviceReport.text(openDevice.state))")
+      return try DeviceReport(openDevice)
     }
     if session.isJSON { try session.answer(report.document()) }
     return .ok

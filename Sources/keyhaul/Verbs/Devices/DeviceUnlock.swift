@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import VirtualDevice
 
@@ -25,12 +26,13 @@ struct DeviceUnlock: RunnableVerb {
       return .ok
     }
     let secret = try session.password(passcode, of: name)
-    let report = try device.hold(.writing) { held in
-      try session.changing(DoneChange("\(held.name) is unlocked", of: held.name)) { () throws(VirtualDeviceError) in
-        try held.unlock(passcode: secret)
+    let report = try device.hold(.writing) { openDevice in
+      try session.changing(DoneChange("\(openDevice.name) is unlocked", of: openDevice.name)) {
+        () throws(VirtualDeviceError) in
+        try openDevice.unlock(passcode: secret)
       }
       session.detail("\(name) is unlocked")
-      return try DeviceReport(held)
+      return try DeviceReport(openDevice)
     }
     if session.isJSON { try session.answer(report.document()) }
     return .ok

@@ -1,4 +1,5 @@
 import BundledFixtures
+import CommandArguments
 import CommandSession
 import Foundation
 import KeychainFormats
@@ -42,7 +43,7 @@ enum FixtureSource {
   static func failure(_ error: VirtualDeviceError, argument: String) -> CommandFailure {
     CommandFailure(
       CommandStatus(error.category), "cannot make a device from \(argument): \(error.summary)", why: error.reason,
-      try: error.advice)
+      try: error.call)
   }
 
   private static func readFile(_ path: String) throws(CommandFailure) -> [UInt8] {

@@ -1,3 +1,4 @@
+import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import ArgumentParser
 import Certificates
+import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
@@ -41,14 +42,14 @@ struct ItemAdd: RunnableVerb {
     let deviceName = device.name
     let item = try complete(described, in: session)
     let name = ItemText.name(of: item)
-    let (stored, document) = try device.hold(.writing) { held in
+    let (stored, document) = try device.hold(.writing) { openDevice in
       let stored =
         dryRun.isOn
-        ? try add(item, on: held)
+        ? try add(item, on: openDevice)
         : try session.changing(Self.done("an item was added to \(deviceName)", on: deviceName)) {
-          () throws(CommandFailure) in try add(item, on: held)
+          () throws(CommandFailure) in try add(item, on: openDevice)
         }
-      let indexes = session.isJSON ? try held.keychain.places(of: [stored.summary.reference]) : [:]
+      let indexes = session.isJSON ? try openDevice.keychain.places(of: [stored.summary.reference]) : [:]
       return (stored, ItemDocument(source: ("device", deviceName), indexes: indexes, revealsSecrets: false))
     }
     let shown = HostileText.shown(name, columns: 100, ellipsis: session.resultStyle.ellipsis)
@@ -93,13 +94,13 @@ struct ItemAdd: RunnableVerb {
     return item
   }
 
-  private func add(_ item: KeychainItem, on held: DeviceSession) throws(CommandFailure) -> StoredItem {
-    try ItemFailure.checkGroups([item.accessGroup].compactMap(\.self), of: attributes.app, on: held)
+  private func add(_ item: KeychainItem, on openDevice: DeviceSession) throws(CommandFailure) -> StoredItem {
+    try ItemFailure.checkGroups([item.accessGroup].compactMap(\.self), of: attributes.app, on: openDevice)
     do throws(VirtualDeviceError) {
       return dryRun.isOn
-        ? try held.rehearseAdding(item, as: attributes.app) : try held.add(item, as: attributes.app)
+        ? try openDevice.rehearseAdding(item, as: attributes.app) : try openDevice.add(item, as: attributes.app)
     } catch {
-      throw ItemFailure.adding(item, error, to: held.name)
+      throw ItemFailure.adding(item, error, to: openDevice.name)
     }
   }
 

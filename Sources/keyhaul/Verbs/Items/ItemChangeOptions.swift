@@ -1,6 +1,8 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import KeychainFormats
+import Reports
 import VirtualDevice
 
 /// What `item update` changes in the items that it meets.

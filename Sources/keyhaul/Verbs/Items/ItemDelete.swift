@@ -1,8 +1,10 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainStore
 import Migration
+import Reports
 import VirtualDevice
 
 /// `keyhaul item delete`: the items of a device that have these attributes go.
@@ -31,8 +33,8 @@ struct ItemDelete: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let selection = try ItemSelection(chosen).required(to: "delete")
     let device = try target.find(in: session)
-    let agreed = try device.hold(.reading) { held in
-      try AgreedItems(try selection.rows(on: held, to: "delete"), on: held)
+    let agreed = try device.hold(.reading) { openDevice in
+      try AgreedItems(try selection.rows(on: openDevice, to: "delete"), on: openDevice)
     }
     guard let items = agreed.count else {
       session.note("Nothing on \(HostileText.shown(target.device)) matches.")
@@ -45,12 +47,12 @@ struct ItemDelete: RunnableVerb {
     } else {
       try session.confirm(
         "Delete \(items) from \(agreed.device)?", refusal: "deleting \(items) from \(agreed.device)")
-      try device.hold(.writing) { held in
-        try held.requireUnchanged(since: agreed.revision)
+      try device.hold(.writing) { openDevice in
+        try openDevice.requireUnchanged(since: agreed.revision)
         let what = "\(items) \(agreed.rows.count == 1 ? "was" : "were") deleted from \(agreed.device)"
         try session.changing(ItemAdd.done(what, on: agreed.device)) { () throws(CommandFailure) in
-          do throws(VirtualDeviceError) { try held.delete(selection.query, as: selection.app) } catch {
-            throw ItemFailure.changing(error, "delete", on: held)
+          do throws(VirtualDeviceError) { try openDevice.delete(selection.query, as: selection.app) } catch {
+            throw ItemFailure.changing(error, "delete", on: openDevice)
           }
         }
       }
@@ -75,12 +77,13 @@ struct AgreedItems {
   let revision: String
   let document: ItemDocument
 
-  init(_ rows: [ItemRow], on held: DeviceSession) throws {
-    device = held.name
+  init(_ rows: [ItemRow], on openDevice: DeviceSession) throws {
+    device = openDevice.name
     self.rows = rows
-    revision = held.record.revision
+    revision = openDevice.record.revision
     document = ItemDocument(
-      source: ("device", held.name), indexes: try held.keychain.places(of: Set(rows.map(\.summary.reference))),
+      source: ("device", openDevice.name),
+      indexes: try openDevice.keychain.places(of: Set(rows.map(\.summary.reference))),
       revealsSecrets: false)
   }
 

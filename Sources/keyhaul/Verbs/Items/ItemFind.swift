@@ -1,9 +1,11 @@
 import ArchivedKeychain
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainStore
 import Migration
+import Reports
 import VirtualDevice
 
 /// `keyhaul item find`: the items of a device that have these attributes.
@@ -53,10 +55,10 @@ struct ItemFind: RunnableVerb {
     let device = try target.find(in: session)
     if let output, output != "-" { try session.prepareOutput(output, inputs: device.files) }
     let selection = try ItemSelection(chosen)
-    let (rows, document) = try device.hold(.reading) { held in
-      let rows = try search(for: selection, on: held)
-      let indexes = session.isJSON ? try held.keychain.places(of: Set(rows.map(\.summary.reference))) : [:]
-      return (rows, ItemDocument(source: ("device", held.name), indexes: indexes, revealsSecrets: reveal))
+    let (rows, document) = try device.hold(.reading) { openDevice in
+      let rows = try search(for: selection, on: openDevice)
+      let indexes = session.isJSON ? try openDevice.keychain.places(of: Set(rows.map(\.summary.reference))) : [:]
+      return (rows, ItemDocument(source: ("device", openDevice.name), indexes: indexes, revealsSecrets: reveal))
     }
     if session.isJSON {
       try session.write(document.document(of: rows), to: output)
@@ -78,11 +80,11 @@ struct ItemFind: RunnableVerb {
   /// Whether the result is one secret and nothing else: then all that matches has to be known, whatever the limit.
   private var isBareSecret: Bool { reveal && !common.isJSON && !common.isCSV }
 
-  private func search(for selection: ItemSelection, on held: DeviceSession) throws(CommandFailure) -> [ItemRow] {
+  private func search(for selection: ItemSelection, on openDevice: DeviceSession) throws(CommandFailure) -> [ItemRow] {
     let limit = isBareSecret ? nil : limit.map { Int($0) }
     // The database counts in its own order.
     let isCountable = selection.query.condition == nil && sort == nil
-    let rows = try selection.found(on: held, wantsSecret: reveal, limit: isCountable ? limit : nil)
+    let rows = try selection.found(on: openDevice, wantsSecret: reveal, limit: isCountable ? limit : nil)
     let sorted = sort?.sorted(rows, descending: reverse) ?? rows
     return Array(sorted.prefix(limit ?? sorted.count))
   }

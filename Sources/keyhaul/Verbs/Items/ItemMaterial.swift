@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import Certificates
+import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats

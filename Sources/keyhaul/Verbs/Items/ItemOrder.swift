@@ -1,8 +1,10 @@
 import ArchivedKeychain
 import ArgumentParser
+import CommandArguments
 import KeychainFormats
 import KeychainStore
 import Migration
+import Reports
 
 /// What `item find --sort` sorts by. Items that do not have it come last; equal ones stay in the order of a backup.
 enum ItemOrder: String, CaseIterable, ExpressibleByArgument {

@@ -1,9 +1,11 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainRules
 import KeychainStore
 import Migration
+import Reports
 import VirtualDevice
 
 /// `keyhaul item update`: gives the items of a device that have these attributes other ones, or another secret.
@@ -40,11 +42,12 @@ struct ItemUpdate: RunnableVerb {
       throw CommandFailure.usage("nothing says what to change", try: "--new-label TEXT, or --new-secret-file PATH")
     }
     let device = try target.find(in: session)
-    let agreed = try device.hold(.reading) { held in
-      try ItemFailure.checkGroups([changes.newAccessGroup].compactMap(\.self), of: chosen.attributes.app, on: held)
-      let rows = try selection.rows(on: held, to: "change")
-      if rows.contains(where: \.isLocked) { throw ItemFailure.locked("change", on: held) }
-      return try AgreedItems(rows, on: held)
+    let agreed = try device.hold(.reading) { openDevice in
+      try ItemFailure.checkGroups(
+        [changes.newAccessGroup].compactMap(\.self), of: chosen.attributes.app, on: openDevice)
+      let rows = try selection.rows(on: openDevice, to: "change")
+      if rows.contains(where: \.isLocked) { throw ItemFailure.locked("change", on: openDevice) }
+      return try AgreedItems(rows, on: openDevice)
     }
     let readable = agreed.rows.filter { $0.stored != nil }
     guard !readable.isEmpty else { return try end(agreed, changed: [], in: session) }
@@ -55,22 +58,22 @@ struct ItemUpdate: RunnableVerb {
     }
     let items = Amounts.count(readable.count, "item")
     guard !dryRun.isOn else {
-      try device.hold(.writing) { held in
-        try held.requireUnchanged(since: agreed.revision)
-        try rehearse(wanted, selection, on: held)
+      try device.hold(.writing) { openDevice in
+        try openDevice.requireUnchanged(since: agreed.revision)
+        try rehearse(wanted, selection, on: openDevice)
       }
       try session.announce("Would change \(items) on \(agreed.device):")
       try session.say(FoundItemTable.table(of: readable, style: session.resultStyle))
       return try end(agreed, changed: readable, in: session)
     }
     try session.confirm("Change \(items) on \(agreed.device)?", refusal: "changing \(items) on \(agreed.device)")
-    let changed = try device.hold(.writing) { held in
-      try held.requireUnchanged(since: agreed.revision)
+    let changed = try device.hold(.writing) { openDevice in
+      try openDevice.requireUnchanged(since: agreed.revision)
       let what = "\(items) on \(agreed.device) \(readable.count == 1 ? "was" : "were") changed"
       try session.changing(ItemAdd.done(what, on: agreed.device)) { () throws(CommandFailure) in
-        try update(wanted, selection, on: held)
+        try update(wanted, selection, on: openDevice)
       }
-      return try found(readable, on: held)
+      return try found(readable, on: openDevice)
     }
     for row in changed { session.detail("changed \(ItemText.line(of: row))") }
     try session.announce("Changed \(items) on \(agreed.device).")
@@ -89,34 +92,34 @@ struct ItemUpdate: RunnableVerb {
   }
 
   private func update(
-    _ changes: ItemChanges, _ selection: ItemSelection, on held: DeviceSession
+    _ changes: ItemChanges, _ selection: ItemSelection, on openDevice: DeviceSession
   ) throws(CommandFailure) {
     do throws(VirtualDeviceError) {
-      try held.update(Self.query(of: selection), with: changes, as: selection.app)
+      try openDevice.update(Self.query(of: selection), with: changes, as: selection.app)
     } catch {
-      throw ItemFailure.changing(error, "change", on: held)
+      throw ItemFailure.changing(error, "change", on: openDevice)
     }
   }
 
   /// The items as they are now.
-  private func found(_ rows: [ItemRow], on held: DeviceSession) throws(CommandFailure) -> [ItemRow] {
+  private func found(_ rows: [ItemRow], on openDevice: DeviceSession) throws(CommandFailure) -> [ItemRow] {
     do throws(VirtualDeviceError) {
       var changed: [ItemRow] = []
-      for row in rows { changed += ItemRow.all(of: try held.find(ItemQuery(row: row.summary.reference))) }
+      for row in rows { changed += ItemRow.all(of: try openDevice.find(ItemQuery(row: row.summary.reference))) }
       return changed
     } catch {
-      throw ItemFailure.finding(error, on: held)
+      throw ItemFailure.finding(error, on: openDevice)
     }
   }
 
   /// Ends as the change would end, and changes nothing.
   private func rehearse(
-    _ changes: ItemChanges, _ selection: ItemSelection, on held: DeviceSession
+    _ changes: ItemChanges, _ selection: ItemSelection, on openDevice: DeviceSession
   ) throws(CommandFailure) {
     do throws(VirtualDeviceError) {
-      try held.rehearseUpdating(Self.query(of: selection), with: changes, as: selection.app)
+      try openDevice.rehearseUpdating(Self.query(of: selection), with: changes, as: selection.app)
     } catch {
-      throw ItemFailure.changing(error, "change", on: held)
+      throw ItemFailure.changing(error, "change", on: openDevice)
     }
   }
 

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainRules
@@ -8,21 +9,23 @@ import Migration
 import Reports
 import VirtualDevice
 
-/// `keyhaul plan`: what a restore would do, decided without changing anything.
+/// `keyhaul plan`: what is lost with a device, and what a restore would do, decided without changing anything.
 struct Plan: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Say what a restore would do, without doing it",
-    usage: "keyhaul plan ARCHIVE|DEVICE --to DEVICE [-o FILE] [--existing replace|merge]",
+    sentence: "Say what would be lost, or what a restore would do",
+    usage: "keyhaul plan ARCHIVE|DEVICE [--to DEVICE] [-o FILE] [flags]",
     examples: [
+      "keyhaul plan family.backup",
       "keyhaul plan family.backup --to new-phone -o move.plan",
-      "keyhaul plan old-phone --to new-phone --compare",
     ],
     flags: [
-      "--to", "--existing", "--output", "--format", "--compare", "--by-app", "--audit", "--expect", "--exit-code",
+      .init("--to", "the target; else a new device, and the same one erased"),
+      .init("--source", "of a backup: the device that made it"),
+      "--existing", "--output", "--format", "--compare", "--by-app", "--audit", "--expect", "--exit-code",
       "--redact", "--no-password", "--password-file", "--json",
     ])
   static let configuration = described(as: "plan")
-  static let formats: [OutputFormat] = [.text, .json, .html]
+  static let formats: [OutputFormat] = [.text, .json, .html, .junit]
 
   /// What is said of the plan.
   enum View: String, EnumerableFlag {
@@ -45,15 +48,24 @@ struct Plan: RunnableVerb {
   var source: String
   @OptionGroup var move: MoveOptions
   @Option(
+    name: .customLong("source"),
+    help: ArgumentHelp(
+      "Of a backup: the device that made it, to name what never entered the backup. One in the home folder is found.",
+      valueName: "device"),
+    completion: .deviceNames)
+  var maker: String?
+  @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "Save the plan in a file, for restore --plan; or its page, with --format html.", valueName: "file"),
+      "Save the plan in a file, for restore --plan; its page (html), the results (junit), without --to the report.",
+      valueName: "file"),
     completion: .file())
   var output: String?
   @Flag(exclusivity: .exclusive) var view: View?
   @Option(
     help: ArgumentHelp(
-      "Check the plan against a list of expectations; exit code 2 where it is not met. - is standard input.",
+      "Check the plan against a list of expectations; with --compare all four restores. Exit code 2 where one is not "
+        + "met. - is standard input.",
       valueName: "file"),
     completion: .file())
   var expect: String?
@@ -69,12 +81,15 @@ struct Plan: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags()
+    try session.requirePlaceForPage(output)
     let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path, in: session) }
     let finder = try ArgumentFinder(session)
     let found = try finder.keychain(source, wait: wait.time)
-    let target = try finder.device(move.to, wait: wait.time)
+    let target = try move.to.map { to throws(CommandFailure) in try self.target(to, finder) }
+    let maker = try maker.map { name throws(CommandFailure) in try finder.device(name, wait: wait.time) }
     if let output, output != "-" {
-      try session.prepareOutput(output, inputs: found.files + target.files + unlocking.files + [expect])
+      let devices = (target?.files ?? []) + (maker?.files ?? [])
+      try session.prepareOutput(output, inputs: found.files + devices + unlocking.files + [expect])
     }
     switch found {
     case .archive(let archive):
@@ -84,19 +99,26 @@ struct Plan: RunnableVerb {
           "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",
           try: "leave --no-password out")
       }
-      return try target.hold(.reading) { device in
-        try plan(named, found.word, onto: device, expectations, in: session)
+      return try FoundDevice.hold(target, maker) { device, maker in
+        guard let device else { return try answer(for: named, found.word, maker: maker, expectations, in: session) }
+        return try plan(named, found.word, onto: device, maker: maker, expectations, in: session)
       }
     case .device(let origin):
+      if maker != nil {
+        throw CommandFailure.usage(
+          "--source is about a backup", why: "\(source) is a device, of which every item is known",
+          try: "leave --source out")
+      }
       if unlocking.password.isGiven {
         throw CommandFailure.usage(
           "a plan of a device takes no password", why: "no backup is opened; one with a password is assumed",
           try: "leave the password out, or --no-password")
       }
       try unlocking.opening.refuse(for: source)
-      return try origin.hold(.reading) { held in
-        try target.hold(.reading) { device in
-          try plan(of: held, found.word, onto: device, expectations, in: session)
+      return try origin.hold(.reading) { openDevice in
+        try FoundDevice.hold(target, nil) { device, _ in
+          guard let device else { return try answer(for: openDevice, found.word, expectations, in: session) }
+          return try plan(of: openDevice, found.word, onto: device, expectations, in: session)
         }
       }
     }
@@ -104,41 +126,47 @@ struct Plan: RunnableVerb {
 
   private func checkFlags() throws(CommandFailure) {
     try common.check(output: output)
+    if move.to == nil, move.existing.given != nil {
+      throw .usage(
+        "--existing needs --to", why: "without it the devices are thought of, and nothing is on them",
+        try: "--to DEVICE, or leave --existing out")
+    }
     if let name = view.map({ $0 == .byApp ? "--by-app" : "--\($0.rawValue)" }) {
       // The comparison has a page of its own; the other views have none.
       let hasPage = view == .compare
-      if output != nil, !(hasPage && common.isHTML) {
+      let savesResults = expect != nil && common.isJUnit
+      if output != nil, !(hasPage && common.isHTML), !savesResults {
         throw .usage("\(name) and -o cannot go together", why: "it is no plan to save", try: "a plan without \(name)")
       }
       if common.isHTML, !hasPage {
         throw .usage(
           "\(name) and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
       }
-      if expect != nil { throw .usage("\(name) and --expect cannot go together", try: "one of them") }
+      if expect != nil, view != .compare {
+        throw .usage("\(name) and --expect cannot go together", try: "one of them, or --compare --expect")
+      }
       if redact {
         throw .usage("\(name) and --redact cannot go together", why: "it is about names", try: "one of them")
       }
     }
-    if common.isHTML, expect != nil {
-      throw .usage(
-        "--expect and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
-    }
-    if redact, expect != nil {
-      throw .usage("--redact and --expect cannot go together", why: "an expectation is about names", try: "one of them")
-    }
+    try checkExpectationFlags()
   }
 
   /// Plans for an archive.
   private func plan(
-    _ named: NamedArchive, _ word: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
-    in session: Session
+    _ named: NamedArchive, _ word: String?, onto device: DeviceSession, maker: DeviceSession?,
+    _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
-    let opened = try unlocker.open(with: unlocking.password, onto: device)
+    let hardware = try unlocker.hardwareKey(besides: device)
+    let key = try unlocker.key(unlocking.password)
+    let opened = try unlocker.open(with: key, hardware, onto: device)
     let plan = try opened.plan(onto: device, policy: move.policy)
-    let source = MoveSource(named, namesFrom: opened)
-    let outlook = Outlook(source: source, word: word, device: device, plan: plan) { () throws(CommandFailure) in
-      MigrationComparison(of: opened.archive, plan)
+    var source = MoveSource(named, namesFrom: opened)
+    source.maker = try unlocker.maker(named: maker, orTarget: device, with: key)?.items
+    let report = try report(plan, of: source, onto: device)
+    let outlook = Outlook(report: report, word: word, isSameDevice: plan.isSameDevice) {
+      () throws(CommandFailure) in MigrationComparison(of: opened.archive, plan)
     }
     BackupDamageNotice(opened: opened.archive, name: named.name).warn(in: session)
     return try finish(outlook, expectations, isDamaged: !opened.archive.damage.isEmpty, in: session)
@@ -146,72 +174,80 @@ struct Plan: RunnableVerb {
 
   /// Plans for a backup that a device would give now.
   private func plan(
-    of held: DeviceSession, _ word: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
+    of openDevice: DeviceSession, _ word: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
     in session: Session
   ) throws -> CommandStatus {
     let plan: MigrationPlan
     do throws(MigrationError) {
-      let forecast = try BackupForecast(of: held, hasPassword: !noPassword)
+      let forecast = try BackupForecast(of: openDevice, hasPassword: !noPassword)
       plan = try Restorer.plan(forecast, onto: device, policy: move.policy)
     } catch {
-      throw CommandFailure(error, device: held.name)
+      throw CommandFailure(error, device: openDevice.name)
     }
-    let source = try MoveSource(held, hasPassword: !noPassword)
-    let outlook = Outlook(source: source, word: word, device: device, plan: plan) { () throws(CommandFailure) in
+    let source = try MoveSource(openDevice, hasPassword: !noPassword)
+    let report = try report(plan, of: source, onto: device)
+    let isItself = openDevice.device.directory == device.device.directory
+    let outlook = Outlook(report: report, word: word, isSameDevice: isItself) { () throws(CommandFailure) in
       do throws(MigrationError) {
-        return try MigrationComparison(of: held, onto: device, hasPassword: !noPassword)
+        return try MigrationComparison(of: openDevice, onto: device, hasPassword: !noPassword)
       } catch {
-        throw CommandFailure(error, device: held.name)
+        throw CommandFailure(error, device: openDevice.name)
       }
     }
     return try finish(outlook, expectations, isDamaged: false, in: session)
   }
 
+  private func report(
+    _ plan: MigrationPlan, of source: MoveSource, onto device: DeviceSession
+  ) throws(CommandFailure) -> PlanReport {
+    try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now(), isRedacted: redact)
+  }
+
   /// A plan, and how to compare it with the other ways of restoring where that is asked for.
-  private struct Outlook {
-    let source: MoveSource
-    /// What a command says for it; `nil` for a stream.
+  struct Outlook {
+    let report: PlanReport
+    /// What a command says for the source; `nil` for a stream.
     let word: String?
-    let device: DeviceSession
-    let plan: MigrationPlan
+    /// Whether the device is the one that is moved from; `nil` where the keys prove neither.
+    let isSameDevice: Bool?
     let compare: () throws(CommandFailure) -> MigrationComparison
   }
 
-  private func finish(
+  func finish(
     _ outlook: Outlook, _ expectations: [PlanExpectation]?, isDamaged: Bool, in session: Session
   ) throws -> CommandStatus {
-    let report = try PlanReport(
-      outlook.plan, of: outlook.source, onto: outlook.device, made: outlook.device.environment.clock.now(),
-      isRedacted: redact)
-    var missed = 0
-    switch view {
-    case .compare:
+    let report = outlook.report
+    var isAsExpected = true
+    switch (expectations, view) {
+    case (let expectations?, _): isAsExpected = try check(expectations, outlook, report, in: session)
+    case (nil, .compare):
       try say(ComparisonReport(comparison: outlook.compare(), report: report), of: outlook.word, in: session)
-    case .byApp: try session.say(AppReport(report: report))
-    case .audit: try session.say(AuditReport(audit: KeychainAudit(outlook.compare()), report: report))
-    case nil:
-      if let expectations {
-        let result = ExpectationReport(expectations: expectations, report)
-        missed = result.misses.count
-        try save(report, to: output, in: session) { () throws(CommandFailure) in try session.say(result) }
-      } else {
-        try say(report, of: outlook.word, in: session)
-      }
+    case (nil, .byApp): try session.say(AppReport(report: report))
+    case (nil, .audit): try session.say(AuditReport(audit: KeychainAudit(outlook.compare()), report: report))
+    case (nil, nil): try say(report, of: outlook.word, in: session)
     }
     let summary = report.plan.summary
-    if missed > 0 { return .differs }
+    if !isAsExpected { return .differs }
     if summary.unreadable > 0 || isDamaged { return .partial }
-    return exitCode && summary.migrates < summary.total ? .differs : .ok
+    let isLost = summary.migrates < summary.total || report.source.maker?.absent.isEmpty == false
+    return exitCode && isLost ? .differs : .ok
   }
 
   /// Saves the plan where `-o` says, and prints what is to be printed beside it: both, or neither.
-  private func save(
-    _ report: PlanReport, to output: String?, in session: Session, printing: () throws(CommandFailure) -> Void
+  func save(
+    _ report: PlanReport, in session: Session, printing: () throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    guard let output else { return try printing() }
-    let bytes = try report.encoded()
+    let bytes = try output.map { (_) throws(CommandFailure) in try report.encoded() }
+    try save(bytes, "the plan was saved", in: session, printing: printing)
+  }
+
+  /// The same for other bytes; `nil` where nothing is saved.
+  func save(
+    _ bytes: [UInt8]?, _ done: String, in session: Session, printing: () throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    guard let output, let bytes else { return try printing() }
     if output == "-" { return try session.writeRaw(bytes) }
-    try session.changing(DoneChange("the plan was saved in \(output)")) { () throws(CommandFailure) in
+    try session.changing(DoneChange("\(done) in \(output)")) { () throws(CommandFailure) in
       try ReportFile.write(bytes, to: output) { () throws(CommandFailure) in
         try printing()
         try session.flush()
@@ -223,7 +259,7 @@ struct Plan: RunnableVerb {
     if common.isHTML {
       return try session.deliver(report.page(from: word, to: move.to), to: output)
     }
-    try save(report, to: output, in: session) { () throws(CommandFailure) in try print(report, in: session) }
+    try save(report, in: session) { () throws(CommandFailure) in try print(report, in: session) }
   }
 
   private func say(_ report: ComparisonReport, of word: String?, in session: Session) throws {
@@ -237,14 +273,14 @@ struct Plan: RunnableVerb {
     guard let output else { return }
     try session.say()
     let saved = "Saved to \(HostileText.shown(output))."
-    guard !redact, !report.source.isDevice else {
+    guard !redact, !report.source.isDevice, let to = move.to else {
       try session.say("\(saved) It is a report to read: restore --plan takes the plan of an archive, with names.")
       return
     }
     let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
     try session.say("\(saved) To do exactly this:")
     try session.say(
-      "  keyhaul restore \(ShellWord.quoted(source)) --to \(ShellWord.quoted(move.to)) --plan \(ShellWord.quoted(output))\(policy)"
+      "  keyhaul restore \(ShellWord.quoted(source)) --to \(ShellWord.quoted(to)) --plan \(ShellWord.quoted(output))\(policy)"
     )
   }
 }

@@ -1,10 +1,12 @@
 import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
+import CommandArguments
 import CommandSession
 import Foundation
 import KeychainFormats
 import Migration
+import Reports
 import VirtualDevice
 
 /// `keyhaul restore`: an archive's items onto a device, in one step.
@@ -46,38 +48,41 @@ struct Restore: RunnableVerb {
     let selection = try only.map { path throws(CommandFailure) in try RestoreSelection(path, in: session) }
     let finder = try ArgumentFinder(session)
     let found = try finder.archive(archive)
-    let target = try finder.device(move.to, wait: wait.time)
+    let target = try finder.device(move.target(of: archive), wait: wait.time)
+    let standingFile = found.standingFile
     let named = try found.open(storage: unlocking.storage, isRestored: true, in: session)
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+    // Nobody types while the device is held: others may use it meanwhile, and whether they did is looked at afterwards.
+    let keys = try target.hold(.reading) { device in
+      try PreparedRestore.check(device, named, saved)
+      return (
+        target: HardwareKey(.named, try device.deviceKey()), maker: try unlocker.hardwareKey(besides: device),
+        identifier: device.record.udid
+      )
+    }
+    let opened = try unlocker.open(with: try unlocker.key(unlocking.password), keys.maker, onto: keys.target)
+    let prepared = PreparedRestore(
+      named: named, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
+    let agreement = RestoreAgreement(
+      prepared: prepared, acceptsDamage: acceptDamage, isPlanned: saved != nil, session: session)
+    agreement.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
+    if dryRun.isOn {
+      let report = try target.hold(.reading) { try prepared.report(onto: $0, in: session) }
+      try say(report, in: session)
+      session.note("Nothing was changed (--dry-run).")
+      try agreement.refusePointless(report)
+      return prepared.status(of: report)
+    }
+    let shown = try agreement.isAsked ? target.hold(.reading) { try prepared.report(onto: $0, in: session) } : nil
+    if let shown {
+      try agreement.reach(on: shown)
+      try found.requireUnchanged(since: named.archive, standingFile, storage: unlocking.storage)
+    }
     return try target.hold(.writing) { device in
-      do throws(MigrationError) {
-        try Restorer.checkReadable(device)
-      } catch {
-        throw CommandFailure(error, device: device.name)
-      }
-      try saved?.check(named, device)
-      let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
-      let opened = try unlocker.open(with: unlocking.password, onto: device)
-      let damage = BackupDamageNotice(opened: opened.archive, name: named.name)
-      damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
-      let source = MoveSource(named, namesFrom: opened)
-      var plan = try opened.plan(onto: device, policy: policy)
-      if let saved {
-        let now = try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now())
-        try saved.check(against: now.document, target: device.name)
-      }
-      if let selection {
-        try selection.check(against: plan, named, in: session)
-        plan = try opened.plan(onto: device, policy: policy, only: selection.indexes)
-      }
-      let report = try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now())
-      if dryRun.isOn {
-        try say(report, in: session)
-        session.note("Nothing was changed (--dry-run).")
-      } else {
-        try damage.accept(onto: device.name, isAccepted: acceptDamage, in: session)
-        try restore(report, onto: device, in: session)
-      }
-      return plan.summary.unreadable > 0 || !opened.archive.damage.isEmpty ? .partial : .ok
+      let report = try prepared.report(onto: device, since: shown, in: session)
+      if shown == nil { try agreement.reach(on: report) }
+      try restore(report, onto: device, in: session)
+      return prepared.status(of: report)
     }
   }
 
@@ -96,13 +101,6 @@ struct Restore: RunnableVerb {
   }
 
   private func restore(_ report: PlanReport, onto device: DeviceSession, in session: Session) throws {
-    if let warning = report.warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
-    let losses = RestoreLosses(report)
-    if !losses.isEmpty {
-      try session.confirm(
-        losses.question, refusal: losses.refusal,
-        showing: losses.lines(style: session.messageStyle, showsAll: session.common.verbose > 0))
-    }
     try Interruption.check()
     let end = RestoreEnd(report.plan, device: device.name)
     do throws(MigrationError) {
@@ -118,21 +116,15 @@ struct Restore: RunnableVerb {
       throw CommandFailure(error, doing: "nothing was restored to \(device.name)")
     }
     if session.isJSON {
-      try session.answer(Self.result(report.document, end, revision: device.record.revision))
+      let document = RestoreDocument(
+        plan: report.document, restored: end.restored, overwritten: end.overwritten, newer: end.overwrittenNewer,
+        revision: device.record.revision)
+      try session.answer(document.json)
       return
     }
     if session.common.verbose > 0 {
       for line in report.text(showsAll: true).lines(style: session.resultStyle) { try session.say(line) }
     }
     try session.say(end.sentence)
-  }
-
-  /// What `--json` prints (format `restore-result/1`): the plan's outcome, and the revision after it.
-  private static func result(_ document: PlanDocument, _ end: RestoreEnd, revision: String) -> JSONValue {
-    [
-      "format": "restore-result/1", "summary": document.summary.json, "restored": .count(end.restored),
-      "items": .array(document.items.map(\.json)), "removed": .array(document.removed.map(\.json)),
-      "revision": .string(revision),
-    ]
   }
 }

@@ -1,4 +1,7 @@
 public import ArgumentParser
+import CommandArguments
+import CommandSession
+import KeychainFormats
 public import Migration
 
 extension ExistingItemPolicy: ExpressibleByArgument {}
@@ -15,8 +18,23 @@ struct ExistingItemOptions: ParsableArguments {
 
 /// What `plan` and `restore` have in common: the two must decide alike.
 struct MoveOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The device to restore to.", valueName: "device"), completion: .deviceNames)
-  var to: String
+  @Option(
+    help: ArgumentHelp(
+      "The device to restore to. plan answers without one, for a new device and for the same one, erased; its views "
+        + "and --expect are about the new one then, and --existing is refused.",
+      valueName: "device"),
+    completion: .deviceNames)
+  var to: String?
+
+  /// The device of a verb that has to have one.
+  func target(of archive: String) throws(CommandFailure) -> String {
+    if let to { return to }
+    let isStream = archive == "-"
+    throw .usage(
+      "restore does not say to which device", why: "--to is missing",
+      try: "--to DEVICE"
+        + (isStream ? "" : "; keyhaul plan \(ShellWord.quoted(archive)) says without one what would be lost"))
+  }
 
   @OptionGroup var existing: ExistingItemOptions
 

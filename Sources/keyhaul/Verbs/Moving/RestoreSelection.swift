@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainRules
@@ -33,17 +34,19 @@ struct RestoreSelection {
   }
 
   /// Refuses places that the archive does not have, and says which of the items do not arrive anyway.
-  func check(against plan: MigrationPlan, _ named: NamedArchive, in session: Session) throws(CommandFailure) {
+  ///
+  /// - Parameter session: Where that is said; `nil` where it was said before.
+  func check(against plan: MigrationPlan, _ named: NamedArchive, in session: Session?) throws(CommandFailure) {
     let known = Set(plan.decisions.map(\.index))
     if let unknownIndex = indexes.subtracting(known).min() {
       throw .usage(
         "\(path) names item \(unknownIndex)",
         why: "\(named.name) has \(Amounts.count(known.count, "item")), counted from 0",
-        try: "plan --json gives the places")
+        try: "plan --json gives the index of each item")
     }
     let staying = plan.decisions.filter { indexes.contains($0.index) && $0.outcome.change == nil }
     guard let first = staying.first, let reason = first.outcome.reason else { return }
-    session.warn(
+    session?.warn(
       "\(Amounts.count(staying.count, "item")) of \(path) will not arrive",
       why: "the first is item \(first.index): \(reason.rawValue)", try: "keyhaul explain \(reason.rawValue)")
   }

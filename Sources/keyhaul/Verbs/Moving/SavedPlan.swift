@@ -1,4 +1,5 @@
 import BackupArchive
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import Migration
@@ -29,7 +30,7 @@ struct SavedPlan {
       case .stalePlan:
         throw CommandFailure(
           .stalePlan, "\(path) is no longer the plan that was saved", why: error.reason, try: "plan again")
-      case .underlying, .deviceLocked, .unsupportedSystem, .noSuchItem:
+      case .underlying, .deviceLocked, .unsupportedSystem, .noSuchItem, .malformedExpectations:
         throw CommandFailure(error, doing: "cannot check \(path)")
       }
     }

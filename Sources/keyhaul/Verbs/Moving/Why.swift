@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainRules
@@ -88,11 +89,11 @@ struct Why: RunnableVerb {
         StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed, in: session)
     case .device(let device):
       try unlocking.refuse(for: source)
-      return try device.hold(.reading) { held in
+      return try device.hold(.reading) { openDevice in
         let stories = try Self.found { () throws(MigrationError) in
-          try finder.stories(on: held, onto: target, policy: existing.policy)
+          try finder.stories(on: openDevice, onto: target, policy: existing.policy)
         }
-        let source = try MoveSource(held, hasPassword: true)
+        let source = try MoveSource(openDevice, hasPassword: true)
         return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
       }
     }

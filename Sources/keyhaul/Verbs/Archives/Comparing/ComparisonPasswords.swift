@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import CommandArguments
 import CommandSession
 import DataProtection
 
@@ -10,7 +11,7 @@ struct ComparisonPasswords {
   let first: PasswordFlags
   let second: OtherPasswordFlags
   /// The password that was read or typed before.
-  private var held: Held?
+  private var readSecret: Held?
   /// The hardware key that the user gave, once it was read: a descriptor gives it once.
   private var given: HardwareKey?
 
@@ -77,15 +78,15 @@ struct ComparisonPasswords {
       return try unlocker.open(with: try unlocker.key(second), hardware)
     }
     guard named.archive.isEncrypted else { return try open(nil) }
-    guard let held else {
+    guard let readSecret else {
       return try session.withPassword(first, of: named.name) { (password) throws(CommandFailure) in
         let read = Held(password)
-        held = read
+        readSecret = read
         return try open(read.secret.copy())
       }
     }
     do throws(CommandFailure) {
-      return try open(held.secret.copy())
+      return try open(readSecret.secret.copy())
     } catch {
       guard error.status == .wrongPassword else { throw error }
       guard try first.source(environment: session.environment) == .prompt else {

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
+import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
@@ -102,13 +103,13 @@ struct Diff: RunnableVerb {
   private func deviceSide(
     _ device: FoundDevice, _ word: String?, leavesOut: Bool
   ) throws -> DeviceSide {
-    try device.hold(.reading) { held in
+    try device.hold(.reading) { openDevice in
       var items: [ComparedItem] = []
       var leftOut: [ComparisonSide.LeftOut] = []
-      let rows = try held.keychain.rows(includingTombstones: false, keys: held.classKeys)
+      let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
       for (index, row) in rows.enumerated() {
-        if let fault = row.fault, !fault.isPermanent { throw ItemFailure.locked("compare", on: held) }
-        if leavesOut, let reason = reasonToLeaveOut(row, of: held) {
+        if let fault = row.fault, !fault.isPermanent { throw ItemFailure.locked("compare", on: openDevice) }
+        if leavesOut, let reason = reasonToLeaveOut(row, of: openDevice) {
           leftOut.append(.init(identity: ComparedItem(row, index: index).identity, reason: reason))
         } else {
           items.append(ComparedItem(row, index: index))
@@ -116,18 +117,19 @@ struct Diff: RunnableVerb {
       }
       return DeviceSide(
         side: ComparisonSide(
-          kind: .device, name: held.name, argument: word, deviceName: held.name, items: items, hasKeychain: true,
+          kind: .device, name: openDevice.name, argument: word, deviceName: openDevice.name, items: items,
+          hasKeychain: true,
           leftOut: leftOut, keybagDamage: nil),
-        hardware: HardwareKey(.named, try held.deviceKey()))
+        hardware: HardwareKey(.named, try openDevice.deviceKey()))
     }
   }
 
-  private func reasonToLeaveOut(_ row: KeychainRow, of held: DeviceSession) -> Reason? {
+  private func reasonToLeaveOut(_ row: KeychainRow, of openDevice: DeviceSession) -> Reason? {
     guard let item = row.item else { return nil }
     return ExportRules.reasonToLeaveOut(
       ExportCandidate(
         item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
-        deviceSyncs: held.record.isSyncing))
+        deviceSyncs: openDevice.record.isSyncing))
   }
 }
 

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainRules
@@ -56,7 +57,7 @@ struct DifferenceReport: Report {
     let names = rows.map { style.adapted(HostileText.shown(ItemText.name($0.identity))) }
     let widest = names.map(DisplayWidth.columns).max() ?? 0
     let head = 2 + kindWidth + 2
-    let half = max(Table.narrowestColumn, style.width / 2)
+    let half = max(Table.minimumColumnWidth, style.width / 2)
     let room = style.width - head - 2 - remarkWidth
     let nameWidth = min(widest, max(room, half))
     return rows.indices.flatMap { index in

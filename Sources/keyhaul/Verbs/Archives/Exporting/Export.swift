@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
+import CommandArguments
 import CommandSession
 import Foundation
 import KeychainFormats
@@ -81,9 +82,9 @@ struct Export: RunnableVerb {
     case .device(let device):
       try unlocking.refuse(for: device.name)
       try prepareOutput(inputs: device.files, in: session)
-      return try device.hold(.reading) { held in
+      return try device.hold(.reading) { openDevice in
         try ExportedItems(
-          of: held, named: device.name, selection, as: form, wantsSecrets: reveal || form.format != .json)
+          of: openDevice, named: device.name, selection, as: form, wantsSecrets: reveal || form.format != .json)
       }
     case .archive(let found):
       if let app = chosen.attributes.app {

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainRules
@@ -39,13 +40,14 @@ struct ExportedItems {
   }
 
   init(
-    of held: DeviceSession, named name: String, _ selection: ItemSelection, as form: ExportForm, wantsSecrets: Bool
+    of openDevice: DeviceSession, named name: String, _ selection: ItemSelection, as form: ExportForm,
+    wantsSecrets: Bool
   ) throws {
     self.name = name
     self.form = form
     sourceKind = "device"
-    let rows = try selection.found(on: held, wantsSecret: wantsSecrets)
-    let indexes = try held.keychain.places(of: Set(rows.map(\.summary.reference)))
+    let rows = try selection.found(on: openDevice, wantsSecret: wantsSecrets)
+    let indexes = try openDevice.keychain.places(of: Set(rows.map(\.summary.reference)))
     entries = rows.map { ItemDocument.Entry($0, index: indexes[$0.summary.reference]) }
     guarded = Self.readable(entries).filter(\.asksForOwner)
     made = Self.export(entries, form)

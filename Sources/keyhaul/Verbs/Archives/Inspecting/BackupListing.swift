@@ -1,4 +1,5 @@
 import BackupArchive
+import CommandArguments
 import CommandSession
 import KeychainFormats
 
@@ -37,7 +38,7 @@ struct BackupListing: Report {
   }
 
   private static func made(_ backup: BackupDirectory.Entry) -> String? {
-    backup.date.map { TimeText.localWithoutZone($0) }
+    backup.date.map { TimeText.local($0) }
   }
 
   private static func password(_ backup: BackupDirectory.Entry) -> String {

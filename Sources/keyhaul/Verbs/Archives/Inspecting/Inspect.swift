@@ -1,9 +1,11 @@
 import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
+import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
+import Migration
 
 /// `keyhaul inspect`: what is in an archive.
 struct Inspect: RunnableVerb {
@@ -54,8 +56,9 @@ struct Inspect: RunnableVerb {
       return .ok
     }
     let named = try found.open(storage: unlocking.storage, in: session)
+    let opened = try opened(named, in: session)
     let inspection = try Inspection(
-      named, opened: try opened(named, in: session), part: part, wantsTree: part == .tree || common.isHTML,
+      named, opened: opened?.archive, maker: opened?.maker, part: part, wantsTree: part == .tree || common.isHTML,
       showsAll: common.verbose > 0)
     try session.deliver(
       inspection, page: inspection.page(argument: FoundKeychain.archive(found).word), to: report.output)
@@ -65,19 +68,32 @@ struct Inspect: RunnableVerb {
 
   // MARK: The password
 
+  /// The archive with its items tried, and what the device that made it has besides.
+  private struct Opened {
+    let archive: OpenedArchive
+    let maker: MakerItems?
+
+    init(_ unlocker: ArchiveUnlocker, _ password: PasswordFlags) throws {
+      let hardware = try unlocker.hardwareKey()
+      let key = try unlocker.key(password)
+      archive = try unlocker.open(with: key, hardware)
+      maker = try unlocker.maker(named: nil, orTarget: nil, with: key)?.items
+    }
+  }
+
   /// The archive with its items tried, where the password is at hand or is all that a wanted part lacks.
-  private func opened(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> OpenedArchive? {
+  private func opened(_ named: NamedArchive, in session: Session) throws -> Opened? {
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     let hasDeviceKey = try unlocking.opening.deviceKeySource() != nil
     if !named.archive.isEncrypted || unlocking.password.isGiven || hasDeviceKey || needsPassword(named) {
-      return try unlocker.open(with: unlocking.password)
+      return try Opened(unlocker, unlocking.password)
     }
     guard try unlocking.password.source(environment: session.environment) != .prompt else { return nil }
     // What the environment names is used where it fits. An overview needs no password, so that nothing is lost where it
     // does not.
-    do throws(CommandFailure) {
-      return try unlocker.open(with: unlocking.password)
-    } catch {
+    do {
+      return try Opened(unlocker, unlocking.password)
+    } catch let error as CommandFailure {
       try Interruption.check()
       guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
       session.warn(error.message, why: error.why, try: "the rest is shown without it")

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import CommandArguments
 import KeychainFormats
 import Migration
 import Reports
@@ -14,6 +15,7 @@ extension Inspection {
       layout: archive.layout, digest: archive.digest, isEncrypted: archive.isEncrypted,
       hasKeychain: archive.hasKeychain, keybag: archive.keybag, storedFiles: (files.count, files.byteCount))
     facts.unlockTime = unlockTime
+    facts.maker = maker
     facts.apps = AppDirectory(installed: InstalledApps.names(in: archive))
     if let listing, let tree {
       facts.files = InspectionPage.Files(listing, branches: tree.root.children)

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
@@ -10,22 +11,23 @@ extension Inspection {
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     switch part {
     case .keybag?: keybagLines(style)
-    case .list?: itemLines(style) + unseenLines(style)
+    case .list?: itemLines(style) + unseenLines(style, showsAll)
     case .tree?: treeLines(style, showsAll)
-    case nil: overview(style)
+    case nil: overview(style, showsAll)
     }
   }
 
   /// Nothing where there is no keychain that anybody could take for the whole.
-  private func unseenLines(_ style: TextStyle) -> [String] {
-    archive.hasKeychain ? UnseenNote.lines(style: style) : []
+  private func unseenLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
+    guard archive.hasKeychain else { return [] }
+    return (maker?.lines(style: style, showsAll: showsAll) ?? []) + UnseenItems.lines(style: style, isAdvised: true)
   }
 
   // MARK: The overview
 
   private static let labelColumns = 15
 
-  private func overview(_ style: TextStyle) -> [String] {
+  private func overview(_ style: TextStyle, _ showsAll: Bool) -> [String] {
     let state = archive.isEncrypted ? "encrypted" : "no password"
     let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
     let classes = archive.keybag.classKeys.count
@@ -51,7 +53,7 @@ extension Inspection {
     if unreadableCount > 0 {
       lines.append("\(Amounts.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
     }
-    lines += unseenLines(style)
+    lines += unseenLines(style, showsAll)
     if !isUnlocked, archive.hasKeychain { lines.append("Add --password-file to see what is in it.") }
     return lines
   }
@@ -59,7 +61,7 @@ extension Inspection {
   /// "made 2026-11-20 18:04 by old-phone (iPhone15,2, iOS 18.1)"
   private var origin: String {
     let device = archive.device
-    let made = archive.date.map { "made \(TimeText.localWithoutZone($0)) by " } ?? "made by "
+    let made = archive.date.map { "made \(TimeText.local($0)) by " } ?? "made by "
     let model = [device.productType, device.productVersion.map { "iOS \($0)" }].compactMap(\.self).joined(
       separator: ", ")
     return made + (device.name ?? "an unnamed device") + (model.isEmpty ? "" : " (\(model))")

@@ -1,9 +1,11 @@
 import ArchivedKeychain
 import BackupArchive
+import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
 import KeychainRules
+import Migration
 import Reports
 
 /// What can be said of an archive, with or without its password (`backup-inspection/1`).
@@ -13,6 +15,8 @@ struct Inspection: Report {
   let part: Inspect.Part?
   /// With its keychain's items tried; `nil` without the password.
   let opened: OpenedArchive?
+  /// What the device that made it has besides, where it is at hand.
+  let maker: MakerItems?
   let files: StoredPayloads
   /// The list of files counted, with what it names and is not stored; `nil` where the list stays closed.
   let listing: FileList.Listing?
@@ -26,13 +30,15 @@ struct Inspection: Report {
   let failure: CommandFailure?
 
   init(
-    _ named: NamedArchive, opened: OpenedArchive?, part: Inspect.Part?, wantsTree: Bool, showsAll: Bool,
+    _ named: NamedArchive, opened: OpenedArchive?, maker: MakerItems? = nil, part: Inspect.Part?, wantsTree: Bool,
+    showsAll: Bool,
     clock: some Clock<Duration> = ContinuousClock()
   ) throws(CommandFailure) {
     name = named.name
     archive = named.archive
     self.part = part
     self.opened = opened
+    self.maker = maker
     do throws(BackupArchiveError) {
       files = try archive.storedFiles()
       var list = opened?.fileList
@@ -65,7 +71,7 @@ struct Inspection: Report {
   var json: JSONValue {
     InspectionDocument(
       archive, opened: opened, files: files, listing: listing, tree: tree, unlockTime: unlockTime,
-      listsItems: part == .list, showsTree: part == .tree
+      listsItems: part == .list, showsTree: part == .tree, maker: maker
     ).json
   }
 

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import Reports
@@ -46,7 +47,7 @@ struct VerificationReport {
       }
     }
     // Only where items were counted.
-    if verification.items != nil { lines += UnseenNote.lines(style: style).map { Line(text: $0) } }
+    if verification.items != nil { lines += UnseenItems.lines(style: style).map { Line(text: $0) } }
     let color: Color? = verification.isWhole ? nil : .red
     return lines
       + WordWrap.lines(of: style.adapted(HostileText.shown(conclusion)), columns: style.width).map {
@@ -133,9 +134,9 @@ struct VerificationReport {
     if verification.faults.contains(where: { $0.kind == .falseClaim }) {
       parts.append("it says that it is encrypted, and it is not")
     }
-    let papers = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
-    if !papers.isEmpty {
-      parts.append("its \(Amounts.list(papers.compactMap(\.file))) cannot be read")
+    let propertyLists = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
+    if !propertyLists.isEmpty {
+      parts.append("its \(Amounts.list(propertyLists.compactMap(\.file))) cannot be read")
     }
     let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
     if unbound > 0 { parts.append("its keybag leaves keys of the keychain bound to no device") }

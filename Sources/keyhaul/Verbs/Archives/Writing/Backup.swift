@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
+import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
@@ -160,7 +161,7 @@ struct Backup: RunnableVerb {
   private func exportedLines(_ report: ExportReport, style: TextStyle) -> [String] {
     let protections = report.exported.map { ItemText.protection($0.protection) }
     let widest = protections.map(DisplayWidth.columns).max() ?? 0
-    let nameWidth = max(Table.narrowestColumn, style.width - 4 - 11 - 4 - widest)
+    let nameWidth = max(Table.minimumColumnWidth, style.width - 4 - 11 - 4 - widest)
     return zip(report.exported, protections).map { item, protection in
       let name = HostileText.shown(ItemText.name(item.identity), columns: nameWidth, ellipsis: style.ellipsis)
       return "  + " + DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11) + "  "

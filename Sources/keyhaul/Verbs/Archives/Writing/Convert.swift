@@ -1,5 +1,6 @@
 import ArgumentParser
 import BackupArchive
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import Reports

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats

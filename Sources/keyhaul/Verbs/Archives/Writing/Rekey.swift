@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
+import CommandArguments
 import CommandSession
 import DataProtection
 import Foundation
@@ -46,6 +47,7 @@ struct Rekey: RunnableVerb {
     let named = try found.open(storage: opening.storage, in: session)
     do throws(BackupArchiveError) {
       try named.archive.requireTrueClaim()
+      try BackupRewriter.checkRekeying(of: named.archive)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }

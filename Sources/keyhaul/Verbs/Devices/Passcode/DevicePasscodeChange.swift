@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import VirtualDevice
@@ -23,9 +24,9 @@ struct DevicePasscodeChange: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
-    let before = try device.hold(.reading) { held in
-      try held.requireChangeablePasscode()
-      return try DeviceReport(held)
+    let before = try device.hold(.reading) { openDevice in
+      try openDevice.requireChangeablePasscode()
+      return try DeviceReport(openDevice)
     }
     let name = before.name
     let old = try session.password(passcode, of: name)
@@ -35,12 +36,12 @@ struct DevicePasscodeChange: RunnableVerb {
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
       return .ok
     }
-    let report = try device.hold(.writing) { held in
-      let done = DoneChange("the passcode of \(held.name) was changed", of: held.name)
+    let report = try device.hold(.writing) { openDevice in
+      let done = DoneChange("the passcode of \(openDevice.name) was changed", of: openDevice.name)
       try session.changing(done) { () throws(VirtualDeviceError) in
-        try held.changePasscode(from: old, to: new)
+        try openDevice.changePasscode(from: old, to: new)
       }
-      return try DeviceReport(held)
+      return try DeviceReport(openDevice)
     }
     try session.announce("Changed the passcode of \(name).")
     if session.isJSON { try session.answer(report.document()) }

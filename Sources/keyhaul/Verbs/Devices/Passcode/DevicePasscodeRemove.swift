@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainStore
@@ -20,33 +21,34 @@ struct DevicePasscodeRemove: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
-    let (before, doomed) = try device.hold(.reading) { held in
-      try held.requireChangeablePasscode()
-      return (try DeviceReport(held), try held.passcodeOnlyItemCount())
+    let (before, passcodeOnlyCount) = try device.hold(.reading) { openDevice in
+      try openDevice.requireChangeablePasscode()
+      return (try DeviceReport(openDevice), try openDevice.passcodeOnlyItemCount())
     }
     let name = before.name
-    let items = Amounts.count(doomed, "passcode-only item")
+    let items = Amounts.count(passcodeOnlyCount, "passcode-only item")
     if dryRun.isOn {
       _ = try session.password(passcode, of: name)
       try session.announce(
-        "Would remove the passcode of \(name); \(doomed == 0 ? "no item needs it" : "\(items) would be destroyed").")
+        "Would remove the passcode of \(name); \(passcodeOnlyCount == 0 ? "no item needs it" : "\(items) would be destroyed")."
+      )
       if session.isJSON {
-        try session.answer(before.document([("dry_run", true), ("destroyed_items", .count(doomed))]))
+        try session.answer(before.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))
       }
       return .ok
     }
-    if doomed > 0 {
+    if passcodeOnlyCount > 0 {
       try session.confirm(
         "Remove the passcode of \(name) and destroy \(items) for good?",
         refusal: "removing the passcode of \(name), which destroys \(items),")
     }
     let secret = try session.password(passcode, of: name)
-    let (report, destroyed) = try device.hold(.writing) { held in
-      try held.requireUnchanged(since: before.record.revision)
+    let (report, destroyed) = try device.hold(.writing) { openDevice in
+      try openDevice.requireUnchanged(since: before.record.revision)
       let destroyed = try session.changing(DoneChange("the passcode of \(name) was removed", of: name)) {
-        () throws(VirtualDeviceError) in try held.removePasscode(secret)
+        () throws(VirtualDeviceError) in try openDevice.removePasscode(secret)
       }
-      return (try DeviceReport(held), destroyed)
+      return (try DeviceReport(openDevice), destroyed)
     }
     let end =
       destroyed == 0

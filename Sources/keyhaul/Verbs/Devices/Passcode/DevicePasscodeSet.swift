@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import VirtualDevice
@@ -33,12 +34,12 @@ struct DevicePasscodeSet: RunnableVerb {
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
       return .ok
     }
-    let report = try device.hold(.writing) { held in
-      let done = DoneChange("the passcode of \(held.name) was set", of: held.name)
+    let report = try device.hold(.writing) { openDevice in
+      let done = DoneChange("the passcode of \(openDevice.name) was set", of: openDevice.name)
       try session.changing(done) { () throws(VirtualDeviceError) in
-        try held.setPasscode(secret)
+        try openDevice.setPasscode(secret)
       }
-      return try DeviceReport(held)
+      return try DeviceReport(openDevice)
     }
     try session.announce("Set the passcode of \(name).")
     if session.isJSON { try session.answer(report.document()) }

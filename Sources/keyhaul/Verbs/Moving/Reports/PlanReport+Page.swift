@@ -6,10 +6,11 @@ extension PlanReport {
   ///
   /// - Parameters:
   ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
-  ///   - targetArgument: The same for the target.
-  func page(from sourceArgument: String?, to targetArgument: String) -> PlanPage {
+  ///   - targetArgument: The same for the target; `nil` where there is none.
+  func page(from sourceArgument: String?, to targetArgument: String?) -> PlanPage {
     PlanPage(
-      plan, as: document, apps: source.apps, sourceArgument: sourceArgument, targetArgument: targetArgument,
+      plan, as: document, apps: source.apps, maker: source.maker, sourceArgument: sourceArgument,
+      targetArgument: targetArgument,
       program: ProgramVersion.signature)
   }
 }

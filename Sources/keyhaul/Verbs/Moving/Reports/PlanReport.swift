@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainRules
@@ -18,6 +19,8 @@ struct PlanReport {
     let state: DeviceState
     let isPasscodeSet: Bool
     let itemCount: Int
+    /// Whether there is no such device, and one is only thought of.
+    var isImagined = false
   }
 
   init(
@@ -30,20 +33,35 @@ struct PlanReport {
     } catch {
       throw CommandFailure(error, device: session.name)
     }
-    let plan = isRedacted ? plan.redacted : plan
-    let document = PlanDocument(
-      made: Timestamp.text(of: made), source: source.document,
-      target: PlanDocument.Target(
-        name: session.name, sameDevice: plan.isSameDevice,
-        claimsSameDevice: source.document.device == session.record.udid, state: session.state.rawValue,
-        passcodeSet: session.isPasscodeSet, items: itemCount, revision: session.record.revision),
-      plan: plan, cannotShow: source.document.kind == .archive ? .unseenItems : nil)
-    self.plan = plan
+    let target = PlanDocument.Target(
+      name: session.name, sameDevice: plan.isSameDevice,
+      claimsSameDevice: source.document.device == session.record.udid, state: session.state.rawValue,
+      passcodeSet: session.isPasscodeSet, items: itemCount, revision: session.record.revision)
+    self.init(plan, of: source, onto: target, session.state, made: made, isRedacted: isRedacted)
+  }
+
+  /// A plan for a device that nobody has yet: empty, unlocked, with a passcode.
+  init(_ plan: MigrationPlan, of source: MoveSource, ontoNew name: String, made: KeychainDate) {
+    let target = PlanDocument.Target(
+      name: name, sameDevice: false, claimsSameDevice: false, state: DeviceState.unlocked.rawValue, passcodeSet: true,
+      items: 0, revision: "r0", isImagined: true)
+    self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false)
+  }
+
+  private init(
+    _ plan: MigrationPlan, of source: MoveSource, onto target: PlanDocument.Target, _ state: DeviceState,
+    made: KeychainDate, isRedacted: Bool
+  ) {
+    self.plan = isRedacted ? plan.redacted : plan
     self.source = isRedacted ? source.redacted : source
+    let document = PlanDocument(
+      made: Timestamp.text(of: made), source: source.document, target: target, plan: self.plan,
+      cannotShow: source.document.kind == .archive ? .unseenItems : nil,
+      notInBackup: self.source.maker.map(PlanDocument.NotInBackup.init))
     self.document = isRedacted ? document.redactingNames() : document
-    target = Target(
-      name: self.document.target.name, state: session.state, isPasscodeSet: session.isPasscodeSet,
-      itemCount: itemCount)
+    self.target = Target(
+      name: self.document.target.name, state: state, isPasscodeSet: target.passcodeSet, itemCount: target.items,
+      isImagined: target.isImagined)
   }
 
   func text(showsAll: Bool) -> PlanText {
@@ -71,7 +89,8 @@ struct PlanReport {
         "  ",
         "\(target.name): \(state), passcode \(target.isPasscodeSet ? "set" : "not set"), "
           + Amounts.count(target.itemCount, "item")
-      ), ("  ", "existing items: \(policy)"),
+      ),
+      ("  ", target.isImagined ? "there is no such device here: it is only thought of" : "existing items: \(policy)"),
     ]
     if target.state != .unlocked {
       parts.append(
@@ -88,7 +107,7 @@ struct PlanReport {
   private var sourceLine: String {
     let count = Amounts.count(plan.decisions.count, "item")
     guard source.isDevice else {
-      let made = source.made.map { "made \(TimeText.localWithoutZone($0)) by " } ?? "made by "
+      let made = source.made.map { "made \(TimeText.local($0)) by " } ?? "made by "
       return "\(made)\(source.sourceDevice) · \(source.isEncrypted ? "encrypted" : "no password") · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
@@ -96,7 +115,8 @@ struct PlanReport {
   }
 
   private var relation: String {
-    switch plan.isSameDevice {
+    if target.isImagined { return "" }
+    return switch plan.isSameDevice {
     case true?: " (the same device)"
     case false?: " (another device)"
     // Where no item needs the hardware, nothing depends on it either.

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainRules
@@ -26,12 +27,16 @@ struct StoryText {
     }
     let app = source.apps.app(of: story.identity)
     if let group = story.identity.accessGroup, app.isKnown {
-      add("App", app.kind == .group ? "group \(group)" : "\(app.text) (group \(group))")
+      add("App", app.kind == .group ? app.words : "\(app.text) (group \(group))")
     }
     if !story.prospects.isEmpty { lines += restores(style) }
+    if let ways = story.ways { lines += Self.lines(of: ways, style) }
     for (label, text) in facts { add(label, text) }
     if let advice = story.action { add("Do", advice) }
-    if let reason = story.reason { add("More", "keyhaul explain \(reason.rawValue)") }
+    for (place, warning) in warnings {
+      add("Warning", "\(place)\(warning.explanation.headline) (\(warning.rawValue))")
+    }
+    if let word = story.reason?.rawValue ?? warnings.first?.1.rawValue { add("More", "keyhaul explain \(word)") }
     return lines
   }
 
@@ -56,6 +61,23 @@ struct StoryText {
     return table.lines(style: style.narrowed(by: 12)).enumerated().map { index, line in
       DisplayWidth.padded(index == 0 ? "  Restores" : "", columns: 12) + line
     }
+  }
+
+  /// Each way to another device in a line.
+  private static func lines(of ways: TransferWays, _ style: TextStyle) -> [String] {
+    let width = TransferWay.allCases.map(\.words.count).max() ?? 0
+    return TransferWay.allCases.enumerated().flatMap { index, way in
+      WordWrap.labeled(
+        DisplayWidth.padded(index == 0 ? "  Ways" : "", columns: 12) + DisplayWidth.padded(way.words, columns: width)
+          + "  ", ways[way].words, columns: style.width)
+    }
+  }
+
+  /// What is known against the use of an item that opens: on the target, or else on another device and on its own.
+  private var warnings: [(place: String, ArrivalWarning)] {
+    if let onTarget = story.onTarget { return onTarget.warning.map { [("", $0)] } ?? [] }
+    guard story.holdsEnclaveKey == true else { return [] }
+    return [("to another device: ", .migratesButUnusable), ("to the same device: ", .useNotKnown)]
   }
 
   private static func text(_ prospect: Prospect) -> String {

@@ -1,0 +1,118 @@
+import CommandSession
+import Foundation
+import KeychainFormats
+import KeychainRules
+import VirtualDevice
+
+/// Decides what device and archive arguments mean. Pure: the file system is asked through a closure.
+///
+/// A DEVICE is a name under the home directory, or a path when it has a slash. Where either is possible, a path's
+/// content decides, and a name that is both a device and a file is an error.
+struct ArgumentResolver {
+  package let home: String
+  package let content: (String) -> PathContent
+  /// The names of the devices there are, to guess what a mistyped one was meant to be.
+  package let deviceNames: () -> [String]
+  /// The backup that a path means which leads into a directory of several.
+  package var backup: (String) throws(CommandFailure) -> String? = { (_) throws(CommandFailure) in nil }
+
+  /// A device that must exist.
+  package func device(_ argument: String) throws(CommandFailure) -> KeychainPlace {
+    if argument.contains("/"), !argument.hasPrefix("device:") {
+      switch content(argument) {
+      case .device: return .device(name: lastComponent(argument), directory: argument)
+      case .absent: throw notFound("\(argument) does not exist", nil)
+      case .file, .directory:
+        throw CommandFailure(
+          .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
+      }
+    }
+    let name = try deviceName(argument)
+    let directory = "\(home)/\(name)"
+    guard content(directory) == .device else { throw noDevice(name) }
+    return .device(name: name, directory: directory)
+  }
+
+  /// An archive to read. That it exists and is no device is checked, what it is is for its reader to say.
+  package func archive(_ argument: String) throws(CommandFailure) -> KeychainPlace {
+    guard !argument.isEmpty else { throw .usage("the archive's name is empty", try: "the path of a backup") }
+    if argument == "-" { return .standardInput }
+    switch content(argument) {
+    case .file, .directory: return .archive(path: argument)
+    case .device: return .device(name: lastComponent(argument), directory: argument)
+    case .absent:
+      let directory = "\(home)/\(argument)"
+      if DeviceName.isValid(argument), content(directory) == .device {
+        return .device(name: argument, directory: directory)
+      }
+      if let path = try backup(argument) { return .archive(path: path) }
+      throw CommandFailure(
+        .notFound, "\(argument) does not exist", why: "there is neither a file nor a folder of this name",
+        try: "check the path")
+    }
+  }
+
+  /// A device or an archive, where a verb takes either.
+  func deviceOrArchive(_ argument: String) throws(CommandFailure) -> KeychainPlace {
+    if argument == "-" { return .standardInput }
+    if argument.hasPrefix("device:") { return try device(argument) }
+    if argument.contains("/") {
+      return content(argument) == .device ? try device(argument) : try archive(argument)
+    }
+    let isDevice = DeviceName.isValid(argument) && content("\(home)/\(argument)") == .device
+    let isFile = content(argument) != .absent
+    switch (isDevice, isFile) {
+    case (true, true):
+      throw .usage(
+        "\(argument) is a device, and a file here too", why: "the name alone does not say which is meant",
+        try: "device:\(argument) or ./\(argument)")
+    case (true, false): return .device(name: argument, directory: "\(home)/\(argument)")
+    case (false, true): return content(argument) == .device ? try device("./\(argument)") : .archive(path: argument)
+    case (false, false):
+      if let path = try backup(argument) { return .archive(path: path) }
+      throw notFound(
+        "there is no device and no file named \(argument)", EditDistance.nearest(to: argument, among: deviceNames()))
+    }
+  }
+
+  /// The name of a device that is made or deleted; it need not exist.
+  package func deviceName(_ argument: String) throws(CommandFailure) -> String {
+    let name = argument.hasPrefix("device:") ? String(argument.dropFirst("device:".count)) : argument
+    guard DeviceName.isValid(name) else {
+      throw .usage(
+        "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
+        why: "a name has up to 64 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit",
+        try: "a name such as old-phone")
+    }
+    return name
+  }
+
+  private func noDevice(_ name: String) -> CommandFailure {
+    notFound("there is no device named \(name)", EditDistance.nearest(to: name, among: deviceNames()))
+  }
+
+  private func notFound(_ message: String, _ near: String?) -> CommandFailure {
+    CommandFailure(
+      .notFound, message, why: near.map { "\"\($0)\" is near" } ?? "devices are looked for in \(home)",
+      try: near ?? "keyhaul device list")
+  }
+
+  private func lastComponent(_ path: String) -> String {
+    path.split(separator: "/").last { $0 != "." }.map(String.init) ?? path
+  }
+}
+
+extension ArgumentResolver {
+  /// Asks the file system.
+  ///
+  /// - Parameter home: The directory of the virtual devices.
+  package init(home: String) {
+    self.init(
+      home: home, content: PathContent.init(of:),
+      deviceNames: {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
+        return names.filter { DeviceName.isValid($0) && PathContent(of: "\(home)/\($0)") == .device }.sorted()
+      },
+      backup: { (path) throws(CommandFailure) in try BackupChoice.path(path, backups: BackupChoice.backups) })
+  }
+}

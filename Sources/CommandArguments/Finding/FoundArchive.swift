@@ -1,0 +1,178 @@
+import ArchivedKeychain
+package import BackupArchive
+package import CommandSession
+package import Files
+import Foundation
+import KeychainFormats
+import KeychainRules
+import Reports
+
+/// An archive that an argument means, not yet read.
+package struct FoundArchive {
+  /// As the user wrote it.
+  package let typed: String
+  /// `nil` for a stream on standard input.
+  package let path: String?
+
+  /// What messages call it.
+  package var name: String { path == nil ? "standard input" : typed }
+
+  /// What is read of it, which no result may replace.
+  package var files: [String] { path.map { [$0] } ?? [] }
+
+  /// The backups in it, where it is a directory of several and none itself.
+  package var backups: [BackupDirectory.Entry]? { path.flatMap(BackupChoice.backups) }
+
+  /// The file as it stands there, to see later whether it changed; `nil` for a directory, whose files change without it,
+  /// and for a stream.
+  package var standingFile: FileStatus? {
+    guard let path, let status = try? FileSystem.real.status(of: path, followsLink: true),
+      status.kind == .file
+    else { return nil }
+    return status
+  }
+
+  /// Makes sure that it still is what was read before a person was asked. A stream cannot change any more.
+  ///
+  /// - Parameter file: As it stood before it was read.
+  /// - Throws: `.stalePlan`.
+  package func requireUnchanged(
+    since archive: BackupArchive, _ file: FileStatus?, storage: ManifestStorage
+  ) throws(CommandFailure) {
+    guard let path else { return }
+    if let file, let now = standingFile, now.isUnchanged(since: file) { return }
+    let digest: String
+    do throws(BackupArchiveError) {
+      digest = try Self.read(at: .path(path), storage: storage).digest
+    } catch {
+      throw Self.changed(name, "it cannot be read any more: \(error.reason)")
+    }
+    if digest != archive.digest { throw Self.changed(name, "its keychain or its list of files is another one now") }
+  }
+
+  private static func changed(_ name: String, _ why: String) -> CommandFailure {
+    CommandFailure(
+      .stalePlan, "\(name) has changed since the question was asked", why: "\(why); nothing was done",
+      try: "run it again")
+  }
+
+  package static func isDevice(_ name: String) -> CommandFailure {
+    .usage(
+      "\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(ShellWord.quoted(name)) -o ARCHIVE"
+    )
+  }
+
+  /// The path of an archive that is read twice, or changed.
+  ///
+  /// - Throws: `.usage` for a stream.
+  package func requirePath(for verb: String) throws(CommandFailure) -> String {
+    if let path { return path }
+    throw .usage("\(verb) cannot take standard input", why: "a stream passes by once", try: "a folder or a file")
+  }
+
+  /// Where it is to be read.
+  ///
+  /// - Throws: `.usage` for a directory of several backups, and where standard input is something else already.
+  package func location(in session: Session) throws(CommandFailure) -> ArchiveLocation {
+    guard let path else {
+      try session.claimStandardInput(for: "the archive")
+      return .stream(descriptor: 0)
+    }
+    if let backups { throw BackupChoice.several(backups, in: typed) }
+    return .path(path)
+  }
+
+  package static func read(
+    at location: ArchiveLocation, storage: ManifestStorage
+  ) throws(BackupArchiveError) -> BackupArchive {
+    guard case .stream = location else { return try BackupArchive.open(location, storage: storage) }
+    return try Interruption.leavingAtOnce { () throws(BackupArchiveError) in
+      try BackupArchive.open(location, storage: storage)
+    }
+  }
+
+  /// Opens what can be opened without a password, and says what nobody expects of it.
+  ///
+  /// - Parameters:
+  ///   - storage: Where a large list of files is kept meanwhile.
+  ///   - isRestored: Refuses what no device restores, of which there is a warning otherwise.
+  package func open(
+    storage: ManifestStorage, isRestored: Bool = false, in session: Session
+  ) throws(CommandFailure) -> NamedArchive {
+    let location = try location(in: session)
+    let archive: BackupArchive
+    do throws(BackupArchiveError) {
+      archive = try Self.read(at: location, storage: storage)
+    } catch {
+      throw CommandFailure(archive: error, name: name)
+    }
+    if isRestored {
+      do throws(ArchivedKeychainError) {
+        try archive.requireRestorable()
+      } catch {
+        throw CommandFailure(archive: error, name: name)
+      }
+    }
+    let named = NamedArchive(name: name, archive: archive)
+    named.warnOfFaults(in: session)
+    warnOfSurprises(of: named, in: session)
+    return named
+  }
+
+  /// Says what nobody expects of an archive, or beside it: that it is not encrypted though it says so, and what runs
+  /// that were killed left, which may be the backup as it was before it had a password.
+  package func warnOfSurprises(of named: NamedArchive, in session: Session) {
+    if named.archive.notes.contains(.encryptionClaimed) {
+      session.warn(
+        "\(name) says that it is encrypted, and it is not", why: ArchiveNote.encryptionClaimed.description,
+        try: "don't trust this copy; its files anybody can read", evenQuiet: true)
+    }
+    guard let path else { return }
+    // Beside a link stands another file than beside what it points to.
+    for leftover in BackupLeftover.all(beside: URL(filePath: path).resolvingSymlinksInPath().path) {
+      let content =
+        switch leftover.content {
+        case .plain: "it is a backup whose files are in clear"
+        case .encrypted: "it is a backup that is encrypted"
+        case .unknown: "it is a backup or a part of one, and may hold files in clear"
+        }
+      session.warn(
+        "a run that was ended left something beside \(name)", why: "\(leftover.path): \(content)",
+        try: leftover.isRemovedByNextWrite
+          ? "delete it; the next rekey of \(name) does that too" : "delete it once \(name) is known to be whole",
+        evenQuiet: leftover.content != .encrypted)
+    }
+  }
+}
+
+/// An archive that was read, by the name that the user gave it.
+package struct NamedArchive {
+  package let name: String
+  package let archive: BackupArchive
+
+  package init(name: String, archive: BackupArchive) {
+    self.name = name
+    self.archive = archive
+  }
+
+  /// Says what is wrong with the archive itself.
+  fileprivate func warnOfFaults(in session: Session) {
+    for note in archive.notes {
+      guard case .unfinished = note else { continue }
+      session.warn(
+        "\(name) was never finished", why: note.description,
+        try: "export what is in it; no device restores such a backup")
+    }
+    for propertyList in archive.unreadablePropertyLists {
+      session.warn(
+        "\(name)'s \(propertyList.name) could not be read", why: propertyList.reason,
+        try: "verify says whether more of it is damaged; items and files do not depend on it")
+    }
+    if let unbound = archive.unboundKeychain {
+      session.warn(
+        "\(name) holds what no device writes", why: "\(unbound.fact): \(unbound.meaning)",
+        try: unbound.isRefused ? "don't trust it; no restore takes it" : "don't trust it, unless you made it so",
+        evenQuiet: true)
+    }
+  }
+}

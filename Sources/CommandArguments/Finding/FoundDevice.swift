@@ -1,0 +1,104 @@
+package import CommandSession
+import DataProtection
+import Foundation
+import KeychainFormats
+package import VirtualDevice
+
+/// A device that an argument means.
+package struct FoundDevice {
+  /// As the user wrote it.
+  package let typed: String
+  package let directory: String
+  package let device: VirtualDevice
+  private let wait: WaitTime
+  private let session: Session
+
+  package var name: String { device.name.text }
+
+  package init(
+    typed: String, name: String, directory: String, wait: WaitTime, _ session: Session
+  ) throws(CommandFailure) {
+    do throws(VirtualDeviceError) {
+      let (home, deviceName) = try DeviceHome.locate(
+        directory.contains("/") ? directory : "./\(directory)", home: DeviceHome(path: ".", environment: .interruptible)
+      )
+      device = try home.device(deviceName)
+    } catch {
+      throw CommandFailure(error, device: name)
+    }
+    self.typed = typed
+    self.directory = directory
+    self.wait = wait
+    self.session = session
+  }
+
+  /// Its directory and the files in it.
+  package var files: [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return [directory] + names.map { directory + "/" + $0 }
+  }
+
+  /// Holds the device while the closure works with it.
+  package func hold<Value>(_ access: DeviceAccess, _ body: (DeviceSession) throws -> Value) throws -> Value {
+    let openDevice: DeviceSession
+    do throws(VirtualDeviceError) {
+      openDevice = try device.openSession(access, verb: session.verb, wait: wait.duration)
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(error, device: name)
+    }
+    defer { openDevice.end() }
+    try Interruption.check()
+    do {
+      let value = try body(openDevice)
+      try openDevice.finish()
+      return value
+    } catch let error as VirtualDeviceError {
+      if error.isStopped { try Interruption.check() }
+      throw CommandFailure(error, device: name)
+    }
+  }
+
+  /// Holds two devices for reading while the closure works with them, as far as they are named.
+  package static func hold<Value>(
+    _ first: FoundDevice?, _ second: FoundDevice?, _ body: (DeviceSession?, DeviceSession?) throws -> Value
+  ) throws -> Value {
+    guard let first else {
+      guard let second else { return try body(nil, nil) }
+      return try second.hold(.reading) { try body(nil, $0) }
+    }
+    return try first.hold(.reading) { device in try hold(nil, second) { try body(device, $1) } }
+  }
+
+  /// Deletes it, its directory and all that is in it.
+  package func delete() throws(CommandFailure) {
+    do throws(VirtualDeviceError) {
+      // The directory's path has a slash, so that the home is what stands before it.
+      let (home, name) = try DeviceHome.locate(device.directory, home: DeviceHome(path: "."))
+      try home.delete(name, wait: wait.duration)
+    } catch {
+      throw CommandFailure(error, device: name)
+    }
+  }
+}
+
+extension DeviceHome {
+  /// The home directory's devices, made for this program's clock, randomness and file system.
+  package init(of session: Session) throws(CommandFailure) {
+    self.init(path: try session.homeDirectory(), environment: .interruptible)
+  }
+}
+
+extension DeviceEnvironment {
+  /// The system's, but that Ctrl-C ends a wait: for a device in use, and for the key of a passcode.
+  package static var interruptible: DeviceEnvironment {
+    DeviceEnvironment(
+      clock: DeviceClock(
+        now: DeviceClock.system.now, sleep: DeviceClock.system.sleep, shouldContinue: { Interruption.pending == nil }))
+  }
+}
+
+extension VirtualDeviceError {
+  /// Whether a derivation was told to stop, before anything was changed.
+  fileprivate var isStopped: Bool { (underlying as? DataProtectionError)?.code == .cancelled }
+}

@@ -1,0 +1,79 @@
+package import CommandSession
+
+/// What an argument means that names a device or an archive, looked up once: verbs pass this on, never the text again.
+package enum FoundKeychain {
+  case device(FoundDevice)
+  case archive(FoundArchive)
+
+  package var isDevice: Bool { if case .device = self { true } else { false } }
+
+  /// What is read of it, which no result may replace.
+  package var files: [String] {
+    switch self {
+    case .device(let device): device.files
+    case .archive(let archive): archive.files
+    }
+  }
+
+  /// What a command says for it; `nil` for a stream, which nobody can type again. A device's directory that stands
+  /// right here needs its `./` where only a device is meant.
+  package var word: String? {
+    switch self {
+    case .device(let device): device.directory == "./" + device.typed ? device.directory : device.typed
+    case .archive(let archive): archive.path == nil ? nil : archive.typed
+    }
+  }
+}
+
+/// Looks up what the arguments of a command mean.
+package struct ArgumentFinder {
+  private let resolver: ArgumentResolver
+  private let session: Session
+
+  package init(_ session: Session) throws(CommandFailure) {
+    resolver = ArgumentResolver(home: try session.homeDirectory())
+    self.session = session
+  }
+
+  /// A device that must exist.
+  ///
+  /// - Parameter wait: How long to wait where it is in use.
+  /// - Throws: `.notFound` with the near name, `.usage` for what cannot be a name.
+  package func device(_ typed: String, wait: WaitTime) throws(CommandFailure) -> FoundDevice {
+    guard case .device(let name, let directory) = try resolver.device(typed) else {
+      throw .usage("\(typed) is not a device", try: "keyhaul device list")
+    }
+    return try FoundDevice(typed: typed, name: name, directory: directory, wait: wait, session)
+  }
+
+  /// An archive to read.
+  ///
+  /// - Throws: `.usage` for a device.
+  package func archive(_ typed: String) throws(CommandFailure) -> FoundArchive {
+    switch try resolver.archive(typed) {
+    case .archive(let path): return FoundArchive(typed: typed, path: path)
+    case .standardInput: return FoundArchive(typed: typed, path: nil)
+    case .device(let name, _): throw FoundArchive.isDevice(name)
+    }
+  }
+
+  /// A device or an archive, where a verb takes either.
+  package func keychain(_ typed: String, wait: WaitTime) throws(CommandFailure) -> FoundKeychain {
+    switch try resolver.deviceOrArchive(typed) {
+    case .device(let name, let directory):
+      .device(try FoundDevice(typed: typed, name: name, directory: directory, wait: wait, session))
+    case .archive(let path): .archive(FoundArchive(typed: typed, path: path))
+    case .standardInput: .archive(FoundArchive(typed: typed, path: nil))
+    }
+  }
+
+  /// The name of a device that is made; it need not exist.
+  package func newDeviceName(_ typed: String) throws(CommandFailure) -> String { try resolver.deviceName(typed) }
+}
+
+extension TargetDevice {
+  /// Looks the device up; a verb does so once, and holds it as often as it has to.
+  package func find(in session: Session) throws(CommandFailure) -> FoundDevice {
+    try ArgumentFinder(session).device(device, wait: wait.time)
+  }
+}

@@ -1,0 +1,60 @@
+package import ArchivedKeychain
+import BackupArchive
+package import CommandSession
+import DataProtection
+import KeychainFormats
+import Migration
+package import VirtualDevice
+
+extension ArchiveUnlocker {
+  /// The hardware key to open the archive with: the one that the user gives, or else that of the device which the archive
+  /// is compared with, or else that of a virtual device which calls itself the backup's maker.
+  ///
+  /// - Parameter target: The device that the items should go to, whose own key is tried anyway.
+  package func hardwareKey(
+    comparedWith compared: HardwareKey? = nil, besides target: DeviceSession? = nil
+  ) throws(CommandFailure) -> HardwareKey? {
+    let own = compared ?? makersKey(besides: target)
+    guard let key = try options.deviceKey(of: name, in: session) else { return own }
+    return HardwareKey(.given, key, otherwise: own)
+  }
+
+  /// The hardware key to go on with, once the password's key is there to try it: where one that the user gave opens none
+  /// of the items that need it, that is said, and the key that would be used without it takes its place.
+  package func fitting(_ hardware: HardwareKey?, with key: borrowing ArchiveKey) -> HardwareKey? {
+    guard let hardware, !hardware.isGuess else { return hardware }
+    // What keeps the archive from being opened at all is told by whoever opens it.
+    let tried = try? OpenedArchive(archive, key: key, deviceKey: hardware.key(), requiresKeychain: false)
+    guard tried?.isSameDevice == false else { return hardware }
+    warnOfForeignKey()
+    return hardware.otherwise ?? hardware
+  }
+
+  package func warnOfForeignKey() {
+    session.warn(
+      "the device key that was given is not of the device that made \(name)",
+      why: "none of the items that need it opens with it", try: "the key 0x835 of that device")
+  }
+
+  /// Says whose key opened items, where the user did not name it.
+  package func tell(ofProven hardware: HardwareKey?) {
+    guard let device = hardware?.homeDevice else { return }
+    session.note("\(HostileText.shown(name)): items of this device only were opened with the key of \(device)")
+  }
+
+  /// The key of the device of the home directory that calls itself the backup's maker; what cannot be read is passed
+  /// over.
+  package func makersKey(besides target: DeviceSession? = nil) -> HardwareKey? {
+    guard let openDevice = maker(besides: target) else { return nil }
+    defer { openDevice.end() }
+    guard let key = try? openDevice.deviceKey() else { return nil }
+    let isPublished = (try? openDevice.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)) == true
+    return HardwareKey(.homeDirectory(name: openDevice.name, isPublished: isPublished), key)
+  }
+
+  /// The device of the home directory that calls itself the backup's maker, held for reading; the caller ends it.
+  package func maker(besides target: DeviceSession? = nil) -> DeviceSession? {
+    guard let home = try? DeviceHome(of: session) else { return nil }
+    return archive.maker(in: home, besides: target, verb: session.verb)
+  }
+}

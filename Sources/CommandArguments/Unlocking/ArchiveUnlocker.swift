@@ -1,0 +1,216 @@
+package import ArchivedKeychain
+package import BackupArchive
+package import CommandSession
+package import DataProtection
+package import KeychainFormats
+import Reports
+package import VirtualDevice
+
+/// Opens one archive, the same way for every verb: its password's key is derived once, and everything else follows from
+/// that key.
+package final class ArchiveUnlocker {
+  package let named: NamedArchive
+  package let options: OpeningOptions
+  package let session: Session
+  /// Whether somebody has agreed to the work that its keybag asks for.
+  package var isWorkAccepted = false
+
+  package init(_ named: NamedArchive, _ options: OpeningOptions, in session: Session) {
+    self.named = named
+    self.options = options
+    self.session = session
+  }
+
+  package var name: String { named.name }
+  package var archive: BackupArchive { named.archive }
+
+  // MARK: The password's key
+
+  /// Refuses too much work, gets the password where the archive has one, and derives its key.
+  ///
+  /// - Parameter advice: What to do instead of a flag that gives a password for an archive without one.
+  /// - Throws: `.refused` over the limit of rounds, before anybody is asked, and where a password is given for an archive
+  ///   without one; `.wrongPassword`; `.damaged` where the keybag cannot be used at all.
+  package func key<Name>(_ flags: SecretFlags<Name>, needlessPassword advice: String? = nil) throws(CommandFailure)
+    -> ArchiveKey
+  {
+    try checkRounds()
+    guard archive.isEncrypted else {
+      if let source = try flags.givenSource(environment: session.environment) {
+        throw named.needlessPassword(source, try: advice)
+      }
+      return try key(password: nil)
+    }
+    return try session.withPassword(flags, of: name) { (password) throws(CommandFailure) in
+      try key(password: password)
+    }
+  }
+
+  /// The same with a password that is at hand.
+  package func key(password: consuming Secret?) throws(CommandFailure) -> ArchiveKey {
+    let start = ContinuousClock.now
+    let key = try deriving(rounds: archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
+      try ArchiveKey(of: archive, password: password, acceptingAtMost: options.rounds, progress: progress)
+    }
+    tell(key.passwordForm)
+    session.detail("\(HostileText.shown(name)): key derived in \(Self.milliseconds(since: start)) ms", level: 2)
+    return key
+  }
+
+  /// Shows that a key of the archive is being derived; errors are told in the words of what the user named.
+  package func deriving<Value: ~Copyable, Failure: ExplainedError>(
+    rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
+  ) throws(CommandFailure) -> Value {
+    do throws(Failure) {
+      return try session.deriving(rounds: rounds, body)
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: name)
+    }
+  }
+
+  // MARK: What it opens
+
+  /// Opens the archive to look at it, with the hardware key that the user gives or that of a virtual device which made
+  /// the backup. One in which no keychain was stored has no items.
+  package func open(with password: PasswordFlags) throws(CommandFailure) -> OpenedArchive {
+    let hardware = try hardwareKey()
+    return try open(with: try key(password), hardware)
+  }
+
+  /// The same with a key that is at hand.
+  ///
+  /// - Parameter requiresKeychain: Whether one in which no keychain was stored is an error.
+  package func open(
+    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, requiresKeychain: Bool = false
+  ) throws(CommandFailure) -> OpenedArchive {
+    let hardware = fitting(hardware, with: key)
+    let opened = try tried { () throws(ArchivedKeychainError) in
+      try OpenedArchive(archive, key: key, deviceKey: hardware?.key(), requiresKeychain: requiresKeychain)
+    }
+    if !opened.hardware.proven.isEmpty { tell(ofProven: hardware) }
+    return opened
+  }
+
+  /// An archive opened for a device, and the device that made it, where its key was at hand.
+  package struct OpenedForDevice {
+    package let archive: OpenedArchive
+    package let maker: String?
+  }
+
+  /// Opens the archive for a device: with its password, with the device's hardware key, and for the names of what that
+  /// one does not open with the key of the device that made it.
+  ///
+  /// - Parameter device: `nil` where the archive is only looked at: then the maker's key takes its place.
+  package func open(with password: PasswordFlags, onto device: DeviceSession?) throws -> OpenedForDevice {
+    let hardware = try hardwareKey(besides: device)
+    return try open(with: try key(password), hardware, onto: device)
+  }
+
+  /// The same with a key that is at hand.
+  package func open(
+    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto device: DeviceSession?
+  ) throws -> OpenedForDevice {
+    guard let device else {
+      return OpenedForDevice(archive: try open(with: key, hardware, requiresKeychain: true), maker: nil)
+    }
+    return try open(with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()))
+  }
+
+  /// The same for a device that need not be held meanwhile: by its hardware key.
+  package func open(
+    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey
+  ) throws(CommandFailure) -> OpenedForDevice {
+    let maker = fitting(hardware, with: key)
+    let opened = try tried { () throws(ArchivedKeychainError) in
+      try OpenedArchive(archive, key: key, deviceKey: target.key(), makerKey: maker?.key())
+    }
+    return OpenedForDevice(archive: opened, maker: maker?.homeDevice)
+  }
+
+  /// The class keys of the archive, for its files.
+  package func classKeys(with key: borrowing ArchiveKey, _ hardware: HardwareKey? = nil) throws(CommandFailure)
+    -> ClassKeys
+  {
+    do throws(ArchivedKeychainError) {
+      return try key.classKeys(deviceKey: hardware?.key())
+    } catch {
+      throw CommandFailure(archive: error, name: name)
+    }
+  }
+
+  private func tried(
+    _ open: () throws(ArchivedKeychainError) -> OpenedArchive
+  ) throws(CommandFailure) -> OpenedArchive {
+    let start = ContinuousClock.now
+    do throws(ArchivedKeychainError) {
+      let opened = try open()
+      reportDetails(of: opened, since: start)
+      return opened
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: name)
+    }
+  }
+
+  // MARK: What is said
+
+  /// A password that fitted in another form than it was given in was given in the wrong one.
+  private func tell(_ form: PasswordForm) {
+    switch form {
+    case .asGiven: return
+    case .composed:
+      session.note(
+        "\(HostileText.shown(name)): the password fitted with its accents in the letters (Unicode form NFC)")
+    case .decomposed:
+      session.note(
+        "\(HostileText.shown(name)): the password fitted with its accents behind the letters (Unicode form NFD)")
+    }
+  }
+
+  /// What `-v` and `-vv` say of an archive that was unlocked.
+  private func reportDetails(of opened: OpenedArchive, since start: ContinuousClock.Instant) {
+    for note in opened.notes { tell(note) }
+    let readable = opened.items.count { $0.item != nil }
+    session.detail("\(HostileText.shown(name)): \(readable) of \(Amounts.count(opened.items.count, "item")) open here")
+    session.detail("  \(opened.archive.digest)", level: 2)
+    session.detail("  tried in \(Self.milliseconds(since: start)) ms", level: 2)
+    for item in opened.items {
+      guard let blob = item.blob else { continue }
+      let place = "\(Amounts.bytes(blob.byteCount)) at \(Amounts.grouped(blob.offset))"
+      session.detail("  item \(item.index): \(place), \(ItemText.protection(item.protection))", level: 2)
+    }
+  }
+
+  private func tell(_ note: ArchiveNote) {
+    switch note {
+    case .digestDiffers:
+      session.warn(
+        "\(name)'s keychain file is not what was written", why: note.description,
+        try: "verify says what is damaged; what opens is as it was written, and items may be missing")
+    // Said when the archive was opened.
+    case .unfinished, .propertyListUnreadable, .encryptionClaimed: return
+    default: session.detail("\(HostileText.shown(name)): \(note)")
+    }
+  }
+
+  private static func milliseconds(since start: ContinuousClock.Instant) -> Int {
+    Int(start.duration(to: .now) / .milliseconds(1))
+  }
+}
+
+extension NamedArchive {
+  /// A password that is given for an archive without one: whoever gives it expects another archive, and what is not
+  /// protected by it anybody can have put in its place.
+  package func needlessPassword(_ source: SecretSource.Named, try advice: String? = nil) -> CommandFailure {
+    CommandFailure(
+      .refused, "\(name) has no password, and \(source.name) names one",
+      why: "it is not encrypted: it may not be the backup that is meant, and anybody can have made it",
+      try: source.isFlag ? advice ?? "if it is meant, \(source.withoutIt)" : "if it is meant, \(source.withoutIt)")
+  }
+}
+
+extension Keybag {
+  /// Rounds of both derivations, as the header asks for them.
+  package var totalRounds: Int { Int(iterations ?? 0) + Int(secondRound?.rounds ?? 0) }
+}

@@ -1,0 +1,75 @@
+import ArchivedKeychain
+import BackupArchive
+package import CommandSession
+import DataProtection
+package import KeychainFormats
+package import Migration
+
+extension CommandFailure {
+  /// An error about an archive, in the words of what the user named.
+  package init(archive error: any ExplainedError, name: String) {
+    if let underlying = Self.carried(by: error) {
+      self.init(archive: underlying, name: name)
+      return
+    }
+    self.init(
+      CommandStatus(error.category), Self.archiveMessage(error, name: name), why: error.reason, try: error.call)
+    if (error as? DataProtectionError)?.code == .roundsOverLimit {
+      advice = "don't trust this file; --max-rounds raises the limit"
+    }
+  }
+
+  private static func carried(by error: any ExplainedError) -> (any ExplainedError)? {
+    (error as? MigrationError)?.underlying ?? (error as? ArchivedKeychainError)?.underlying
+  }
+
+  /// The error of the lowest part that knows it.
+  package static func underlying(of error: any ExplainedError) -> any ExplainedError {
+    carried(by: error).map(underlying) ?? error
+  }
+
+  /// What keeps a device from being backed up or restored to. Where its summary names the device, it stands alone.
+  package init(_ error: MigrationError, device: String) {
+    self.init(error, doing: error.code == .deviceLocked ? nil : "cannot use \(device)")
+  }
+
+  private static func archiveMessage(_ error: any ExplainedError, name: String) -> String {
+    switch error {
+    case let error as BackupArchiveError:
+      switch error.code {
+      case .notFound: "\(name) does not exist"
+      case .notABackup: "\(name) is not a backup"
+      case .sealedList: "\(name) keeps the password it has"
+      case .unsupported, .notStreamable: "\(name) cannot be read: \(error.summary)"
+      case .falseClaim: "\(name) says that it is encrypted, and it is not"
+      case .hostile, .overLimit: "refused to read \(name)"
+      case .truncated: "\(name) is cut short"
+      case .damaged: "\(name) is damaged"
+      case .unfinished: "\(name) was never finished"
+      case .payloadMissing: "\(name) is not whole"
+      case .noKeychain: "\(name) holds no keychain"
+      case .keyUnavailable: "cannot open \(name): \(error.summary)"
+      case .unreadable, .noTemporarySpace: "could not read \(name)"
+      case .unwritable, .noSpace, .occupied: "could not write \(name)"
+      case .interrupted: "stopped"
+      }
+    case let error as DataProtectionError:
+      switch error.code {
+      case .roundsOverLimit: "refused to open \(name)"
+      case .damagedKeybag, .missingField: "\(name)'s keybag is damaged"
+      default: "cannot open \(name): \(error.summary)"
+      }
+    case let error as ArchivedKeychainError where error.code == .unboundKeychain:
+      "\(name) holds what no device writes"
+    case let error as FormatError where error.format == .keybag: "\(name)'s keybag is damaged"
+    default: "cannot open \(name): \(error.summary)"
+    }
+  }
+
+  /// A keybag of which some classes do not unwrap; what the others open was used.
+  package static func damagedKeybag(of name: String, report: String) -> CommandFailure {
+    CommandFailure(
+      .damaged, "\(name)'s keybag is damaged", why: report,
+      try: "another copy; items of that class are lost in this one")
+  }
+}

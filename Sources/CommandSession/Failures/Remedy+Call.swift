@@ -1,0 +1,24 @@
+package import KeychainFormats
+
+extension Remedy {
+  /// The remedy as a call of the program, or as a flag to add.
+  package var call: String {
+    switch self {
+    case .words(let text): text
+    case .listDevices: "keyhaul device list"
+    case .waitForDevice: "wait, or add --wait 30s"
+    case .unlock(let device): "keyhaul device unlock \(ShellWord.quoted(device))"
+    case .setPasscode(let device): "keyhaul device passcode set \(ShellWord.quoted(device))"
+    case .changePasscode(let device): "keyhaul device passcode change \(ShellWord.quoted(device))"
+    case .removePasscode: "keyhaul device passcode remove leaves a device without one"
+    case .newerSystem(let version): "a device made with --ios \(version) or later"
+    case .keepListInMemory: "free space there, or keep the list of files in memory (--memory)"
+    case .listItems: "plan --json gives the index of each item"
+    }
+  }
+}
+
+extension ExplainedError {
+  /// One thing to do next, as a call of the program where it has one.
+  package var call: String { meaning.remedy.call }
+}

@@ -1,0 +1,148 @@
+package import Files
+import Foundation
+package import KeychainFormats
+import SystemPackage
+
+/// A report on its way into a file: whole under its name, or not there at all.
+package enum ReportFile {
+  /// Writes as a backup is written: beside the target, synced, renamed, and clearing up what killed runs left there. The
+  /// file is readable by its owner alone: it names accounts.
+  ///
+  /// - Parameter beforeNaming: What has to succeed as well, done when the bytes are on the disk: where it throws, no file
+  ///   is left.
+  package static func write(
+    _ bytes: [UInt8], to path: String,
+    beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in }
+  ) throws(CommandFailure) {
+    try write(to: path, beforeNaming: beforeNaming) { (portion) throws(CommandFailure) in try portion(bytes) }
+  }
+
+  /// The same for bytes that are lent: a secret, which is copied nowhere.
+  package static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(CommandFailure) {
+    try place(path) { (file) throws(CommandFailure) in
+      try Interruption.check()
+      try calling(path) { () throws(Errno) in try system.writeAll(bytes, to: file) }
+      try Interruption.check()
+      return Int64(bytes.count)
+    }
+  }
+
+  /// The same for bytes that come in portions; where `body` throws, or a signal asks to stop, no file is left.
+  package static func write(
+    to path: String, beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in },
+    _ body: (_ portion: ([UInt8]) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    try place(path, beforeNaming: beforeNaming) { (file) throws(CommandFailure) in
+      var byteCount: Int64 = 0
+      try body { (bytes) throws(CommandFailure) in
+        try Interruption.check()
+        try calling(path) { () throws(Errno) in try system.writeAll(bytes, to: file) }
+        byteCount += Int64(bytes.count)
+      }
+      try Interruption.check()
+      return byteCount
+    }
+  }
+
+  private static let system = FileSystem.real
+
+  private static func place(
+    _ path: String, beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in },
+    fill: (FileDescriptor) throws(CommandFailure) -> Int64
+  ) throws(CommandFailure) {
+    try requireRegularFile(path)
+    guard !path.hasSuffix("/"), let place = PlacePath(path) else { throw failure(path, .isDirectory) }
+    _ = try FileReplacement(place, system).write(
+      explaining: { refusal in
+        switch refusal {
+        case .system(let reason): failure(path, reason)
+        case .occupied: failure(path, .fileExists)
+        }
+      },
+      check: { (_) throws(CommandFailure) in try beforeNaming() }, fill: fill)
+  }
+
+  private static func calling(_ path: String, _ body: () throws(Errno) -> Void) throws(CommandFailure) {
+    do throws(Errno) { try body() } catch { throw failure(path, error) }
+  }
+
+  /// Refuses what is no regular file: renaming over a link, a pipe or a device would take its place instead of writing to
+  /// it.
+  package static func requireRegularFile(_ path: String) throws(CommandFailure) {
+    let (fact, advice): (String, String)
+    switch (try? system.status(of: path))?.kind {
+    case nil, .file: return
+    case .link:
+      (fact, advice) = ("it is a link, and the file would take its place", "the name of the file that it points to")
+    case .directory: (fact, advice) = ("it is a folder", "a name in it after -o")
+    case .pipe: (fact, advice) = ("it is a pipe", "-o - for standard output, and > \(path)")
+    case .other: (fact, advice) = ("it is a device", "-o - for standard output")
+    }
+    throw CommandFailure(.failed, "could not write \(path)", why: fact, try: advice)
+  }
+
+  /// What stands at a path, or where a link there leads.
+  package static func standing(at path: String) -> FileStatus? { try? system.status(of: path, followsLink: true) }
+
+  /// Refuses an output that is one of the inputs or lies in one, by whatever name.
+  package static func check(_ output: String, differsFrom inputs: [String]) throws(CommandFailure) {
+    let target = standing(at: output)
+    for input in inputs {
+      let isSame = target.map { target in standing(at: input)?.isSame(as: target) == true } ?? false
+      if isSame || input == output || (target != nil && lies(output, in: input)) {
+        throw .usage(
+          "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
+      }
+    }
+    for input in inputs where lies(output, in: input) {
+      throw .usage(
+        "\(output) lies in what is read", why: "it would become a part of \(input)", try: "another place after -o")
+    }
+  }
+
+  /// Whether a path lies in a directory, by whatever names.
+  private static func lies(_ path: String, in directory: String) -> Bool {
+    guard system.isDirectory(directory) else { return false }
+    let target = URL(filePath: path).deletingLastPathComponent().resolvingSymlinksInPath().standardizedFileURL.path
+    let source = URL(filePath: directory).resolvingSymlinksInPath().standardizedFileURL.path
+    return target == source || target.hasPrefix(source + "/")
+  }
+
+  private static func failure(_ path: String, _ error: Errno) -> CommandFailure {
+    CommandFailure(
+      .failed, "could not write \(path)", why: error.reason,
+      try: error.isDiskFull ? "free space and run it again; no partial file was left" : "another name after -o")
+  }
+}
+
+extension Session {
+  /// Puts a document where `-o` says: a file, or standard output for "-" and for no `-o` at all.
+  package func write(_ document: JSONValue, to path: String?) throws(CommandFailure) {
+    var buffer = SensitiveBuffer()
+    document.write(to: &buffer)
+    try buffer.withBytes { (bytes) throws(CommandFailure) in try write(bytes, to: path) }
+  }
+
+  /// The same for bytes that are lent.
+  package func write(_ bytes: UnsafeRawBufferPointer, to path: String?) throws(CommandFailure) {
+    guard let path, path != "-" else { return try writeRaw(bytes) }
+    try ReportFile.write(bytes, to: path)
+  }
+
+  /// Before a report is written: it must not take the place of what is read, and a file that stands there only goes
+  /// after a yes.
+  ///
+  /// - Parameter asks: Whether it will be written; a dry run looks and does not ask.
+  package func prepareOutput(_ output: String, inputs: [String?], asks: Bool = true) throws(CommandFailure) {
+    try ReportFile.check(output, differsFrom: inputs.compactMap(\.self))
+    try ReportFile.requireRegularFile(output)
+    guard asks, ReportFile.standing(at: output) != nil else { return }
+    try confirm("Replace \(output)?", refusal: "replacing \(output)")
+  }
+
+  /// Refuses to show bytes on a terminal that are not meant for eyes.
+  package func refuseTerminal(for what: String) throws(CommandFailure) {
+    guard resultIsOnTerminal else { return }
+    throw .usage("\(what) is not shown on a terminal", why: "it is binary", try: "-o FILE, or a pipe")
+  }
+}

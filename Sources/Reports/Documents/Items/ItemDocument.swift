@@ -1,0 +1,134 @@
+import ArchivedKeychain
+package import KeychainFormats
+package import KeychainRules
+package import KeychainStore
+import Migration
+
+/// The document of `keychain-items/1`.
+package struct ItemDocument {
+  /// "device" or "archive", and its name.
+  package let source: (kind: String, name: String)
+  /// The place of each row among all items of the source, in the order in which a backup numbers them. A row without
+  /// one, such as of an item that would be added, has no index.
+  package let indexes: [RowReference: Int]
+  /// Whether secrets are shown. Those of items that ask for their owner never are.
+  package let revealsSecrets: Bool
+
+  package init(source: (kind: String, name: String), indexes: [RowReference: Int], revealsSecrets: Bool) {
+    self.source = source
+    self.indexes = indexes
+    self.revealsSecrets = revealsSecrets
+  }
+
+  /// An item of whatever source.
+  package struct Entry {
+    package let index: Int?
+    package let kind: ItemKind
+    package let protection: ProtectionClass?
+    package let content: Content
+
+    package init(index: Int?, kind: ItemKind, protection: ProtectionClass?, content: Content) {
+      self.index = index
+      self.kind = kind
+      self.protection = protection
+      self.content = content
+    }
+
+    package enum Content {
+      case readable(KeychainItem)
+      case unreadable(Reason?, detail: String?)
+    }
+  }
+
+  /// - Parameter outcome: What the verb did besides.
+  package func document(of rows: [ItemRow], _ outcome: [(String, JSONValue)] = []) -> JSONValue {
+    document(ofEntries: rows.map { Entry($0, index: indexes[$0.summary.reference]) }, outcome)
+  }
+
+  package func document(ofEntries entries: [Entry], _ outcome: [(String, JSONValue)] = []) -> JSONValue {
+    .object(
+      [
+        ("format", "keychain-items/1"), ("source", ["kind": .string(source.kind), "name": .string(source.name)]),
+        ("items", .array(entries.map(object))),
+      ] + outcome)
+  }
+
+  private func object(_ entry: Entry) -> JSONValue {
+    var fields: [(String, JSONValue)] = entry.index.map { [("index", .count($0))] } ?? []
+    fields += [
+      ("kind", .string(entry.kind.reportName)), ("table", .string(entry.kind.rawValue)),
+      ("protection", .text(entry.protection?.rawValue)),
+    ]
+    switch entry.content {
+    case .readable(let item):
+      fields.append(("readable", true))
+      fields.append(("attributes", Self.attributes(of: item)))
+      if revealsSecrets, !item.asksForOwner, let secret = item.secret {
+        fields.append(("secret", Self.secret(secret)))
+      }
+    case .unreadable(let reason, let detail):
+      fields.append(("readable", false))
+      if let reason { fields.append(("reason", .string(reason.rawValue))) }
+      if let detail { fields.append(("detail", .string(detail))) }
+    }
+    return .object(fields)
+  }
+
+  /// In the order of Apple's schema, then those that it does not know.
+  private static func attributes(of item: KeychainItem) -> JSONValue {
+    let known = AttributeTable.definitions(of: item.kind).map(\.code).filter { item[$0] != nil }
+    let others = Set(item.attributes.keys).subtracting(known).sorted()
+    return .object((known + others).compactMap { code in item[code].map { (code.rawValue, value($0)) } })
+  }
+
+  /// A value with its type: text and numbers as they are, dates in UTC with all of their fraction, data in base64.
+  package static func value(_ value: PropertyValue) -> JSONValue {
+    switch value {
+    case .null: .null
+    case .boolean(let flag): .boolean(flag)
+    case .integer(let number): .integer(number)
+    case .unsignedInteger(let number): .string(String(number))
+    case .real(let number): .number(number)
+    case .date(let date): .string(Timestamp.text(of: date))
+    case .data(let bytes): ["base64": .string(Base64Digits.text(of: bytes))]
+    case .string(let text): .string(text)
+    case .uid(let number): .string(String(number))
+    case .array(let elements), .set(let elements): .array(elements.map(Self.value))
+    case .dictionary(let dictionary):
+      .object(dictionary.entries.map { ($0.key.stringValue ?? "\($0.key)", Self.value($0.value)) })
+    }
+  }
+
+  /// Written out of the secret's own memory.
+  private static func secret(_ secret: SensitiveBytes) -> JSONValue {
+    var fields: [(String, JSONValue)] = [("base64", .sensitive(secret, .base64))]
+    if secret.withBytes({ UTF8Scalars.isValid($0) }) { fields.append(("text", .sensitive(secret, .text))) }
+    return .object(fields)
+  }
+}
+
+extension ItemDocument.Entry {
+  package init(_ row: ItemRow, index: Int?) {
+    self.index = index
+    kind = row.summary.kind
+    protection = row.protection
+    switch row {
+    case .item(let stored): content = .readable(stored.item)
+    case .unreadable(let unreadable):
+      content = .unreadable(unreadable.fault.map(Self.reason), detail: row.faultText)
+    }
+  }
+
+  /// A search reports rows that nothing will open; one whose key is locked ends it.
+  private static func reason(_ fault: RowFault) -> Reason {
+    switch fault {
+    case .undecodable: .malformed
+    case .locked, .keyUnavailable: .noClassKey
+    }
+  }
+}
+
+extension KeychainItem {
+  /// Whether an access control guards the secret: a virtual device has nobody to ask.
+  package var asksForOwner: Bool { self[.accessControl]?.dictionaryValue != nil }
+}

@@ -1,0 +1,34 @@
+package import KeychainFormats
+package import Migration
+
+/// The document of `restore-result/1`: what came of a restore, with the fields of its plan.
+package struct RestoreDocument {
+  let plan: PlanDocument
+  let restored: Int
+  let overwritten: Int
+  let newer: Int
+  let revision: String
+
+  /// - Parameters:
+  ///   - plan: The plan that was carried out.
+  ///   - restored: How many items were stored that were not there already.
+  ///   - overwritten: How many took the place of another one that was not the same.
+  ///   - newer: How many of those were newer on the target.
+  ///   - revision: Of the target, afterwards.
+  package init(plan: PlanDocument, restored: Int, overwritten: Int, newer: Int, revision: String) {
+    self.plan = plan
+    self.restored = restored
+    self.overwritten = overwritten
+    self.newer = newer
+    self.revision = revision
+  }
+
+  package var json: JSONValue {
+    [
+      "format": "restore-result/1", "summary": plan.summary.json, "restored": .count(restored),
+      "overwritten": .count(overwritten), "overwritten_newer": .count(newer),
+      "items": .array(plan.items.map(\.json)), "removed": .array(plan.removed.map(\.json)),
+      "revision": .string(revision),
+    ]
+  }
+}

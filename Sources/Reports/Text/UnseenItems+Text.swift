@@ -1,0 +1,37 @@
+import ArchivedKeychain
+import KeychainFormats
+import KeychainRules
+package import Migration
+package import TextLayout
+
+extension UnseenItems {
+  /// What a report of a backup says of the items that no backup holds, as lines.
+  ///
+  /// - Parameter isAdvised: Whether it is about a device that is wiped or replaced.
+  package static func lines(style: TextStyle, isAdvised: Bool = false) -> [String] {
+    WordWrap.lines(of: isAdvised ? "\(sentence) \(guidance)" : sentence, columns: style.width)
+  }
+}
+
+extension MakerItems {
+  /// The items that the device has and its backup has not, each with its reason, and as of when.
+  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    func wrapped(_ text: String, _ label: String = "") -> [String] {
+      WordWrap.labeled(label, style.adapted(HostileText.shown(text)), columns: style.width)
+    }
+    let groups = [
+      ("Never in the backup", never), ("Cannot be read on \(device), and not in the backup", unreadable),
+      ("Not in this backup", since),
+    ].filter { !$0.1.isEmpty }
+    return groups.flatMap { title, items in
+      let head = wrapped("\(title) (\(Amounts.grouped(items.count)))").map { style.painted($0, .yellow) }
+      return head + ReportItemTable(items, showsAll: showsAll, row: Self.row).lines(style: style)
+    } + wrapped(statement, groups.isEmpty ? "" : "    ") + [""]
+  }
+
+  private static func row(_ item: Item) -> ReportItemTable.Row {
+    ReportItemTable.Row(
+      symbol: item.reason?.isDamage == true ? "!" : "x", kind: item.identity.kind, name: ItemText.name(item.identity),
+      protection: ItemText.protection(item.protection), remark: item.reason?.rawValue ?? "a new backup would hold it")
+  }
+}

@@ -1,0 +1,40 @@
+import ArchivedKeychain
+import CommandArguments
+import CommandSession
+import DataProtection
+import KeychainFormats
+import Migration
+import VirtualDevice
+
+extension ArchiveUnlocker {
+  /// An archive opened for a new device and for its own one.
+  struct OpenedForFutures {
+    let archive: OpenedArchive
+    let futures: MigrationFutures
+    /// Whose hardware key was tried; `nil` where none was.
+    let hardware: String?
+  }
+
+  /// Opens the archive as a new device would, and as the device that made it where its hardware key is at hand: given by
+  /// the user, or in a device.
+  ///
+  /// - Parameter named: The device that the user says made it.
+  func openForFutures(with password: PasswordFlags, maker named: DeviceSession?) throws -> OpenedForFutures {
+    let hardware = try hardwareKey()
+    let key = try key(password)
+    let opened = try open(with: key, nil, requiresKeychain: true)
+    let maker = try maker(named: named, orTarget: nil, with: key)
+    var (returning, name) = (maker?.returning, maker?.name)
+    if let given = fitting(hardware, with: key), !given.isGuess {
+      returning = try? OpenedArchive(archive, key: key, deviceKey: given.key())
+      name = "the device whose key was given"
+    }
+    do throws(MigrationError) {
+      return OpenedForFutures(
+        archive: opened, futures: try MigrationFutures(of: opened, returning: returning, maker: maker?.items),
+        hardware: name)
+    } catch {
+      throw CommandFailure(error, doing: "cannot plan for \(self.name)")
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import CommandArguments
+import CommandSession
+import KeychainFormats
+import Migration
+import Reports
+
+extension Plan {
+  /// Refuses what cannot go together with a list of expectations, and what goes with nothing else.
+  func checkExpectationFlags() throws(CommandFailure) {
+    guard expect != nil else {
+      guard common.isJUnit else { return }
+      throw .usage(
+        "--format junit needs --expect", why: "its tests are the expectations of a list", try: "--expect FILE")
+    }
+    if common.isHTML {
+      throw .usage(
+        "--expect and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
+    }
+    if redact {
+      throw .usage("--redact and --expect cannot go together", why: "an expectation is about names", try: "one of them")
+    }
+  }
+
+  /// Holds a list against the plan, or with `--compare` against all four restores, and says what it came to.
+  ///
+  /// - Returns: Whether all that was checked is met.
+  /// - Throws: `.usage` where nothing of the list is for this restore.
+  func check(
+    _ expectations: [PlanExpectation], _ outlook: Outlook, _ report: PlanReport, in session: Session
+  ) throws(CommandFailure) -> Bool {
+    let setting = ExpectedSetting(hasPassword: report.source.isEncrypted, onSameDevice: outlook.isSameDevice)
+    let check =
+      view == .compare
+      ? ExpectationCheck(expectations, try outlook.compare())
+      : ExpectationCheck(expectations, report.plan, in: setting)
+    guard !check.cases.isEmpty else {
+      throw .usage(
+        "no expectation is for this restore", why: "it is one \(ExpectationWords.words(setting))",
+        try: "--compare, which checks all four, or expectations without password and same_device")
+    }
+    let result = ExpectationReport(check, report)
+    if common.isJUnit {
+      try save(output == nil ? nil : result.junit, "the results were saved", in: session) { () throws(CommandFailure) in
+        if output == nil { try session.writeRaw(result.junit) } else { try session.say(result) }
+      }
+    } else {
+      try save(report, in: session) { () throws(CommandFailure) in try session.say(result) }
+    }
+    return check.isMet
+  }
+}

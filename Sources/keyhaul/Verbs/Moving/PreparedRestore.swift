@@ -1,0 +1,72 @@
+import ArchivedKeychain
+import CommandArguments
+import CommandSession
+import Migration
+import Reports
+import VirtualDevice
+
+/// A restore of which everything is known but the target: what was read and opened, and what was asked for. The device is
+/// not held by it, and is planned for as often as it is held.
+struct PreparedRestore {
+  let named: NamedArchive
+  let opened: ArchiveUnlocker.OpenedForDevice
+  /// That of the device whose hardware key opened it.
+  let identifier: String
+  let policy: ExistingItemPolicy
+  let selection: RestoreSelection?
+  let saved: SavedPlan?
+
+  var damage: BackupDamageNotice { BackupDamageNotice(opened: opened.archive, name: named.name) }
+
+  /// Refuses a device on which nothing can be restored now, before a password is asked for and whenever it is held.
+  static func check(_ device: DeviceSession, _ named: NamedArchive, _ saved: SavedPlan?) throws(CommandFailure) {
+    do throws(MigrationError) {
+      try Restorer.checkReadable(device)
+    } catch {
+      throw CommandFailure(error, device: device.name)
+    }
+    try saved?.check(named, device)
+  }
+
+  /// What the restore would do to the device as it is now.
+  ///
+  /// - Parameter shown: What a person agreed to, where one did; it has to be the same still.
+  /// - Throws: `.stalePlan` where it is not, or not what a saved plan says.
+  func report(
+    onto device: DeviceSession, since shown: PlanReport? = nil, in session: Session
+  ) throws(CommandFailure) -> PlanReport {
+    try Self.check(device, named, saved)
+    guard device.record.udid == identifier, shown.map({ $0.revision == device.record.revision }) ?? true else {
+      throw changed(device, "it is no longer as it was then")
+    }
+    var plan = try opened.plan(onto: device, policy: policy)
+    if let saved { try saved.check(against: try report(plan, onto: device).document, target: device.name) }
+    if let selection {
+      try selection.check(against: plan, named, in: shown == nil ? session : nil)
+      plan = try opened.plan(onto: device, policy: policy, only: selection.indexes)
+    }
+    let report = try report(plan, onto: device)
+    if let difference = shown?.document.difference(from: report.document) { throw changed(device, difference) }
+    return report
+  }
+
+  private func report(_ plan: MigrationPlan, onto device: DeviceSession) throws(CommandFailure) -> PlanReport {
+    try PlanReport(
+      plan, of: MoveSource(named, namesFrom: opened), onto: device, made: device.environment.clock.now())
+  }
+
+  private func changed(_ device: DeviceSession, _ why: String) -> CommandFailure {
+    CommandFailure(
+      .stalePlan, "\(device.name) has changed since the question was asked", why: "\(why); nothing was done",
+      try: "run it again")
+  }
+
+  func status(of report: PlanReport) -> CommandStatus {
+    report.plan.summary.unreadable > 0 || !opened.archive.damage.isEmpty ? .partial : .ok
+  }
+}
+
+extension PlanReport {
+  /// The target's when it was planned for.
+  fileprivate var revision: String { document.target.revision }
+}

@@ -1,0 +1,62 @@
+import ArchivedKeychain
+import CommandArguments
+import CommandSession
+import KeychainFormats
+import Migration
+import Reports
+
+/// What has to be agreed to before a restore changes a device: what it takes away there, that the backup is damaged, and
+/// on a terminal that it is done at all.
+struct RestoreAgreement {
+  let prepared: PreparedRestore
+  /// `--accept-damage`.
+  let acceptsDamage: Bool
+  /// Whether a saved plan is carried out, which somebody has read.
+  let isPlanned: Bool
+  let session: Session
+
+  var damage: BackupDamageNotice { prepared.damage }
+
+  /// Whether a person may have to be waited for.
+  var isAsked: Bool {
+    let mustAccept = !acceptsDamage && !prepared.opened.archive.damage.isEmpty
+    return (!session.common.yes || mustAccept) && session.terminal() != nil
+  }
+
+  /// Refuses what only takes away: nothing of the backup arrives, and items of the target are removed all the same. That a
+  /// backup which holds no item leaves an empty keychain is what was asked for.
+  func refusePointless(_ report: PlanReport) throws(CommandFailure) {
+    let holdsItems = !prepared.opened.archive.items.isEmpty
+    let isPointless = report.plan.onlyRemoves || report.plan.decisions.isEmpty && !report.plan.removed.isEmpty
+    guard isPointless, holdsItems else { return }
+    let removed = Amounts.count(report.plan.removed.count, "item")
+    let advice =
+      report.warning?.advice ?? "plan says why none arrives; to empty \(report.target.name), device erase does that"
+    throw CommandFailure(
+      .refused, "nothing of \(report.source.name) arrives on \(report.target.name), and nothing was removed there",
+      why: "the restore would bring none of \(Amounts.count(prepared.opened.archive.items.count, "item")) and remove "
+        + "\(removed)", try: advice)
+  }
+
+  /// Asks for what has to be agreed to, or takes the flags for an answer.
+  ///
+  /// - Throws: `.refused`, `.damaged` or `.usage` where it cannot be done so; `.failed` after a no.
+  func reach(on report: PlanReport) throws(CommandFailure) {
+    try refusePointless(report)
+    let losses = RestoreLosses(report)
+    func lines() -> [String] {
+      losses.lines(style: session.messageStyle, showsAll: session.common.verbose > 0)
+    }
+    // What is shown above this question is not shown again, and where nothing is taken away its yes is enough.
+    let wasAsked = try damage.accept(
+      onto: report.target.name, isAccepted: acceptsDamage, in: session, showing: lines)
+    if let warning = report.warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
+    if session.common.yes {
+      if let newer = losses.words.newerWarning { session.warn(newer.message, why: newer.why, try: newer.advice) }
+    } else if !losses.words.isEmpty {
+      try session.confirm(losses.words.question, refusal: losses.words.refusal, showing: wasAsked ? [] : lines())
+    } else if losses.words.bringsSomething, !isPlanned, !wasAsked, let terminal = session.terminal() {
+      try session.ask(losses.words.question, on: terminal, showing: lines())
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import Foundation
+import Testing
+
+@testable import CommandArguments
+@testable import CommandSession
+@testable import keyhaul
+
+@Suite("\"What will I lose?\": a plan that names no device")
+struct FuturesTests {
+  private static let password = "--password-file .bp"
+
+  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  /// A count of one of the two futures, in the document of a plan without a target.
+  private func future(_ document: [String: Any], same: Bool, password: Bool = true) -> [String: Any] {
+    let futures = document["futures"] as? [[String: Any]] ?? []
+    return futures.first { $0["same_device"] as? Bool == same && $0["password"] as? Bool == password } ?? [:]
+  }
+
+  private func arriving(_ document: [String: Any], same: Bool, password: Bool = true) -> Int? {
+    future(document, same: same, password: password)["arrives"] as? Int
+  }
+
+  @Test("of a backup whose phone is here: what each of two phones gets, and the four items that never entered it")
+  func backup() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    let before = try world.names(in: "devices")
+    let text = flat(try world.succeed("plan b.tar \(Self.password)"))
+    #expect(
+      text.contains(
+        "14 of the 22 items of old-phone reach a new iPhone, 8 do not. On old-phone, once it is erased, 18 of them come "
+          + "back, 4 do not."), "\(text)")
+    #expect(text.contains("Checked: each item was tried, for old-phone with the hardware key of old-phone."))
+    for name in ["wallet · card 4", "ssh work laptop", "SecureObjectSync · peer key", "bank.example · vault key"] {
+      #expect(text.contains(name), "\(name)")
+    }
+    #expect(text.contains("Lost on a new iPhone, back on old-phone (4) device-bound"))
+    #expect(text.contains("Before you wipe old-phone") && text.contains("[ ] Check that the backup is whole."))
+    #expect(try world.names(in: "devices") == before)
+  }
+
+  @Test("says exactly what a restore to a new phone, and one to the erased phone, then does")
+  func isTrue() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    try world.succeed("backup old-phone -o plain.tar --no-password -q")
+    let encrypted = try world.object(world.succeed("plan b.tar --json \(Self.password)"))
+    let plain = try world.object(world.succeed("plan plain.tar --json"))
+    let device = try world.object(world.succeed("plan old-phone --json"))
+    try world.devices.run("printf 2468 > .pin; chmod 600 .pin")
+    func restored(_ archive: String, to phone: String, _ flags: String = "") throws -> Int {
+      try world.succeed("restore \(archive) --to \(phone) -q --yes \(flags)")
+      return try #require(
+        try world.object(world.succeed("device show \(phone) --json"))["items"] as? Int)
+    }
+    for (name, archive, flags) in [("one", "b.tar", Self.password), ("two", "plain.tar", "")] {
+      try world.succeed("device create \(name) --passcode-file .pin -q")
+      let arrived = try restored(archive, to: name, flags)
+      let document = archive == "b.tar" ? encrypted : plain
+      #expect(arriving(document, same: false, password: archive == "b.tar") == arrived, "\(archive)")
+      #expect(arriving(device, same: false, password: archive == "b.tar") == arrived, "\(archive)")
+    }
+    for archive in ["b.tar", "plain.tar"] {
+      try world.succeed("device erase old-phone --yes -q")
+      let back = try restored(archive, to: "old-phone", archive == "b.tar" ? Self.password : "")
+      let document = archive == "b.tar" ? encrypted : plain
+      #expect(arriving(document, same: true, password: archive == "b.tar") == back, "\(archive)")
+      #expect(arriving(device, same: true, password: archive == "b.tar") == back, "\(archive)")
+    }
+    #expect(arriving(encrypted, same: false) == 14 && arriving(encrypted, same: true) == 18)
+    #expect(arriving(plain, same: false, password: false) == 0 && arriving(plain, same: true, password: false) == 18)
+  }
+
+  @Test(
+    "of a backup whose phone is not here: what its hardware opens is expected by class, and nobody calls it checked")
+  func byClass() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    try world.succeed("backup old-phone -o plain.tar --no-password -q")
+    try world.succeed("device delete old-phone --confirm old-phone -q")
+    let text = flat(try world.succeed("plan b.tar \(Self.password)"))
+    #expect(
+      text.contains(
+        "14 of the 18 items in the backup reach a new iPhone, 4 do not. On old-phone, once it is erased, 14 come back, and "
+          + "4 more are expected back because their classes say so; this could not be checked. What never entered the "
+          + "backup is lost in both cases, and is not counted."), "\(text)")
+    #expect(text.contains("x never in a backup not known not known"))
+    #expect(text.contains("the 4 items that its hardware key opens went by class: the key is not at hand"))
+    #expect(!text.contains("Checked:"))
+    let document = try world.object(world.succeed("plan b.tar --json \(Self.password)"))
+    let same = future(document, same: true)
+    #expect(same["arrives"] as? Int == 14 && same["expected"] as? Int == 4 && same["never_in_backup"] is NSNull)
+    #expect(document["tried_hardware"] as? Bool == false && document["not_in_backup"] == nil)
+    let plain = try world.object(world.succeed("plan plain.tar --json"))
+    #expect(future(plain, same: true, password: false)["expected"] as? Int == 18)
+    #expect(arriving(plain, same: true, password: false) == 0 && arriving(plain, same: false, password: false) == 0)
+    let sealed = flat(try world.succeed("plan plain.tar"))
+    #expect(
+      sealed.contains("None of the 18 items in the backup reaches a new iPhone; the backup has no password."))
+    #expect(sealed.contains("18 are expected back because their classes say so; this could not be checked."))
+    for claim in ["0 stay", "all of them come back", "nothing is lost"] { #expect(!sealed.contains(claim), "\(claim)") }
+  }
+
+  @Test("with the key of the phone, checks what class alone said")
+  func deviceKey() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    // A key of somebody else opens nothing, is told of, and decides nothing.
+    try world.devices.run("head -c 16 /dev/zero > other.key; chmod 600 other.key")
+    let other = try world.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
+    #expect(other.errors.contains("the device key that was given is not of the device that made b.tar"))
+    #expect(arriving(try world.object(other.output), same: true) == 18)
+    try world.succeed("device delete old-phone --confirm old-phone -q")
+    let alone = try world.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
+    let document = try world.object(alone.output)
+    #expect(arriving(document, same: true) == 14 && document["tried_hardware"] as? Bool == false)
+  }
+
+  @Test("of a phone: both kinds of backup, each tried")
+  func device() throws {
+    let world = try MoveWorld()
+    let document = try world.object(world.succeed("plan old-phone --json"))
+    let counts = (document["futures"] as? [[String: Any]] ?? []).map { $0["arrives"] as? Int }
+    #expect(counts == [14, 18, 0, 18])
+    #expect(document["cannot_show"] == nil && document["not_in_backup"] == nil)
+    let text = flat(try world.succeed("plan old-phone"))
+    #expect(text.contains("14 of the 22 items of old-phone reach a new iPhone, 8 do not."))
+    #expect(
+      text.contains("That is by a backup with a password; by one without, none reach a new iPhone, and 18 come back"))
+    #expect(!text.contains("A backup cannot show"))
+    let plain = flat(try world.succeed("plan old-phone --no-password"))
+    #expect(plain.contains("None of the 22 items of old-phone reaches a new iPhone in a backup without a password."))
+  }
+
+  @Test("is a page of one file, a document that is no plan, and a report without names")
+  func forms() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    let done = try world.keyhaul("plan b.tar \(Self.password) --format html -o lost.html")
+    #expect(done.status == 0 && done.errors.contains("Wrote lost.html"), "\(done)")
+    let page = String(decoding: try world.read("lost.html"), as: UTF8.self)
+    #expect(page.contains("14 of the 22 items of old-phone reach a new iPhone, 8 do not."))
+    #expect(page.contains("type=\"checkbox\"") && page.contains("Before you wipe <bdi>old-phone</bdi>"))
+    #expect(!page.contains("plum-orchard-42"))
+    try world.succeed("plan b.tar \(Self.password) -o lost.txt -q")
+    #expect(String(decoding: try world.read("lost.txt"), as: UTF8.self).hasPrefix("What is lost: b.tar\n"))
+    try world.succeed("plan b.tar \(Self.password) --json -o lost.json -q")
+    let refused = try world.keyhaul("restore b.tar --to new-phone --plan lost.json \(Self.password) --yes")
+    #expect(refused.status == 14 && refused.errors.contains("migration-futures/1"), "\(refused)")
+    for flags in ["", "--json", "--format html"] {
+      let text = try world.succeed("plan b.tar \(Self.password) --redact \(flags)")
+      for name in ["anna", "chat.example", "push token", "old-phone", "b.tar", "card 4"] {
+        #expect(!text.contains(name), "\(flags) \(name)")
+      }
+      #expect(text.contains("own-0001") || text.contains("item-0003"), "\(flags)")
+    }
+  }
+
+  @Test("ends with 2 where it is asked and something is lost, with 3 where something is damaged")
+  func exitCodes() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    #expect(try world.keyhaul("plan b.tar \(Self.password) --exit-code").status == 2)
+    try world.succeed("device create names --from hostile-names -q")
+    #expect(try world.keyhaul("plan names --exit-code").status == 0)
+    #expect(try world.keyhaul("plan names --no-password --exit-code").status == 2)
+    try world.succeed("backup old-phone -o plain/ --no-password -q")
+    let payload = try #require(try world.files(in: "plain").first { $0.contains("/") })
+    var bytes = try world.read("plain/\(payload)")
+    let blob = try #require(bytes.firstRange(of: [3, 0, 0, 0]))
+    bytes[blob.lowerBound] = 9
+    try world.write(bytes, to: "plain/\(payload)")
+    let damaged = try world.keyhaul("plan plain/")
+    #expect(damaged.status == 3 && flat(damaged.output).contains("! cannot be read 1 1"), "\(damaged)")
+    // 22 items, of which the damaged one is one and no other is counted twice.
+    #expect(flat(damaged.output).contains("all together 22 22"), "\(damaged)")
+  }
+
+  @Test("an empty backup brings nothing, and says no more")
+  func empty() throws {
+    let world = try MoveWorld()
+    try world.succeed("device create bare -q")
+    try world.backUp("bare", to: "bare.tar")
+    try world.succeed("device delete bare --confirm bare -q")
+    let text = flat(try world.succeed("plan bare.tar \(Self.password)"))
+    #expect(
+      text.contains("There is no item in the backup: it brings nothing to a new iPhone, and nothing back to bare."))
+    #expect(text.contains("What never entered the backup is lost in both cases, and is not counted."))
+    let document = try world.object(world.succeed("plan bare.tar --json \(Self.password)"))
+    #expect((document["futures"] as? [[String: Any]])?.map { $0["total"] as? Int } == [0, 0])
+  }
+
+  @Test("looks at a new iPhone where a view of one plan is asked for, and says that there is none")
+  func views() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    for view in ["--compare", "--by-app"] {
+      let text = flat(try world.succeed("plan b.tar \(Self.password) \(view)"))
+      #expect(text.contains("b.tar → a new iPhone"), "\(text)")
+      let target = try #require(
+        try world.object(world.succeed("plan b.tar \(Self.password) \(view) --json"))["target"] as? [String: Any])
+      #expect(target["imagined"] as? Bool == true && target["items"] as? Int == 0)
+    }
+    #expect(try world.succeed("plan b.tar \(Self.password) --compare").contains("* 14 arrive, 4 stay"))
+    #expect(try world.succeed("plan b.tar \(Self.password) --audit").contains("14 leave the device"))
+    let list = #"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"stays-behind"}]}"#
+    try world.write(Array(list.utf8), to: "e.json")
+    #expect(try world.succeed("plan b.tar \(Self.password) --expect e.json").contains("1 of 1 expectation met."))
+    let page = try world.succeed("plan b.tar \(Self.password) --compare --format html -o -")
+    #expect(page.contains("Four ways to restore"))
+  }
+
+  @Test("refuses what needs a device, and says what to do instead")
+  func usage() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    let existing = try world.keyhaul("plan b.tar --existing merge \(Self.password)")
+    #expect(existing.status == 64 && existing.errors.hasPrefix("error: --existing needs --to\n"), "\(existing)")
+    let restore = try world.keyhaul("restore b.tar \(Self.password)")
+    #expect(restore.status == 64 && restore.errors.contains("keyhaul plan b.tar says without one"), "\(restore)")
+    let unknown = flat(try world.keyhaul("plan b.tar --to nobody \(Self.password)").errors)
+    #expect(unknown.contains("there is no device named nobody") && unknown.contains("keyhaul device create nobody"))
+    #expect(unknown.contains("or plan without --to"))
+    #expect(try world.keyhaul("plan b.tar --to nobody \(Self.password)").status == 10)
+    #expect(try world.keyhaul("plan old-phone \(Self.password)").status == 64)
+    try world.succeed("device lock old-phone -q")
+    #expect(try world.keyhaul("plan old-phone").status == 15)
+    // The backup of a phone that is locked is answered for; what it left out cannot be named.
+    let locked = try world.keyhaul("plan b.tar \(Self.password)")
+    #expect(locked.status == 0 && flat(locked.errors).contains("cannot be named"), "\(locked)")
+    #expect(flat(locked.output).contains("x never in a backup not known not known"))
+    #expect(flat(locked.output).contains("On old-phone, once it is erased, all of them come back. What never entered"))
+  }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import Testing
+
+@testable import CommandArguments
+@testable import keyhaul
+
+@Suite("The phone that made a backup, asked what the backup has not")
+struct MakerTests {
+  private static let password = "--password-file .bp"
+
+  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  private func own(_ world: MoveWorld, _ line: String) throws -> [String: Any] {
+    let document = try world.object(world.succeed("\(line) \(Self.password) --json"))
+    return try #require(document["not_in_backup"] as? [String: Any], "\(line)")
+  }
+
+  @Test("names the very items with their reasons, in the plan for another phone too")
+  func names() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    let items = try #require(try own(world, "plan b.tar --to new-phone")["items"] as? [[String: Any]])
+    let reasons = Dictionary(
+      uniqueKeysWithValues: items.map {
+        ($0["account"] as? String ?? $0["label"] as? String ?? "", $0["reason"] as? String ?? "")
+      })
+    #expect(
+      reasons == [
+        "card 4": "passcode-only", "ssh work laptop": "hardware-key", "peer key": "system-bound",
+        "vault key": "needs-authentication",
+      ])
+    #expect(
+      try world.succeed("plan b.tar --to new-phone \(Self.password)").contains(
+        "Never in the backup (4)\n  x generic      wallet · card 4"))
+  }
+
+  @Test("has changed since: what came, what differs and what is gone is counted, and no item twice")
+  func changed() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    try world.write(Array("x".utf8), to: "secret")
+    try world.succeed("item add old-phone --service garden.example --account anna --secret-file secret -q")
+    try world.succeed(
+      "item add old-phone --service garden.example --account key --protection passcode-only --secret-file secret -q")
+    try world.succeed("item update old-phone --service AirPort --account Home --new-secret-file secret -q --yes")
+    try world.succeed("item delete old-phone --service home.example --account guest -q --yes")
+    let own = try own(world, "plan b.tar")
+    // 22 and two that came, but for one that is gone; of the 18 in the backup 17 are still there.
+    #expect(own["total"] as? Int == 23 && own["in_backup"] as? Int == 17 && own["never"] as? Int == 5)
+    #expect(own["since"] as? Int == 1 && own["changed"] as? Int == 1 && own["gone"] as? Int == 1)
+    let text = flat(try world.succeed("plan b.tar \(Self.password)"))
+    #expect(
+      text.contains(
+        "It has changed since the backup: 1 item of it is not in the backup, 1 item differs and 1 item of the backup is not "
+          + "on it, so what it left out then may be gone too."), "\(text)")
+    #expect(text.contains("Lost: not in this backup (1)") && text.contains("Make a new backup."))
+    // 18 of the backup, 5 that no backup holds and 1 that came.
+    #expect(text.contains("x never in a backup 5 5 x not in this backup 1 1 all together 24 24"), "\(text)")
+    #expect(text.contains("14 of the 24 items in the backup and on old-phone reach a new iPhone, 10 do not."))
+  }
+
+  @Test("was erased: that the backup's items are not on it is said, and no 0 stands for what it had")
+  func erased() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    try world.succeed("device erase old-phone --yes -q")
+    let text = flat(try world.succeed("plan b.tar \(Self.password)"))
+    #expect(text.contains("18 items of the backup are not on it, so what it left out then may be gone too"), "\(text)")
+    #expect(text.contains("A backup cannot show what never entered it"))
+    #expect(text.contains("What old-phone had when the backup was made and has no more is not counted."))
+    #expect(text.contains("x never in a backup not known not known"))
+    let document = try world.object(world.succeed("plan b.tar \(Self.password) --json"))
+    let futures = document["futures"] as? [[String: Any]] ?? []
+    #expect(futures.count == 2 && futures.allSatisfy { $0["never_in_backup"] is NSNull })
+    #expect(try own(world, "plan b.tar")["gone"] as? Int == 18)
+  }
+
+  @Test("can be named, in a folder of its own too, where it is the right one")
+  func source() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    try world.devices.run("mkdir away && mv devices/old-phone away/")
+    #expect(flat(try world.succeed("plan b.tar \(Self.password)")).contains("never in a backup not known"))
+    for line in ["plan b.tar --source ./away/old-phone", "plan b.tar --to new-phone --source ./away/old-phone"] {
+      #expect(try own(world, line)["never"] as? Int == 4, "\(line)")
+    }
+    try world.succeed("device create other --from old-phone -q")
+    let other = try world.keyhaul("plan b.tar --source other \(Self.password)")
+    #expect(other.status == 64 && other.output.isEmpty, "\(other)")
+    #expect(other.errors.contains("other did not make b.tar"))
+    #expect(flat(other.errors).contains("none of the items that need the hardware of their device opens with its key"))
+    let device = try world.keyhaul("plan other --source other")
+    #expect(device.status == 64 && device.errors.hasPrefix("error: --source is about a backup\n"), "\(device)")
+    #expect(try world.keyhaul("plan b.tar --source nobody \(Self.password)").status == 10)
+    try world.devices.run("keyhaul --home away device lock old-phone -q")
+    let locked = try world.keyhaul("plan b.tar --source ./away/old-phone \(Self.password)")
+    #expect(locked.status == 15, "\(locked)")
+  }
+
+  @Test("is not believed by its identifier: another phone under it names nothing")
+  func impostor() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    let shown = try world.object(world.succeed("device show old-phone --json"))
+    let udid = try #require(shown["udid"] as? String)
+    try world.succeed("device delete old-phone --confirm old-phone -q")
+    try world.succeed("device create twin --from old-phone -q")
+    let twin = try #require(try world.object(world.succeed("device show twin --json"))["udid"] as? String)
+    let record = String(decoding: try world.read("devices/twin/device.json"), as: UTF8.self)
+    try world.write(Array(record.replacing(twin, with: udid).utf8), to: "devices/twin/device.json")
+    let document = try world.object(world.succeed("plan b.tar --json \(Self.password)"))
+    #expect(document["not_in_backup"] == nil && document["tried_hardware"] as? Bool == false)
+  }
+
+  @Test("counts for the exit code: what is known to be lost is no success")
+  func exitCode() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    #expect(try world.keyhaul("plan b.tar --to old-phone \(Self.password) --exit-code").status == 2)
+    #expect(try world.keyhaul("plan b.tar --to old-phone \(Self.password)").status == 0)
+  }
+}

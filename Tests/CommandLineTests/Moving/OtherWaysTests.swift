@@ -1,0 +1,115 @@
+import Foundation
+import Reports
+import Testing
+
+@testable import CommandArguments
+@testable import keyhaul
+
+/// The bundled phones: every-rule has one password that holds a key of the Secure Enclave, and no program made its form.
+@Suite("What a plan and why say beyond one backup")
+struct OtherWaysTests {
+  private func world() throws -> MoveWorld {
+    try MoveWorld(named: "every rule") { world in
+      for name in ["every-rule", "every-rule-target"] { try world.succeed("device create \(name) --from \(name) -q") }
+      try world.backUp("every-rule", to: "rules.tar")
+    }
+  }
+
+  private func answers(_ story: [String: Any]) -> [String] {
+    (story["ways"] as? [[String: Any]] ?? []).compactMap { way in
+      guard let name = way["way"] as? String, let answer = way["answer"] as? String,
+        let ground = way["ground"] as? String
+      else { return nil }
+      return "\(name) \(answer) \(ground)"
+    }
+  }
+
+  private func story(_ world: MoveWorld, _ line: String) throws -> [String: Any] {
+    let document = try world.object(world.succeed("why \(line) --json"))
+    let stories = try #require(document["stories"] as? [[String: Any]])
+    #expect(stories.count == 1)
+    return try #require(stories.first)
+  }
+
+  @Test("why says of a chat login on which ways it reaches another phone, of a push token that there is none")
+  func ways() throws {
+    let world = try MoveWorld()
+    #expect(
+      answers(try story(world, "old-phone --service chat.example --account anna")) == [
+        "encrypted-backup yes restored", "unencrypted-backup no backup-not-encrypted",
+        "direct-transfer yes movable-class", "icloud-keychain no not-synchronized",
+      ])
+    #expect(
+      answers(try story(world, "old-phone --service chat.example --account 'push token'")).allSatisfy {
+        $0.hasSuffix(" no device-bound")
+      })
+    let text = try world.succeed("why old-phone --service chat.example --account anna")
+    #expect(text.contains("direct transfer (Quick Start)  yes: its class is not bound to the"))
+  }
+
+  @Test("the four restores are followed by the four ways, counted as by hand from the description of old-phone")
+  func counts() throws {
+    let world = try MoveWorld()
+    let document = try world.object(world.succeed("plan old-phone --to new-phone --compare --json"))
+    let ways = try #require(document["ways"] as? [[String: Any]])
+    // 22 items; 7 of this device only; 2 that synchronize; one of the system that could move.
+    #expect(ways.map { $0["yes"] as? Int } == [14, 0, 12, 2])
+    #expect(ways.map { $0["no"] as? Int } == [8, 22, 7, 20])
+    #expect(ways.map { $0["not_known"] as? Int } == [0, 0, 3, 0])
+    let items = try #require(document["items"] as? [[String: Any]])
+    #expect(items.allSatisfy { ($0["ways"] as? [Any])?.count == 4 })
+  }
+
+  @Test(
+    "a key of the Secure Enclave in a password arrives and is of no use on another phone, and its value stays unseen")
+  func unusable() throws {
+    let world = try world()
+    let plan = try world.object(world.succeed("plan rules.tar --to every-rule-target --password-file .bp --json"))
+    let summary = try #require(plan["summary"] as? [String: Any])
+    #expect(summary["by_warning"] as? [String: Int] == ["migrates-but-unusable": 1])
+    let warned = try #require(plan["items"] as? [[String: Any]]).filter { $0["warning"] != nil }
+    #expect(warned.map { $0["account"] as? String } == ["migrates-but-unusable"])
+    #expect(warned.first?["outcome"] as? String == "migrates" && warned.first?["change"] as? String == "new")
+
+    let text = try world.succeed("plan rules.tar --to every-rule-target --password-file .bp")
+    #expect(text.contains("Will migrate, and be of no use there (1)  migrates-but-unusable: "))
+    #expect(text.contains("7 will migrate (4 new, 2 replaces, 1 already there), of them 1 of no use there,"))
+    try world.succeed("plan rules.tar --to every-rule-target --password-file .bp --format html -o plan.html")
+    let page = String(decoding: try world.read("plan.html"), as: UTF8.self)
+    #expect(page.contains("What arrives, and may be of no use there"))
+    #expect(page.contains("of them 1 of no use there"))
+    let why = try world.succeed(
+      "why rules.tar --account migrates-but-unusable --to every-rule-target --password-file .bp")
+    #expect(why.contains("Warning") && why.contains("(migrates-but-unusable)"))
+    #expect(!(text + page + why).contains("rkm"))
+  }
+
+  @Test("on the phone that made the backup nobody says that it works")
+  func sameDevice() throws {
+    let world = try world()
+    let plan = try world.object(world.succeed("plan rules.tar --to every-rule --password-file .bp --json"))
+    let summary = try #require(plan["summary"] as? [String: Any])
+    #expect(summary["by_warning"] as? [String: Int] == ["use-not-known": 1])
+    let text = try world.succeed("plan rules.tar --to every-rule --password-file .bp")
+    #expect(text.contains("of them 1 whose use there is not"))
+    let alone = try story(world, "every-rule --account migrates-but-unusable")
+    #expect(alone["holds_enclave_key"] as? Bool == true)
+    let other = try story(world, "every-rule --account identical")
+    #expect(other["holds_enclave_key"] as? Bool == false)
+  }
+
+  @Test(
+    "each protection class has a page, by its code, its word and Apple's constant",
+    arguments: [
+      ("cku", "after-first-unlock-this-device", "kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly"),
+      ("ak", "when-unlocked", "kSecAttrAccessibleWhenUnlocked"),
+      ("akpu", "passcode-only", "kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly"),
+    ])
+  func classes(code: String, word: String, constant: String) throws {
+    #expect(try Explain.explanation(of: code).headline.hasSuffix("the protection class \(constant)"))
+    #expect(try Explain.explanation(of: constant).id == code)
+    // The passcode's class has the word of its reason, which is the older page.
+    if code != "akpu" { #expect(try Explain.explanation(of: word).id == code) }
+    #expect(try Explain.explanation(of: "ways").id == "ways")
+  }
+}

@@ -1,0 +1,81 @@
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@Suite("The ways to another device")
+struct TransferWaysTests {
+  /// Written by hand: "Yes", "No" or "?" of an encrypted backup, one without a password, a direct transfer, iCloud Keychain.
+  struct Case: CustomTestStringConvertible {
+    let name: String
+    let reasons: (Reason?, Reason?)
+    let protection: ProtectionClass?
+    let synchronizes: Bool?
+    let answers: String
+
+    var testDescription: String { name }
+  }
+
+  private static let cases = [
+    Case(
+      name: "a mail login moves by an encrypted backup and by Quick Start, and does not synchronize",
+      reasons: (nil, .backupNotEncrypted), protection: .whenUnlocked, synchronizes: false, answers: "YNYN"),
+    Case(
+      name: "of a Wi-Fi password that synchronizes nothing is published about Quick Start",
+      reasons: (nil, .backupNotEncrypted), protection: .afterFirstUnlock, synchronizes: true, answers: "YN?Y"),
+    Case(
+      name: "an item of this device only takes no way", reasons: (.deviceBound, .deviceBound),
+      protection: .afterFirstUnlockThisDeviceOnly, synchronizes: nil, answers: "NNNN"),
+    Case(
+      name: "nor does one that claims to synchronize as well", reasons: (.deviceBound, .deviceBound),
+      protection: .whenUnlockedThisDeviceOnly, synchronizes: true, answers: "NNNN"),
+    Case(
+      name: "the passcode class takes no way", reasons: (.passcodeOnly, .passcodeOnly),
+      protection: .whenPasscodeSetThisDeviceOnly, synchronizes: false, answers: "NNNN"),
+    Case(
+      name: "what a direct transfer does with a guarded item is not known",
+      reasons: (.needsAuthentication, .needsAuthentication), protection: .whenUnlocked, synchronizes: false,
+      answers: "NN?N"),
+    Case(
+      name: "nor with a token's key of a class that may move", reasons: (.hardwareKey, .hardwareKey),
+      protection: .whenUnlocked, synchronizes: false, answers: "NN?N"),
+    Case(
+      name: "a group brings its copies by a way of its own", reasons: (.sharedGroup, .sharedGroup),
+      protection: .whenUnlocked, synchronizes: true, answers: "NN??"),
+    Case(
+      name: "of a sealed item it is not known whether it synchronizes", reasons: (nil, .backupNotEncrypted),
+      protection: .whenUnlocked, synchronizes: nil, answers: "YN??"),
+    Case(
+      name: "damage in a copy says nothing of the device's own item", reasons: (.tagMismatch, .tagMismatch),
+      protection: .whenUnlocked, synchronizes: nil, answers: "NN??"),
+    Case(
+      name: "what was deleted takes no way", reasons: (.deleted, .deleted), protection: .whenUnlocked,
+      synchronizes: true, answers: "NNNN"),
+  ]
+
+  @Test("are answered by what is published, and else not known", arguments: cases)
+  func answers(_ example: Case) {
+    let ways = TransferWays(
+      withPassword: example.reasons.0, withoutPassword: example.reasons.1, protection: example.protection,
+      isSynchronizable: example.synchronizes)
+    let signs = TransferWay.allCases.map { way in
+      switch ways[way].verdict {
+      case .yes: "Y"
+      case .no: "N"
+      case .notKnown: "?"
+      }
+    }
+    #expect(signs.joined() == example.answers)
+  }
+
+  @Test("an answer names its ground")
+  func grounds() {
+    let token = TransferWays(
+      withPassword: .hardwareKey, withoutPassword: .hardwareKey, protection: .whenUnlocked, isSynchronizable: false)
+    let ids = TransferWay.allCases.map { token[$0].ground.id }
+    #expect(ids == ["hardware-key", "hardware-key", "no-source", "not-synchronized"])
+    let bound = TransferWays(
+      withPassword: .deviceBound, withoutPassword: .deviceBound, protection: .alwaysThisDeviceOnly,
+      isSynchronizable: nil)
+    #expect(bound.directTransfer == .no(.reason(.deviceBound)) && bound.iCloudKeychain == .no(.reason(.deviceBound)))
+  }
+}

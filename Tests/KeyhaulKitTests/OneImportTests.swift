@@ -1,0 +1,98 @@
+import Foundation
+import KeyhaulKit
+import Testing
+
+@Suite("A tool with one import")
+struct OneImportTests {
+  let home: TemporaryDeviceHome
+  let old: VirtualDevice
+  let new: VirtualDevice
+  let path: String
+
+  /// Two phones; the old one has an item that may leave it and one that may not.
+  init() throws {
+    home = try TemporaryDeviceHome()
+    path = home.home.path + "/old.tar"
+    old = try home.home.create(DeviceName("old-phone"), passcode: Secret(utf8: "1234")) {
+      (phone) throws(VirtualDeviceError) in
+      try phone.add(Self.password("mail", .afterFirstUnlock))
+      try phone.add(Self.password("push token", .whenUnlockedThisDeviceOnly))
+    }
+    new = try home.home.create(DeviceName("new-phone"), passcode: Secret(utf8: "0000"))
+  }
+
+  private static func password(_ account: String, _ protection: ProtectionClass) -> KeychainItem {
+    var item = KeychainItem(kind: .genericPassword)
+    item[.account] = .string(account)
+    item.protection = protection
+    item.secret = SensitiveBytes(copying: Array("hunter2".utf8))
+    return item
+  }
+
+  private func accounts(on device: VirtualDevice) throws -> [String] {
+    let session = try device.openSession(.reading, verb: "look")
+    defer { session.end() }
+    return try session.find(ItemQuery()).items.compactMap { $0.item[.account]?.stringValue }.sorted()
+  }
+
+  @Test("backs a phone up, plans and restores onto another one")
+  func newPhone() throws {
+    _ = try Backup.make(of: old, password: Secret(utf8: "horse"), path: path, rounds: 1)
+    let backup = try Backup(path: path, password: Secret(utf8: "horse"))
+    #expect(backup.archive.isEncrypted && backup.items.count == 2)
+    #expect(backup.items.compactMap { backup.reason(of: $0) } == [.deviceBound])
+
+    let plan = try backup.plan(onto: new)
+    #expect(plan["mail"] == .migrates)
+    #expect(plan.arriving.count == 1 && plan.unreadable.isEmpty)
+    #expect(plan.stayingBehind.map(\.outcome.reason) == [.deviceBound])
+    #expect(try accounts(on: new) == [])
+    try plan.restore()
+    #expect(try accounts(on: new) == ["mail"])
+  }
+
+  @Test("with the phone that made a backup opens all of it, and restores all of it there")
+  func samePhone() throws {
+    let backup = try Backup.make(of: old, path: path)
+    #expect(backup.items.count == 2 && backup.items.allSatisfy { backup.reason(of: $0) == nil })
+    #expect(try Backup(path: path).items.allSatisfy { $0.item == nil })
+    try old.withSession(.writing, verb: "erase") { (session) throws(VirtualDeviceError) in try session.erase() }
+    try backup.plan(onto: old).restore()
+    #expect(try accounts(on: old) == ["mail", "push token"])
+  }
+
+  @Test("is told where the phone has changed since the plan was made, and nothing is restored")
+  func changedSince() throws {
+    let plan = try Backup.make(of: old, path: path).plan(onto: new)
+    try new.withSession(.writing, verb: "add") { (session) throws(VirtualDeviceError) in
+      _ = try session.add(Self.password("added since", .afterFirstUnlock))
+    }
+    let error = #expect(throws: MigrationError.self) { try plan.restore() }
+    #expect(error?.category == .stalePlan && error?.stage == .beforeCommit)
+    #expect(try accounts(on: new) == ["added since"])
+  }
+
+  @Test("is told what went wrong, with a category to switch on")
+  func errors() throws {
+    _ = try Backup.make(of: old, password: Secret(utf8: "horse"), path: path, rounds: 1)
+    func category(_ body: () throws(MigrationError) -> Void) -> ErrorCategory? {
+      do throws(MigrationError) { try body() } catch { return error.category }
+      return nil
+    }
+    #expect(category { () throws(MigrationError) in _ = try Backup(path: path) } == .wrongPassword)
+    #expect(
+      category { () throws(MigrationError) in _ = try Backup(path: path, password: Secret(utf8: "house")) }
+        == .wrongPassword)
+    #expect(category { () throws(MigrationError) in _ = try Backup(path: path + "x") } == .notFound)
+    #expect(
+      category { () throws(MigrationError) in
+        _ = try Backup(path: path, password: Secret(utf8: "horse"), acceptingAtMost: 1)
+      }
+        == .refused)
+    #expect(category { () throws(MigrationError) in _ = try Backup.make(of: old, path: path) } == .usage)
+    try old.withSession(.writing, verb: "lock") { (session) throws(VirtualDeviceError) in try session.lock() }
+    #expect(
+      category { () throws(MigrationError) in _ = try Backup.make(of: old, path: path + ".2.tar") } == .locked)
+    #expect(!FileManager.default.fileExists(atPath: path + ".2.tar"))
+  }
+}
