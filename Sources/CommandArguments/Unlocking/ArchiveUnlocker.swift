@@ -98,16 +98,13 @@ package final class ArchiveUnlocker {
     package let maker: String?
   }
 
-  /// Opens the archive for a device: with its password, with the device's hardware key, and for the names of what that
-  /// one does not open with the key of the device that made it.
+  /// Opens the archive for a device: with the key of its password, with the device's hardware key, and for the names of
+  /// what that one does not open with the key of the device that made it.
   ///
-  /// - Parameter device: `nil` where the archive is only looked at: then the maker's key takes its place.
-  package func open(with password: PasswordFlags, onto device: DeviceSession?) throws -> OpenedForDevice {
-    let hardware = try hardwareKey(besides: device)
-    return try open(with: try key(password), hardware, onto: device)
-  }
-
-  /// The same with a key that is at hand.
+  /// - Parameters:
+  ///   - key: That of the password.
+  ///   - hardware: The key of the device that made it, as far as one is at hand.
+  ///   - device: `nil` where the archive is only looked at: then the maker's key takes its place.
   package func open(
     with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto device: DeviceSession?
   ) throws -> OpenedForDevice {

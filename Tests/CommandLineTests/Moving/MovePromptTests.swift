@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import VirtualDevice
 
 @testable import CommandArguments
 @testable import keyhaul
@@ -230,30 +231,30 @@ struct MoveWorldTests {
   @Test("is busy while another command holds it, and is waited for if that is wanted")
   func busy() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
-    let outcome = try world.devices.run(
-      """
-      mkfifo go
-      keyhaul plan b.tar --to new-phone --password-command 'touch held; cat go' > first 2>&1 &
-      while [ ! -e held ]; do sleep 0.02; done
-      keyhaul restore b.tar --to new-phone --password-file .bp --yes; echo "= $?"
-      keyhaul item delete new-phone --service AirPort --yes > /dev/null 2>&1; echo "= $?"
-      keyhaul restore b.tar --to new-phone --password-file .bp --yes --wait 60s & second=$!
-      sleep 0.2; cat .bp > go
-      wait $second; echo "= $?"
-      wait; head -n 1 first
-      """)
+    let device = try DeviceHome(path: world.devices.devices.path).device(DeviceName("new-phone"))
+    let holder = try device.openSession(.reading, verb: "keyhaul plan")
+    let restore = "restore b.tar --to new-phone --password-file .bp --yes"
+    // It may be looked at and not be changed; who took it last, to look at it, was the restore itself.
+    let refused = try world.keyhaul(restore)
+    #expect(refused.status == 11 && refused.output == "", "\(refused)")
     #expect(
       SessionScript.matches(
-        outcome.errors,
-        [
-          // The plan holds it; the last who took it, to look at it, was the restore itself.
-          "error: new-phone is in use", "  why: another process holds it", "  try: wait, or add --wait 30s",
-        ]), "\(outcome.errors)")
-    #expect(outcome.output.hasPrefix("= 11\n= 11\n"), "\(outcome.output)")
+        refused.errors,
+        ["error: new-phone is in use", "  why: another process holds it", "  try: wait, or add --wait 30s"]),
+      "\(refused.errors)")
+    #expect(try world.keyhaul("item delete new-phone --service AirPort --yes").status == 11)
+    #expect(try world.keyhaul("plan b.tar --to new-phone --password-file .bp").status == 0)
+
+    nonisolated(unsafe) let releasing = holder
+    Thread.detachNewThread {
+      Thread.sleep(forTimeInterval: 0.3)
+      releasing.end()
+    }
+    let waited = try world.keyhaul("\(restore) --wait 60s")
     #expect(
-      outcome.output.hasSuffix(
-        "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind.\n= 0\nPlan: b.tar → new-phone "
-          + "(another device)\n"), "\(outcome.output)")
+      waited.status == 0
+        && waited.output == "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind.\n",
+      "\(waited)")
   }
 
   @Test("that is full leaves no part of a backup, and the old one where there was one")

@@ -40,11 +40,12 @@ extension Plan {
     }
     let result = ExpectationReport(check, report)
     if common.isJUnit {
-      try save(output == nil ? nil : result.junit, "the results were saved", in: session) { () throws(CommandFailure) in
+      try saveAndPrint(output == nil ? nil : result.junit, "the results were saved", in: session) {
+        () throws(CommandFailure) in
         if output == nil { try session.writeRaw(result.junit) } else { try session.say(result) }
       }
     } else {
-      try save(report, in: session) { () throws(CommandFailure) in try session.say(result) }
+      try saveAndPrint(report, in: session) { () throws(CommandFailure) in try session.say(result) }
     }
     return check.isMet
   }

@@ -99,9 +99,18 @@ struct Plan: RunnableVerb {
           "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",
           try: "leave --no-password out")
       }
+      let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+      // Nobody types while a device is held; that each is there and can be read is known before.
+      let hardware = try FoundDevice.hold(target, maker) { device, _ in try unlocker.hardwareKey(besides: device) }
+      let key = try unlocker.key(unlocking.password)
       return try FoundDevice.hold(target, maker) { device, maker in
-        guard let device else { return try answer(for: named, found.word, maker: maker, expectations, in: session) }
-        return try plan(named, found.word, onto: device, maker: maker, expectations, in: session)
+        guard let device else {
+          let opened = try unlocker.openForFutures(with: key, hardware, maker: maker)
+          return try answer(for: named, opened, found.word, expectations, in: session)
+        }
+        let opened = try unlocker.open(with: key, hardware, onto: device)
+        let items = try unlocker.maker(named: maker, orTarget: device, with: key)?.items
+        return try plan(named, opened, found.word, onto: device, maker: items, expectations, in: session)
       }
     case .device(let origin):
       if maker != nil {
@@ -153,17 +162,15 @@ struct Plan: RunnableVerb {
   }
 
   /// Plans for an archive.
+  ///
+  /// - Parameter maker: What the device that made it has besides, where it was asked.
   private func plan(
-    _ named: NamedArchive, _ word: String?, onto device: DeviceSession, maker: DeviceSession?,
-    _ expectations: [PlanExpectation]?, in session: Session
+    _ named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForDevice, _ word: String?, onto device: DeviceSession,
+    maker: MakerItems?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
-    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
-    let hardware = try unlocker.hardwareKey(besides: device)
-    let key = try unlocker.key(unlocking.password)
-    let opened = try unlocker.open(with: key, hardware, onto: device)
     let plan = try opened.plan(onto: device, policy: move.policy)
     var source = MoveSource(named, namesFrom: opened)
-    source.maker = try unlocker.maker(named: maker, orTarget: device, with: key)?.items
+    source.maker = maker
     let report = try report(plan, of: source, onto: device)
     let outlook = Outlook(report: report, word: word, isSameDevice: plan.isSameDevice) {
       () throws(CommandFailure) in MigrationComparison(of: opened.archive, plan)
@@ -234,15 +241,15 @@ struct Plan: RunnableVerb {
   }
 
   /// Saves the plan where `-o` says, and prints what is to be printed beside it: both, or neither.
-  func save(
+  func saveAndPrint(
     _ report: PlanReport, in session: Session, printing: () throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     let bytes = try output.map { (_) throws(CommandFailure) in try report.encoded() }
-    try save(bytes, "the plan was saved", in: session, printing: printing)
+    try saveAndPrint(bytes, "the plan was saved", in: session, printing: printing)
   }
 
   /// The same for other bytes; `nil` where nothing is saved.
-  func save(
+  func saveAndPrint(
     _ bytes: [UInt8]?, _ done: String, in session: Session, printing: () throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     guard let output, let bytes else { return try printing() }
@@ -259,7 +266,7 @@ struct Plan: RunnableVerb {
     if common.isHTML {
       return try session.deliver(report.page(from: word, to: move.to), to: output)
     }
-    try save(report, in: session) { () throws(CommandFailure) in try print(report, in: session) }
+    try saveAndPrint(report, in: session) { () throws(CommandFailure) in try print(report, in: session) }
   }
 
   private func say(_ report: ComparisonReport, of word: String?, in session: Session) throws {
@@ -282,18 +289,5 @@ struct Plan: RunnableVerb {
     try session.say(
       "  keyhaul restore \(ShellWord.quoted(source)) --to \(ShellWord.quoted(to)) --plan \(ShellWord.quoted(output))\(policy)"
     )
-  }
-}
-
-extension PlanReport {
-  /// The plan in text, on standard output; the warning that nothing moves goes first, to standard error.
-  func say(in session: Session) throws(CommandFailure) {
-    if let warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
-    let style = session.resultStyle
-    for line in heading(style: style) { try session.say(line) }
-    try session.say()
-    let text = text(showsAll: session.common.verbose > 0)
-    for line in text.legend(style: style) { try session.say(line) }
-    for line in text.lines(style: style) { try session.say(line) }
   }
 }

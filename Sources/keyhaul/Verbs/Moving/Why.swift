@@ -63,39 +63,48 @@ struct Why: RunnableVerb {
     let wanted = StoryFinder.Wanted(selection.query, index: item, admits: selection.admits)
     let finder = try ArgumentFinder(session)
     let found = try finder.keychain(source, wait: wait.time)
-    guard let to else { return try tell(wanted, of: found, to: nil, in: session) }
-    return try finder.device(to, wait: wait.time).hold(.reading) { device in
-      try tell(wanted, of: found, to: device, in: session)
+    let target = try to.map { to throws(CommandFailure) in try finder.device(to, wait: wait.time) }
+    switch found {
+    case .archive(let archive): return try tell(wanted, of: archive, to: target, in: session)
+    case .device(let device):
+      return try FoundDevice.hold(target, nil) { target, _ in
+        try tell(wanted, of: device, to: target, in: session)
+      }
     }
   }
 
   private func tell(
-    _ wanted: StoryFinder.Wanted, of found: FoundKeychain, to target: DeviceSession?, in session: Session
+    _ wanted: StoryFinder.Wanted, of archive: FoundArchive, to target: FoundDevice?, in session: Session
   ) throws -> CommandStatus {
-    let finder = StoryFinder(wanted)
-    switch found {
-    case .archive(let archive):
-      let named = try archive.open(storage: unlocking.storage, isRestored: target != nil, in: session)
-      let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
-      let opened = try unlocker.open(with: unlocking.password, onto: target)
+    let named = try archive.open(storage: unlocking.storage, isRestored: target != nil, in: session)
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+    // Nobody types while a device is held.
+    let hardware = try FoundDevice.hold(target, nil) { device, _ in try unlocker.hardwareKey(besides: device) }
+    let key = try unlocker.key(unlocking.password)
+    return try FoundDevice.hold(target, nil) { target, _ in
+      let opened = try unlocker.open(with: key, hardware, onto: target)
       let maker = unlocker.maker(besides: target)
       defer { maker?.end() }
       let restore = try target.map { (device: $0, plan: try opened.plan(onto: $0, policy: existing.policy)) }
       let stories = try Self.found { () throws(MigrationError) in
-        try finder.stories(in: opened.archive, named: named.name, maker: maker, onto: restore)
+        try StoryFinder(wanted).stories(in: opened.archive, named: named.name, maker: maker, onto: restore)
       }
-      let sealed = opened.archive.items.count { $0.item == nil && opened.archive.sealedNames[$0.index] == nil }
+      let sealed = opened.archive.items.count { $0.item == nil && opened.archive.knownSealed[$0.index] == nil }
       return try say(
         StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed, in: session)
-    case .device(let device):
-      try unlocking.refuse(for: source)
-      return try device.hold(.reading) { openDevice in
-        let stories = try Self.found { () throws(MigrationError) in
-          try finder.stories(on: openDevice, onto: target, policy: existing.policy)
-        }
-        let source = try MoveSource(openDevice, hasPassword: true)
-        return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
+    }
+  }
+
+  private func tell(
+    _ wanted: StoryFinder.Wanted, of device: FoundDevice, to target: DeviceSession?, in session: Session
+  ) throws -> CommandStatus {
+    try unlocking.refuse(for: source)
+    return try device.hold(.reading) { openDevice in
+      let stories = try Self.found { () throws(MigrationError) in
+        try StoryFinder(wanted).stories(on: openDevice, onto: target, policy: existing.policy)
       }
+      let source = try MoveSource(openDevice, hasPassword: true)
+      return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
     }
   }
 

@@ -18,10 +18,13 @@ extension ArchiveUnlocker {
   /// Opens the archive as a new device would, and as the device that made it where its hardware key is at hand: given by
   /// the user, or in a device.
   ///
-  /// - Parameter named: The device that the user says made it.
-  func openForFutures(with password: PasswordFlags, maker named: DeviceSession?) throws -> OpenedForFutures {
-    let hardware = try hardwareKey()
-    let key = try key(password)
+  /// - Parameters:
+  ///   - key: That of the password.
+  ///   - hardware: The hardware key that the user gave, or one that may be the maker's.
+  ///   - named: The device that the user says made it.
+  func openForFutures(
+    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, maker named: DeviceSession?
+  ) throws -> OpenedForFutures {
     let opened = try open(with: key, nil, requiresKeychain: true)
     let maker = try maker(named: named, orTarget: nil, with: key)
     var (returning, name) = (maker?.returning, maker?.name)

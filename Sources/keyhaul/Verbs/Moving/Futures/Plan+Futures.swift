@@ -10,14 +10,10 @@ import VirtualDevice
 /// `plan` without `--to`: what is lost on a new device, and on the same one once it was erased.
 extension Plan {
   /// Answers for a backup.
-  ///
-  /// - Parameter maker: The device that the user says made it.
   func answer(
-    for named: NamedArchive, _ word: String?, maker: DeviceSession?, _ expectations: [PlanExpectation]?,
-    in session: Session
+    for named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForFutures, _ word: String?,
+    _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
-    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
-    let opened = try unlocker.openForFutures(with: unlocking.password, maker: maker)
     var source = MoveSource(named)
     source.maker = opened.futures.maker
     BackupDamageNotice(opened: opened.archive, name: named.name).warn(in: session)

@@ -151,3 +151,16 @@ extension MigrationPlan {
     decisions.contains { [.deviceBound, .backupNotEncrypted].contains($0.outcome.reason) }
   }
 }
+
+extension PlanReport {
+  /// The plan in text, on standard output; the warning that nothing moves goes first, to standard error.
+  func say(in session: Session) throws(CommandFailure) {
+    if let warning { session.warn(warning.message, why: warning.why, try: warning.advice) }
+    let style = session.resultStyle
+    for line in heading(style: style) { try session.say(line) }
+    try session.say()
+    let text = text(showsAll: session.common.verbose > 0)
+    for line in text.legend(style: style) { try session.say(line) }
+    for line in text.lines(style: style) { try session.say(line) }
+  }
+}

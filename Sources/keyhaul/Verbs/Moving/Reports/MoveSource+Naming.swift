@@ -15,7 +15,7 @@ extension MoveSource {
 
   init(_ named: NamedArchive, namesFrom opened: ArchiveUnlocker.OpenedForDevice) {
     self.init(named)
-    namesFrom = opened.archive.sealedNames.isEmpty ? nil : opened.maker
+    namesFrom = opened.archive.knownSealed.isEmpty ? nil : opened.maker
   }
 
   /// - Parameter hasPassword: Whether the backup that is thought of has one.
