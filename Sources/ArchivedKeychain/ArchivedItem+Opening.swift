@@ -19,16 +19,16 @@ extension ArchivedItem {
     return items
   }
 
-  /// What the items are called that did not open for want of hardware, as far as these keys open them.
-  static func names(
+  /// What is known of the items that did not open for want of hardware, as far as these keys open them.
+  static func known(
     of items: [ArchivedItem], in file: KeychainBackupFile, with keys: borrowing ClassKeys
-  ) throws(ArchivedKeychainError) -> [Int: ItemIdentity] {
-    var names: [Int: ItemIdentity] = [:]
+  ) throws(ArchivedKeychainError) -> [Int: KnownItem] {
+    var known: [Int: KnownItem] = [:]
     for item in items where item.isClosedByHardware {
       guard file.entries.indices.contains(item.index) else { continue }
-      names[item.index] = try open(file.entries[item.index], index: item.index, with: keys).item.map(ItemIdentity.init)
+      known[item.index] = try open(file.entries[item.index], index: item.index, with: keys).item.map(KnownItem.init)
     }
-    return names
+    return known
   }
 
   /// Whether it is a key of another device's hardware that may be missing.

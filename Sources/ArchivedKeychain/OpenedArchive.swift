@@ -21,9 +21,9 @@ public struct OpenedArchive: Sendable {
   public let hardware: HardwareProof
   /// What was unusual about the archive, and tolerated.
   public let notes: [ArchiveNote]
-  /// What the items are called that only the device that made the archive opens, by their position: known where the
-  /// maker's key was at hand. Names for reports; what becomes of an item never depends on them.
-  public let sealedNames: [Int: ItemIdentity]
+  /// What is known of the items that only the device that made the archive opens, by their position: where the maker's
+  /// key was at hand. For reports; what becomes of an item never depends on it.
+  public let knownSealed: [Int: KnownItem]
 
   /// Derives the password's key, unlocks the keybag and tries every item.
   ///
@@ -33,7 +33,7 @@ public struct OpenedArchive: Sendable {
   ///   - deviceKey: The hardware key of the device that the archive should go to, or of one that may have made it. What
   ///     it does not open is another device's, unless it opens something.
   ///   - makerKey: The hardware key of the device that is said to have made the archive, to learn the names of what the
-  ///     other one does not open. Nothing that it opens is kept.
+  ///     other one does not open. No value that it opens is kept.
   ///   - requiresKeychain: Whether a backup in which no keychain was stored is an error, and not one without items.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
@@ -66,8 +66,8 @@ public struct OpenedArchive: Sendable {
     hardware = HardwareProof(items)
     switch makerKey {
     case .some(let makerKey):
-      sealedNames = try ArchivedItem.names(of: items, in: file, with: try key.classKeys(deviceKey: makerKey.copy()))
-    case .none: sealedNames = [:]
+      knownSealed = try ArchivedItem.known(of: items, in: file, with: try key.classKeys(deviceKey: makerKey.copy()))
+    case .none: knownSealed = [:]
     }
     passwordForm = key.passwordForm
     fileList = list

@@ -18,6 +18,13 @@ public enum ArrivalWarning: String, Sendable, CaseIterable, Hashable, Codable {
   ///   - onSameDevice: Whether the target is the device that made the backup; `nil` where nothing proves it.
   public init?(_ item: KeychainItem, onSameDevice: Bool?) {
     guard item.holdsEnclaveKey else { return nil }
+    self.init(ofEnclaveKeyOnSameDevice: onSameDevice)
+  }
+
+  /// The warning for an item that arrives and whose value is a key of the Secure Enclave.
+  ///
+  /// - Parameter onSameDevice: Whether the target is the device that made the backup; `nil` where nothing proves it.
+  public init(ofEnclaveKeyOnSameDevice onSameDevice: Bool?) {
     self = onSameDevice == false ? .migratesButUnusable : .useNotKnown
   }
 }

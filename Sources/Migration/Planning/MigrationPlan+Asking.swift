@@ -70,13 +70,13 @@ extension MigrationPlan {
       imports: imports, clearedRowCount: clearedRowCount)
   }
 
-  /// Names sealed items by what they are known to be called.
-  public func naming(_ names: [Int: ItemIdentity]) -> MigrationPlan {
-    guard !names.isEmpty else { return self }
+  /// Adds to sealed items what is known of them, by their positions.
+  public func naming(_ known: [Int: KnownItem]) -> MigrationPlan {
+    guard !known.isEmpty else { return self }
     return showing(
       decisions.map { decision in
-        guard decision.identity.isSealed, let name = names[decision.index] else { return decision }
-        return decision.naming(name)
+        guard decision.identity.isSealed, let item = known[decision.index] else { return decision }
+        return decision.naming(item)
       })
   }
 
@@ -85,7 +85,7 @@ extension MigrationPlan {
   public var redacted: MigrationPlan {
     showing(
       decisions.map { decision in
-        decision.naming(ItemIdentity(redacted: decision.identity, "item-", decision.index))
+        decision.naming(KnownItem(ItemIdentity(redacted: decision.identity, "item-", decision.index)))
       },
       removed: removed.enumerated().map { ItemIdentity(redacted: $0.element, "target-", $0.offset + 1) })
   }

@@ -89,11 +89,14 @@ public struct MigrationPlan: Sendable {
     public let warning: ArrivalWarning?
     /// Whether it is marked to synchronize; `nil` where that is sealed.
     public let isSynchronizable: Bool?
+    /// Whether its value has the form of a key of the Secure Enclave; `nil` where that is sealed.
+    public let holdsEnclaveKey: Bool?
 
     /// Creates a decision.
     public init(
       index: Int, identity: ItemIdentity, protection: ProtectionClass?, outcome: Outcome, detail: String?,
-      overwrites: OverwrittenItem? = nil, warning: ArrivalWarning? = nil, isSynchronizable: Bool? = nil
+      overwrites: OverwrittenItem? = nil, warning: ArrivalWarning? = nil, isSynchronizable: Bool? = nil,
+      holdsEnclaveKey: Bool? = nil
     ) {
       self.index = index
       self.identity = identity
@@ -103,13 +106,15 @@ public struct MigrationPlan: Sendable {
       self.overwrites = overwrites
       self.warning = warning
       self.isSynchronizable = isSynchronizable
+      self.holdsEnclaveKey = holdsEnclaveKey
     }
 
-    /// The same decision about an item of another name.
-    func naming(_ identity: ItemIdentity, isSynchronizable: Bool? = nil) -> Decision {
+    /// The same decision with what is known of the item besides; its names are taken from there.
+    func naming(_ known: KnownItem) -> Decision {
       Decision(
-        index: index, identity: identity, protection: protection, outcome: outcome, detail: detail,
-        overwrites: overwrites, warning: warning, isSynchronizable: self.isSynchronizable ?? isSynchronizable)
+        index: index, identity: known.identity, protection: protection, outcome: outcome, detail: detail,
+        overwrites: overwrites, warning: warning, isSynchronizable: isSynchronizable ?? known.isSynchronizable,
+        holdsEnclaveKey: holdsEnclaveKey ?? known.holdsEnclaveKey)
     }
   }
 

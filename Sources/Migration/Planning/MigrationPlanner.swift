@@ -77,7 +77,7 @@ public enum MigrationPlanner {
       index: archived.index, identity: archived.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: archived.kind),
       protection: archived.protection, outcome: verdict.outcome, detail: verdict.detail, overwrites: verdict.overwrites,
       warning: arrives ? archived.item.flatMap { ArrivalWarning($0, onSameDevice: onSameDevice) } : nil,
-      isSynchronizable: archived.item?.isSynchronizable)
+      isSynchronizable: archived.item?.isSynchronizable, holdsEnclaveKey: archived.item?.holdsEnclaveKey)
   }
 
   private static func malformed(_ archived: ArchivedItem, _ error: KeychainRuleError) -> Verdict {

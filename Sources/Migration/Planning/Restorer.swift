@@ -25,7 +25,7 @@ public enum Restorer {
       archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
       surroundings: RestoreSurroundings(
         targetSyncs: session.record.isSyncing, backupHasPassword: archive.archive.isEncrypted)
-    ).naming(archive.sealedNames)
+    ).naming(archive.knownSealed)
   }
 
   /// Carries out a plan in one transaction: exactly what it says, or nothing. One that changes nothing is only held

@@ -96,13 +96,15 @@ public struct BackupForecast: ~Copyable, Sendable {
       MigrationPlan.Decision(
         index: exported.count + offset, identity: left.item.identity, protection: left.item.protection,
         outcome: left.reason.isDamage ? .unreadable(left.reason) : .staysBehind(left.reason), detail: left.detail,
-        isSynchronizable: left.item.isSynchronizable)
+        isSynchronizable: left.item.isSynchronizable, holdsEnclaveKey: left.item.holdsEnclaveKey)
     }
     let named = plan.decisions.map { decision in
       guard exported.indices.contains(decision.index) else { return decision }
       let item = exported[decision.index]
       return decision.naming(
-        decision.identity.isSealed ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable)
+        KnownItem(
+          decision.identity.isSealed ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable,
+          holdsEnclaveKey: item.holdsEnclaveKey))
     }
     return plan.showing(named + staying)
   }

@@ -60,8 +60,9 @@ public struct ItemStory: Sendable {
     self.prospects = prospects
     self.decision = decision
     self.onTarget = onTarget
-    isSynchronizable = item?.isSynchronizable
-    self.holdsEnclaveKey = holdsEnclaveKey ?? (item?.secret == nil ? nil : item?.holdsEnclaveKey)
+    isSynchronizable = item?.isSynchronizable ?? decision?.isSynchronizable
+    self.holdsEnclaveKey =
+      holdsEnclaveKey ?? (item?.secret == nil ? nil : item?.holdsEnclaveKey) ?? decision?.holdsEnclaveKey
   }
 
   /// On which ways it comes to another device; `nil` of a target's own item, which has no way to go.

@@ -22,23 +22,26 @@ public struct MigrationComparison: Sendable {
     public let allProspects: [RestoreSetting: Prospect]
     /// Whether it is marked to synchronize; `nil` where that is sealed.
     public let isSynchronizable: Bool?
+    /// Whether its value has the form of a key of the Secure Enclave; `nil` where that is sealed.
+    public let holdsEnclaveKey: Bool?
 
     /// Creates an item of which all is known.
     package init(
       index: Int, identity: ItemIdentity, protection: ProtectionClass?, allProspects: [RestoreSetting: Prospect],
-      isSynchronizable: Bool? = nil
+      isSynchronizable: Bool? = nil, holdsEnclaveKey: Bool? = nil
     ) {
       self.index = index
       self.identity = identity
       self.protection = protection
       self.allProspects = allProspects
       self.isSynchronizable = isSynchronizable
+      self.holdsEnclaveKey = holdsEnclaveKey
     }
 
     init(_ decision: MigrationPlan.Decision, _ prospects: [RestoreSetting: Prospect]) {
       self.init(
         index: decision.index, identity: decision.identity, protection: decision.protection, allProspects: prospects,
-        isSynchronizable: decision.isSynchronizable)
+        isSynchronizable: decision.isSynchronizable, holdsEnclaveKey: decision.holdsEnclaveKey)
     }
 
     /// On which ways it comes to another device.
@@ -48,6 +51,12 @@ public struct MigrationComparison: Sendable {
 
     /// What becomes of the item in one of the four.
     public subscript(setting: RestoreSetting) -> Prospect { allProspects[setting] ?? .unreadable(.malformed) }
+
+    /// What is known against its use where one of the four brings it; `nil` where it does not arrive.
+    public func warning(in setting: RestoreSetting) -> ArrivalWarning? {
+      guard self[setting] == .arrives, holdsEnclaveKey == true else { return nil }
+      return ArrivalWarning(ofEnclaveKeyOnSameDevice: setting.onSameDevice)
+    }
 
     /// Whether it arrives on another device in one of the two ways there are.
     public var canLeaveItsDevice: Bool {
@@ -65,6 +74,8 @@ public struct MigrationComparison: Sendable {
     public var unreadable = 0
     /// What does not arrive, by its reason.
     public var byReason: [Reason: Int] = [:]
+    /// What arrives and may be of no use there, by the warning.
+    public var byWarning: [ArrivalWarning: Int] = [:]
   }
 
   /// The items in the order of the archive or of the device's plan.
@@ -88,6 +99,7 @@ public struct MigrationComparison: Sendable {
       case .unreadable: counts.unreadable += 1
       }
       if let reason = prospect.reason { counts.byReason[reason, default: 0] += 1 }
+      if let warning = item.warning(in: setting) { counts.byWarning[warning, default: 0] += 1 }
     }
   }
 

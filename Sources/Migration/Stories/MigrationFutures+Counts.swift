@@ -13,6 +13,8 @@ extension MigrationFutures {
     public var staysBehind = 0
     /// Items that are damaged, in the backup or on the device.
     public var unreadable = 0
+    /// Items that come back and may be of no use there, by the warning.
+    public var byWarning: [ArrivalWarning: Int] = [:]
     /// Items that no backup holds, by a rule; `nil` where nobody knows, because the device is not at hand.
     public var never: Int?
     /// Items of the device that came after the backup was made; `nil` where nobody knows.
@@ -41,6 +43,7 @@ extension MigrationFutures {
       case .staysBehind: counts.staysBehind += 1
       case .unreadable: counts.unreadable += 1
       }
+      if let warning = item.warning(in: setting) { counts.byWarning[warning, default: 0] += 1 }
     }
     if let maker {
       // A device that has lost items of the backup, as one that was erased, shows no longer what it kept.
@@ -81,6 +84,10 @@ extension MigrationFutures {
     /// Why it does not reach a new device, or the damage for which it does not come back either; `nil` where it arrives,
     /// and of an item that came after the backup was made.
     public let reason: Reason?
+    /// What is known against its use on a new device; `nil` where it does not get there.
+    public let warning: ArrivalWarning?
+    /// The same on the device that made it.
+    public let warningOnReturn: ArrivalWarning?
   }
 
   /// All items that are known of: those of the backup or of the device in their order, then those that are only on the
@@ -96,12 +103,13 @@ extension MigrationFutures {
       return Item(
         index: item.index, identity: item.identity, protection: item.protection,
         outlook: item[away] == .arrives ? .both : item[back] == .arrives ? .sameDevice : .neither,
-        isExpected: expected.contains(item.index), reason: reason)
+        isExpected: expected.contains(item.index), reason: reason, warning: item.warning(in: away),
+        warningOnReturn: item.warning(in: back))
     }
       + (maker?.absent ?? []).map { item in
         Item(
           index: nil, identity: item.identity, protection: item.protection, outlook: .neither, isExpected: false,
-          reason: item.reason)
+          reason: item.reason, warning: nil, warningOnReturn: nil)
       }
   }
 
@@ -110,7 +118,8 @@ extension MigrationFutures {
     let items = comparison.items.map { item in
       MigrationComparison.Item(
         index: item.index, identity: ItemIdentity(redacted: item.identity, "item-", item.index),
-        protection: item.protection, allProspects: item.allProspects)
+        protection: item.protection, allProspects: item.allProspects, isSynchronizable: item.isSynchronizable,
+        holdsEnclaveKey: item.holdsEnclaveKey)
     }
     return MigrationFutures(
       MigrationComparison(items, current: comparison.current), planForNewDevice: planForNewDevice.redacted,

@@ -72,8 +72,7 @@ public struct MigrationFutures: Sendable {
       } else if decision.outcome.needsHardware, prospects[back] == .arrives {
         expected.insert(decision.index)
       }
-      return MigrationComparison.Item(
-        index: decision.index, identity: decision.identity, protection: decision.protection, allProspects: prospects)
+      return MigrationComparison.Item(decision, prospects)
     }
     self.init(
       MigrationComparison(items, current: current), planForNewDevice: onNew, isOfBackup: true, expected: expected,
@@ -109,11 +108,11 @@ extension Restorer {
     _ archive: OpenedArchive, ontoEmptyNamedBy other: OpenedArchive?
   ) throws(MigrationError) -> MigrationPlan {
     try reporting { () throws(ArchivedKeychainError) in try archive.archive.requireRestorable() }
-    var names = archive.sealedNames
-    for item in other?.items ?? [] { if let opened = item.item { names[item.index] = ItemIdentity(opened) } }
+    var known = archive.knownSealed
+    for item in other?.items ?? [] { if let opened = item.item { known[item.index] = KnownItem(opened) } }
     return MigrationPlanner.plan(
       archive.items, onto: [], policy: .replace,
       surroundings: RestoreSurroundings(backupHasPassword: archive.archive.isEncrypted)
-    ).naming(names)
+    ).naming(known)
   }
 }

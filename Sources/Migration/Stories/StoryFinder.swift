@@ -62,7 +62,7 @@ public struct StoryFinder {
     let opened = MigrationPlanner.plan(
       archive.items, onto: [], policy: .merge,
       surroundings: RestoreSurroundings(backupHasPassword: archive.archive.isEncrypted)
-    ).naming(archive.sealedNames)
+    ).naming(archive.knownSealed)
     let comparison = MigrationComparison(of: archive, opened)
     var stories: [ItemStory] = []
     for (position, item) in archive.items.enumerated() {

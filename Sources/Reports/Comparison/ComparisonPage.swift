@@ -63,7 +63,7 @@ public struct ComparisonPage: HTMLPage {
     return try ReportPage(title: title, program: program, style: PageStyle.comparison).html(
       body: { page in
         heading(&page)
-        ComparisonTable(self).write(to: &page)
+        RestoreTable(self).write(to: &page)
         WaysTable(comparison).write(to: &page)
         AbsentSection(maker: maker).write(to: &page)
         checklist.write(to: &page)

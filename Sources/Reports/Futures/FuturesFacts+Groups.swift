@@ -39,11 +39,29 @@ extension FuturesFacts {
       .compactMap(\.self)
   }
 
-  /// What is on both afterwards.
+  /// What is on both afterwards, and of use there as far as anything is known against it.
   var arriving: Group {
     Group(
       title: "On both afterwards", reason: nil, style: .moves, symbol: "+",
-      items: futures.items.filter { $0.outlook == .both })
+      items: futures.items.filter { $0.outlook == .both && $0.warning == nil })
+  }
+
+  /// What arrives and may be of no use: on a new device, then on the same one alone.
+  var warned: [Group] {
+    func group(_ title: String, _ outlook: MigrationFutures.Outlook, _ warning: ArrivalWarning) -> Group? {
+      let members = futures.items.filter { item in
+        item.outlook == outlook && (outlook == .both ? item.warning : item.warningOnReturn) == warning
+      }
+      guard !members.isEmpty else { return nil }
+      let words = warning.explanation
+      return Group(
+        title: title, reason: nil, style: .stays, symbol: "+", items: members,
+        fact: "\(warning.rawValue): \(words.headline)", advice: words.action)
+    }
+    return [
+      group("On both afterwards, and of no use on \(newPhone)", .both, .migratesButUnusable),
+      group("Back on \(phone), and may be of no use there", .sameDevice, .useNotKnown),
+    ].compactMap(\.self)
   }
 
   private func since(_ items: [MigrationFutures.Item]) -> Group? {

@@ -7,7 +7,7 @@ extension FuturesFacts {
   var verdict: String {
     let new = counts(onSameDevice: false)
     guard new.total > 0 else { return nothing }
-    var sentences = [arrival(new), self.return(counts(onSameDevice: true))]
+    var sentences = [arrival(new) + unusable(new), self.return(counts(onSameDevice: true))]
     if !isOfBackup { sentences.append(other) }
     if isOfBackup, maker == nil { sentences.append(Self.uncounted) }
     if let maker, maker.goneCount > 0 {
@@ -49,6 +49,14 @@ extension FuturesFacts {
       return "\(Amounts.grouped(reached)) of \(all(counts)) \(reached == 1 ? "reaches" : "reach") \(newPhone), "
         + "\(Amounts.grouped(lost)) \(lost == 1 ? "does" : "do") not."
     }
+  }
+
+  /// " 1 of those has the form of a key that only the Secure Enclave of old-phone can use, and is of no use there."
+  private func unusable(_ counts: MigrationFutures.Counts) -> String {
+    guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
+    let verbs = count == 1 ? ("has", "a key", "is") : ("have", "keys", "are")
+    return " \(Amounts.grouped(count)) of those \(verbs.0) the form of \(verbs.1) that only the Secure Enclave of "
+      + "\(phone) can use, and \(verbs.2) of no use there."
   }
 
   /// "On old-phone, once it is erased, 18 of them come back, 4 do not."

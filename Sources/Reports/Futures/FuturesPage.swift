@@ -30,7 +30,7 @@ public struct FuturesPage: HTMLPage {
     return try frame.html(
       body: { page in
         heading(&page)
-        FuturesTable(facts).write(to: &page)
+        RestoreTable(facts).write(to: &page)
         basis(&page)
         losses(&page)
         facts.checklist.write(to: &page)
@@ -75,7 +75,7 @@ public struct FuturesPage: HTMLPage {
   }
 
   private func losses(_ page: inout Markup) {
-    let groups = facts.losses
+    let groups = facts.losses + facts.warned
     guard !groups.isEmpty else { return }
     page.newLine()
     page.element("section") { page in
@@ -137,6 +137,7 @@ extension PageTable.Row {
     self.init(
       style: style, symbol: symbol, item: ItemWords(item.identity, index: item.index), kind: item.identity.kind,
       app: facts.isRedacted || app.kind == .unknown ? "" : app.words, protection: item.protection, result: result,
-      detail: item.reason?.explanation.headline ?? since)
+      detail: (item.warning ?? item.warningOnReturn)?.explanation.headline ?? item.reason?.explanation.headline ?? since
+    )
   }
 }

@@ -30,6 +30,7 @@ package struct ComparisonText {
       lines.append("  of the \(Amounts.count(comparison.items.count, "item")) in the backup:")
     }
     lines += [""] + countLines(style) + ["", "  * what is planned here", ""]
+    lines += warnedLines(style)
     lines += TransferLines(comparison: comparison).lines(style: style, showsAll: showsAll) + [""]
     if showsAll { lines += itemLines(style) + [""] }
     let sentence = advice.prefix(1).uppercased() + advice.dropFirst() + "."
@@ -46,6 +47,24 @@ package struct ComparisonText {
     }
     return lines + source.unseenLines(style: style, showsAll: showsAll)
   }
+
+  /// What arrives in one of the four and may be of no use there.
+  private func warnedLines(_ style: TextStyle) -> [String] {
+    let lines = ArrivalWarning.allCases.flatMap { warning -> [String] in
+      let items = comparison.items.filter { item in
+        RestoreSetting.allCases.contains { item.warning(in: $0) == warning }
+      }
+      guard !items.isEmpty else { return [] }
+      let names = items.prefix(Self.maximumNameCount).map { ItemText.name($0.identity) }
+      let more = items.count > names.count ? ", and \(Amounts.grouped(items.count - names.count)) more" : ""
+      return WordWrap.labeled(
+        "  \(warning.rawValue) (\(Amounts.grouped(items.count))): ",
+        style.adapted("\(warning.explanation.headline): \(names.joined(separator: ", "))\(more)"), columns: style.width)
+    }
+    return lines.isEmpty ? [] : lines + [""]
+  }
+
+  private static let maximumNameCount = 3
 
   /// The four counts in a table; where that is too wide, one device below the other.
   private func countLines(_ style: TextStyle) -> [String] {
@@ -106,9 +125,12 @@ package struct ComparisonText {
       let reasons = Reason.allCases.filter { reason in
         RestoreSetting.allCases.contains { item[$0].reason == reason }
       }
+      let warnings = ArrivalWarning.allCases.filter { warning in
+        RestoreSetting.allCases.contains { item.warning(in: $0) == warning }
+      }
       table.add(
         [String(item.index), name] + (hasClass ? [ItemText.protection(item.protection, isShort: true)] : []) + cells
-          + [reasons.map(\.rawValue).joined(separator: ", ")])
+          + [(reasons.map(\.rawValue) + warnings.map(\.rawValue)).joined(separator: ", ")])
     }
     return table
   }

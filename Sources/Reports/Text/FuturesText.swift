@@ -25,7 +25,7 @@ package struct FuturesText {
     lines += table.lines(style: style) + [""] + wrapped(facts.basis)
     if let maker = facts.maker { lines += wrapped(maker.statement) }
     lines.append("")
-    for group in facts.losses + (facts.arriving.items.isEmpty ? [] : [facts.arriving]) {
+    for group in facts.losses + facts.warned + (facts.arriving.items.isEmpty ? [] : [facts.arriving]) {
       lines += self.lines(of: group, style)
     }
     if facts.futures.items.contains(where: { $0.identity.isSealed && $0.index != nil && $0.reason?.isDamage != true }) {
@@ -62,6 +62,9 @@ package struct FuturesText {
     table.add(["+ arrive"] + cells(\.arrives))
     if both.contains(where: { $0.expected > 0 }) {
       table.add(["+ expected by their class, not checked"] + cells(\.expected))
+    }
+    for warning in ArrivalWarning.allCases where both.contains(where: { $0.byWarning[warning] != nil }) {
+      table.add(["  of them \(warning.countedWords)"] + cells { $0.byWarning[warning, default: 0] })
     }
     table.add(["< stay behind" + (facts.isOfBackup ? ", of the backup's" : "")] + cells(\.staysBehind))
     table.add(["! cannot be read"] + cells(\.unreadable))

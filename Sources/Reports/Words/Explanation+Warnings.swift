@@ -39,14 +39,17 @@ extension ArrivalWarning {
     case .useNotKnown: "whose use there is not known"
     }
   }
+
+  /// Each count with its words: "1 of no use there".
+  static func counted(_ counts: [ArrivalWarning: Int]) -> [String] {
+    allCases.compactMap { warning in counts[warning].map { "\(Amounts.grouped($0)) \(warning.countedWords)" } }
+  }
 }
 
 extension Explanation {
   /// ", of them 1 of no use there": what a sentence about arriving items adds; empty where none is warned of.
   package static func warned(_ counts: [ArrivalWarning: Int]) -> String {
-    let parts = ArrivalWarning.allCases.compactMap { warning in
-      counts[warning].map { "\(Amounts.grouped($0)) \(warning.countedWords)" }
-    }
+    let parts = ArrivalWarning.counted(counts)
     return parts.isEmpty ? "" : ", of them \(Amounts.list(parts))"
   }
 }

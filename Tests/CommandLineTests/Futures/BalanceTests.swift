@@ -15,17 +15,21 @@ struct BalanceTests {
     let items: Int
     let never: Int
     let bound: Int
+    /// Those that a backup with a password brings anywhere and that only the Secure Enclave could use.
+    var enclaveKeys = 0
     var description: String { name }
   }
 
   /// - old-phone: 22 items. Never: `card 4` (akpu), `vault key` (access control), `peer key` (the system's group), the
   ///   Secure Enclave's key. This device only, in the backup: `push token`, `device id`, the tracker's and the VPN's.
   /// - every-rule: 15 rows, one of them the mark of a deleted item. Never: one each of akpu, token, App Clip, shared
-  ///   group, system, access control. This device only: `device-bound`.
+  ///   group, system, access control. This device only: `device-bound`. A key of the Secure Enclave in a password that
+  ///   goes anywhere: `migrates-but-unusable`.
   /// - every-rule-target: 7 items; the one in `lockdown-identities` is the system's.
   /// - hostile-names and new-phone: 15 and 2 that go anywhere.
   static let phones = [
-    Phone(name: "old-phone", items: 22, never: 4, bound: 4), Phone(name: "every-rule", items: 14, never: 6, bound: 1),
+    Phone(name: "old-phone", items: 22, never: 4, bound: 4),
+    Phone(name: "every-rule", items: 14, never: 6, bound: 1, enclaveKeys: 1),
     Phone(name: "every-rule-target", items: 7, never: 1, bound: 0),
     Phone(name: "hostile-names", items: 15, never: 0, bound: 0),
     Phone(name: "new-phone", items: 2, never: 0, bound: 0),
@@ -71,18 +75,27 @@ struct BalanceTests {
           row["unreadable"] as? Int == 0 && row["not_in_this_backup"] as? Int == 0 && row["expected"] as? Int == 0)
       }
       let text = Self.flat(try world.succeed("plan \(archive) \(flags)"))
+      let dead = encrypted ? phone.enclaveKeys : 0
+      let warned =
+        phone.enclaveKeys == 0
+        ? ""
+        : (dead == 0 ? "" : "of them of no use there \(dead) 0 ")
+          + "of them whose use there is not known 0 \(phone.enclaveKeys) "
       let stay = archive == phone.name ? "< stay behind" : "< stay behind, of the backup's"
       #expect(
         text.contains(
-          "+ arrive \(new.arrive) \(own.arrive) \(stay) \(new.stay) \(own.stay) ! cannot be read 0 0 "
+          "+ arrive \(new.arrive) \(own.arrive) \(warned)\(stay) \(new.stay) \(own.stay) ! cannot be read 0 0 "
             + "x never in a backup \(phone.never) \(phone.never) all together \(phone.items) \(phone.items)"),
         "\(text)")
       let page = try world.succeed("plan \(archive) \(flags) --format html -o -")
-      for counts in [new, own] {
+      for (counts, words) in [
+        (new, "\(dead) of no use there"), (own, "\(phone.enclaveKeys) whose use there is not known"),
+      ] {
+        let warned = words.hasPrefix("0") ? "" : "\(words) · "
         let left = counts.stay == 0 ? "" : "\(counts.stay) \(counts.stay == 1 ? "stays" : "stay") behind · "
         #expect(
           page.contains(
-            "<b>\(counts.arrive)</b> of \(phone.items) items<small>\(left)\(phone.never) never in a backup"),
+            "<b>\(counts.arrive)</b> of \(phone.items) items<small>\(warned)\(left)\(phone.never) never in a backup"),
           "\(archive)")
       }
     }

@@ -84,6 +84,50 @@ struct OtherWaysTests {
     #expect(!(text + page + why).contains("rkm"))
   }
 
+  @Test("nor does an answer for several phones count it as one that simply arrives")
+  func unusableOnAnyNewPhone() throws {
+    let world = try world()
+    func warnings(_ rows: [[String: Any]]) -> [[String: Int]?] { rows.map { $0["by_warning"] as? [String: Int] } }
+    let (dead, unsure) = (["migrates-but-unusable": 1], ["use-not-known": 1])
+    let password = "--password-file .bp"
+
+    let futures = try world.object(world.succeed("plan rules.tar \(password) --json"))
+    #expect(warnings(try #require(futures["futures"] as? [[String: Any]])) == [dead, unsure])
+    let text = try world.succeed("plan rules.tar \(password)").split(whereSeparator: \.isWhitespace).joined(
+      separator: " ")
+    #expect(
+      text.contains(
+        "1 of those has the form of a key that only the Secure Enclave of every-rule can use, and is of no use there."))
+    #expect(text.contains("On both afterwards, and of no use on a new iPhone (1) migrates-but-unusable: "), "\(text)")
+    let page = try world.succeed("plan rules.tar \(password) --format html -o -")
+    #expect(page.contains("1 of no use there") && page.contains("1 whose use there is not known"))
+
+    let compared = try world.object(
+      world.succeed("plan rules.tar --to every-rule-target \(password) --compare --json"))
+    let settings = try #require(compared["settings"] as? [[String: Any]])
+    for setting in settings {
+      let (hasPassword, isSame) = (setting["password"] as? Bool, setting["same_device"] as? Bool)
+      // Without a password nothing gets to another phone, this key no more than the rest.
+      let expected = isSame == true ? unsure : hasPassword == true ? dead : nil
+      #expect(setting["by_warning"] as? [String: Int] == expected, "\(setting)")
+    }
+    let whatIf = try world.succeed("plan rules.tar --to every-rule-target \(password) --compare")
+    #expect(whatIf.contains("  migrates-but-unusable (1): ") && whatIf.contains("  use-not-known (1): "), "\(whatIf)")
+  }
+
+  @Test("what the maker's key names, it also knows the ways of")
+  func waysOfSealed() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    try world.succeed("backup old-phone -o plain.tar --no-password -q")
+    let known = try world.object(world.succeed("plan plain.tar --to new-phone --compare --json"))
+    let ways = try #require(known["ways"] as? [[String: Any]])
+    // Of the 18 in the backup 4 are of this device only and 2 synchronize; the key of old-phone, which is here, opens them.
+    #expect(ways.map { $0["yes"] as? Int } == [14, 0, 12, 2], "\(ways)")
+    try world.succeed("device delete old-phone --confirm old-phone -q")
+    let sealed = try world.object(world.succeed("plan plain.tar --to new-phone --compare --json"))
+    #expect((sealed["ways"] as? [[String: Any]])?.map { $0["yes"] as? Int } == [14, 0, 0, 0])
+  }
+
   @Test("on the phone that made the backup nobody says that it works")
   func sameDevice() throws {
     let world = try world()

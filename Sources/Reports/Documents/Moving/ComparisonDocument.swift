@@ -27,7 +27,7 @@ package struct ComparisonDocument {
               ("arrives", .count(counts.arrives)), ("stays_behind", .count(counts.staysBehind)),
               ("unreadable", .count(counts.unreadable)),
               ("by_reason", .object(reasons.map { ($0.key.rawValue, .count($0.value)) })),
-            ])
+            ] + Self.warningFields(counts.byWarning))
         }),
       "ways": .array(
         TransferWay.allCases.map { way in
@@ -42,7 +42,7 @@ package struct ComparisonDocument {
           .object(
             [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
               ("protection", .text(item.protection?.rawValue)),
-              ("outcomes", .array(RestoreSetting.allCases.map { .object(Self.fields($0) + Self.fields(item[$0])) })),
+              ("outcomes", .array(RestoreSetting.allCases.map { Self.outcome(of: item, in: $0) })),
               ("ways", item.ways.json),
             ])
         }),
@@ -61,6 +61,19 @@ package struct ComparisonDocument {
   /// The fields that name one of the four.
   static func fields(_ setting: RestoreSetting) -> [(String, JSONValue)] {
     [("password", .boolean(setting.hasPassword)), ("same_device", .boolean(setting.onSameDevice))]
+  }
+
+  /// What becomes of an item in one of the four, and what is known against its use there.
+  static func outcome(of item: MigrationComparison.Item, in setting: RestoreSetting) -> JSONValue {
+    let warning = item.warning(in: setting).map { [("warning", JSONValue.string($0.rawValue))] } ?? []
+    return .object(fields(setting) + fields(item[setting]) + warning)
+  }
+
+  /// How many items arrive and may be of no use; no field where none is.
+  static func warningFields(_ counts: [ArrivalWarning: Int]) -> [(String, JSONValue)] {
+    guard !counts.isEmpty else { return [] }
+    let sorted = counts.sorted { $0.key.rawValue < $1.key.rawValue }
+    return [("by_warning", .object(sorted.map { ($0.key.rawValue, .count($0.value)) }))]
   }
 
   /// What becomes of an item, as every report says it.

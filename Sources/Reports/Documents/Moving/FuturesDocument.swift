@@ -43,7 +43,7 @@ package struct FuturesDocument {
         ("stays_behind", .count(counts.staysBehind)), ("unreadable", .count(counts.unreadable)),
         ("never_in_backup", counts.never.map { .count($0) } ?? .null),
         ("not_in_this_backup", counts.since.map { .count($0) } ?? .null), ("total", .count(counts.total)),
-      ])
+      ] + ComparisonDocument.warningFields(counts.byWarning))
   }
 
   private func json(_ item: MigrationComparison.Item) -> JSONValue {
@@ -55,9 +55,8 @@ package struct FuturesDocument {
           .array(
             settings.map { setting in
               let isExpected = setting.onSameDevice && facts.futures.expected.contains(item.index)
-              return .object(
-                ComparisonDocument.fields(setting) + ComparisonDocument.fields(item[setting])
-                  + (isExpected ? [("expected", .boolean(true))] : []))
+              let outcome = ComparisonDocument.outcome(of: item, in: setting)
+              return isExpected ? outcome.adding([("expected", .boolean(true))]) : outcome
             })
         ),
       ])

@@ -3,53 +3,39 @@ import KeychainFormats
 import KeychainRules
 import Migration
 
-/// The four restores in a table of two rows and two columns.
-struct ComparisonTable {
-  private let page: ComparisonPage
-
-  init(_ page: ComparisonPage) { self.page = page }
-
-  func write(to markup: inout Markup) {
-    markup.newLine()
-    markup.element("table", ["class": "plain four"]) { markup in
-      markup.element("thead") { markup in
-        markup.element("tr") { markup in
-          markup.element("th", ["scope": "col"]) { $0.element("span", ["class": "unseen"], "Backup") }
-          markup.element("th", ["scope": "col"]) { markup in
-            markup.words("Back to ")
-            markup.name(page.phone)
-          }
-          markup.element("th", ["scope": "col"], "To another device")
+extension RestoreTable {
+  /// The four restores.
+  init(_ page: ComparisonPage) {
+    columns = [
+      { markup in
+        markup.words("Back to ")
+        markup.name(page.phone)
+      },
+      { $0.words("To another device") },
+    ]
+    rows = [true, false].map { hasPassword in
+      (
+        hasPassword ? "A backup with a password" : "A backup without one",
+        [true, false].map { onSameDevice in
+          Cell(RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice), of: page)
         }
-      }
-      markup.element("tbody") { markup in
-        for hasPassword in [true, false] {
-          markup.element("tr") { markup in
-            markup.element("th", ["scope": "row"], hasPassword ? "A backup with a password" : "A backup without one")
-            for onSameDevice in [true, false] {
-              cell(RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice), to: &markup)
-            }
-          }
-        }
-      }
+      )
     }
   }
+}
 
+extension RestoreTable.Cell {
   /// That none stays is said of a device alone: a backup does not show all that stays.
-  private func cell(_ setting: RestoreSetting, to markup: inout Markup) {
+  fileprivate init(_ setting: RestoreSetting, of page: ComparisonPage) {
     let counts = page.comparison[setting]
     let isCurrent = setting == page.current
-    markup.element("td", ["class": isCurrent ? "current" : "other"]) { markup in
-      markup.element("b", Amounts.grouped(counts.arrives))
-      markup.words(counts.arrives == 1 ? " arrives" : " arrive")
-      var rest: [String] = []
-      if counts.staysBehind > 0 || !page.isOfBackup {
-        rest.append("\(Amounts.grouped(counts.staysBehind)) \(counts.staysBehind == 1 ? "stays" : "stay") behind")
-      }
-      if counts.unreadable > 0 { rest.append("\(Amounts.grouped(counts.unreadable)) cannot be read") }
-      if isCurrent { rest.append("planned here") }
-      if !rest.isEmpty { markup.element("small", rest.joined(separator: " · ")) }
-    }
+    self.init(
+      isCurrent: isCurrent, count: counts.arrives, unit: counts.arrives == 1 ? "arrives" : "arrive",
+      details: ArrivalWarning.counted(counts.byWarning)
+        + [
+          counts.staysBehind > 0 || !page.isOfBackup ? Self.staysBehind(counts.staysBehind) : nil,
+          Self.unreadable(counts.unreadable), isCurrent ? "planned here" : nil,
+        ].compactMap(\.self))
   }
 }
 
@@ -86,7 +72,9 @@ extension PageTable.Row {
     self.init(
       style: style, symbol: symbol, item: ItemWords(item.identity, index: item.index), kind: item.identity.kind,
       app: app.kind == .unknown ? "" : app.words, protection: item.protection, result: result,
-      detail: [reason?.explanation.headline, Self.otherWays(item)].compactMap(\.self).joined(separator: "; "))
+      detail: [reason?.explanation.headline, item.warningAway?.explanation.headline, Self.otherWays(item)].compactMap(
+        \.self
+      ).joined(separator: "; "))
   }
 
   /// "direct transfer: yes, iCloud Keychain: no"
@@ -94,5 +82,12 @@ extension PageTable.Row {
     let ways = item.ways
     return "direct transfer: \(ways.directTransfer.verdict.words), "
       + "iCloud Keychain: \(ways.iCloudKeychain.verdict.words)"
+  }
+}
+
+extension MigrationComparison.Item {
+  /// What is known against its use on another device, where a backup brings it there.
+  fileprivate var warningAway: ArrivalWarning? {
+    RestoreSetting.allCases.lazy.filter { !$0.onSameDevice }.compactMap { self.warning(in: $0) }.first
   }
 }

@@ -1,0 +1,29 @@
+public import KeychainFormats
+
+/// What is known of an item without its value: its names, and the facts that reports tell of it.
+public struct KnownItem: Sendable, Hashable {
+  /// The names that it is known by; sealed where nothing at hand opens it.
+  public let identity: ItemIdentity
+  /// Whether it is marked to synchronize; `nil` where that is sealed.
+  public let isSynchronizable: Bool?
+  /// Whether its value has the form of a key of the Secure Enclave; `nil` where that is sealed.
+  public let holdsEnclaveKey: Bool?
+
+  /// Creates what is known of an item.
+  ///
+  /// - Parameters:
+  ///   - identity: The names that it is known by.
+  ///   - isSynchronizable: Whether it is marked to synchronize.
+  ///   - holdsEnclaveKey: Whether its value has the form of a key of the Secure Enclave.
+  public init(_ identity: ItemIdentity, isSynchronizable: Bool? = nil, holdsEnclaveKey: Bool? = nil) {
+    self.identity = identity
+    self.isSynchronizable = isSynchronizable
+    self.holdsEnclaveKey = holdsEnclaveKey
+  }
+
+  /// What an item in clear shows.
+  public init(_ item: KeychainItem) {
+    self.init(
+      ItemIdentity(item), isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
+  }
+}
