@@ -320,7 +320,9 @@ def main():
         inspection = desk.page("inspection.html", "inspect", "family.backup", *secret)
         difference = desk.page("difference.html", "diff", "monday.backup", "family.backup", *secret)
         comparison = desk.page("comparison.html", "plan", "old-phone", "--to", "new-phone", "--compare")
+        futures = desk.page("futures.html", "plan", "family.backup", *secret)
         hostile = {
+            "What is lost: hostile.backup": desk.page("hostile-futures.html", "plan", "hostile.backup", *secret),
             "Four ways to restore hostile.backup":
                 desk.page("hostile-comparison.html", "plan", "hostile.backup", "--to", "new-phone", "--compare", *secret),
             "Moving hostile.backup to new-phone": desk.plan("hostile.backup", "new-phone", "hostile.html"),
@@ -332,10 +334,12 @@ def main():
             desk.plan("family.backup", "new-phone", "redacted.html", "--redact"),
             desk.page("device.html", "plan", "old-phone", "--to", "new-phone"),
             desk.page("archive-comparison.html", "plan", "family.backup", "--to", "new-phone", "--compare", *secret),
+            desk.page("device-futures.html", "plan", "old-phone"), desk.page("plain-futures.html", "plan", "plain.backup"),
+            desk.page("redacted-futures.html", "plan", "family.backup", "--redact", *secret),
             desk.page("sealed-inspection.html", "inspect", "family.backup"),
             desk.page("plain-inspection.html", "inspect", "plain.backup"),
             desk.page("device-difference.html", "diff", "monday.backup", "old-phone", *secret)]
-        for path in (plan, inspection, difference, comparison, *hostile.values(), *others):
+        for path in (plan, futures, inspection, difference, comparison, *hostile.values(), *others):
             check_forms(browser, path, report)
             check_filters(browser, path, report)
             check_views(browser, path, report)
@@ -347,7 +351,7 @@ def main():
         if arguments.out:
             shown = folder / "pictures"
             shown.mkdir()
-            for path in (plan, inspection, difference, comparison):
+            for path in (plan, futures, inspection, difference, comparison):
                 pictures(browser, path, shown, report)
             publish(shown, arguments.out, report)
         chromium.close()

@@ -32,6 +32,24 @@ struct MoveReportTests {
     }
   }
 
+  /// The answer for a new phone and for the same one counts an item that is damaged in this copy on neither.
+  private static func expectUnreadableOnBoth(_ world: MoveWorld) throws {
+    let line = "plan b/ --password-file .bp"
+    let futures = try world.keyhaul("\(line) --json")
+    #expect(futures.status == 3)
+    let both = try #require(try world.object(futures.output)["futures"] as? [[String: Any]])
+    for (future, arrives) in zip(both, [13, 17]) {
+      func count(_ field: String) -> Int { future[field] as? Int ?? 0 }
+      #expect(count("arrives") == arrives && count("unreadable") == 1 && count("never_in_backup") == 4, "\(future)")
+      let parts = ["arrives", "stays_behind", "unreadable", "never_in_backup", "not_in_this_backup"].map(count)
+      #expect(parts.reduce(0, +) == count("total"))
+    }
+    let text = try world.keyhaul(line).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(text.contains("! cannot be read 1 1 "), "\(text)")
+    let page = try world.keyhaul("\(line) --format html -o -")
+    #expect(page.status == 3 && page.output.components(separatedBy: " · 1 cannot be read").count == 3)
+  }
+
   @Test("a damaged item is in the plan with its reason, and the others are restored")
   func damagedItem() throws {
     let world = try MoveWorld(backedUpTo: "b/")
@@ -52,6 +70,7 @@ struct MoveReportTests {
       let text = try world.keyhaul("plan b/ --to new-phone --password-file .bp")
       #expect(text.status == 3 && text.output.contains("\nCannot be read (1)  tag-mismatch: "))
       #expect(text.output.contains("\n  ! ") && text.output.contains("  (sealed)  "))
+      try Self.expectUnreadableOnBoth(world)
       let refused = try world.keyhaul("restore b/ --to new-phone --password-file .bp --yes")
       #expect(refused.status == 13 && refused.output == "")
       let restored = try world.keyhaul("restore b/ --to new-phone --password-file .bp --yes --accept-damage")

@@ -1,11 +1,7 @@
-import ArchivedKeychain
-import BackupArchive
-import DataProtection
 import Foundation
 import KeychainServices  // on iOS: import Security
-import Migration
+import KeyhaulKit
 import Testing
-import VirtualDevice
 
 @Suite("A backup that somebody found on a desk")
 struct FoundBackup {
@@ -25,23 +21,17 @@ struct FoundBackup {
   }
 
   private func backUp(password: String?) throws {
-    let session = try phone.device.openSession(.writing, verb: "back up")
-    defer { session.end() }
     let secret: Secret? = if let password { Secret(utf8: password) } else { nil }
     // Real devices ask for ten million rounds; a test needs one.
-    _ = try BackupExporter.prepare(session, password: secret, rounds: 1).write(to: .file(path, .tar))
+    _ = try Backup.make(of: phone.device, password: secret, path: path, rounds: 1)
   }
 
   /// How many items arrive on a phone.
   private func restore(password: String?, onto other: KeychainClient) throws -> Int {
-    let session = try other.device.openSession(.writing, verb: "restore")
-    defer { session.end() }
     let secret: Secret? = if let password { Secret(utf8: password) } else { nil }
-    let archive = try OpenedArchive(
-      BackupArchive.open(.path(path)), password: secret, deviceKey: try session.deviceKey())
-    let plan = try Restorer.plan(archive, onto: session, policy: .replace)
-    try Restorer.restore(plan, onto: session)
-    return plan.summary.migrates
+    let plan = try Backup(path: path, password: secret).plan(onto: other.device)
+    try plan.restore()
+    return plan.arriving.count
   }
 
   @Test("shows no secret to whoever looks through its bytes, with a password or without", arguments: [nil, "horse"])
@@ -66,7 +56,7 @@ struct FoundBackup {
     try backUp(password: "horse")
     defer { try? FileManager.default.removeItem(atPath: path) }
     let other = try KeychainClient.onNewDevice(passcode: "0000")
-    #expect(throws: ArchivedKeychainError.self) { try restore(password: "house", onto: other) }
+    #expect(throws: MigrationError.self) { try restore(password: "house", onto: other) }
     #expect(try restore(password: "horse", onto: other) == 1)
   }
 
@@ -80,7 +70,7 @@ struct FoundBackup {
     let after = try BackupArchive.open(.path(path))
     #expect(try after.storedFiles() == before.storedFiles())
     let other = try KeychainClient.onNewDevice(passcode: "0000")
-    #expect(throws: ArchivedKeychainError.self) { try restore(password: "horse", onto: other) }
+    #expect(throws: MigrationError.self) { try restore(password: "horse", onto: other) }
     #expect(try restore(password: "zebra", onto: other) == 1)
   }
 }

@@ -30,10 +30,12 @@ struct PreparedRestore {
 
   /// What the restore would do to the device as it is now.
   ///
-  /// - Parameter shown: What a person agreed to, where one did; it has to be the same still.
+  /// - Parameters:
+  ///   - shown: What a person agreed to, where one did; it has to be the same still.
+  ///   - maker: What the device that made the backup has besides, where that shall be said.
   /// - Throws: `.stalePlan` where it is not, or not what a saved plan says.
   func report(
-    onto device: DeviceSession, since shown: PlanReport? = nil, in session: Session
+    onto device: DeviceSession, since shown: PlanReport? = nil, maker: MakerItems? = nil, in session: Session
   ) throws(CommandFailure) -> PlanReport {
     try Self.check(device, named, saved)
     guard device.record.udid == identifier, shown.map({ $0.revision == device.record.revision }) ?? true else {
@@ -45,14 +47,17 @@ struct PreparedRestore {
       try selection.check(against: plan, named, in: shown == nil ? session : nil)
       plan = try opened.plan(onto: device, policy: policy, only: selection.indexes)
     }
-    let report = try report(plan, onto: device)
+    let report = try report(plan, onto: device, maker: maker)
     if let difference = shown?.document.difference(from: report.document) { throw changed(device, difference) }
     return report
   }
 
-  private func report(_ plan: MigrationPlan, onto device: DeviceSession) throws(CommandFailure) -> PlanReport {
-    try PlanReport(
-      plan, of: MoveSource(named, namesFrom: opened), onto: device, made: device.environment.clock.now())
+  private func report(
+    _ plan: MigrationPlan, onto device: DeviceSession, maker: MakerItems? = nil
+  ) throws(CommandFailure) -> PlanReport {
+    var source = MoveSource(named, namesFrom: opened)
+    source.maker = maker
+    return try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now())
   }
 
   private func changed(_ device: DeviceSession, _ why: String) -> CommandFailure {

@@ -60,14 +60,18 @@ struct Restore: RunnableVerb {
         identifier: device.record.udid
       )
     }
-    let opened = try unlocker.open(with: try unlocker.key(unlocking.password), keys.maker, onto: keys.target)
+    let key = try unlocker.key(unlocking.password)
+    let opened = try unlocker.open(with: key, keys.maker, onto: keys.target)
     let prepared = PreparedRestore(
       named: named, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
     let agreement = RestoreAgreement(
       prepared: prepared, acceptsDamage: acceptDamage, isPlanned: saved != nil, session: session)
     agreement.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn {
-      let report = try target.hold(.reading) { try prepared.report(onto: $0, in: session) }
+      let report = try target.hold(.reading) { device in
+        let maker = try unlocker.maker(named: nil, orTarget: device, with: key)?.items
+        return try prepared.report(onto: device, maker: maker, in: session)
+      }
       try say(report, in: session)
       session.note("Nothing was changed (--dry-run).")
       try agreement.refusePointless(report)
