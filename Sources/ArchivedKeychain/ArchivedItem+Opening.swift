@@ -14,7 +14,13 @@ extension ArchivedItem {
     var items: [ArchivedItem] = []
     items.reserveCapacity(file.entries.count)
     for (index, entry) in file.entries.enumerated() {
-      items.append(try open(entry, index: index, with: keys))
+      var item = try open(entry, index: index, with: keys)
+      do throws(DataProtectionError) {
+        item.fingerprint = try Digest.sha256(entry.blob ?? entry.persistentReference ?? [])
+      } catch {
+        throw ArchivedKeychainError(error)
+      }
+      items.append(item)
     }
     return items
   }

@@ -22,6 +22,9 @@ public struct ArchivedItem: Sendable {
   /// Whether its form holds nothing but a secret (version 0, of iOS 4): nothing says what the item is called or whose it
   /// is, so that it can be read and not be restored.
   public let isSecretOnly: Bool
+  /// What the archive stores of it, as SHA-256: of its blob or, where it has none, of its reference. `nil` of an item that
+  /// was read from no keychain file.
+  package var fingerprint: [UInt8]?
 
   /// Creates an item as it came out of an archive; the class of the key follows from `protection` where it is not
   /// given.

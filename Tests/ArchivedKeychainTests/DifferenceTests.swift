@@ -150,7 +150,7 @@ struct DifferenceTests {
   func ambiguousReferences() throws {
     let difference = try KeychainDifference(
       from: [sealed(0, reference(1)), sealed(1, reference(1))], to: [sealed(0, reference(1))])
-    #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1))
+    #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1))
   }
 
   @Test("call nothing new or gone that the other may have sealed: an item of the same kind and class")
@@ -217,16 +217,16 @@ struct DifferenceTests {
   func damaged() throws {
     let difference = try KeychainDifference(
       from: [sealed(0, nil, .tagMismatch), sealed(1, nil)], to: [sealed(0, nil, .malformed)])
-    #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1, damaged: 2))
+    #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1, damaged: 2))
   }
 
-  @Test("of one backup are the same, its device-only items by their references")
+  @Test("of one backup are the same, its device-only items by their bytes")
   func archives() throws {
     let shelf = try Shelf(items: [.password("anna"), .password("token", .whenUnlockedThisDeviceOnly)])
     let archive = try shelf.open()
     let opened = try OpenedArchive(archive, password: Secret(utf8: Shelf.password), deviceKey: nil)
     let difference = try KeychainDifference(from: opened.comparedItems, to: opened.comparedItems)
-    #expect(difference.sameCount == 1 && difference.sealed == .init(inBoth: 1))
+    #expect(difference.sameCount == 2 && difference.sealed == .init(alike: 1) && difference.isComplete)
     #expect(opened.comparedItems.map(\.reason) == [nil, .deviceBound])
   }
 

@@ -131,6 +131,24 @@ struct DifferencePageTests {
     #expect(other.contains("gone, or sealed in family.backup"))
   }
 
+  @Test("calls what both store byte for byte the same, and says that it is sealed")
+  func alike() throws {
+    var copy = sealed(1)
+    copy.fingerprint = [1]
+    let page = try page(open([item("anna")]) + [copy], open([item("anna")]) + [copy])
+    #expect(page.verdict == "Nothing differs: 2 items on both sides.")
+    let words = try PageReader(page.html()).words
+    #expect(words.contains("1 of the same is sealed, and stored alike byte for byte."))
+    #expect(!words.contains("could not be compared"))
+  }
+
+  @Test("counts what is sealed on both sides once, where the two may be one")
+  func once() throws {
+    let page = try PageReader(page([sealed(0), sealed(1)], [sealed(0)]).html())
+    #expect(page.texts(of: "b").contains("2 items") && page.words.contains("at least"))
+    #expect(page.words.contains("Which of them are the same ones is not known."))
+  }
+
   @Test("does not call two backups different for what may be sealed, unless there is more of it than is sealed")
   func onlyDoubtful() throws {
     let anna = item("anna")

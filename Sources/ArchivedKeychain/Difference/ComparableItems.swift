@@ -14,14 +14,19 @@ struct ComparableItems {
   /// reference is another item.
   private let sharesReferences: Bool
 
-  /// Takes out what cannot be compared: sealed items, and the open items of the other list that are known to be the same
-  /// ones by the reference beside them.
-  init(_ one: [ComparedItem], _ other: [ComparedItem]) {
-    let inFirst = Self.byReference(one)
+  /// Takes out what is sealed: items that both lists have byte for byte, those of one reference, of which nothing more is
+  /// known, and the rest.
+  init(_ all: [ComparedItem], _ others: [ComparedItem]) {
+    let sharesReferences = Self.byReference(all).keys.contains(where: Self.byReference(others).keys.contains)
+    self.sharesReferences = sharesReferences
+    let alike = Self.storedAlike(all, others)
+    counts.alike = alike.first.count
+    counts.damagedAlike = all.count { alike.first.contains($0.index) && $0.isDamaged }
+    let one = all.filter { !alike.first.contains($0.index) }
+    let other = others.filter { !alike.second.contains($0.index) }
     let inSecond = Self.byReference(other)
-    sharesReferences = inFirst.keys.contains { inSecond[$0] != nil }
     var partners: (first: Set<Int>, second: Set<Int>) = ([], [])
-    for (reference, item) in inFirst {
+    for (reference, item) in Self.byReference(one) {
       guard let partner = inSecond[reference], item.item == nil || partner.item == nil else { continue }
       counts.inBoth += 1
       if item.item != nil { counts.openInFirst += 1 }
@@ -35,6 +40,38 @@ struct ComparableItems {
     counts.onlyInFirst = sealedInFirst.count
     counts.onlyInSecond = sealedInSecond.count
     counts.damaged += (sealedInFirst + sealedInSecond).count(where: \.isDamaged)
+    counts.possiblePairs = possiblePairs(sealedInFirst, sealedInSecond)
+  }
+
+  /// The positions of items of which something is sealed and whose bytes both lists have, paired in their order.
+  private static func storedAlike(
+    _ one: [ComparedItem], _ other: [ComparedItem]
+  ) -> (first: Set<Int>, second: Set<Int>) {
+    var candidates: [Stored: [ComparedItem]] = [:]
+    for item in other.reversed() {
+      if let stored = Stored(item) { candidates[stored, default: []].append(item) }
+    }
+    var alike: (first: Set<Int>, second: Set<Int>) = ([], [])
+    for item in one {
+      guard let stored = Stored(item), let partner = candidates[stored]?.last, item.isSealedAlike(partner) else {
+        continue
+      }
+      candidates[stored]?.removeLast()
+      alike.first.insert(item.index)
+      alike.second.insert(partner.index)
+    }
+    return alike
+  }
+
+  private struct Stored: Hashable {
+    let kind: ItemKind
+    let fingerprint: [UInt8]
+
+    init?(_ item: ComparedItem) {
+      guard let fingerprint = item.fingerprint else { return nil }
+      kind = item.kind
+      self.fingerprint = fingerprint
+    }
   }
 
   private static func parted(
@@ -62,6 +99,42 @@ struct ComparableItems {
   private struct Likeness: Hashable {
     let kind: ItemKind
     let protection: ProtectionClass?
+
+    init(kind: ItemKind, protection: ProtectionClass?) {
+      self.kind = kind
+      self.protection = protection
+    }
+
+    init(_ item: ComparedItem) { self.init(kind: item.kind, protection: item.protection) }
+  }
+
+  /// How many items of which nothing can be said may be one item of both lists, at most: each is of one kind and class with
+  /// its partner, only one of the two opens, and no reference tells them apart.
+  func possiblePairs(_ one: [ComparedItem], _ other: [ComparedItem]) -> Int {
+    let inSecond = Dictionary(grouping: other, by: Likeness.init)
+    return Dictionary(grouping: one, by: Likeness.init).reduce(0) { sum, group in
+      sum + mostPairs(group.value, inSecond[group.key] ?? [])
+    }
+  }
+
+  /// An item is of one of four sorts: whether it opens, and whether a reference names it, decides which of the other side
+  /// it may be. The most pairs are as many as the fewest items without which there is no pair (König's theorem): some sorts
+  /// of one side, and of the other those that the rest may be.
+  private func mostPairs(_ one: [ComparedItem], _ other: [ComparedItem]) -> Int {
+    let sorts = [(false, false), (false, true), (true, false), (true, true)]
+    func counts(_ items: [ComparedItem]) -> [Int] {
+      sorts.map { sort in items.count { ($0.item != nil, $0.lastingReference != nil) == sort } }
+    }
+    let (first, second) = (counts(one), counts(other))
+    func mayBeOne(_ left: Int, _ right: Int) -> Bool {
+      !(sorts[left].0 && sorts[right].0) && !(sharesReferences && sorts[left].1 && sorts[right].1)
+    }
+    return (0..<16).map { chosen in
+      let rest = sorts.indices.filter { chosen & (1 << $0) == 0 }
+      let touched = sorts.indices.filter { right in rest.contains { mayBeOne($0, right) } }
+      return sorts.indices.filter { !rest.contains($0) }.reduce(0) { $0 + first[$1] }
+        + touched.reduce(0) { $0 + second[$1] }
+    }.min() ?? 0
   }
 
   /// Parts open items that one list alone has from those that may be among the other's sealed ones: of the same kind and
@@ -86,6 +159,12 @@ struct ComparableItems {
 
 extension ComparedItem {
   fileprivate var isDamaged: Bool { reason?.isDamage == true }
+
+  /// Whether two items of the same bytes are one as far as anybody can tell: something of them is sealed, and neither is
+  /// damaged to the eye of its own keybag alone.
+  fileprivate func isSealedAlike(_ other: ComparedItem) -> Bool {
+    (item == nil || other.item == nil) && (reason == other.reason || !isDamaged && !other.isDamaged)
+  }
 
   /// The reference beside it where it is a UUID. Two devices number their rows alike, so that a row's number says nothing.
   fileprivate var lastingReference: PersistentReference? {

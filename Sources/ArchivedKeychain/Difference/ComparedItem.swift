@@ -16,6 +16,8 @@ public struct ComparedItem: Sendable {
   public let persistentReference: [UInt8]?
   /// Why it does not open; `nil` where it does.
   public let reason: Reason?
+  /// SHA-256 of the bytes that an archive stores of it; `nil` of a device's item.
+  package var fingerprint: [UInt8]?
 
   /// The kind of item.
   public var kind: ItemKind { identity.kind }
@@ -56,18 +58,23 @@ extension OpenedArchive {
   /// Its items, as far as they open, for a comparison.
   public var comparedItems: [ComparedItem] {
     items.map { archived in
-      switch archived.opening {
-      case .opened(let item):
-        ComparedItem(
-          index: archived.index, item: item, persistentReference: archived.persistentReference,
-          protection: archived.protection)
-      case .failed(let failure):
-        ComparedItem(
-          index: archived.index, sealed: ItemIdentity(sealed: archived.kind), protection: archived.protection,
-          persistentReference: archived.persistentReference,
-          reason: archived.reason(
-            of: failure, hardware: hardware, backupHasPassword: archive.isEncrypted))
-      }
+      var compared = compared(archived)
+      compared.fingerprint = archived.fingerprint
+      return compared
+    }
+  }
+
+  private func compared(_ archived: ArchivedItem) -> ComparedItem {
+    switch archived.opening {
+    case .opened(let item):
+      ComparedItem(
+        index: archived.index, item: item, persistentReference: archived.persistentReference,
+        protection: archived.protection)
+    case .failed(let failure):
+      ComparedItem(
+        index: archived.index, sealed: ItemIdentity(sealed: archived.kind), protection: archived.protection,
+        persistentReference: archived.persistentReference,
+        reason: archived.reason(of: failure, hardware: hardware, backupHasPassword: archive.isEncrypted))
     }
   }
 }

@@ -10,7 +10,7 @@ public struct KeychainDifference: Sendable {
   public let changed: [ItemChange]
   /// Items of the first list alone, in its order.
   public let removed: [Side]
-  /// How many items are equal in both.
+  /// How many items are equal in both: open ones by their content, sealed ones by their bytes (`SealedCounts.alike`).
   public let sameCount: Int
   /// What could not be compared, because it is sealed in one list or in both.
   public let sealed: SealedCounts
@@ -43,8 +43,14 @@ public struct KeychainDifference: Sendable {
     }
   }
 
-  /// Items of which something is sealed. Their contents are unknown, so that they count neither as equal nor as changed.
+  /// Items of which something is sealed. The contents of those that are not stored alike are unknown, so that they count
+  /// neither as equal nor as changed.
   public struct SealedCounts: Sendable, Equatable {
+    /// Both lists have it byte for byte, as two copies of one backup do, whatever their passwords; it does not open in one
+    /// of them or in both. These are equal, and in none of the counts that follow but the next.
+    public var alike = 0
+    /// Of those that are stored alike, the ones that are damaged in both.
+    public var damagedAlike = 0
     /// Both lists name it by the same reference; at least one of the two does not open.
     public var inBoth = 0
     /// Of those in both, the ones that open in the first list. What opens in the second is counted beside them; no item
@@ -56,12 +62,20 @@ public struct KeychainDifference: Sendable {
     public var onlyInFirst = 0
     /// Sealed items of the second list to which nothing in the first is known to belong.
     public var onlyInSecond = 0
-    /// Of all these, items that are damaged, rather than bound to a device.
+    /// How many sealed items of the first list may be ones of the second, at most: they are of one kind and class.
+    public var possiblePairs = 0
+    /// Of all that are not stored alike, those that are damaged, rather than bound to a device.
     public var damaged = 0
 
-    /// The items of all three places, each once.
-    public var total: Int { inBoth + onlyInFirst + onlyInSecond }
+    /// The items of all three places, each once; where some may be in two of them, as few as there can be.
+    public var total: Int { placeCount - possiblePairs }
+    /// The same with an item of either list twice, though the two may be one.
+    package var placeCount: Int { inBoth + onlyInFirst + onlyInSecond }
   }
+
+  /// How many items are not known to be new, changed, gone or the same, as few as there can be: sealed ones, and those that
+  /// may be sealed in the other list. An item that both lists may have counts once.
+  public let unknownCount: Int
 
   /// Whether nothing is known to differ. More doubtful items than there are sealed ones to be them are a difference, though
   /// which of them it is stays open.
@@ -70,7 +84,7 @@ public struct KeychainDifference: Sendable {
       && doubtfulInSecond.count <= sealed.onlyInFirst
   }
 
-  /// Whether it is known of every item what it differs in: nothing is sealed.
+  /// Whether it is known of every item what it differs in: nothing is sealed but what is stored alike.
   public var isComplete: Bool { sealed.total == 0 }
 
   /// Compares two keychains item by item. Equal items are those with the same primary key: kind, names, access group,
@@ -110,8 +124,10 @@ public struct KeychainDifference: Sendable {
     self.doubtfulInFirst = doubtfulInFirst.map { Side($0) }
     self.doubtfulInSecond = doubtfulInSecond.map { Side($0) }
     self.changed = changed
-    self.sameCount = sameCount
+    self.sameCount = sameCount + comparable.counts.alike
     sealed = comparable.counts
+    let (one, other) = (comparable.sealedInFirst + doubtfulInFirst, comparable.sealedInSecond + doubtfulInSecond)
+    unknownCount = sealed.inBoth + one.count + other.count - comparable.possiblePairs(one, other)
   }
 
   // MARK: Open items

@@ -54,6 +54,7 @@ public struct DifferencePage: HTMLPage {
         page.words(" ")
         describe(second, as: "To ", to: &page)
         page.words(" Items are the same ones where their kind, their names and their access group are.")
+        if let alike = difference.sealed.alikeSentence { page.words(" \(alike)") }
       }
       if first.kind == .archive || second.kind == .archive {
         page.element("p", ["class": "facts"], UnseenItems.sentence)
@@ -151,7 +152,10 @@ public struct DifferencePage: HTMLPage {
     page.element("section") { page in
       page.element("h2", "What could not be compared")
       page.element("article", ["class": sealed.damaged > 0 ? "card lost" : "card stays"]) { page in
-        page.element("p", ["class": "count"]) { $0.element("b", Amounts.count(sealed.total, "item")) }
+        page.element("p", ["class": "count"]) { page in
+          if sealed.possiblePairs > 0 { page.words("at least ") }
+          page.element("b", Amounts.count(sealed.total, "item"))
+        }
         page.element("h3", "They are sealed on one side or on both")
         let places = [
           (sealed.inBoth, "in both"),
@@ -161,12 +165,13 @@ public struct DifferencePage: HTMLPage {
           (sealed.onlyInSecond, "only in \(Markup.shortened(second.name))"),
         ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
         let damage =
-          sealed.damaged == 0 ? "" : " \(Amounts.grouped(sealed.damaged)) of them cannot be read because of damage."
+          (sealed.possiblePairs == 0 ? "" : " Which of them are the same ones is not known.")
+          + (sealed.damaged == 0 ? "" : " \(Amounts.grouped(sealed.damaged)) of them cannot be read because of damage.")
         page.element(
           "p",
           "\(Amounts.list(places)). Whether their contents differ is not known, so they count neither as equal nor as "
             + "changed.\(damage)")
-        guard sealed.total > sealed.damaged else { return }
+        guard sealed.placeCount > sealed.damaged else { return }
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
           page.words("The key of the device that made them opens \(sealed.damaged > 0 ? "the others" : "them"): ")

@@ -24,7 +24,7 @@ private struct DifferenceSteps {
   }
 
   func opening(_ doubtfulCount: Int) -> StepList.Step? {
-    guard doubtfulCount > 0, difference.sealed.total > difference.sealed.damaged else { return nil }
+    guard doubtfulCount > 0, difference.sealed.placeCount > difference.sealed.damaged else { return nil }
     return .init(
       words: "Compare again with the key of the device whose items are sealed, to tell which of them are the same.",
       commands: [Commands.diff(first.word, second.word, deviceKey: "PATH")])

@@ -276,16 +276,21 @@ struct ArchiveCheckTests {
       ])
   }
 
-  @Test("a damaged item makes a difference partial, and is no difference")
+  @Test("a damaged item makes a difference partial, and is no difference, nor one to its own copy")
   func partialDifference() throws {
     let world = try MoveWorld(backedUpTo: "a/")
+    try world.succeed("convert a/ -o whole.tar -q")
     let payload = try #require(try world.files(in: "a").first { $0.contains("/") })
     var bytes = try world.read("a/\(payload)")
     bytes[bytes.count / 2] ^= 1
     try world.write(bytes, to: "a/\(payload)")
-    let document = try json(world, "diff a/ a/ --password-file .bp --exit-code", status: 3)
+    let document = try json(world, "diff whole.tar a/ --password-file .bp --exit-code", status: 3)
     let sealed = try #require(document["sealed"] as? [String: Int])
-    #expect((sealed["damaged"] ?? 0) > 0 && (document["changed"] as? [Any])?.isEmpty == true)
+    let damaged = sealed["damaged"] ?? 0
+    #expect(damaged > 0 && (document["changed"] as? [Any])?.isEmpty == true)
+    let itself = try json(world, "diff a/ a/ --password-file .bp --exit-code", status: 0)
+    let alike = try #require(itself["sealed"] as? [String: Int])
+    #expect(alike["damaged_alike"] == damaged && alike["damaged"] == 0 && itself["same"] as? Int == 18)
   }
 
   @Test("what cannot be compared is not the same: an encrypted backup and one without a password")

@@ -29,7 +29,9 @@ package struct DifferenceDocument {
         "in_both": .count(sealed.inBoth), "open_in_first": .count(sealed.openInFirst),
         "open_in_second": .count(sealed.openInSecond), "only_in_first": .count(sealed.onlyInFirst),
         "only_in_second": .count(sealed.onlyInSecond), "damaged": .count(sealed.damaged),
+        "alike": .count(sealed.alike), "damaged_alike": .count(sealed.damagedAlike), "total": .count(sealed.total),
       ],
+      "unknown": .count(difference.unknownCount),
       "doubtful": [
         "in_first": .array(difference.doubtfulInFirst.map(Self.json)),
         "in_second": .array(difference.doubtfulInSecond.map(Self.json)),

@@ -41,7 +41,9 @@ struct DifferenceReport: Report {
     }
     var lines = Self.lines(of: rows, style: style)
     let sentences =
-      emptySentences + [showsAll ? nil : leftOutSentence, sealedSentence].compactMap(\.self) + doubtSentences
+      emptySentences
+      + [showsAll ? nil : leftOutSentence, difference.sealed.alikeSentence, sealedSentence].compactMap(\.self)
+      + doubtSentences
       + (meetsArchive ? [UnseenItems.sentence] : [])
     if showsAll { lines += leftOutLines(style) }
     for sentence in sentences + [summary] {
@@ -148,7 +150,7 @@ struct DifferenceReport: Report {
     }
     if sealed.onlyInFirst > 0 { parts.append("\(Amounts.grouped(sealed.onlyInFirst)) in \(first.name)") }
     if sealed.onlyInSecond > 0 { parts.append("\(Amounts.grouped(sealed.onlyInSecond)) in \(second.name)") }
-    let bound = sealed.total - sealed.damaged
+    let bound = sealed.placeCount - sealed.damaged
     var reasons: [String] = []
     if bound > 0 {
       // Where none of them opens on either side, this needs no saying.
@@ -161,11 +163,14 @@ struct DifferenceReport: Report {
             : "\(Amounts.grouped(bound)) open only on the device that made them"))
     }
     if sealed.damaged > 0 { reasons.append("\(Amounts.grouped(sealed.damaged)) cannot be read in this copy") }
-    return "\(Amounts.count(sealed.total, "sealed item")) could not be compared (\(parts.joined(separator: ", "))): "
+    let least = sealed.possiblePairs > 0 ? "at least " : ""
+    let pairs = sealed.possiblePairs > 0 ? "; which of them are the same ones is not known" : ""
+    let head = "\(least)\(Amounts.count(sealed.total, "sealed item")) could not be compared"
+    return "\(head.prefix(1).uppercased())\(head.dropFirst()) (\(parts.joined(separator: ", "))\(pairs)): "
       + "\(reasons.joined(separator: ", "))."
   }
 
-  /// "2 archives compared: 1 new, 1 changed, 1 gone, 13 the same."
+  /// "2 archives compared: 1 new, 1 changed, 1 gone, 13 the same." Each item that both may have counts once.
   var summary: String {
     let subject =
       first.kind == second.kind ? "2 \(first.kind.rawValue)s compared" : "\(first.name) and \(second.name) compared"
@@ -173,8 +178,12 @@ struct DifferenceReport: Report {
       (difference.added.count, "new"), (difference.changed.count, "changed"), (difference.removed.count, "gone"),
       (difference.sameCount, "the same"),
     ]
-    let doubtful = difference.doubtfulInFirst.count + difference.doubtfulInSecond.count
-    let doubt = doubtful == 0 ? "" : ", \(Amounts.grouped(doubtful)) not comparable"
+    let unknown = difference.unknownCount
+    let doubt = unknown == 0 ? "" : ", \(Amounts.grouped(unknown)) not comparable"
+    if difference.isEmpty, unknown == 0, difference.sameCount > 0, first.leftOut.isEmpty, second.leftOut.isEmpty {
+      let same = difference.sameCount
+      return "\(subject): no item differs, \(Amounts.grouped(same)) \(same == 1 ? "is" : "are") the same."
+    }
     return "\(subject): \(counts.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", "))\(doubt)."
   }
 
