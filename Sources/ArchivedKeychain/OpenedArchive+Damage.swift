@@ -49,7 +49,8 @@ extension OpenedArchive {
   private var missingClassKeys: String? {
     let lost = items.compactMap { if case .failed(.noClassKey(let keyClass)) = $0.opening { keyClass } else { nil } }
     guard !lost.isEmpty else { return nil }
-    let names = Amounts.list(Set(lost.map(\.rawValue)).sorted().map(String.init))
+    // A number with a key generation is another class to a backup, though one of a known name.
+    let names = Amounts.list(Set(lost).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.words })
     let need = lost.count == 1 ? "needs" : "need"
     return "the keybag has no key of class \(names), and \(Amounts.count(lost.count, "item")) \(need) one"
   }

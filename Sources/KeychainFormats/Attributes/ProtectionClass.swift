@@ -33,9 +33,10 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
-  /// The protection class that a keybag class stands for, or `nil` where no keychain item can have it (1-5, 13 and up).
+  /// The protection class that a keybag class stands for, whatever its key generation, or `nil` where no keychain item can
+  /// have it (1-5, 13 to 15). Which key opens the item the number itself says.
   public init?(keyClass: KeyClass) {
-    guard let match = Self.allCases.first(where: { $0.keyClass == keyClass }) else { return nil }
+    guard let match = Self.allCases.first(where: { $0.keyClass == keyClass.withoutGeneration }) else { return nil }
     self = match
   }
 
@@ -101,9 +102,16 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
 }
 
 extension KeyClass {
-  /// The number with what it stands for, for people: "6 (when unlocked)".
+  /// The number with what it stands for, for people: "6 (when unlocked)", "22 (when unlocked, key generation 1)".
   package var words: String {
-    if let protection = ProtectionClass(keyClass: self) { return "\(rawValue) (\(protection.phrase))" }
-    return (1...4).contains(rawValue) ? "\(rawValue) (files)" : "\(rawValue) (of no known use)"
+    let use = ProtectionClass(keyClass: self)?.phrase ?? (protectsFiles ? "files" : nil)
+    guard let use else { return "\(rawValue) (of no known use)" }
+    return "\(rawValue) (\(use)\(generationWords))"
   }
+
+  /// Whether it is a class of files, whatever its key generation.
+  package var protectsFiles: Bool { (1...4).contains(withoutGeneration.rawValue) }
+
+  /// ", key generation 1"; empty where the number has no upper bits, as in backups.
+  package var generationWords: String { generation == 0 ? "" : ", key generation \(generation)" }
 }

@@ -35,5 +35,8 @@ public struct KeyClass: RawRepresentable, Sendable, Hashable, Comparable {
   /// The class without the key-generation bits (0x10 and up) that a device's own database may carry.
   public var withoutGeneration: KeyClass { KeyClass(rawValue: rawValue & 0xF) }
 
+  /// The key generation in the upper bits, counted from 0.
+  package var generation: UInt32 { rawValue >> 4 }
+
   public static func < (left: KeyClass, right: KeyClass) -> Bool { left.rawValue < right.rawValue }
 }

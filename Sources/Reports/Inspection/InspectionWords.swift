@@ -15,8 +15,10 @@ extension Keybag.ClassKey {
   /// What the key is for: "items: when unlocked", "files".
   package var purpose: String {
     guard let keyClass else { return "?" }
-    if let protection = ProtectionClass(keyClass: keyClass) { return "items: \(protection.phrase)" }
-    return (1...4).contains(keyClass.rawValue) ? "files" : "–"
+    if let protection = ProtectionClass(keyClass: keyClass) {
+      return "items: \(protection.phrase)\(keyClass.generationWords)"
+    }
+    return keyClass.protectsFiles ? "files\(keyClass.generationWords)" : "–"
   }
 
   /// What the key is wrapped with: "password and device".

@@ -99,6 +99,8 @@ package struct InspectionDocument {
         keybag.classKeys.map { record in
           [
             "class": record.keyClass.map { .integer(Int64($0.rawValue)) } ?? .null,
+            "protection": .text(record.keyClass.flatMap(ProtectionClass.init(keyClass:))?.rawValue),
+            "generation": record.keyClass.map { .integer(Int64($0.generation)) } ?? .null,
             "wrap": record.wrap.map { .integer(Int64($0.rawValue)) } ?? .null,
             "key_type": record.keyType.map { .integer(Int64($0.rawValue)) } ?? .integer(0),
           ]

@@ -1,0 +1,29 @@
+import Testing
+
+@testable import KeychainFormats
+
+@Suite("The number of a class")
+struct KeyClassTests {
+  @Test("is named by what it stands for, whatever key generation is in its upper bits")
+  func generations() {
+    for (number, protection, words) in [
+      (6, ProtectionClass.whenUnlocked, "6 (when unlocked)"),
+      (0x16, .whenUnlocked, "22 (when unlocked, key generation 1)"),
+      (0x2B, .alwaysThisDeviceOnly, "43 (always, this device, key generation 2)"),
+      (0x1C, .whenPasscodeSetThisDeviceOnly, "28 (passcode only, key generation 1)"),
+      (3, nil, "3 (files)"), (0x13, nil, "19 (files, key generation 1)"),
+    ] as [(UInt32, ProtectionClass?, String)] {
+      let keyClass = KeyClass(rawValue: number)
+      #expect(ProtectionClass(keyClass: keyClass) == protection && keyClass.words == words)
+    }
+  }
+
+  static let numbers: [UInt32] = [0, 5, 13, 15, 0x10, 0x15, 0x1D, 0xFFFF_FFFF]
+
+  @Test("of no known class has no name in any generation", arguments: numbers)
+  func unknown(number: UInt32) {
+    let keyClass = KeyClass(rawValue: number)
+    #expect(ProtectionClass(keyClass: keyClass) == nil && keyClass.words == "\(number) (of no known use)")
+    #expect(!keyClass.protectsFiles)
+  }
+}
