@@ -13,6 +13,10 @@ public struct ArchiveKey: ~Copyable, Sendable {
   package let passcodeKey: Secret
   /// In which of its Unicode forms the password fitted.
   public let passwordForm: PasswordForm
+  /// Why the keybag opens nothing, of a backup whose files need none of its keys; `nil` where it opens.
+  public let keybagFault: String?
+  /// Whether a password opened the keybag.
+  public let isOfPassword: Bool
   /// Of the records in a list of files of iOS 10.0.
   private let recordKey: RecordKey?
 
@@ -25,29 +29,44 @@ public struct ArchiveKey: ~Copyable, Sendable {
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
   /// - Throws: Category `wrongPassword` where none was given and one is needed, or none of the class keys unwraps;
-  ///   `refused` over the limit, and where a password is given for a backup without one; `damaged` where the keybag is not what was written.
+  ///   `refused` over the limit, and where a password is given for a backup without one; `damaged` where the keybag is
+  ///   not what was written and files are encrypted: where they are in clear, `keybagFault` says it.
   public init(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
-    switch password {
-    case .some: guard archive.isEncrypted else { throw .passwordNotNeeded() }
-    case .none: break
-    }
-    let fitting: Keybag.FittingKey
-    do throws(DataProtectionError) {
-      fitting = try Self.fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
-    } catch {
-      throw ArchivedKeychainError(error)
-    }
-    do throws(DataProtectionError) {
-      recordKey = try Self.recordKey(of: archive, password: password, in: fitting.form)
-    } catch {
-      throw ArchivedKeychainError(error)
-    }
+    if Self.isGiven(password), !archive.keybagHasPassword { throw .passwordNotNeeded() }
+    let found = try Self.found(of: archive, password: password, acceptingAtMost: limit, progress: progress)
+    isOfPassword = Self.isGiven(password)
     keybag = archive.keybag
-    passwordForm = fitting.form
-    passcodeKey = fitting.passcodeKey.copy()
+    passwordForm = found.form
+    keybagFault = found.fault
+    passcodeKey = found.passcodeKey.copy()
+    recordKey = found.recordKey
+  }
+
+  /// What a password comes to, or why the keybag of files in clear opens nothing.
+  private struct Found: ~Copyable {
+    let form: PasswordForm
+    let fault: String?
+    let passcodeKey: Secret
+    let recordKey: RecordKey?
+  }
+
+  private static func found(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    progress: PasswordDerivation.Progress
+  ) throws(ArchivedKeychainError) -> Found {
+    do throws(DataProtectionError) {
+      let key = try fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
+      return Found(
+        form: key.form, fault: nil, passcodeKey: key.passcodeKey.copy(),
+        recordKey: try recordKey(of: archive, password: password, in: key.form))
+    } catch {
+      guard !archive.isEncrypted, error.isOfKeybag else { throw ArchivedKeychainError(error) }
+      let fault = archive.manifest.keybagFault ?? error.reason
+      return Found(form: .asGiven, fault: fault, passcodeKey: .empty, recordKey: nil)
+    }
   }
 
   /// Opens the class keys.
@@ -57,6 +76,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
   /// - Throws: Category `damaged` where the keybag cannot be used.
   public borrowing func classKeys(deviceKey: borrowing DeviceKey?) throws(ArchivedKeychainError) -> ClassKeys {
     do throws(DataProtectionError) {
+      guard keybagFault == nil else { return try ClassKeys.none() }
       var keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
       keys.recordKey = recordKey
       return keys
@@ -72,9 +92,10 @@ public struct ArchiveKey: ~Copyable, Sendable {
     of archive: BackupArchive, acceptingAtMost limit: Int = RoundLimit.standard
   ) throws(ArchivedKeychainError) {
     do throws(DataProtectionError) {
+      try archive.requireReadableKeybag()
       try archive.keybag.derivationParameters().check(acceptingAtMost: limit)
     } catch {
-      throw ArchivedKeychainError(error)
+      if archive.isEncrypted || !error.isOfKeybag { throw ArchivedKeychainError(error) }
     }
   }
 
@@ -91,7 +112,8 @@ public struct ArchiveKey: ~Copyable, Sendable {
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
     progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag.FittingKey {
-    guard archive.isEncrypted else {
+    try archive.requireReadableKeybag()
+    guard archive.isEncrypted || isGiven(password) else {
       return try keyWithoutPassword(of: archive, acceptingAtMost: limit, progress: progress)
     }
     switch password {
@@ -99,6 +121,13 @@ public struct ArchiveKey: ~Copyable, Sendable {
       return try archive.keybag.fittingKey(password: password, acceptingAtMost: limit, progress: progress)
     case .none:
       throw DataProtectionError(.wrongPassword, "the backup is encrypted and no password was given")
+    }
+  }
+
+  private static func isGiven(_ password: borrowing Secret?) -> Bool {
+    switch password {
+    case .some: true
+    case .none: false
     }
   }
 
@@ -111,9 +140,21 @@ public struct ArchiveKey: ~Copyable, Sendable {
     } catch {
       guard error.code == .wrongPassword else { throw error }
       let claim =
-        archive.notes.contains(.encryptionClaimed)
+        archive.hasFalseClaim
         ? "the files of the backup are in clear" : "the manifest says that the backup has no password"
       throw DataProtectionError(.damagedKeybag, "\(claim), and no class key unwraps without one")
     }
+  }
+}
+
+extension DataProtectionError {
+  /// Whether it is the keybag that is not what was written.
+  fileprivate var isOfKeybag: Bool { code == .damagedKeybag || code == .missingField }
+}
+
+extension BackupArchive {
+  /// - Throws: `.damagedKeybag` where there is none that can be read.
+  fileprivate func requireReadableKeybag() throws(DataProtectionError) {
+    if let fault = manifest.keybagFault { throw DataProtectionError(.damagedKeybag, fault) }
   }
 }

@@ -1,4 +1,4 @@
-import BackupArchive
+public import BackupArchive
 import KeychainFormats
 
 /// Something that shows that a backup's keychain is not what its device wrote, or may not be: a fact of the whole, by which
@@ -12,6 +12,8 @@ public enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
   case statusMissing
   /// Class keys that items need do not unwrap: "10 of 11 class keys unwrap, class 7 does not".
   case classKeys(String)
+  /// A part that is not as a device leaves it, and that reading went around.
+  case finding(ArchiveFinding)
 
   /// A clause that names the fact found.
   public var description: String {
@@ -21,6 +23,7 @@ public enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
       ArchiveNote.sizeDiffers(recorded: recorded, found: found).description
     case .statusMissing: ArchiveNote.statusMissing.description
     case .classKeys(let report): report
+    case .finding(let finding): finding.description
     }
   }
 }
@@ -33,13 +36,13 @@ extension OpenedArchive {
       case .digestDiffers: .keychainChanged
       case .sizeDiffers(let recorded, let found): .keychainSize(recorded: recorded, found: found)
       case .statusMissing: .statusMissing
-      // Of these a backup loses no item, or no restore takes it at all.
+      // Of these a backup loses no item, or no restore takes it at all, or it is a finding.
       case .encryptionNotStated, .encryptionClaimed, .propertyListUnreadable, .databaseUnpadded,
-        .databaseInWriteAheadMode,
-        .unfinished:
+        .databaseInWriteAheadMode, .unfinished, .finding:
         nil
       }
     }
+    damage += findings.filter(\.isDamage).map { .finding($0) }
     if let keybagDamage, losesItemsToKeybag { damage.append(.classKeys(keybagDamage)) }
     if let missing = missingClassKeys { damage.append(.classKeys(missing)) }
     return damage
@@ -48,7 +51,8 @@ extension OpenedArchive {
   /// The classes of items that the keybag has no key of, as a clause; `nil` where it has the keys of all.
   private var missingClassKeys: String? {
     let lost = items.compactMap { if case .failed(.noClassKey(let keyClass)) = $0.opening { keyClass } else { nil } }
-    guard !lost.isEmpty else { return nil }
+    // Where there is no keybag, that is the finding.
+    guard !lost.isEmpty, !findings.contains(where: { $0.kind == .keybagUnusable }) else { return nil }
     // A number with a key generation is another class to a backup, though one of a known name.
     let names = Amounts.list(Set(lost).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.words })
     let need = lost.count == 1 ? "needs" : "need"

@@ -21,6 +21,8 @@ public struct OpenedArchive: Sendable {
   public let hardware: HardwareProof
   /// What was unusual about the archive, and tolerated.
   public let notes: [ArchiveNote]
+  /// Whether a password protects it, as far as that opened its keybag.
+  public let hasPassword: Bool
   /// What is known of the items that only the device that made the archive opens, by their position: where the maker's
   /// key was at hand. For reports; what becomes of an item never depends on it.
   public let knownSealed: [Int: KnownItem]
@@ -34,33 +36,30 @@ public struct OpenedArchive: Sendable {
   ///     it does not open is another device's, unless it opens something.
   ///   - makerKey: The hardware key of the device that is said to have made the archive, to learn the names of what the
   ///     other one does not open. No value that it opens is kept.
-  ///   - requiresKeychain: Whether a backup in which no keychain was stored is an error, and not one without items.
+  ///   - use: What it is opened for. A backup in which no keychain was stored is an error for a plan and a restore, and
+  ///     one without items otherwise; one with a finding is an error for a use that the finding forbids.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
   /// - Throws: As `ArchiveKey` and the initializer that takes one.
   public init(
     _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
-    makerKey: borrowing DeviceKey? = nil, requiresKeychain: Bool = true,
+    makerKey: borrowing DeviceKey? = nil, for use: ArchiveUse = .restoring,
     acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
     let key = try ArchiveKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
     try self.init(
-      archive, key: key, deviceKey: deviceKey, makerKey: makerKey, requiresKeychain: requiresKeychain)
+      archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use)
   }
 
   /// Unlocks the keybag with a key that was derived before and tries every item.
   ///
-  /// - Throws: Category `damaged` where the archive's bytes are not what was written, or its keychain belongs to another
-  ///   keybag.
+  /// - Throws: Category `damaged` where the list of files cannot be read, and where the use forbids what was found.
   public init(
     _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
-    makerKey: borrowing DeviceKey? = nil, requiresKeychain: Bool = true
+    makerKey: borrowing DeviceKey? = nil, for use: ArchiveUse = .restoring
   ) throws(ArchivedKeychainError) {
     let keys = try key.classKeys(deviceKey: deviceKey)
-    let (file, list, notes) = try Self.keychain(of: archive, with: keys, isRequired: requiresKeychain)
-    if let named = file.keybagUUID, let own = archive.keybag.uuidText, named != own {
-      throw .keybagMismatch(file: named, keybag: own)
-    }
+    let (file, list, notes) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
     self.archive = archive
     items = try ArchivedItem.openAll(in: file, with: keys)
     hardware = HardwareProof(items)
@@ -73,7 +72,22 @@ public struct OpenedArchive: Sendable {
     fileList = list
     contents = ArchiveContents(items)
     keybagDamage = keys.damageReport
+    hasPassword = archive.isEncrypted || key.isOfPassword
     self.notes = notes
+    try require(use)
+  }
+
+  /// What of it is not as a device leaves it, and was gone around; of a large list also what was met since.
+  public var findings: [ArchiveFinding] {
+    let findings = notes.compactMap(\.finding)
+    return findings + fileList.findings.filter { !findings.contains($0) }
+  }
+
+  /// Refuses it for a use that one of its findings forbids.
+  ///
+  /// - Throws: The refusal of the first of them.
+  public func require(_ use: ArchiveUse) throws(ArchivedKeychainError) {
+    if let finding = findings.first(where: { $0.forbids(use) }) { throw ArchivedKeychainError(finding.refusal) }
   }
 
   /// Whether the device key that was tried is of the device that made the backup: `true` that it is, `false` that it is
@@ -82,21 +96,58 @@ public struct OpenedArchive: Sendable {
 
   /// Why an item does not open here; `nil` where it opens.
   public func reason(of item: ArchivedItem) -> Reason? {
-    item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted)
+    item.reason(hardware: hardware, backupHasPassword: hasPassword)
   }
 
   private static func keychain(
-    of archive: BackupArchive, with keys: borrowing ClassKeys, isRequired: Bool
+    of archive: BackupArchive, with keys: borrowing ClassKeys, keybagFault: String?, for use: ArchiveUse
   ) throws(ArchivedKeychainError) -> (KeychainBackupFile, FileList, [ArchiveNote]) {
     do throws(BackupArchiveError) {
-      let payload = try archive.keychainFile(with: keys)
-      return (payload.file, payload.fileList, payload.notes)
-    } catch {
-      if error.code == .noKeychain, !isRequired, let list = try? archive.fileList(with: keys) {
-        return (KeychainBackupFile(keybagUUID: nil, entries: []), list, archive.notes + list.notes)
+      let list = try archive.fileList(with: keys)
+      // What keeps a file from being looked up is a fault of the list.
+      _ = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+      var notes = archive.notes + list.notes
+      if let keybagFault, archive.manifest.keybagFault == nil, archive.hasKeychain {
+        notes.append(.finding(.keybagUnusable(reason: keybagFault)))
       }
+      do throws(BackupArchiveError) {
+        let payload = try archive.keychainFile(in: list, with: keys)
+        notes += payload.notes.filter { !notes.contains($0) }
+        if let mismatch = mismatch(of: payload.file, archive) { notes.append(.finding(mismatch)) }
+        return (payload.file, list, notes)
+      } catch {
+        if let finding = try ArchiveFinding(ofKeychain: error, for: use) { notes.append(.finding(finding)) }
+        return (KeychainBackupFile(keybagUUID: nil, entries: []), list, notes)
+      }
+    } catch {
       // The password is right by now: a class key that a file needs and that is not there was there once.
       throw ArchivedKeychainError(error.code == .keyUnavailable ? BackupArchiveError(.damaged, error.reason) : error)
+    }
+  }
+
+  private static func mismatch(of file: KeychainBackupFile, _ archive: BackupArchive) -> ArchiveFinding? {
+    guard let named = file.keybagUUID, let own = archive.keybag.uuidText, named != own else { return nil }
+    return .keybagMismatch(reason: ArchivedKeychainError.keybagMismatch(file: named, keybag: own).reason)
+  }
+}
+
+extension ArchiveFinding {
+  /// What an error in reading the keychain file comes to; `nil` where none was stored, and none is needed.
+  ///
+  /// - Throws: The error, where no device makes such a file, or the system does not give it; and for a use that cannot do
+  ///   without a keychain, where none was stored.
+  fileprivate init?(ofKeychain error: BackupArchiveError, for use: ArchiveUse) throws(BackupArchiveError) {
+    switch error.code {
+    case .noKeychain:
+      switch use {
+      case .reading, .rewriting: return nil
+      case .planning, .restoring: throw error
+      }
+    case .payloadMissing: self = .keychainMissing(reason: error.reason)
+    case .damaged, .truncated, .keyUnavailable, .unsupported: self = .keychainDamaged(reason: error.reason)
+    case .notFound, .notABackup, .sealedList, .falseClaim, .notStreamable, .hostile, .overLimit, .unfinished,
+      .unreadable, .unwritable, .noSpace, .noTemporarySpace, .occupied, .interrupted:
+      throw error
     }
   }
 }

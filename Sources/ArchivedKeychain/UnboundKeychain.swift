@@ -56,20 +56,28 @@ public struct UnboundKeychain: Sendable, Hashable {
 extension BackupArchive {
   /// What of its keychain's keys no device leaves so; `nil` where there is nothing of it.
   public var unboundKeychain: UnboundKeychain? {
-    UnboundKeychain(of: keybag, backupHasPassword: isEncrypted)
+    UnboundKeychain(of: keybag, backupHasPassword: keybagHasPassword)
   }
 
-  /// Refuses what no restore takes: a backup that its device never finished, and one without a password whose keychain
-  /// is open to everybody.
+  /// Refuses what a use does not take: of a plan and a restore a backup that its device never finished, and one without
+  /// a password whose keychain is open to everybody; of every use what a finding forbids.
   ///
   /// - Throws: Category `damaged` for the first, `refused` for the second.
-  public func requireRestorable() throws(ArchivedKeychainError) {
+  public func requireFit(for use: ArchiveUse) throws(ArchivedKeychainError) {
     do throws(BackupArchiveError) {
-      try requireFinished()
-      try requireTrueClaim()
+      try require(use)
     } catch {
       throw ArchivedKeychainError(error)
     }
-    if let unbound = unboundKeychain, unbound.isRefused { throw ArchivedKeychainError(unbound) }
+    switch use {
+    case .reading, .rewriting: return
+    case .planning, .restoring:
+      if let unbound = unboundKeychain, unbound.isRefused { throw ArchivedKeychainError(unbound) }
+    }
   }
+
+  /// Refuses what no restore takes.
+  ///
+  /// - Throws: As `requireFit(for:)`.
+  public func requireRestorable() throws(ArchivedKeychainError) { try requireFit(for: .restoring) }
 }

@@ -95,7 +95,7 @@ private final class DerivedKey: Sendable {
 
   func open(_ archive: BackupArchive, with deviceKey: borrowing DeviceKey?) throws(MigrationError) -> OpenedArchive {
     do throws(ArchivedKeychainError) {
-      return try OpenedArchive(archive, key: key, deviceKey: deviceKey, requiresKeychain: false)
+      return try OpenedArchive(archive, key: key, deviceKey: deviceKey, for: .reading)
     } catch {
       throw MigrationError(error)
     }

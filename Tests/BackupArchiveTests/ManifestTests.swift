@@ -68,10 +68,37 @@ struct ManifestTests {
     #expect(again.device.name == "old-phone")
   }
 
-  @Test("is damaged without what it cannot do without", arguments: ["BackupKeyBag", "Version"])
+  @Test("opens without a version or a keybag, and is not restored then", arguments: ["BackupKeyBag", "Version"])
   func missingKeys(key: String) throws {
-    #expect(try failure(try files("Manifest.plist") { $0[key] = nil })?.code == .damaged)
-    #expect(try failure(try files("Manifest.plist") { $0[key] = .array([]) })?.code == .damaged)
+    let kind: ArchiveFinding.Kind = key == "Version" ? .versionMissing : .keybagUnusable
+    for value in [nil, PropertyValue.array([])] {
+      let archive = try open(packed(try files("Manifest.plist") { $0[key] = value }))
+      #expect(archive.findings.map(\.kind) == [kind])
+      #expect(archive.findings.map(\.place) == ["Manifest.plist"])
+      try archive.require(.reading)
+      try archive.require(.planning)
+      for use in [ArchiveUse.restoring, .rewriting] {
+        let error = #expect(throws: BackupArchiveError.self) { try archive.require(use) }
+        #expect(error?.code == .damaged)
+      }
+    }
+  }
+
+  @Test("with more class keys than any device has is refused, not gone around")
+  func hostileKeybag() throws {
+    let record = Array("UUID".utf8) + [0, 0, 0, 0]
+    let bag = (0...Keybag.maximumClassKeyCount + 1).flatMap { _ in record }
+    #expect(try failure(try files("Manifest.plist") { $0["BackupKeyBag"] = .data(bag) })?.code == .overLimit)
+  }
+
+  @Test("whose status says no state opens, and is not restored")
+  func missingState() throws {
+    let archive = try open(packed(try files("Status.plist") { $0["SnapshotState"] = nil }))
+    #expect(archive.findings == [.stateMissing])
+    try archive.require(.planning)
+    try archive.require(.rewriting)
+    let error = #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
+    #expect(error?.reason == "Status.plist: it does not say whether the backup was finished")
   }
 
   @Test("where IsEncrypted is absent, is as encrypted as the key of its list says, with a note")

@@ -101,7 +101,8 @@ struct PaperTests {
     let directory = try sample()
     try directory.write(Array("no property list".utf8), to: "b/Status.plist")
     let archive = try open(directory)
-    let error = #expect(throws: BackupArchiveError.self) { try archive.requireFinished() }
+    try archive.require(.planning)
+    let error = #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
     #expect(error?.code == .damaged)
     #expect(!archive.notes.contains(.statusMissing))
     try directory.write(Array("no property list".utf8), to: "b/Info.plist")

@@ -17,6 +17,7 @@ import faults.keybags
 import faults.keychains
 import faults.lists
 import faults.manifests
+import faults.parts
 import faults.payloads
 import faults.sealed
 from backup_cases import FIXTURES, MODERN
@@ -26,6 +27,7 @@ FAULTS = [
     fault
     for part in (
         faults.manifests, faults.keybags, faults.lists, faults.payloads, faults.keychains, faults.sealed, faults.costly,
+        faults.parts,
     )
     for fault in part.faults()
 ]

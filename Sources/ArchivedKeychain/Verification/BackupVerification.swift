@@ -1,4 +1,4 @@
-import BackupArchive
+public import BackupArchive
 import KeychainFormats
 
 /// What checking a backup found out: every check that was made, every fault with its place, and what it comes to.
@@ -11,6 +11,8 @@ public struct BackupVerification: Sendable, Equatable {
   public internal(set) var faults: [Fault] = []
   /// How many faults each check found.
   public internal(set) var faultCount: [CheckID: Int] = [:]
+  /// What of the backup is not as a device leaves it and was gone around, each also a fault or a note.
+  public internal(set) var found: [ArchiveFinding] = []
   /// What was unusual, and is no fault.
   public internal(set) var notes: [String] = []
   /// `nil` where the items could not be tried.

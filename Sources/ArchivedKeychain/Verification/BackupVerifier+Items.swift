@@ -23,8 +23,12 @@ extension BackupVerifier {
         findings.conclude(.keychain, "none in this backup")
         return nil
       }
-      let kind: BackupVerification.Fault.Kind = error.code == .payloadMissing ? .payloadMissing : .keychainDamaged
-      findings.add(.init(.keychain, kind, file: Self.keychainName, error.reason), because: error)
+      let isMissing = error.code == .payloadMissing
+      findings.found.append(isMissing ? .keychainMissing(reason: error.reason) : .keychainDamaged(reason: error.reason))
+      let kind: BackupVerification.Fault.Kind = isMissing ? .payloadMissing : .keychainDamaged
+      // A version that nobody here knows a device may write all the same.
+      if error.code != .unsupported { findings.note(error) }
+      findings.add(.init(.keychain, kind, file: Self.keychainName, error.reason))
       findings.conclude(.keychain, error.reason)
       return nil
     }
@@ -36,6 +40,7 @@ extension BackupVerifier {
       findings.add(.init(.keychain, .digestMismatch, file: Self.keychainName, note.description))
     // A fault that the structure has already.
     case .unfinished, .propertyListUnreadable: return
+    case .finding(let finding): take(finding, in: finding.place == Self.keychainName ? .keychain : .database)
     default: if !findings.notes.contains(note.description) { findings.notes.append(note.description) }
     }
   }
@@ -44,6 +49,8 @@ extension BackupVerifier {
 
   private mutating func checkUUID(of file: KeychainBackupFile) {
     guard let named = file.keybagUUID, let own = archive.keybag.uuidText, named != own else { return }
+    findings.found.append(
+      .keybagMismatch(reason: ArchivedKeychainError.keybagMismatch(file: named, keybag: own).reason))
     findings.add(
       .init(
         .keychain, .keybagMismatch, file: Self.keychainName,

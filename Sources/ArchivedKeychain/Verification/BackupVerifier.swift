@@ -1,4 +1,4 @@
-import BackupArchive
+package import BackupArchive
 import DataProtection
 import KeychainFormats
 
@@ -23,13 +23,36 @@ struct BackupVerifier {
         findings.notes.append(note.description)
       case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers, .digestDiffers:
         findings.notes.append(note.description)
+      case .finding(let finding): take(finding, in: .structure)
       }
     }
+    findings.found += archive.findings.filter { !findings.found.contains($0) }
     for propertyList in archive.unreadablePropertyLists {
       findings.add(
         .init(.structure, .structureDamaged, file: propertyList.name, propertyList.reason), because: propertyList.error)
     }
     findings.conclude(.structure, "\(names.joined(separator: " and ")) readable, \(archive.layout.listName) there")
+  }
+
+  /// What was gone around is a fault of the check that it belongs to, or a note where nothing is lost by it and a restore
+  /// takes it.
+  mutating func take(_ finding: ArchiveFinding, in check: BackupVerification.CheckID) {
+    guard !findings.found.contains(finding) else { return }
+    findings.found.append(finding)
+    switch finding.kind {
+    // Nothing says that anything is missing.
+    case .stateMissing:
+      findings.statesSnapshotState = false
+      findings.notes.append(finding.description)
+    // Entered by the check of the keybag, and by that of the keychain.
+    case .keybagUnusable, .keybagMismatch, .keychainMissing, .keychainDamaged: break
+    case .keychainInXML, .keychainKeysUnknown: findings.notes.append(finding.description)
+    case .falseClaim: findings.add(.init(check, .falseClaim, file: finding.place, finding.fact))
+    case .versionMissing, .propertyListUnreadable:
+      findings.add(.init(check, .structureDamaged, file: finding.place, finding.fact))
+    case .listTrailingBytes, .listDamaged, .listUnreadable:
+      findings.add(.init(check, .databaseDamaged, file: finding.place, finding.fact))
+    }
   }
 
   // MARK: With the password
@@ -54,6 +77,7 @@ struct BackupVerifier {
     do throws(BackupArchiveError) {
       return try archive.fileList(with: keys)
     } catch {
+      findings.found.append(.listUnreadable(name: archive.layout.listName, reason: error.reason))
       findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
       return nil
     }
@@ -68,6 +92,7 @@ struct BackupVerifier {
   }
 
   private mutating func checkKeybag(with keys: borrowing ClassKeys) {
+    if let fault = archive.manifest.keybagFault { addKeybagFault(fault) }
     if let damage = keys.damageReport {
       findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", damage))
     }
@@ -89,7 +114,9 @@ struct BackupVerifier {
       findings.conclude(.database, "\(archive.layout.listName) cannot be read")
       return
     }
-    for note in list.notes { findings.notes.append(note.description) }
+    for note in list.notes {
+      if let finding = note.finding { take(finding, in: .database) } else { findings.notes.append(note.description) }
+    }
     if listing.unreadableRowCount > 0 {
       findings.isHostile = true
       findings.add(
@@ -128,6 +155,7 @@ struct BackupVerifier {
     do throws(BackupArchiveError) {
       return try archive.fileList()
     } catch {
+      findings.found.append(.listUnreadable(name: archive.layout.listName, reason: error.reason))
       findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
       return nil
     }
@@ -145,9 +173,15 @@ struct BackupVerifier {
     }
   }
 
+  private mutating func addKeybagFault(_ fault: String) {
+    let finding = ArchiveFinding.keybagUnusable(reason: fault)
+    if !findings.found.contains(finding) { findings.found.append(finding) }
+    findings.add(.init(.keybag, .keybagDamaged, file: finding.place, fault))
+  }
+
   private mutating func checkKeybagRecords(_ fault: String?) {
-    if let fault {
-      findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", fault))
+    if let fault = fault ?? archive.manifest.keybagFault {
+      addKeybagFault(fault)
       findings.conclude(.keybag, fault)
       return
     }
@@ -164,7 +198,7 @@ struct BackupVerifier {
 
 extension BackupLayout {
   /// The name of its list of files.
-  var listName: String {
+  package var listName: String {
     switch self {
     case .manifestDB: "Manifest.db"
     case .mbdb: "Manifest.mbdb"

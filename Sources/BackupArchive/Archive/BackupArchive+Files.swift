@@ -32,7 +32,7 @@ extension BackupArchive {
 
   /// The manifest database's plain bytes, read from the private copy.
   func databaseBytes(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> DatabaseBytes {
-    guard isEncrypted, let field = manifest.manifestKey else { return try DatabaseBytes(try storedDatabase()) }
+    guard isListFileEncrypted, let field = manifest.manifestKey else { return try DatabaseBytes(try storedDatabase()) }
     let key = try fileKey(field, of: "the manifest database", keys: keys)
     return try DatabaseBytes(try storedDatabase(), key: key)
   }

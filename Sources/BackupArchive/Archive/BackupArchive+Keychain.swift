@@ -84,6 +84,8 @@ extension BackupArchive {
       notes.append(.sizeDiffers(recorded: record.size, found: Int64(bytes.count)))
     }
     let file = try explained("the keychain file") { () throws(FormatError) in try KeychainBackupFile(parsing: bytes) }
+    if file.isXML { notes.append(.finding(.keychainInXML)) }
+    if !file.ignoredKeys.isEmpty { notes.append(.finding(.keychainKeysUnknown(file.ignoredKeys))) }
     return KeychainPayload(bytes: bytes, file: file, fileList: list, notes: notes)
   }
 

@@ -25,6 +25,8 @@ public struct BackupArchive: Sendable {
   let source: PayloadSource
   /// Of the records in its list of files, where each of them is sealed.
   let recordSalt: RecordSalt?
+  /// Whether the list of files is a database in clear though there is a password, or is said to be one.
+  private let isListClear: Bool
 
   /// The keybag, with every key wrapped.
   public var keybag: Keybag { manifest.keybag }
@@ -41,7 +43,9 @@ public struct BackupArchive: Sendable {
   /// record in it.
   public var isListEncrypted: Bool { isListFileEncrypted || hasSealedRecords }
   /// Whether the list of files is encrypted as a file.
-  public var isListFileEncrypted: Bool { isEncrypted && layout == .manifestDB && manifest.manifestKey != nil }
+  public var isListFileEncrypted: Bool {
+    isEncrypted && layout == .manifestDB && manifest.manifestKey != nil && !isListClear
+  }
   /// Whether each record in the list of files is sealed with a key of the password, as iOS 10.0 alone wrote it.
   public var hasSealedRecords: Bool { recordSalt != nil }
   /// Whether the device had a passcode when the backup was made; `nil` where the manifest doesn't say.
@@ -106,18 +110,22 @@ public struct BackupArchive: Sendable {
     }
     var notes: [ArchiveNote] = []
     if manifest.isEncrypted == nil { notes.append(.encryptionNotStated) }
-    // Where nothing says, the key that only an encrypted list has decides.
-    let claim = manifest.isEncrypted ?? (manifest.manifestKey != nil)
-    if claim, layout == .manifestDB, manifest.manifestKey == nil {
-      (isEncrypted, recordSalt) = try Self.encryption(ofFilesWithoutListKey: parts)
-      if !isEncrypted { notes.append(.encryptionClaimed) }
-    } else {
-      (isEncrypted, recordSalt) = (claim, nil)
+    let found = try FoundEncryption(of: parts, manifest, layout) { () throws(BackupArchiveError) in
+      try Self.storedFiles(of: source, layout)
     }
+    (isEncrypted, isListClear, recordSalt) = (found.isEncrypted, found.isListClear, found.recordSalt)
+    if let claim = found.falseClaim { notes.append(claim) }
+    if manifest.version == nil { notes.append(.finding(.versionMissing)) }
+    if let fault = manifest.keybagFault { notes.append(.finding(.keybagUnusable(reason: fault))) }
     var unreadable = parts.unreadable
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.propertyList(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
-    if let status, !status.isFinished { notes.append(.unfinished(state: status.snapshotState)) }
+    if let status {
+      switch status.snapshotState {
+      case nil: notes.append(.finding(.stateMissing))
+      case let state?: if !status.isFinished { notes.append(.unfinished(state: state)) }
+      }
+    }
     if status == nil, !unreadable.contains(where: { $0.name == StoredPart.status.path }) {
       notes.append(.statusMissing)
     }
@@ -146,46 +154,12 @@ public struct BackupArchive: Sendable {
     }
   }
 
-  /// Whether the files are encrypted of a backup that says so and has no key for its list, as iOS 10.0 and 10.1 wrote it;
-  /// and the salt of its records, where these are sealed.
-  ///
-  /// - Throws: `.damaged` where the list is encrypted and its key is missing.
-  private static func encryption(
-    ofFilesWithoutListKey parts: StoredParts
-  ) throws(BackupArchiveError) -> (isEncrypted: Bool, recordSalt: RecordSalt?) {
-    switch try parts.database.flatMap({ (stored) throws(BackupArchiveError) in try ClearList(stored) }) {
-    case .filesHaveKeys: return (true, nil)
-    case .rowsAreSealed(let salt): return (true, salt)
-    case .nothingIsEncrypted: return (false, nil)
-    case nil:
-      throw BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
-    }
-  }
-
   /// The size of the list of files as it is stored, in bytes.
   public var listByteCount: Int? {
     switch layout {
     case .manifestDB: parts.database?.byteCount
     case .mbdb: parts[.oldDatabase]?.count
     }
-  }
-
-  /// Refuses a backup that its device never finished, as a restore on a device does, and one whose `Status.plist` cannot
-  /// be read.
-  ///
-  /// - Throws: `.unfinished`, with how far it had come; what reading `Status.plist` gave.
-  public func requireFinished() throws(BackupArchiveError) {
-    if let status = unreadablePropertyLists.first(where: { $0.name == StoredPart.status.path }) { throw status.error }
-    guard let status, !status.isFinished else { return }
-    throw BackupArchiveError(.unfinished, ArchiveNote.unfinished(state: status.snapshotState).description)
-  }
-
-  /// Refuses a backup whose manifest says that it has a password, and which has none: nobody can tell what it was.
-  ///
-  /// - Throws: `.falseClaim`, with what was found.
-  public func requireTrueClaim() throws(BackupArchiveError) {
-    guard notes.contains(.encryptionClaimed) else { return }
-    throw BackupArchiveError(.falseClaim, ArchiveNote.encryptionClaimed.description)
   }
 
   /// Whether payloads can still be read: of a stream only what was kept of it is there.
@@ -200,6 +174,12 @@ public struct BackupArchive: Sendable {
   ///
   /// Known at once for one file; a directory's payloads are listed now, which takes a moment for hundreds of thousands.
   public func storedFiles() throws(BackupArchiveError) -> StoredPayloads {
+    try Self.storedFiles(of: source, layout)
+  }
+
+  private static func storedFiles(
+    of source: PayloadSource, _ layout: BackupLayout
+  ) throws(BackupArchiveError) -> StoredPayloads {
     switch source {
     case .stream(let payloads): return payloads
     case .container(let container): return container.payloads

@@ -150,7 +150,7 @@ extension DirectorySource {
     guard !propertyLists.unreadable.contains(where: { $0.name == StoredPart.status.path }) else { return .damaged }
     guard let bytes = propertyLists[.status] else { return nil }
     guard let status = try? BackupStatus(parsing: bytes) else { return .damaged }
-    return status.isFinished ? .finished : .unfinished
+    return status.snapshotState == nil ? nil : status.isFinished ? .finished : .unfinished
   }
 
   private func hasList(_ directory: borrowing Descriptor) -> Bool {

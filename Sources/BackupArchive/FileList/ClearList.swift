@@ -32,14 +32,11 @@ enum ClearList {
 
 extension ManifestDatabase {
   fileprivate func clearList() throws(BackupArchiveError) -> ClearList {
-    let connection = try DefensiveConnection(bytes)
     let records = RecordReader(key: nil)
     var (hasKey, hasSealedRow) = (false, false)
     // The flags leave files, and what leaves its kind to the record.
-    try connection.forEachRow(
-      """
-      SELECT file FROM Files WHERE file IS NOT NULL AND ifnull(flags, 0) & 7 IN (0, 1) LIMIT \(ClearList.maximumRowCount)
-      """
+    try forEachRow(
+      "file", where: "file IS NOT NULL AND ifnull(flags, 0) & 7 IN (0, 1)", atMost: ClearList.maximumRowCount
     ) { row in
       if row.bytes(0)?.starts(with: RecordReader.plistMagic) != true {
         hasSealedRow = true
@@ -48,7 +45,7 @@ extension ManifestDatabase {
       }
     }
     if hasKey { return .filesHaveKeys }
-    let properties = try passwordProperties(connection)
+    let properties = try passwordProperties(try DefensiveConnection(bytes))
     guard hasSealedRow || (properties.hasHash && !properties.salts.isEmpty) else { return .nothingIsEncrypted }
     return .rowsAreSealed(RecordSalt(properties.salts))
   }

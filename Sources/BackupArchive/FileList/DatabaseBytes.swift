@@ -3,7 +3,7 @@ import KeychainFormats
 
 /// The bytes of a manifest database as SQLite gets to see them: out of the private copy, decrypted where they are read.
 final class DatabaseBytes: Sendable {
-  /// Of the plain database.
+  /// Of the plain database, in whole pages.
   let byteCount: Int
   /// What was unusual, and tolerated.
   let notes: [ArchiveNote]
@@ -25,29 +25,32 @@ final class DatabaseBytes: Sendable {
   init(_ stored: StoredBytes) throws(BackupArchiveError) {
     self.stored = stored
     key = nil
-    byteCount = stored.byteCount
-    let header = try Self.checkedHeader(stored: stored, byteCount: byteCount, decryptor: nil)
-    notes = Self.notes(on: header)
+    let header = try Self.checkedHeader(stored: stored, byteCount: stored.byteCount, decryptor: nil)
+    byteCount = header.byteCount
+    notes = header.notes
   }
 
   /// A database that is stored encrypted.
   ///
-  /// - Throws: `.damaged` for bytes that are no whole blocks, or whose plain form is no SQLite database.
+  /// - Throws: `.damaged` for less than a block of bytes, and for ones whose plain form is no SQLite database.
   init(_ stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) {
-    guard stored.byteCount >= Self.blockSize, stored.byteCount.isMultiple(of: Self.blockSize) else {
+    guard stored.byteCount >= Self.blockSize else {
       throw BackupArchiveError(
-        .damaged, "\(StoredPart.database.path): its length is not a multiple of \(Self.blockSize) bytes, or zero")
+        .damaged, "\(StoredPart.database.path): its \(stored.byteCount) bytes are not a block of an encrypted file")
     }
+    // What is no whole block behind the last one is no part of what was encrypted.
+    let rest = stored.byteCount % Self.blockSize
+    let whole = stored.byteCount - rest
     let decryptor = try Self.decryptor(key)
-    let last = try Self.plain(
-      of: stored, decryptor: decryptor, blocks: stored.byteCount - Self.blockSize..<stored.byteCount)
+    let last = try Self.plain(of: stored, decryptor: decryptor, blocks: whole - Self.blockSize..<whole)
     let padding = Int(last.last ?? 0)
     let hasPadding = (1...Self.blockSize).contains(padding) && last.suffix(padding).allSatisfy { $0 == UInt8(padding) }
     // Not padded at all, though its last bytes may happen to look like a padding: then what is left is no whole pages.
-    let isPadded = hasPadding && (stored.byteCount - padding).isMultiple(of: 512)
-    byteCount = isPadded ? stored.byteCount - padding : stored.byteCount
-    let header = try Self.checkedHeader(stored: stored, byteCount: byteCount, decryptor: decryptor)
-    notes = (isPadded ? [] : [.databaseUnpadded]) + Self.notes(on: header)
+    let isPadded = hasPadding && (whole - padding).isMultiple(of: 512)
+    let header = try Self.checkedHeader(
+      stored: stored, byteCount: isPadded ? whole - padding : whole, trailing: rest, decryptor: decryptor)
+    byteCount = header.byteCount
+    notes = (isPadded || header.isTrailed ? [] : [.databaseUnpadded]) + header.notes
     self.stored = stored
     self.key = HeldKey(key.copy())
   }
@@ -153,16 +156,30 @@ final class DatabaseBytes: Sendable {
     }
   }
 
-  private static func notes(on header: [UInt8]) -> [ArchiveNote] {
-    header[18] == 2 || header[19] == 2 ? [.databaseInWriteAheadMode] : []
+  /// What the header says of the database.
+  private struct Header {
+    /// Of the pages that are there.
+    let byteCount: Int
+    /// Bytes behind the last page.
+    let trailingByteCount: Int
+    let isInWriteAheadMode: Bool
+
+    var isTrailed: Bool { trailingByteCount > 0 }
+
+    var notes: [ArchiveNote] {
+      (isInWriteAheadMode ? [.databaseInWriteAheadMode] : [])
+        + (isTrailed ? [.finding(.listTrailingBytes(count: trailingByteCount))] : [])
+    }
   }
 
   /// Checks the header before SQLite sees it: that the pages the file is made of are all there.
   ///
+  /// - Parameter rest: Bytes that stand behind those.
+  ///
   /// Source: SQLite, "Database File Format", section 1.3.
   private static func checkedHeader(
-    stored: StoredBytes, byteCount: Int, decryptor: FileSectionDecryptor?
-  ) throws(BackupArchiveError) -> [UInt8] {
+    stored: StoredBytes, byteCount: Int, trailing rest: Int = 0, decryptor: FileSectionDecryptor?
+  ) throws(BackupArchiveError) -> Header {
     let noDatabase = BackupArchiveError(.damaged, "the manifest database is not an SQLite database")
     guard byteCount >= headerByteCount else { throw noDatabase }
     // Whole blocks, which a database of any page size begins with.
@@ -176,12 +193,18 @@ final class DatabaseBytes: Sendable {
       throw BackupArchiveError(.damaged, "the manifest database has pages of \(pageByteCount) bytes")
     }
     let pageCount = header[28..<32].reduce(0) { $0 << 8 | Int($1) }
-    let isCountValid = header[24..<28].elementsEqual(header[92..<96])
-    guard byteCount.isMultiple(of: pageByteCount), !isCountValid || pageCount <= byteCount / pageByteCount else {
+    let isCountValid = pageCount > 0 && header[24..<28].elementsEqual(header[92..<96])
+    let wholePageCount = byteCount / pageByteCount
+    // Without a count nothing tells what was cut off from what was added.
+    guard isCountValid ? pageCount <= wholePageCount : byteCount.isMultiple(of: pageByteCount) else {
       throw BackupArchiveError(
         .truncated,
         "the manifest database has \(Amounts.grouped(Int64(byteCount))) bytes, which is not \(pageCount) whole pages")
     }
-    return header
+    let isUneven = rest > 0 || !byteCount.isMultiple(of: pageByteCount)
+    let end = isUneven && isCountValid ? pageCount * pageByteCount : wholePageCount * pageByteCount
+    return Header(
+      byteCount: end, trailingByteCount: isUneven ? byteCount + rest - end : 0,
+      isInWriteAheadMode: header[18] == 2 || header[19] == 2)
   }
 }

@@ -6,8 +6,15 @@ import KeychainFormats
 /// while it is answering.
 public final class FileList: Sendable {
   private let form: Form
-  /// What was unusual, and tolerated.
-  public let notes: [ArchiveNote]
+  /// What was unusual, and tolerated. What is damaged in a large list is among it once all of it was read.
+  public var notes: [ArchiveNote] {
+    switch form {
+    case .database(let database): database.notes
+    case .old: []
+    }
+  }
+  /// What of it is not as a device leaves it, and was gone around.
+  public var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
 
   /// Rows of a list. A backup of a full 1 TB iPhone has a million.
   static let maximumRowCount = 2_000_000
@@ -87,12 +94,10 @@ public final class FileList: Sendable {
 
   init(_ database: ManifestDatabase) {
     form = .database(database)
-    notes = database.notes
   }
 
   init(_ manifest: OldManifest) {
     form = .old(manifest)
-    notes = []
   }
 
   /// Counts every row, in one pass. Takes time in proportion to their number: a large backup has some 500,000.

@@ -10,10 +10,21 @@ import Synchronization
 final class ManifestDatabase: Sendable {
   let bytes: DatabaseBytes
   private let records: RecordReader
-  /// Whether the database's own check was passed. Its bytes are a copy that nobody changes.
-  private let isChecked = Mutex(false)
+  /// What the database's own check came to. Its bytes are a copy that nobody changes.
+  private let check = Mutex(Check.pending)
 
-  var notes: [ArchiveNote] { bytes.notes }
+  private enum Check {
+    case pending, passed
+    case failed(ReadableRows)
+  }
+
+  /// What was unusual, and tolerated. What a large database's own check finds is among it once all of it was read.
+  var notes: [ArchiveNote] { bytes.notes + (readableRows.map { [.finding($0.finding)] } ?? []) }
+
+  /// The rows that can be read, where the check failed.
+  private var readableRows: ReadableRows? {
+    check.withLock { if case .failed(let rows) = $0 { rows } else { nil } }
+  }
 
   /// Up to this size the database's own check runs when it is opened. A larger one is checked when all of it is read;
   /// for a single row it would take longer than anything else.
@@ -30,31 +41,62 @@ final class ManifestDatabase: Sendable {
 
   private func checkedConnection() throws(BackupArchiveError) -> DefensiveConnection {
     let connection = try DefensiveConnection(bytes)
-    if !isChecked.withLock({ $0 }) { try checkPages(connection) }
+    if case .pending = check.withLock({ $0 }) { try checkPages(connection) }
     return connection
   }
 
-  /// SQLite's own check of every page; `.damaged` with what it found first.
+  /// SQLite's own check of every page. Where it fails every row is tried for itself.
   private func checkPages(_ connection: DefensiveConnection) throws(BackupArchiveError) {
+    let result = try Self.firstFault(of: connection)
+    guard let result else { return check.withLock { $0 = .passed } }
+    let rows = try ReadableRows(
+      of: connection, byteCount: bytes.byteCount, columns: Self.columns,
+      reason: "the manifest database fails its check: \(quoted(result))")
+    guard !rows.numbers.isEmpty else { throw BackupArchiveError(.damaged, rows.reason) }
+    check.withLock { $0 = .failed(rows) }
+  }
+
+  /// What the check found first; `nil` where it found nothing.
+  private static func firstFault(of connection: DefensiveConnection) throws(BackupArchiveError) -> String? {
     var result: String?
-    try connection.forEachRow("PRAGMA quick_check(1)") { result = $0.text(0) }
-    guard result == "ok" else {
-      throw BackupArchiveError(.damaged, "the manifest database fails its check: \(quoted(result ?? "no result"))")
+    do throws(BackupArchiveError) {
+      try connection.forEachRow("PRAGMA quick_check(1)") { result = $0.text(0) }
+    } catch {
+      guard error.code == .damaged else { throw error }
+      return error.reason
     }
-    isChecked.withLock { $0 = true }
+    return result == "ok" ? nil : result ?? "no result"
+  }
+
+  /// Lends the rows, those of a damaged database as far as they can be read.
+  ///
+  /// - Parameters:
+  ///   - columns: What of a row is read.
+  ///   - condition: Leaves rows out.
+  ///   - limit: The most rows that are lent.
+  func forEachRow(
+    _ columns: String, where condition: String = "1", atMost limit: Int = .max,
+    _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    let connection = try checkedConnection()
+    guard let rows = readableRows else {
+      let end = limit == .max ? "" : " LIMIT \(limit)"
+      return try connection.forEachRow("SELECT \(columns) FROM Files WHERE \(condition)\(end)", [], body)
+    }
+    var count = 0
+    for number in rows.numbers where count < limit {
+      let query = "SELECT \(columns) FROM Files WHERE rowid = \(number) AND \(condition)"
+      try connection.forEachRow(query) { (row) throws(BackupArchiveError) in
+        count += 1
+        try body(row)
+      }
+    }
   }
 
   /// The row of a file, found by its identifier, which has to be the hash of its domain and path.
   func file(domain: String, relativePath: String) throws(BackupArchiveError) -> ListedFile? {
     let identifier = try ListedFile.identifier(domain: domain, relativePath: relativePath)
-    let connection = try DefensiveConnection(bytes)
-    var files: [ListedFile?] = []
-    try connection.forEachRow(
-      """
-      SELECT \(Self.columns) FROM Files
-      WHERE fileID = ?1 OR (domain = ?2 AND relativePath = ?3) LIMIT 2
-      """, [identifier, domain, relativePath]
-    ) { row in files.append(ListedFile(row, records)) }
+    let files = try files(identifier, domain: domain, relativePath: relativePath)
     guard let first = files.first else { return nil }
     guard files.count == 1, let file = first, file.fileIdentifier == identifier, file.domain == domain,
       file.relativePath == relativePath
@@ -66,11 +108,33 @@ final class ManifestDatabase: Sendable {
     return file
   }
 
+  /// Those under an identifier or a name; more than one where the two are of different rows.
+  private func files(
+    _ identifier: String, domain: String, relativePath: String
+  ) throws(BackupArchiveError) -> [ListedFile?] {
+    var files: [ListedFile?] = []
+    guard readableRows == nil else {
+      // An index of a damaged database may name any row.
+      try forEachRow(Self.columns) { row in
+        let isNamed = row.text(1) == domain && row.text(2) == relativePath
+        if isNamed || row.text(0) == identifier { files.append(ListedFile(row, records)) }
+      }
+      return files
+    }
+    try DefensiveConnection(bytes).forEachRow(
+      """
+      SELECT \(Self.columns) FROM Files
+      WHERE fileID = ?1 OR (domain = ?2 AND relativePath = ?3) LIMIT 2
+      """, [identifier, domain, relativePath]
+    ) { row in files.append(ListedFile(row, records)) }
+    return files
+  }
+
   private static let columns = "fileID, domain, relativePath, flags, file"
 
   func forEachFile(_ body: (ListedFile) throws(BackupArchiveError) -> Void) throws(BackupArchiveError) {
     var meter = FileList.RowMeter()
-    try checkedConnection().forEachRow("SELECT \(Self.columns) FROM Files") { (row) throws(BackupArchiveError) in
+    try forEachRow(Self.columns) { (row) throws(BackupArchiveError) in
       try meter.add()
       if let file = ListedFile(row, records) { try body(file) }
     }
@@ -78,28 +142,28 @@ final class ManifestDatabase: Sendable {
 
   /// Counts without making values of a million rows.
   func listing(against stored: StoredPayloads?) throws(BackupArchiveError) -> FileList.Listing {
-    try listing(against: stored, "SELECT \(Self.columns) FROM Files") { (_) throws(BackupArchiveError) in }
+    try listing(against: stored, Self.columns) { (_) throws(BackupArchiveError) in }
   }
 
   func listing(
     against stored: StoredPayloads?, lending kind: ListedFile.Kind?,
     forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> FileList.Listing {
-    try listing(against: stored, "SELECT \(Self.columns), rowid FROM Files") { (row) throws(BackupArchiveError) in
+    try listing(against: stored, "\(Self.columns), rowid") { (row) throws(BackupArchiveError) in
       guard kind == nil || ListedFile.Kind(row, records) == kind else { return }
       if let file = ListedFile(row, records), let place = row.number(5) { try body(file, FilePlace(number: place)) }
     }
   }
 
   private func listing(
-    against stored: StoredPayloads?, _ query: String,
+    against stored: StoredPayloads?, _ columns: String,
     _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> FileList.Listing {
     var listing = FileList.Listing()
     var domains = DomainCounter()
     var meter = FileList.RowMeter()
     let hasher = try explained("the manifest database") { () throws(DataProtectionError) in try DigestStream(.sha1) }
-    try checkedConnection().forEachRow(query) { (row) throws(BackupArchiveError) in
+    try forEachRow(columns) { (row) throws(BackupArchiveError) in
       try meter.add()
       let kind = ListedFile.Kind(row, records)
       switch try Self.standing(of: row, hasher) {

@@ -5,16 +5,18 @@ public import KeychainFormats
 /// Source: the public readers of iPhone backups (iphone_backup_decrypt, dunhamsteve/ios); a device writes it as a binary
 /// property list.
 public struct BackupManifest: Sendable {
-  /// `10.0` since iOS 10.
-  public var version: String
+  /// `10.0` since iOS 10; `nil` where it doesn't say.
+  public var version: String?
   /// When the backup was made.
   public var date: KeychainDate?
   /// The only authority on whether the backup has a password; there is a keybag either way. `nil` where it doesn't say.
   public var isEncrypted: Bool?
   /// Whether the device had a passcode then; `nil` where it doesn't say.
   public var wasPasscodeSet: Bool?
-  /// The class keys, wrapped.
+  /// The class keys, wrapped; without any where `keybagFault` says why.
   public var keybag: Keybag
+  /// Why there is no keybag that can be read; `nil` where there is one.
+  public private(set) var keybagFault: String?
   /// The manifest database's key: its class as 4 bytes, little-endian, then the wrapped key. Only where it is encrypted.
   public var manifestKey: [UInt8]?
   /// The device that the backup was made from, by its own account.
@@ -24,7 +26,7 @@ public struct BackupManifest: Sendable {
 
   /// Creates a manifest to be written.
   public init(
-    version: String = "10.0", date: KeychainDate?, isEncrypted: Bool?, wasPasscodeSet: Bool?, keybag: Keybag,
+    version: String? = "10.0", date: KeychainDate?, isEncrypted: Bool?, wasPasscodeSet: Bool?, keybag: Keybag,
     manifestKey: [UInt8]?, device: BackupDevice, others: PropertyDictionary = PropertyDictionary()
   ) {
     self.version = version
@@ -42,7 +44,8 @@ public struct BackupManifest: Sendable {
 
   /// Reads a `Manifest.plist`, binary or XML.
   ///
-  /// - Throws: `.damaged`, `.unsupported` for a version above 10, `.overLimit`.
+  /// - Throws: `.damaged`, `.unsupported` for a version above 10, `.overLimit`. A missing version and a keybag that is
+  ///   missing or cannot be read are no errors: everything else of the backup opens without them.
   public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
     let part = StoredPart.manifest.path
     var root = try rootDictionary(of: bytes, in: part)
@@ -53,21 +56,8 @@ public struct BackupManifest: Sendable {
       case .integer(let value): value != 0
       default: throw BackupArchiveError(.damaged, "\(part) does not say whether the backup is encrypted")
       }
-    guard let bag = root["BackupKeyBag"]?.dataValue else {
-      throw BackupArchiveError(.damaged, "\(part) has no keybag")
-    }
-    version =
-      switch root["Version"] {
-      case .string(let text): text
-      case .integer(let number): "\(number)"
-      case .real(let number): "\(number)"
-      default: throw BackupArchiveError(.damaged, "\(part) has no version")
-      }
-    let major = version.prefix { $0 != "." }
-    guard let number = Int(major), (1...Self.newestMajorVersion).contains(number) else {
-      throw BackupArchiveError(.unsupported, "\(part) has version \(quoted(version)); 10.0 is the newest known")
-    }
-    keybag = try explained("the keybag") { () throws(FormatError) in try Keybag(parsing: bag) }
+    version = try Self.version(root["Version"], in: part)
+    (keybag, keybagFault) = try Self.keybag(root["BackupKeyBag"], in: part)
     date = root["Date"]?.dateValue
     wasPasscodeSet = root["WasPasscodeSet"]?.booleanValue
     manifestKey = root["ManifestKey"]?.dataValue
@@ -76,11 +66,40 @@ public struct BackupManifest: Sendable {
     others = root
   }
 
+  private static func version(_ value: PropertyValue?, in part: String) throws(BackupArchiveError) -> String? {
+    let version: String
+    switch value {
+    case .string(let text): version = text
+    case .integer(let number): version = "\(number)"
+    case .real(let number): version = "\(number)"
+    default: return nil
+    }
+    let major = version.prefix { $0 != "." }
+    guard let number = Int(major), (1...newestMajorVersion).contains(number) else {
+      throw BackupArchiveError(.unsupported, "\(part) has version \(quoted(version)); 10.0 is the newest known")
+    }
+    return version
+  }
+
+  /// The keybag, or an empty one and why it is that.
+  ///
+  /// - Throws: `.overLimit` for one that no device makes.
+  private static func keybag(
+    _ value: PropertyValue?, in part: String
+  ) throws(BackupArchiveError) -> (keybag: Keybag, fault: String?) {
+    guard let bag = value?.dataValue else { return (Keybag(), "\(part) has no keybag") }
+    do throws(BackupArchiveError) {
+      return (try explained("the keybag") { () throws(FormatError) in try Keybag(parsing: bag) }, nil)
+    } catch {
+      guard error.category == .damaged else { throw error }
+      return (Keybag(), error.reason)
+    }
+  }
+
   /// The binary property list. Lockdown values that were read and are not part of `device` are kept.
   public func serialized() throws(BackupArchiveError) -> [UInt8] {
-    var root: PropertyDictionary = [
-      "BackupKeyBag": .data(keybag.serialized()), "Version": .string(version),
-    ]
+    var root: PropertyDictionary = ["BackupKeyBag": .data(keybag.serialized())]
+    root["Version"] = version.map { .string($0) }
     root["IsEncrypted"] = isEncrypted.map { .boolean($0) }
     root["Date"] = date.map { .date($0) }
     root["WasPasscodeSet"] = wasPasscodeSet.map { .boolean($0) }

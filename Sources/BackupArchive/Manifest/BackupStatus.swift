@@ -8,14 +8,14 @@ public struct BackupStatus: Sendable, Equatable {
   public var uuid: String?
   /// When the backup was finished, or broken off.
   public var date: KeychainDate?
-  /// `finished`, or how far the device had come: `uploading`, `moving`, `removing`.
-  public var snapshotState: String
+  /// `finished`, or how far the device had come: `uploading`, `moving`, `removing`; `nil` where it doesn't say.
+  public var snapshotState: String?
   /// False where the device sent only what had changed; the backup holds everything all the same.
   public var isFullBackup: Bool?
 
   /// Creates the status of a backup that is about to be written, finished unless told otherwise.
   public init(
-    version: String? = "3.3", uuid: String?, date: KeychainDate?, snapshotState: String = "finished",
+    version: String? = "3.3", uuid: String?, date: KeychainDate?, snapshotState: String? = "finished",
     isFullBackup: Bool? = true
   ) {
     self.version = version
@@ -27,16 +27,12 @@ public struct BackupStatus: Sendable, Equatable {
 
   /// Reads a `Status.plist`, binary or XML.
   ///
-  /// - Throws: `.damaged` where it is none or does not say how far the device came, `.overLimit`.
+  /// - Throws: `.damaged` where it is none, `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
-    let part = StoredPart.status.path
-    let root = try rootDictionary(of: bytes, in: part)
-    guard let state = root["SnapshotState"]?.stringValue else {
-      throw BackupArchiveError(.damaged, "\(part) does not say whether the backup was finished")
-    }
+    let root = try rootDictionary(of: bytes, in: StoredPart.status.path)
     self.init(
       version: root["Version"]?.stringValue, uuid: root["UUID"]?.stringValue, date: root["Date"]?.dateValue,
-      snapshotState: state, isFullBackup: root["IsFullBackup"]?.booleanValue)
+      snapshotState: root["SnapshotState"]?.stringValue, isFullBackup: root["IsFullBackup"]?.booleanValue)
   }
 
   /// Whether the device came to its end.
@@ -44,7 +40,8 @@ public struct BackupStatus: Sendable, Equatable {
 
   /// The status as a binary property list.
   public func serialized() throws(BackupArchiveError) -> [UInt8] {
-    var root: PropertyDictionary = ["BackupState": .string("new"), "SnapshotState": .string(snapshotState)]
+    var root: PropertyDictionary = ["BackupState": .string("new")]
+    root["SnapshotState"] = snapshotState.map { .string($0) }
     root["Date"] = date.map { .date($0) }
     root["IsFullBackup"] = isFullBackup.map { .boolean($0) }
     root["UUID"] = uuid.map { .string($0) }

@@ -95,9 +95,9 @@ package struct FoundArchive {
   ///
   /// - Parameters:
   ///   - storage: Where a large list of files is kept meanwhile.
-  ///   - isRestored: Refuses what no device restores, of which there is a warning otherwise.
+  ///   - use: Refuses what the use does not take, of which there is a warning otherwise.
   package func open(
-    storage: ManifestStorage, isRestored: Bool = false, in session: Session
+    storage: ManifestStorage, for use: ArchiveUse = .reading, in session: Session
   ) throws(CommandFailure) -> NamedArchive {
     let location = try location(in: session)
     let archive: BackupArchive
@@ -106,12 +106,10 @@ package struct FoundArchive {
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
-    if isRestored {
-      do throws(ArchivedKeychainError) {
-        try archive.requireRestorable()
-      } catch {
-        throw CommandFailure(archive: error, name: name)
-      }
+    do throws(ArchivedKeychainError) {
+      try archive.requireFit(for: use)
+    } catch {
+      throw CommandFailure(archive: error, name: name)
     }
     let named = NamedArchive(name: name, archive: archive)
     named.warnOfFaults(in: session)
@@ -122,9 +120,9 @@ package struct FoundArchive {
   /// Says what nobody expects of an archive, or beside it: that it is not encrypted though it says so, and what runs
   /// that were killed left, which may be the backup as it was before it had a password.
   package func warnOfSurprises(of named: NamedArchive, in session: Session) {
-    if named.archive.notes.contains(.encryptionClaimed) {
+    if let claim = named.archive.findings.first(where: { $0.kind == .falseClaim }) {
       session.warn(
-        "\(name) says that it is encrypted, and it is not", why: ArchiveNote.encryptionClaimed.description,
+        "\(name) says that it is encrypted, and it is not", why: claim.description,
         try: "don't trust this copy; its files anybody can read", evenQuiet: true)
     }
     guard let path else { return }
@@ -155,6 +153,29 @@ package struct NamedArchive {
     self.archive = archive
   }
 
+  /// Says what was gone around, once: what has a warning of its own is left out.
+  package func warn(of finding: ArchiveFinding, in session: Session) {
+    switch finding.kind {
+    case .falseClaim, .propertyListUnreadable: return
+    // Nothing is lost, and nobody refuses it.
+    case .keychainInXML, .keychainKeysUnknown: session.detail("\(HostileText.shown(name)): \(finding)")
+    case .keybagUnusable:
+      session.warn(
+        "\(name)'s keybag is damaged", why: finding.description, try: "another copy; no item opens without it")
+    case .keychainMissing, .keychainDamaged:
+      session.warn(
+        "\(name)'s keychain cannot be read", why: finding.description, try: "another copy; files can be read")
+    case .keybagMismatch:
+      session.warn(
+        "\(name)'s keychain belongs to another keybag", why: finding.description,
+        try: "another copy; no device restores it")
+    case .versionMissing, .stateMissing, .listTrailingBytes, .listDamaged, .listUnreadable:
+      session.warn(
+        "\(name) is not as its device left it", why: finding.description,
+        try: "another copy, or look through what it has with verify")
+    }
+  }
+
   /// Says what is wrong with the archive itself.
   fileprivate func warnOfFaults(in session: Session) {
     for note in archive.notes {
@@ -168,6 +189,7 @@ package struct NamedArchive {
         "\(name)'s \(propertyList.name) could not be read", why: propertyList.reason,
         try: "verify says whether more of it is damaged; items and files do not depend on it")
     }
+    for finding in archive.findings { warn(of: finding, in: session) }
     if let unbound = archive.unboundKeychain {
       session.warn(
         "\(name) holds what no device writes", why: "\(unbound.fact): \(unbound.meaning)",

@@ -24,7 +24,7 @@ extension ArchiveUnlocker {
   package func fitting(_ hardware: HardwareKey?, with key: borrowing ArchiveKey) -> HardwareKey? {
     guard let hardware, !hardware.isGuess else { return hardware }
     // What keeps the archive from being opened at all is told by whoever opens it.
-    let tried = try? OpenedArchive(archive, key: key, deviceKey: hardware.key(), requiresKeychain: false)
+    let tried = try? OpenedArchive(archive, key: key, deviceKey: hardware.key(), for: .reading)
     guard tried?.isSameDevice == false else { return hardware }
     warnOfForeignKey()
     return hardware.otherwise ?? hardware

@@ -47,7 +47,7 @@ extension ArchiveUnlocker {
   private func opened(with key: borrowing ArchiveKey, _ device: DeviceSession) throws -> OpenedArchive {
     let deviceKey: DeviceKey? = try device.deviceKey()
     do throws(ArchivedKeychainError) {
-      return try OpenedArchive(archive, key: key, deviceKey: deviceKey, requiresKeychain: false)
+      return try OpenedArchive(archive, key: key, deviceKey: deviceKey, for: .reading)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }

@@ -36,10 +36,12 @@ package final class ArchiveUnlocker {
   {
     try checkRounds()
     guard archive.isEncrypted else {
-      if let source = try flags.givenSource(environment: session.environment) {
-        throw named.needlessPassword(source, try: advice)
+      guard let source = try flags.givenSource(environment: session.environment) else { return try key(password: nil) }
+      // What says that it is encrypted and is not may have a keybag that is.
+      guard archive.hasFalseClaim else { throw named.needlessPassword(source, try: advice) }
+      return try session.withPassword(flags, of: name) { (password) throws(CommandFailure) in
+        try key(password: password)
       }
-      return try key(password: nil)
     }
     return try session.withPassword(flags, of: name) { (password) throws(CommandFailure) in
       try key(password: password)
@@ -80,13 +82,13 @@ package final class ArchiveUnlocker {
 
   /// The same with a key that is at hand.
   ///
-  /// - Parameter requiresKeychain: Whether one in which no keychain was stored is an error.
+  /// - Parameter use: What it is opened for; all but a look at it needs a keychain.
   package func open(
-    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, requiresKeychain: Bool = false
+    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse = .reading
   ) throws(CommandFailure) -> OpenedArchive {
     let hardware = fitting(hardware, with: key)
     let opened = try tried { () throws(ArchivedKeychainError) in
-      try OpenedArchive(archive, key: key, deviceKey: hardware?.key(), requiresKeychain: requiresKeychain)
+      try OpenedArchive(archive, key: key, deviceKey: hardware?.key(), for: use)
     }
     if !opened.hardware.proven.isEmpty { tell(ofProven: hardware) }
     return opened
@@ -109,18 +111,20 @@ package final class ArchiveUnlocker {
     with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto device: DeviceSession?
   ) throws -> OpenedForDevice {
     guard let device else {
-      return OpenedForDevice(archive: try open(with: key, hardware, requiresKeychain: true), maker: nil)
+      return OpenedForDevice(archive: try open(with: key, hardware, for: .planning), maker: nil)
     }
-    return try open(with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()))
+    return try open(with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()), for: .planning)
   }
 
   /// The same for a device that need not be held meanwhile: by its hardware key.
+  ///
+  /// - Parameter use: A plan of a restore, or the restore.
   package func open(
-    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey
+    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey, for use: ArchiveUse
   ) throws(CommandFailure) -> OpenedForDevice {
     let maker = fitting(hardware, with: key)
     let opened = try tried { () throws(ArchivedKeychainError) in
-      try OpenedArchive(archive, key: key, deviceKey: target.key(), makerKey: maker?.key())
+      try OpenedArchive(archive, key: key, deviceKey: target.key(), makerKey: maker?.key(), for: use)
     }
     return OpenedForDevice(archive: opened, maker: maker?.homeDevice)
   }
@@ -187,7 +191,9 @@ package final class ArchiveUnlocker {
         try: "verify says what is damaged; what opens is as it was written, and items may be missing")
     // Said when the archive was opened.
     case .unfinished, .propertyListUnreadable, .encryptionClaimed: return
-    default: session.detail("\(HostileText.shown(name)): \(note)")
+    case .finding(let finding): if !archive.findings.contains(finding) { named.warn(of: finding, in: session) }
+    case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers:
+      session.detail("\(HostileText.shown(name)): \(note)")
     }
   }
 

@@ -1,4 +1,5 @@
 package import ArchivedKeychain
+import BackupArchive
 package import CommandSession
 import KeychainFormats
 
@@ -21,7 +22,7 @@ package struct BackupDamageNotice {
     for damage in isAsked ? [] : opened.damage {
       switch damage {
       // Said when the archive was opened.
-      case .keychainChanged: continue
+      case .keychainChanged, .finding: continue
       case .classKeys(let report):
         session.warn(
           "\(name)'s keybag is damaged", why: report, try: "another copy; items of that class are lost in this one")
@@ -49,7 +50,8 @@ package struct BackupDamageNotice {
     guard !damage.isEmpty, !isAccepted else { return false }
     let facts = damage.map(\.description).joined(separator: "; ")
     // Without Status.plist nothing says that anything is missing.
-    let verdict = damage == [.statusMissing] ? "may not be whole" : "is damaged"
+    let isUnconfirmed = damage.allSatisfy { $0 == .statusMissing || $0 == .finding(.stateMissing) }
+    let verdict = isUnconfirmed ? "may not be whole" : "is damaged"
     guard let terminal = session.terminal() else {
       throw CommandFailure(
         .damaged, "\(name) \(verdict), and nothing was restored to \(device)", why: facts,

@@ -60,6 +60,11 @@ public struct ClassKeys: ~Copyable, Sendable {
     self.workspace = Mutex(workspace)
   }
 
+  /// Those of a keybag of which nothing opens.
+  package static func none() throws(DataProtectionError) -> ClassKeys {
+    try ClassKeys(keybagUUID: [], entries: [:], wrappedCount: 0, unwrappedCount: 0)
+  }
+
   /// Returns whether the key of a class is at hand, and why not where it isn't.
   public borrowing func availability(of keyClass: KeyClass) -> ClassKeyAvailability {
     entries[keyClass]?.availability ?? .absent

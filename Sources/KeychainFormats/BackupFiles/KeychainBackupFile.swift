@@ -34,6 +34,8 @@ public struct KeychainBackupFile: Sendable, Hashable {
   public var entries: [Entry]
   /// Keys of the file that stand for no kind of item, or whose value is neither an array nor a dictionary.
   public private(set) var ignoredKeys: [String] = []
+  /// Whether it was read from a property list in XML, in which no blob has a place of its own.
+  public private(set) var isXML = false
 
   private enum Key {
     static let keybagUUID = "keybag-uuid"
@@ -58,11 +60,22 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// that is no dictionary.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   public init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
+    guard !XMLPlist.isXML(bytes) else {
+      self = try Self(fromXML: bytes, limits: limits)
+      return
+    }
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
       var reader = KeychainFileReader(
         builder: BinaryPlistBuilder(try BinaryPlistDocument(buffer, limits: limits), limits: limits))
       return try reader.file()
     }
+  }
+
+  /// Reads one in XML, as people and their tools write it: by the same rules, from the same values in binary.
+  private init(fromXML bytes: [UInt8], limits: BinaryPlist.Limits) throws(FormatError) {
+    self = try Self(parsing: try BinaryPlist.encode(try XMLPlist.decode(bytes)), limits: limits)
+    isXML = true
+    for index in entries.indices { entries[index].blobOffset = nil }
   }
 
   /// The file as a binary property list. Kinds without items have no key.

@@ -16,6 +16,9 @@ public struct Keybag: Sendable, Hashable {
   /// The class keys in the order they came.
   public var classKeys: [ClassKey]
 
+  /// Creates a bag of nothing, for where there is none that can be read.
+  public init() { (header, classKeys) = ([], []) }
+
   /// Reads a bag without its outer signature (see `SignedKeybag` for the bag of a device).
   ///
   /// - Throws: `.truncated` where a record runs past the end, `.overLimit` for a bag over a named limit.

@@ -1,5 +1,5 @@
 public import ArchivedKeychain
-import BackupArchive
+public import BackupArchive
 import DataProtection
 import KeychainFormats
 import KeychainRules
@@ -15,16 +15,21 @@ public enum Restorer {
   ///   - session: A hold on the target.
   ///   - policy: What happens to the target's own items before anything is imported.
   ///   - indexes: Only these items of the archive, by their position; `nil` for all.
+  ///   - use: `.planning` to look at what can be opened of a backup that no restore takes.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
   ///   keychain no hardware binds, and what the device's keychain reports.
   public static func plan(
-    _ archive: OpenedArchive, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil
+    _ archive: OpenedArchive, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    for use: ArchiveUse = .restoring
   ) throws(MigrationError) -> MigrationPlan {
-    try reporting { () throws(ArchivedKeychainError) in try archive.archive.requireRestorable() }
+    try reporting { () throws(ArchivedKeychainError) in
+      try archive.archive.requireFit(for: use)
+      try archive.require(use)
+    }
     return MigrationPlanner.plan(
       archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
       surroundings: RestoreSurroundings(
-        targetSyncs: session.record.isSyncing, backupHasPassword: archive.archive.isEncrypted)
+        targetSyncs: session.record.isSyncing, backupHasPassword: archive.hasPassword)
     ).naming(archive.knownSealed)
   }
 

@@ -123,7 +123,7 @@ public struct MigrationComparison: Sendable {
       for setting in RestoreSetting.allCases { prospects[setting] = Self.prospect(of: decision, in: setting) }
       return Item(decision, prospects)
     }
-    current = RestoreSetting(hasPassword: archive.archive.isEncrypted, onSameDevice: plan.isSameDevice == true)
+    current = RestoreSetting(hasPassword: archive.hasPassword, onSameDevice: plan.isSameDevice == true)
   }
 
   /// By class, where a key or the hardware decides.

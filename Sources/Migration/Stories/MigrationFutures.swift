@@ -57,7 +57,7 @@ public struct MigrationFutures: Sendable {
     let onNew = try Restorer.plan(archive, ontoEmptyNamedBy: returning)
     var onSame: MigrationPlan?
     if let returning { onSame = try Restorer.plan(returning, ontoEmptyNamedBy: nil) }
-    let hasPassword = archive.archive.isEncrypted
+    let hasPassword = archive.hasPassword
     let current = RestoreSetting(hasPassword: hasPassword, onSameDevice: false)
     var expected: Set<Int> = []
     let items = onNew.decisions.enumerated().map { position, decision in
@@ -107,12 +107,12 @@ extension Restorer {
   fileprivate static func plan(
     _ archive: OpenedArchive, ontoEmptyNamedBy other: OpenedArchive?
   ) throws(MigrationError) -> MigrationPlan {
-    try reporting { () throws(ArchivedKeychainError) in try archive.archive.requireRestorable() }
+    try reporting { () throws(ArchivedKeychainError) in try archive.archive.requireFit(for: .planning) }
     var known = archive.knownSealed
     for item in other?.items ?? [] { if let opened = item.item { known[item.index] = KnownItem(opened) } }
     return MigrationPlanner.plan(
       archive.items, onto: [], policy: .replace,
-      surroundings: RestoreSurroundings(backupHasPassword: archive.archive.isEncrypted)
+      surroundings: RestoreSurroundings(backupHasPassword: archive.hasPassword)
     ).naming(known)
   }
 }

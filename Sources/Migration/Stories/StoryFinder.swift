@@ -61,7 +61,7 @@ public struct StoryFinder {
     try wanted.check(count: archive.items.count, of: name)
     let opened = MigrationPlanner.plan(
       archive.items, onto: [], policy: .merge,
-      surroundings: RestoreSurroundings(backupHasPassword: archive.archive.isEncrypted)
+      surroundings: RestoreSurroundings(backupHasPassword: archive.hasPassword)
     ).naming(archive.knownSealed)
     let comparison = MigrationComparison(of: archive, opened)
     var stories: [ItemStory] = []

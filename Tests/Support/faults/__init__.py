@@ -75,6 +75,11 @@ def both(code):
     return {"verify": code, "plan": code}
 
 
+def in_part(code=DAMAGED):
+    """What meets a part that a plan goes around: it plans what is left, which is no item where it is the keychain."""
+    return {"verify": code, "plan": PARTIAL if code == DAMAGED else code}
+
+
 def flipped(data, position, bit=0):
     changed = bytearray(data)
     changed[position] ^= 1 << bit

@@ -5,7 +5,7 @@ import struct
 
 from keychain_backup import apple_der, items
 
-from . import DAMAGED, OK, PARTIAL, VICTIM, Fault, both, flipped
+from . import DAMAGED, OK, PARTIAL, VICTIM, Fault, both, flipped, in_part
 
 
 def blob(name, wrong, change, *says):
@@ -32,11 +32,11 @@ def inside(name, wrong, change, is_lost=True):
 
 
 def root(name, wrong, code, change, *says):
-    return Fault(f"keychain-{name}", wrong, both(code), says, edits={"keychain": change})
+    return Fault(f"keychain-{name}", wrong, in_part(code), says, edits={"keychain": change})
 
 
 def content(name, wrong, code, change, *says, base="encrypted"):
-    return Fault(f"keychain-{name}", wrong, both(code), says, base, edits={"keychain-bytes": change})
+    return Fault(f"keychain-{name}", wrong, in_part(code), says, base, edits={"keychain-bytes": change})
 
 
 def word(position, value):

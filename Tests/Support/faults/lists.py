@@ -5,14 +5,18 @@ import struct
 from keychain_backup import mbfile
 from keychain_backup.recipe import KEYCHAIN, NOTES
 
-from . import DAMAGED, OK, REFUSED, Fault, both, flipped
+from . import DAMAGED, OK, REFUSED, Fault, both, flipped, in_part
+
+
+def judged(code, verbs):
+    return {verb: found for verb, found in in_part(code).items() if verb in verbs}
 
 
 def row(name, wrong, code, change, *says, of=KEYCHAIN, base="encrypted", verbs=("verify", "plan")):
     """A fault of one row: [fileID, domain, relativePath, flags, file]."""
     def edit(rows):
         change(next(found for found in rows if tuple(found[1:3]) == of))
-    return Fault(f"list-{name}", wrong, {verb: code for verb in verbs}, says, base, edits={"rows": edit})
+    return Fault(f"list-{name}", wrong, judged(code, verbs), says, base, edits={"rows": edit})
 
 
 def listed(name, wrong, code, change, of=KEYCHAIN, base="encrypted", verbs=("verify", "plan")):
@@ -22,7 +26,7 @@ def listed(name, wrong, code, change, of=KEYCHAIN, base="encrypted", verbs=("ver
         entry = list(entries[position])
         change(entry)
         entries[position] = tuple(entry)
-    return Fault(f"list-{name}", wrong, {verb: code for verb in verbs}, (), base, edits={"listed": edit})
+    return Fault(f"list-{name}", wrong, judged(code, verbs), (), base, edits={"listed": edit})
 
 
 def named(domain, path):
@@ -87,19 +91,19 @@ def rows():
                  lambda entry: entry.__setitem__(2, flipped(entry[2], 7)), verbs=("verify",))
 
 
-def sql(name, wrong, code, *statements, base="encrypted"):
+def sql(name, wrong, code, *statements, base="encrypted", codes=None):
     def edit(connection):
         for statement in statements:
             connection.execute(statement)
-    return Fault(f"database-{name}", wrong, both(code), (), base, edits={"sql": edit})
+    return Fault(f"database-{name}", wrong, codes or both(code), (), base, edits={"sql": edit})
 
 
-def pages(name, wrong, code, change, base="encrypted"):
-    return Fault(f"database-{name}", wrong, both(code), (), base, edits={"database": change})
+def pages(name, wrong, code, change, base="encrypted", codes=None):
+    return Fault(f"database-{name}", wrong, codes or both(code), (), base, edits={"database": change})
 
 
-def stored(name, wrong, change):
-    return Fault(f"database-{name}", wrong, both(DAMAGED), edits={"database-stored": change})
+def stored(name, wrong, change, codes=None):
+    return Fault(f"database-{name}", wrong, codes or both(DAMAGED), edits={"database-stored": change})
 
 
 def garbled_index():
@@ -130,7 +134,7 @@ def schemas():
     yield sql("no-files", "there is no table Files", DAMAGED, "DROP TABLE Files")
     yield sql("column-renamed", "Files has no column file", DAMAGED, "ALTER TABLE Files RENAME COLUMN file TO film")
     yield sql("keychain-unlisted", "the keychain file is stored and not listed", DAMAGED,
-              "DELETE FROM Files WHERE relativePath = 'keychain-backup.plist'")
+              "DELETE FROM Files WHERE relativePath = 'keychain-backup.plist'", codes=in_part())
 
 
 def bytes_of_databases():
@@ -148,13 +152,14 @@ def bytes_of_databases():
                     lambda data: data[:100] + bytes(i * 89 + 7 & 0xFF for i in range(3996)) + data[4096:], base)
     yield pages("empty-inside", "the database has no byte", DAMAGED, lambda data: b"")
     yield pages("free-list", "the database says that it has five free pages", DAMAGED,
-                lambda data: data[:36] + struct.pack(">I", 5) + data[40:])
+                lambda data: data[:36] + struct.pack(">I", 5) + data[40:], codes=in_part())
     yield garbled_index()
     yield stored("empty", "Manifest.db is empty", lambda data: b"")
-    yield stored("cut-by-one", "Manifest.db's last byte is absent", lambda data: data[:-1])
+    # Of both every page is there: what is behind the last one is no block of padding.
+    yield stored("cut-by-one", "Manifest.db's last byte is absent", lambda data: data[:-1], in_part())
     yield stored("cut-by-32", "Manifest.db's last two blocks are absent", lambda data: data[:-32])
     yield stored("cut-by-half", "Manifest.db's second half is absent", lambda data: data[:len(data) // 2 // 16 * 16])
-    yield stored("block-more", "Manifest.db has a block more", lambda data: data + bytes(16))
+    yield stored("block-more", "Manifest.db has a block more", lambda data: data + bytes(16), in_part())
     yield stored("first-block", "one bit of Manifest.db's first block is flipped", lambda data: flipped(data, 3))
     for base in ("encrypted", "plain", "mbdb"):
         name = "Manifest.mbdb" if base == "mbdb" else "Manifest.db"
@@ -171,10 +176,12 @@ def bytes_of_databases():
 
 # Manifest.mbdb.
 
-def record(name, wrong, code, change, *says, of=KEYCHAIN, base="mbdb", verbs=("verify", "plan")):
+def record(name, wrong, code, change, *says, of=KEYCHAIN, base="mbdb", verbs=("verify", "plan"), is_readable=True):
+    """A fault of one record; one that is not readable ends the list, which is found out at its place alone."""
     def edit(records):
         change(next(found for found in records if (found.domain.decode(), found.path.decode()) == of))
-    return Fault(f"mbdb-{name}", wrong, {verb: code for verb in verbs}, says, base, edits={"records": edit})
+    codes = judged(code, verbs) if is_readable else {verb: code for verb in verbs}
+    return Fault(f"mbdb-{name}", wrong, codes, says, base, edits={"records": edit})
 
 
 def renamed(domain, path):
@@ -252,9 +259,11 @@ def streams():
 
 
 def records():
-    yield record("path-not-utf-8", "a path is no UTF-8", DAMAGED, setting(path=b"Documents/\xff\xfe.txt"), of=NOTES)
+    yield record("path-not-utf-8", "a path is no UTF-8", DAMAGED, setting(path=b"Documents/\xff\xfe.txt"), of=NOTES,
+                 is_readable=False)
     yield record("key-absent", "the keychain file has no key", DAMAGED, setting(key=None))
-    yield record("key-43", "the keychain file's key has 43 bytes", DAMAGED, setting(key=lambda found: found.key[:-1]))
+    yield record("key-43", "the keychain file's key has 43 bytes", DAMAGED, setting(key=lambda found: found.key[:-1]),
+                 is_readable=False)
     yield record("key-flip", "one bit of the keychain file's key is flipped", DAMAGED,
                  setting(key=lambda found: flipped(found.key, 20)))
     yield record("key-class-99", "the keychain file's key names class 99", DAMAGED,

@@ -16,6 +16,7 @@ package struct InspectionDocument {
   let listsItems: Bool
   let showsTree: Bool
   let maker: MakerItems?
+  let found: [ArchiveFinding]
 
   /// `nil` where there is no keychain to count.
   private var contents: ArchiveContents? { archive.hasKeychain ? opened?.contents : nil }
@@ -27,10 +28,13 @@ package struct InspectionDocument {
   ///   - tree: The list's domains; `nil` where the list stays closed or nobody asked.
   ///   - unlockTime: How long deriving the password's key takes on this machine.
   ///   - maker: What the device that made the archive has besides, where it was asked.
+  ///   - findings: What was gone around.
   package init(
     _ archive: BackupArchive, opened: OpenedArchive?, files: StoredPayloads, listing: FileList.Listing?,
-    tree: DomainTree?, unlockTime: Duration?, listsItems: Bool, showsTree: Bool, maker: MakerItems?
+    tree: DomainTree?, unlockTime: Duration?, listsItems: Bool, showsTree: Bool, maker: MakerItems?,
+    findings: [ArchiveFinding]
   ) {
+    found = findings
     self.maker = maker
     self.archive = archive
     self.opened = opened
@@ -70,8 +74,9 @@ package struct InspectionDocument {
 
   /// What no device writes.
   private var findings: [JSONValue] {
-    guard let unbound = archive.unboundKeychain else { return [] }
-    return [
+    let others = found.map(\.json)
+    guard let unbound = archive.unboundKeychain else { return others }
+    return others + [
       [
         "id": .string(BackupVerification.Fault.Kind.hardwareLayerMissing.rawValue),
         "detail": .string("\(unbound.fact): \(unbound.meaning)"),

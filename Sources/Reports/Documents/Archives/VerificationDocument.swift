@@ -23,6 +23,7 @@ package struct VerificationDocument {
         verification.unchecked.map { ["id": .string($0.id.rawValue), "detail": .string($0.reason)] }),
       "faults": .array(verification.faults.map(Self.json)),
       "fault_count": .count(verification.faultCount.values.reduce(0, +)),
+      "findings": .array(verification.found.map(\.json)),
       "notes": .array(verification.notes.map { .string($0) }),
       "items": verification.items.map { items in
         [

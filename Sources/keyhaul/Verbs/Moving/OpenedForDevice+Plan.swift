@@ -1,3 +1,4 @@
+import BackupArchive
 import CommandArguments
 import CommandSession
 import KeychainFormats
@@ -7,12 +8,15 @@ import VirtualDevice
 extension ArchiveUnlocker.OpenedForDevice {
   /// What a restore of it would do.
   ///
-  /// - Parameter indexes: The items to bring, by their places; `nil` for all.
+  /// - Parameters:
+  ///   - indexes: The items to bring, by their places; `nil` for all.
+  ///   - use: `.planning` where it is only looked at.
   func plan(
-    onto device: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil
+    onto device: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    for use: ArchiveUse = .restoring
   ) throws(CommandFailure) -> MigrationPlan {
     do throws(MigrationError) {
-      return try Restorer.plan(archive, onto: device, policy: policy, only: indexes)
+      return try Restorer.plan(archive, onto: device, policy: policy, only: indexes, for: use)
     } catch {
       throw CommandFailure(error, doing: "cannot plan for \(device.name)")
     }

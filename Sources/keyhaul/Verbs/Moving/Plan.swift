@@ -93,7 +93,7 @@ struct Plan: RunnableVerb {
     }
     switch found {
     case .archive(let archive):
-      let named = try archive.open(storage: unlocking.storage, isRestored: true, in: session)
+      let named = try archive.open(storage: unlocking.storage, for: .planning, in: session)
       if noPassword {
         throw CommandFailure.usage(
           "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",
@@ -168,7 +168,7 @@ struct Plan: RunnableVerb {
     _ named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForDevice, _ word: String?, onto device: DeviceSession,
     maker: MakerItems?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
-    let plan = try opened.plan(onto: device, policy: move.policy)
+    let plan = try opened.plan(onto: device, policy: move.policy, for: .planning)
     var source = MoveSource(named, namesFrom: opened)
     source.maker = maker
     let report = try report(plan, of: source, onto: device)

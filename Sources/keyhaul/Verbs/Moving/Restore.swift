@@ -50,7 +50,7 @@ struct Restore: RunnableVerb {
     let found = try finder.archive(archive)
     let target = try finder.device(move.target(of: archive), wait: wait.time)
     let standingFile = found.standingFile
-    let named = try found.open(storage: unlocking.storage, isRestored: true, in: session)
+    let named = try found.open(storage: unlocking.storage, for: .restoring, in: session)
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     // Nobody types while the device is held: others may use it meanwhile, and whether they did is looked at afterwards.
     let keys = try target.hold(.reading) { device in
@@ -61,7 +61,7 @@ struct Restore: RunnableVerb {
       )
     }
     let key = try unlocker.key(unlocking.password)
-    let opened = try unlocker.open(with: key, keys.maker, onto: keys.target)
+    let opened = try unlocker.open(with: key, keys.maker, onto: keys.target, for: .restoring)
     let prepared = PreparedRestore(
       named: named, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
     let agreement = RestoreAgreement(

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import ArgumentParser
+import BackupArchive
 import CommandArguments
 import CommandSession
 import KeychainFormats
@@ -76,7 +77,7 @@ struct Why: RunnableVerb {
   private func tell(
     _ wanted: StoryFinder.Wanted, of archive: FoundArchive, to target: FoundDevice?, in session: Session
   ) throws -> CommandStatus {
-    let named = try archive.open(storage: unlocking.storage, isRestored: target != nil, in: session)
+    let named = try archive.open(storage: unlocking.storage, for: target == nil ? .reading : .planning, in: session)
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     // Nobody types while a device is held.
     let hardware = try FoundDevice.hold(target, nil) { device, _ in try unlocker.hardwareKey(besides: device) }
@@ -85,7 +86,9 @@ struct Why: RunnableVerb {
       let opened = try unlocker.open(with: key, hardware, onto: target)
       let maker = unlocker.maker(besides: target)
       defer { maker?.end() }
-      let restore = try target.map { (device: $0, plan: try opened.plan(onto: $0, policy: existing.policy)) }
+      let restore = try target.map {
+        (device: $0, plan: try opened.plan(onto: $0, policy: existing.policy, for: .planning))
+      }
       let stories = try Self.found { () throws(MigrationError) in
         try StoryFinder(wanted).stories(in: opened.archive, named: named.name, maker: maker, onto: restore)
       }

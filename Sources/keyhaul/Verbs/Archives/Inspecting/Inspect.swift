@@ -56,9 +56,17 @@ struct Inspect: RunnableVerb {
       return .ok
     }
     let named = try found.open(storage: unlocking.storage, in: session)
-    let opened = try opened(named, in: session)
+    var (opened, finding): (Opened?, ArchiveFinding?)
+    do {
+      opened = try self.opened(named, in: session)
+    } catch let error as CommandFailure where error.status == .damaged && !needsItems {
+      // With the password no less is shown than without.
+      finding = named.unopened(because: error)
+      if let finding, !named.archive.findings.contains(finding) { named.warn(of: finding, in: session) }
+    }
     let inspection = try Inspection(
-      named, opened: opened?.archive, maker: opened?.maker, part: part, wantsTree: part == .tree || common.isHTML,
+      named, opened: opened?.archive, maker: opened?.maker, unopened: finding, part: part,
+      wantsTree: part == .tree || common.isHTML,
       showsAll: common.verbose > 0)
     try session.deliver(
       inspection, page: inspection.page(argument: FoundKeychain.archive(found).word), to: report.output)
@@ -101,6 +109,14 @@ struct Inspect: RunnableVerb {
     }
   }
 
+  /// Whether what is asked for is nothing without what the password opens.
+  private var needsItems: Bool {
+    switch part {
+    case .list?, .tree?: true
+    case .keybag?, nil: false
+    }
+  }
+
   private func needsPassword(_ named: NamedArchive) -> Bool {
     switch part {
     case .list?: true
@@ -108,5 +124,16 @@ struct Inspect: RunnableVerb {
     case .tree?: named.archive.isListEncrypted
     case .keybag?, nil: false
     }
+  }
+}
+
+extension NamedArchive {
+  /// Why nothing opens though the password is right.
+  fileprivate func unopened(because error: CommandFailure) -> ArchiveFinding {
+    let reason = error.why ?? error.message
+    if let keybag = archive.findings.first(where: { $0.kind == .keybagUnusable }) { return keybag }
+    let isOfKeybag = (try? archive.keybag.derivationParameters()) == nil
+    return isOfKeybag
+      ? .keybagUnusable(reason: reason) : .listUnreadable(name: archive.layout.listName, reason: reason)
   }
 }

@@ -43,6 +43,7 @@ extension Inspection {
       ("keychain", keychainText),
     ]
     if let contents { rows.append(("items", itemsText(contents))) }
+    rows += findings.map { ("found", $0.description) }
     // A path is mostly longer than the labels are wide: it stands above them, whole.
     var lines = isNameWide ? [shownName] : []
     lines += rows.flatMap { row in
@@ -70,7 +71,9 @@ extension Inspection {
   /// "listed in Manifest.db: 12 files, 3 folders in 2 domains, none missing"
   private var filesText: String {
     let layout = archive.layout.words
-    guard let listing else { return "listed in \(layout), sealed" }
+    guard let listing else {
+      return "listed in \(layout), " + (findings.contains { $0.kind == .listUnreadable } ? "unreadable" : "sealed")
+    }
     var kinds = [Amounts.count(listing.fileCount, "file")]
     if listing.directoryCount > 0 { kinds.append(Amounts.count(listing.directoryCount, "folder")) }
     if listing.linkCount > 0 { kinds.append(Amounts.count(listing.linkCount, "link")) }

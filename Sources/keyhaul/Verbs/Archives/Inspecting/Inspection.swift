@@ -26,12 +26,15 @@ struct Inspection: Report {
   let everyFile: EveryFile?
   /// How long deriving the password's key takes on this machine; `nil` where the keybag does not say what to derive.
   let unlockTime: Duration?
+  /// What was gone around to show it.
+  let findings: [ArchiveFinding]
   /// What is wrong with the archive, to be said after everything else.
   let failure: CommandFailure?
 
+  /// - Parameter unopened: Why it does not open though the password is right.
   init(
-    _ named: NamedArchive, opened: OpenedArchive?, maker: MakerItems? = nil, part: Inspect.Part?, wantsTree: Bool,
-    showsAll: Bool,
+    _ named: NamedArchive, opened: OpenedArchive?, maker: MakerItems? = nil, unopened: ArchiveFinding? = nil,
+    part: Inspect.Part?, wantsTree: Bool, showsAll: Bool,
     clock: some Clock<Duration> = ContinuousClock()
   ) throws(CommandFailure) {
     name = named.name
@@ -41,9 +44,7 @@ struct Inspection: Report {
     self.maker = maker
     do throws(BackupArchiveError) {
       files = try archive.storedFiles()
-      var list = opened?.fileList
-      // Old backups have theirs in clear, also where they have a password.
-      if list == nil, !archive.isListEncrypted { list = try archive.fileList() }
+      let (list, fault) = try Self.list(of: archive, opened, isNeeded: wantsTree)
       if wantsTree, let list {
         let builder = DomainTree.Builder(stored: files, depth: showsAll ? .max : 1)
         let namesFiles = part == .tree && showsAll
@@ -59,6 +60,8 @@ struct Inspection: Report {
         tree = nil
         everyFile = nil
       }
+      let found = opened?.findings ?? archive.findings + (list?.findings ?? [])
+      findings = found + [unopened, unopened == nil ? fault : nil].compactMap(\.self).filter { !found.contains($0) }
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
@@ -66,12 +69,28 @@ struct Inspection: Report {
     failure = opened?.keybagDamage.map { .damagedKeybag(of: named.name, report: $0) }
   }
 
+  /// The list of files where it can be had, and where nothing of it can be read, why.
+  ///
+  /// - Throws: Why, where it is what was asked for, and for one that no device makes.
+  private static func list(
+    of archive: BackupArchive, _ opened: OpenedArchive?, isNeeded: Bool
+  ) throws(BackupArchiveError) -> (FileList?, ArchiveFinding?) {
+    // Old backups have theirs in clear, also where they have a password.
+    guard opened == nil, !archive.isListEncrypted else { return (opened?.fileList, nil) }
+    do throws(BackupArchiveError) {
+      return (try archive.fileList(), nil)
+    } catch {
+      guard !isNeeded, error.category == .damaged else { throw error }
+      return (nil, .listUnreadable(name: archive.layout.listName, reason: error.reason))
+    }
+  }
+
   var tail: (any ReportTail)? { everyFile }
 
   var json: JSONValue {
     InspectionDocument(
       archive, opened: opened, files: files, listing: listing, tree: tree, unlockTime: unlockTime,
-      listsItems: part == .list, showsTree: part == .tree, maker: maker
+      listsItems: part == .list, showsTree: part == .tree, maker: maker, findings: findings
     ).json
   }
 
@@ -82,7 +101,9 @@ struct Inspection: Report {
   var contents: ArchiveContents? { archive.hasKeychain ? opened?.contents : nil }
 
   /// Some items neither open nor stay closed by a rule.
-  var isPartlyUnreadable: Bool { unreadableCount > 0 || (listing?.missingCount ?? 0) > 0 }
+  var isPartlyUnreadable: Bool {
+    unreadableCount > 0 || (listing?.missingCount ?? 0) > 0 || findings.contains(where: \.isLoss)
+  }
 
   var unreadableCount: Int { opened?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
 

@@ -88,6 +88,7 @@ struct Verify: RunnableVerb {
     let keys: ClassKeys?
     do throws(CommandFailure) {
       let key = try unlocker.key(unlocking.password)
+      if let fault = key.keybagFault { return try verification(of: named, with: nil, fault, in: session) }
       hardware = unlocker.fitting(hardware, with: key)
       keys = try unlocker.classKeys(with: key, hardware)
     } catch {

@@ -97,7 +97,7 @@ struct HardwareRekey {
   ) throws -> HardwareKey {
     let opened: OpenedArchive
     do throws(ArchivedKeychainError) {
-      opened = try OpenedArchive(named.archive, key: key, deviceKey: hardware.key(), requiresKeychain: false)
+      opened = try OpenedArchive(named.archive, key: key, deviceKey: hardware.key(), for: .rewriting)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }

@@ -46,7 +46,7 @@ struct Rekey: RunnableVerb {
     let path = URL(filePath: try found.requirePath(for: "rekey")).resolvingSymlinksInPath().path
     let named = try found.open(storage: opening.storage, in: session)
     do throws(BackupArchiveError) {
-      try named.archive.requireTrueClaim()
+      try named.archive.require(.rewriting)
       try BackupRewriter.checkRekeying(of: named.archive)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
@@ -123,6 +123,7 @@ struct Rekey: RunnableVerb {
     }
     let new = try session.password(newPassword, of: named.name)
     let isSame = new.matches(old.password)
+    try requireSoundList(of: named, keys: try unlocker.classKeys(with: old.key))
     warnOfLosses(of: named, keys: try unlocker.classKeys(with: old.key), in: session)
     let keybag = named.archive.keybag
     let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
@@ -142,6 +143,14 @@ struct Rekey: RunnableVerb {
           : "The old password no longer opens it; other copies still open with the old one."),
       would: "Would rekey \(HostileText.shown(named.name)).",
       in: session)
+  }
+
+  /// Refuses a list of files that is not what its device wrote. One that cannot be read at all is a loss to warn of.
+  private func requireSoundList(of named: NamedArchive, keys: borrowing ClassKeys) throws(CommandFailure) {
+    guard let list = try? named.archive.fileList(with: keys),
+      let finding = list.findings.first(where: { $0.forbids(.rewriting) })
+    else { return }
+    throw CommandFailure(archive: finding.refusal, name: named.name)
   }
 
   /// Another password heals nothing.

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 import CommandArguments
 import CommandSession
 import DataProtection
@@ -25,11 +26,11 @@ extension ArchiveUnlocker {
   func openForFutures(
     with key: borrowing ArchiveKey, _ hardware: HardwareKey?, maker named: DeviceSession?
   ) throws -> OpenedForFutures {
-    let opened = try open(with: key, nil, requiresKeychain: true)
+    let opened = try open(with: key, nil, for: .planning)
     let maker = try maker(named: named, orTarget: nil, with: key)
     var (returning, name) = (maker?.returning, maker?.name)
     if let given = fitting(hardware, with: key), !given.isGuess {
-      returning = try? OpenedArchive(archive, key: key, deviceKey: given.key())
+      returning = try? OpenedArchive(archive, key: key, deviceKey: given.key(), for: .planning)
       name = "the device whose key was given"
     }
     do throws(MigrationError) {

@@ -22,6 +22,8 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   case digestDiffers
   /// The device was interrupted; `Status.plist` says how far it had come. What is there can be read, and not restored.
   case unfinished(state: String)
+  /// A part that is not as a device leaves it, and that reading goes around.
+  case finding(ArchiveFinding)
 
   public var description: String {
     switch self {
@@ -37,6 +39,21 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
     case .digestDiffers: "the digest recorded for the keychain file does not fit"
     case .unfinished(let state):
       "the device never finished the backup: \(StoredPart.status.path) says \(quoted(state)), not \"finished\""
+    case .finding(let finding): finding.description
+    }
+  }
+}
+
+extension ArchiveNote {
+  /// What of a note is a finding.
+  package var finding: ArchiveFinding? {
+    switch self {
+    case .finding(let finding): finding
+    case .propertyListUnreadable(let name, let reason): .propertyListUnreadable(name: name, reason: reason)
+    case .encryptionClaimed: .falseClaim(reason: description)
+    case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers,
+      .digestDiffers, .unfinished:
+      nil
     }
   }
 }

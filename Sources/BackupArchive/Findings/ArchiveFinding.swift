@@ -1,0 +1,133 @@
+import KeychainFormats
+
+/// A part of a backup that is not as a device leaves it, and that reading goes around: everything else opens all the same.
+public enum ArchiveFinding: Sendable, Hashable {
+  /// The manifest does not say its version.
+  case versionMissing
+  /// There is no keybag, or none whose keys can be had.
+  case keybagUnusable(reason: String)
+  /// `Status.plist` does not say how far the device came.
+  case stateMissing
+  /// `Status.plist` or `Info.plist` is there and cannot be read.
+  case propertyListUnreadable(name: String, reason: String)
+  /// The manifest says that there is a password, and what is stored is in clear.
+  case falseClaim(reason: String)
+  /// Bytes stand behind the last page of the list of files, which has nothing of them.
+  case listTrailingBytes(count: Int)
+  /// The list of files fails its check: so many of its rows can be read, and so many cannot, where anything tells.
+  case listDamaged(readable: Int, lost: Int?, reason: String)
+  /// Nothing of the list of files can be read.
+  case listUnreadable(name: String, reason: String)
+  /// The list of files names a keychain file that is not stored.
+  case keychainMissing(reason: String)
+  /// The keychain file is there, and nothing of it can be read.
+  case keychainDamaged(reason: String)
+  /// The keychain file is a property list in XML, as no device writes it.
+  case keychainInXML
+  /// The keychain file has keys that stand for no kind of item.
+  case keychainKeysUnknown([String])
+  /// The keychain file names another keybag than the manifest has, which devices refuse.
+  case keybagMismatch(reason: String)
+
+  /// The raw value is what machine-readable reports say.
+  public enum Kind: String, Sendable, CaseIterable {
+    case versionMissing = "version-missing"
+    case keybagUnusable = "keybag-unusable"
+    case stateMissing = "state-missing"
+    case propertyListUnreadable = "property-list-unreadable"
+    case falseClaim = "false-claim"
+    case listTrailingBytes = "list-trailing-bytes"
+    case listDamaged = "list-damaged"
+    case listUnreadable = "list-unreadable"
+    case keychainMissing = "keychain-missing"
+    case keychainDamaged = "keychain-damaged"
+    case keychainInXML = "keychain-in-xml"
+    case keychainKeysUnknown = "keychain-keys-unknown"
+    case keybagMismatch = "keybag-mismatch"
+  }
+
+  /// What it is, for a program to switch on.
+  public var kind: Kind {
+    switch self {
+    case .versionMissing: .versionMissing
+    case .keybagUnusable: .keybagUnusable
+    case .stateMissing: .stateMissing
+    case .propertyListUnreadable: .propertyListUnreadable
+    case .falseClaim: .falseClaim
+    case .listTrailingBytes: .listTrailingBytes
+    case .listDamaged: .listDamaged
+    case .listUnreadable: .listUnreadable
+    case .keychainMissing: .keychainMissing
+    case .keychainDamaged: .keychainDamaged
+    case .keychainInXML: .keychainInXML
+    case .keychainKeysUnknown: .keychainKeysUnknown
+    case .keybagMismatch: .keybagMismatch
+    }
+  }
+
+  /// The file that it is in: one of the backup's own, or domain and path.
+  public var place: String {
+    switch self {
+    case .versionMissing, .keybagUnusable, .falseClaim: StoredPart.manifest.path
+    case .stateMissing: StoredPart.status.path
+    case .propertyListUnreadable(let name, _), .listUnreadable(let name, _): name
+    case .listTrailingBytes, .listDamaged: StoredPart.database.path
+    case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
+      Self.keychainName
+    }
+  }
+
+  private static let keychainName = "KeychainDomain/keychain-backup.plist"
+
+  /// Whether something of the backup cannot be had for it.
+  public var isLoss: Bool {
+    switch self {
+    case .keybagUnusable, .listUnreadable, .keychainMissing, .keychainDamaged: true
+    case .listDamaged(_, let lost, _): lost != 0
+    case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .listTrailingBytes, .keychainInXML,
+      .keychainKeysUnknown, .keybagMismatch:
+      false
+    }
+  }
+
+  /// Whether nobody should take the backup for what a device wrote, though nothing may be lost.
+  public var isDamage: Bool { isLoss || forbids(.restoring) }
+}
+
+extension ArchiveFinding: CustomStringConvertible {
+  /// The fact found, as a clause without its place.
+  public var fact: String {
+    switch self {
+    case .versionMissing: "it does not say its version"
+    case .stateMissing: "it does not say whether the backup was finished"
+    case .keybagUnusable(let reason), .propertyListUnreadable(_, let reason), .falseClaim(let reason),
+      .listUnreadable(_, let reason), .keychainMissing(let reason), .keychainDamaged(let reason),
+      .keybagMismatch(let reason):
+      reason
+    case .listTrailingBytes(let count):
+      "\(Amounts.count(count, "byte")) \(count == 1 ? "stands" : "stand") behind its last page"
+    case .listDamaged(let readable, let lost, let reason):
+      "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)
+    case .keychainInXML: "it is a property list in XML, as no device writes it"
+    case .keychainKeysUnknown(let keys): "it has keys that are no kind of item: \(Self.shown(keys))"
+    }
+  }
+
+  /// The fact with its place in front.
+  public var description: String { fact.contains(place) ? fact : "\(place): \(fact)" }
+
+  private static func lost(_ count: Int?) -> String {
+    switch count {
+    case nil: "how many cannot nothing tells"
+    case 0?: "none is lost"
+    case let count?: "\(Amounts.grouped(count)) cannot"
+    }
+  }
+
+  private static let shownKeyCount = 5
+
+  private static func shown(_ keys: [String]) -> String {
+    let names = keys.prefix(shownKeyCount).map(quoted)
+    return names.joined(separator: ", ") + (keys.count > names.count ? ", ..." : "")
+  }
+}

@@ -1,0 +1,55 @@
+/// What a backup is opened for. What may be gone around to look at it may not be gone around to restore it.
+public enum ArchiveUse: Sendable, Hashable, CaseIterable {
+  /// Looked at, checked, exported from.
+  case reading
+  /// A plan of what a restore of it would do.
+  case planning
+  /// Restored to a device.
+  case restoring
+  /// Given another password, or none.
+  case rewriting
+}
+
+extension ArchiveFinding {
+  /// Whether a backup with it is refused for a use; nothing that is a finding keeps anybody from looking.
+  public func forbids(_ use: ArchiveUse) -> Bool {
+    switch use {
+    case .reading, .planning: false
+    case .restoring: forbidsRestoring
+    case .rewriting: forbidsRewriting
+    }
+  }
+
+  private var forbidsRestoring: Bool {
+    switch self {
+    // Each item of it opens as it was written.
+    case .keychainInXML, .keychainKeysUnknown: false
+    case .propertyListUnreadable(let name, _): name == StoredPart.status.path
+    case .versionMissing, .keybagUnusable, .stateMissing, .falseClaim, .listTrailingBytes, .listDamaged,
+      .listUnreadable, .keychainMissing, .keychainDamaged, .keybagMismatch:
+      true
+    }
+  }
+
+  /// What changes a password writes the manifest's keybag anew, and reads the list and the keychain.
+  private var forbidsRewriting: Bool {
+    switch self {
+    case .versionMissing, .keybagUnusable, .falseClaim, .listTrailingBytes, .listDamaged, .listUnreadable: true
+    // None of these depends on the password, and each stays as it is.
+    case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
+      .keychainDamaged, .keybagMismatch:
+      false
+    }
+  }
+
+  /// The refusal of a use that it forbids.
+  package var refusal: BackupArchiveError {
+    switch self {
+    case .falseClaim: BackupArchiveError(.falseClaim, description)
+    case .keychainMissing: BackupArchiveError(.payloadMissing, description)
+    case .versionMissing, .keybagUnusable, .stateMissing, .propertyListUnreadable, .listTrailingBytes, .listDamaged,
+      .listUnreadable, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
+      BackupArchiveError(.damaged, description)
+    }
+  }
+}
