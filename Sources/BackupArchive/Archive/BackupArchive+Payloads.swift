@@ -21,7 +21,7 @@ extension BackupArchive {
     try PayloadPass(of: file, in: self, with: keys).run(try payload(of: file), portion)
   }
 
-  private func payload(of file: ListedFile) throws(BackupArchiveError) -> StoredPayload {
+  func payload(of file: ListedFile) throws(BackupArchiveError) -> StoredPayload {
     let path = layout.storedPath(of: file.fileIdentifier)
     switch source {
     case .directory(let handle, let source):

@@ -1,4 +1,4 @@
-import KeychainFormats
+package import KeychainFormats
 
 /// A backup's `Info.plist`: what the computer wrote of the device and of its apps, as XML or binary.
 ///
@@ -8,6 +8,8 @@ public struct ComputerProperties: Sendable {
   public let device: BackupDevice
   /// Identifiers of the apps that were installed.
   public let installed: [String]
+  /// The groups that an app's entry names, by the identifiers of the apps.
+  package let groups: [String: [String]]
   /// The property lists of the store, by the identifiers of their apps.
   private let metadata: [(identifier: String, bytes: [UInt8])]
   /// Of the whole file.
@@ -25,6 +27,7 @@ public struct ComputerProperties: Sendable {
       productType: root["Product Type"]?.stringValue, productVersion: root["Product Version"]?.stringValue,
       buildVersion: root["Build Version"]?.stringValue, serialNumber: root["Serial Number"]?.stringValue)
     installed = (root["Installed Applications"]?.arrayValue ?? []).compactMap(\.stringValue)
+    groups = Self.groups(in: root["Applications"]?.dictionaryValue)
     metadata = (root["Applications"]?.dictionaryValue?.entries ?? []).compactMap { entry in
       guard let identifier = entry.key.stringValue,
         let bytes = entry.value.dictionaryValue?["iTunesMetadata"]?.dataValue
@@ -52,5 +55,21 @@ public struct ComputerProperties: Sendable {
 
   private static func metadata(_ bytes: [UInt8]) throws(FormatError) -> PropertyDictionary? {
     (XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes, limits: .small)).dictionaryValue
+  }
+
+  /// The groups that the entries of `Applications` name, by identifier, in any of the forms that computers write: the
+  /// containers of the groups, or the entitlement.
+  package static func groups(in applications: PropertyDictionary?) -> [String: [String]] {
+    var groups: [String: [String]] = [:]
+    for entry in applications?.entries ?? [] {
+      guard let identifier = entry.key.stringValue, let app = entry.value.dictionaryValue else { continue }
+      let containers = app["GroupContainers"]
+      let entitled = app["Entitlements"]?.dictionaryValue?["com.apple.security.application-groups"]
+      let names =
+        (containers?.dictionaryValue?.entries.compactMap(\.key.stringValue) ?? [])
+        + [containers, entitled].flatMap { $0?.arrayValue ?? [] }.compactMap(\.stringValue)
+      if !names.isEmpty { groups[identifier, default: []] += names }
+    }
+    return groups
   }
 }

@@ -85,18 +85,25 @@ package enum ReportFile {
   package static func standing(at path: String) -> FileStatus? { try? system.status(of: path, followsLink: true) }
 
   /// Refuses an output that is one of the inputs or lies in one, by whatever name.
-  package static func check(_ output: String, differsFrom inputs: [String]) throws(CommandFailure) {
+  ///
+  /// - Parameters:
+  ///   - output: Where something is to be written.
+  ///   - inputs: What is read.
+  ///   - flag: What names the output.
+  package static func check(
+    _ output: String, differsFrom inputs: [String], after flag: String = "-o"
+  ) throws(CommandFailure) {
     let target = standing(at: output)
     for input in inputs {
       let isSame = target.map { target in standing(at: input)?.isSame(as: target) == true } ?? false
       if isSame || input == output || (target != nil && lies(output, in: input)) {
         throw .usage(
-          "\(output) is what is read", why: "writing it would destroy the input", try: "another name after -o")
+          "\(output) is what is read", why: "writing it would destroy the input", try: "another name after \(flag)")
       }
     }
     for input in inputs where lies(output, in: input) {
       throw .usage(
-        "\(output) lies in what is read", why: "it would become a part of \(input)", try: "another place after -o")
+        "\(output) lies in what is read", why: "it would become a part of \(input)", try: "another place after \(flag)")
     }
   }
 

@@ -163,9 +163,10 @@ package final class Session {
   /// - Parameters:
   ///   - title: "Deriving key: 10,000,000 rounds".
   ///   - phase: The name in status lines: "derive-key".
+  ///   - unit: What is counted.
   ///   - body: The work; it may tell how far it has come.
   package func progress<Result: ~Copyable, Failure: Error>(
-    _ title: String, phase: String, _ body: (ProgressReport) throws(Failure) -> Result
+    _ title: String, phase: String, unit: ProgressUnit = .step, _ body: (ProgressReport) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     if isJSON {
       let status = StatusLines(
@@ -177,7 +178,7 @@ package final class Session {
     let isWanted = messagesAreOnTerminal && !common.quiet && common.verbose == 0 && !common.noProgress
     guard isWanted else { return try body(ProgressReport { _, _ in }) }
     try? results.flush()
-    let line = ProgressLine(title, style: messageStyle, descriptor: messages.descriptor)
+    let line = ProgressLine(title, unit: unit, style: messageStyle, descriptor: messages.descriptor)
     defer { line.end() }
     return try body(ProgressReport { done, total in line.update(done: done, total: total) })
   }

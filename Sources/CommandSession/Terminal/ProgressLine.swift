@@ -2,6 +2,13 @@ package import Dispatch
 import KeychainFormats
 import Synchronization
 
+/// What work counts.
+package enum ProgressUnit: Sendable {
+  case step
+  /// Of bytes the line says how long it will take.
+  case byte
+}
+
 /// One line on standard error that says what takes so long, and goes away when it is done.
 ///
 /// Nothing is shown for work that ends within 300 ms. The work itself runs on the caller's thread.
@@ -17,13 +24,20 @@ package final class ProgressLine: Sendable {
   }
 
   private let title: String
+  private let unit: ProgressUnit
+  private let start = ContinuousClock.now
   private let style: TextStyle
   private let descriptor: Int32
   private let state = Mutex(State())
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
-  /// - Parameter title: The slow thing by its name: "Deriving key: 10,000,000 rounds".
-  package init(_ title: String, style: TextStyle, descriptor: Int32) {
+  /// - Parameters:
+  ///   - title: The slow thing by its name: "Deriving key: 10,000,000 rounds".
+  ///   - unit: What is counted.
+  ///   - style: How it looks.
+  ///   - descriptor: Where it is shown.
+  package init(_ title: String, unit: ProgressUnit = .step, style: TextStyle, descriptor: Int32) {
+    self.unit = unit
     self.title = style.adapted(HostileText.shown(title))
     self.style = style
     self.descriptor = descriptor
@@ -56,11 +70,26 @@ package final class ProgressLine: Sendable {
     state.withLock { state in
       guard !state.isEnded else { return }
       let text = DisplayWidth.cut(
-        Self.text(title, done: state.done, total: state.total), columns: style.width - 1, ellipsis: style.ellipsis)
+        Self.text(title, unit: unit, done: state.done, total: state.total, after: start.duration(to: .now)),
+        columns: style.width - 1, ellipsis: style.ellipsis)
       guard text != state.shown else { return }
       state.shown = text
       try? ByteStream.writeAll(Array("\r\(text)\u{1B}[K".utf8), to: descriptor)
     }
+  }
+
+  /// As the text of steps; of bytes "Writing files  312 of 1,024 MB, about 2 min left".
+  package static func text(
+    _ title: String, unit: ProgressUnit, done: Int?, total: Int?, after duration: Duration
+  ) -> String {
+    guard unit == .byte, let done, let total, total > 0 else { return text(title, done: done, total: total) }
+    let isLarge = total >= 10_000_000
+    let (divisor, name) = isLarge ? (1_000_000, "MB") : (1_000, "kB")
+    let amounts = "\(title)  \(Amounts.grouped(done / divisor)) of \(Amounts.grouped(total / divisor)) \(name)"
+    // Sooner nobody can tell.
+    guard duration >= .seconds(2), done > 0, done < total else { return amounts }
+    let left = duration * (Double(total - done) / Double(done))
+    return "\(amounts), \(Amounts.estimate(left)) left"
   }
 
   /// "Sealing items  9 of 16", "Deriving key: 10,000,000 rounds  43 %" where the numbers are large.

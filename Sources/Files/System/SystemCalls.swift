@@ -61,6 +61,41 @@ enum SystemCalls {
     _ = try checked(renameat(directory.rawValue, old, directory.rawValue, new))
   }
 
+  static func rename(
+    _ old: Name, in directory: FileDescriptor, to new: Name, in other: FileDescriptor
+  ) throws(Errno) {
+    _ = try checked(renameat(directory.rawValue, old, other.rawValue, new))
+  }
+
+  static func makeLink(_ target: Name, _ name: Name, in directory: FileDescriptor) throws(Errno) {
+    _ = try checked(symlinkat(target, directory.rawValue, name))
+  }
+
+  /// The bytes that a link leads to, as many as the buffer holds.
+  static func linkTarget(
+    _ name: Name, in directory: FileDescriptor, into buffer: UnsafeMutableBufferPointer<CChar>
+  ) throws(Errno) -> Int {
+    guard let start = buffer.baseAddress else { return 0 }
+    let count = readlinkat(directory.rawValue, name, start, buffer.count)
+    guard count >= 0 else { throw Errno(rawValue: errno) }
+    return count
+  }
+
+  /// Says when a file's bytes were last changed and read, in seconds since 1970.
+  static func setModificationTime(_ seconds: Int64, of file: FileDescriptor) throws(Errno) {
+    let time = timespec(tv_sec: Int(seconds), tv_nsec: 0)
+    let times = [time, time]
+    _ = try checked(futimens(file.rawValue, times))
+  }
+
+  /// How many bytes whoever runs this program may still write on the file system of an open file.
+  static func freeByteCount(of file: FileDescriptor) throws(Errno) -> Int64 {
+    var status = statvfs()
+    _ = try checked(fstatvfs(file.rawValue, &status))
+    let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+    return overflow ? .max : Int64(clamping: bytes)
+  }
+
   /// - Throws: `.noFunction` and others where the file system cannot.
   static func exchange(_ first: Name, _ second: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(keyhaul_exchange(directory.rawValue, first, second))

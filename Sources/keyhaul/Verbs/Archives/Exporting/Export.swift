@@ -9,53 +9,71 @@ import KeychainRules
 import Reports
 import VirtualDevice
 
-/// `keyhaul export`: items of an archive or a device, or one file of an archive, for other programs.
+/// `keyhaul export`: items of an archive or a device, or files of an archive, for other programs.
 struct Export: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Export items for other programs, or one file of a backup",
-    usage: "keyhaul export ARCHIVE|DEVICE -o PATH [attributes] [--reveal] | --domain D --path P",
+    sentence: "Export items for other programs, or files of a backup",
+    usage:
+      "keyhaul export ARCHIVE|DEVICE -o PATH [attributes] [--reveal] | -o PATH --domain D --path P | --files DIR",
     examples: [
       "keyhaul export family.backup -o keychain.json",
       "keyhaul export family.backup -o passwords.csv --reveal --kind internet",
       "keyhaul export family.backup --domain HomeDomain --path Library/SMS/sms.db -o sms.db",
+      "keyhaul export family.backup --files notes/ --app org.example.notes",
     ],
     flags: [
       .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys) or wifi"), "--reveal",
       .init("--kind, --service, --server", "export these items alone; * stands for any text"), "--domain",
-      "--password-file", "--dry-run", "--yes",
+      "--files", "--password-file", "--dry-run", "--yes",
     ])
   static let configuration = described(as: "export")
   static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi]
 
   @Argument(help: "The backup, or the device.", completion: .devicesAndFiles) var source: String
   @Option(
-    name: .shortAndLong,
+    name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
       "The file to write, of mode 0600; - is standard output. Without --format its ending says the kind.",
       valueName: "path"),
     completion: .file())
-  var output: String
+  var outputPath: String?
   @Flag(help: "Write the secrets too, in plain text.") var reveal = false
   @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Option(
     help: ArgumentHelp(
-      "Export the file that --path names in this domain instead; inspect --tree -v names them all.", valueName: "domain"
-    ))
-  var domain: String?
+      "Export the file that --path names in this domain instead; inspect --tree -v names them all. With --files every "
+        + "file of it; may be repeated.", valueName: "domain"))
+  var domain: [String] = []
+  @Option(
+    help: ArgumentHelp(
+      "Write files into this folder, as the backup's domains and paths have them: all, or those of --domain, --app and "
+        + "--path, in which * stands for any text. Run again it goes on where it was ended.", valueName: "dir"),
+    completion: .directory)
+  var files: String?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
+  /// Where the result goes; empty where the user did not say.
+  var output: String { outputPath ?? "" }
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
   func perform(in session: Session) throws -> CommandStatus {
+    if let files { return try FilesExport(self, folder: files).perform(in: session) }
+    guard outputPath != nil else {
+      throw CommandFailure.usage("keyhaul export needs --output PATH", try: "keyhaul export -h")
+    }
     guard !output.isEmpty else { throw CommandFailure.usage("--output is empty", try: "-o PATH") }
-    if domain == nil { try common.check(output: output) }
-    if let domain { return try FileExport(self, domain: domain).perform(in: session) }
+    guard domain.count < 2 else {
+      throw CommandFailure.usage(
+        "--domain is given twice", why: "-o names one file", try: "--files DIR for all of them")
+    }
+    if domain.isEmpty { try common.check(output: output) }
+    if let domain = domain.first { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(chosen)
     if let path = chosen.attributes.path, path.contains("/"), !path.hasPrefix("/") {
       session.note("--path is the path of internet passwords; a file of a backup takes --domain as well.")

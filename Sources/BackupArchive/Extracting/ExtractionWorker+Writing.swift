@@ -1,0 +1,125 @@
+import DataProtection
+import Files
+import KeychainFormats
+import SystemPackage
+
+extension ExtractionWorker {
+  /// Writes a file beside its place, and gives it its name when all of it is on the disk.
+  func write(
+    _ entry: ExtractionPlan.Entry, _ file: ListedFile, _ record: FileRecord?, _ payload: StoredPayload?,
+    into directory: DirectoryHandle
+  ) throws(Failure) -> ExtractedRecord.Outcome {
+    let staging = job.folder.staging
+    try writing { () throws(Errno) in try discardTemporary() }
+    let target = try writing { () throws(Errno) in
+      DirectoryHandle(try system.createFile(temporaryName, in: staging.descriptor))
+    }
+    let (reading, sha256) = try read(file, payload, into: target)
+    guard reading.hasValidPadding else {
+      throw .file(BackupArchiveError(.damaged, "its stored form does not end in its padding"))
+    }
+    try writing { () throws(Errno) in
+      // Read by its owner alone where the list has no permissions, and by its owner at least where it has.
+      let mode = (record?.mode ?? 0) & 0o777
+      try system.setPermissions(mode == 0 ? 0o600 : mode | 0o400, of: target.descriptor)
+      if let record { try system.setModificationTime(record.lastModified, of: target.descriptor) }
+      guard try system.status(of: target.descriptor.raw).byteCount == reading.plainByteCount else { throw .ioError }
+      try system.sync(target.descriptor)
+    }
+    let standing = try standing(of: record, reading)
+    try writing { () throws(Errno) in
+      try system.rename(temporaryName, in: staging.descriptor, to: entry.name, in: directory.descriptor)
+    }
+    return .written(
+      ExtractedContent(byteCount: reading.plainByteCount, sha256: sha256, standing: standing))
+  }
+
+  /// Reads a payload to its end into a file.
+  ///
+  /// - Returns: What came of it, and SHA-256 of the plain bytes.
+  private func read(
+    _ file: ListedFile, _ payload: StoredPayload?, into target: DirectoryHandle
+  ) throws(Failure) -> (PayloadReading, sha256: [UInt8]) {
+    var refusal: Errno?
+    do throws(BackupArchiveError) {
+      let source: StoredPayload
+      if let payload { source = payload } else { source = try job.archive.payload(of: file) }
+      let digest = try explained("SHA-256") { () throws(DataProtectionError) in try DigestStream(.sha256) }
+      let reading = try job.archive.read(source, as: file, with: job.keys.keys) {
+        (portion) throws(BackupArchiveError) -> Void in
+        guard !job.journal.hasStopped else { throw BackupArchiveError(.interrupted, "it was told to stop") }
+        do throws(Errno) {
+          try system.writeAll(portion, to: target.descriptor.raw)
+        } catch {
+          refusal = error
+          throw BackupArchiveError(.unwritable, error.reason)
+        }
+        try explained("SHA-256") { () throws(DataProtectionError) in try digest.update(portion) }
+        job.journal.add(Int64(portion.count))
+      }
+      job.journal.add(reading.storedByteCount - reading.plainByteCount)
+      return (reading, try explained("SHA-256") { () throws(DataProtectionError) in try digest.finish() })
+    } catch {
+      if let refusal { throw .stop(job.folder.explain(refusal)) }
+      throw error.code == .interrupted || error.code == .notStreamable ? .stop(error) : .file(error)
+    }
+  }
+
+  /// Holds a digest of the list against what was read: of the stored bytes, or of the plain ones, as some lists have it.
+  private func standing(
+    of record: FileRecord?, _ reading: PayloadReading
+  ) throws(Failure) -> ExtractedFiles.DigestStanding {
+    guard let digest = record?.digest, !digest.isEmpty else { return .none }
+    if digest == reading.storedSHA1 { return .right }
+    guard job.archive.isEncrypted else { return .differs }
+    let plain = try writing { () throws(Errno) in
+      try self.digest(.sha1, of: try system.openForReading(temporaryName, in: job.folder.staging.descriptor))
+    }
+    return plain == digest ? .right : .differs
+  }
+
+  /// Makes a link, or leaves the one that is there and leads to the same.
+  func link(_ entry: ExtractionPlan.Entry, to target: String) throws(Errno) {
+    let (directory, staging) = (try directory(of: entry), job.folder.staging)
+    let standing = try system.status(of: entry.name.systemName, in: directory.descriptor)
+    if standing?.kind == .link, try system.linkTarget(of: entry.name, in: directory.descriptor) == target { return }
+    try discardTemporary()
+    try system.makeLink(to: target, temporaryName, in: staging.descriptor)
+    try system.rename(temporaryName, in: staging.descriptor, to: entry.name, in: directory.descriptor)
+  }
+
+  /// Whether a file is there with this content.
+  func holds(_ known: ExtractedContent, _ name: String, in directory: DirectoryHandle) throws(Errno) -> Bool {
+    guard let status = try system.status(of: name.systemName, in: directory.descriptor), status.kind == .file,
+      status.byteCount == known.byteCount
+    else { return false }
+    return try digest(.sha256, of: try system.openForReading(name, in: directory.descriptor)) == known.sha256
+  }
+
+  private func digest(
+    _ algorithm: DigestStream.Algorithm, of file: borrowing Descriptor
+  ) throws(Errno) -> [UInt8] {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+    defer { buffer.deallocate() }
+    let raw = file.raw
+    do {
+      let digest = try DigestStream(algorithm)
+      while !job.journal.hasStopped {
+        let count = try system.read(raw, into: buffer)
+        if count == 0 { break }
+        try digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      }
+      return try digest.finish()
+    } catch let error as Errno {
+      throw error
+    } catch {
+      throw .noMemory
+    }
+  }
+
+  private func discardTemporary() throws(Errno) {
+    let staging = job.folder.staging
+    guard try system.status(of: temporaryName.systemName, in: staging.descriptor) != nil else { return }
+    try system.remove(temporaryName.systemName, in: staging.descriptor, isDirectory: false)
+  }
+}

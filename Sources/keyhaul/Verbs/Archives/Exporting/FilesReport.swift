@@ -1,0 +1,120 @@
+import BackupArchive
+import CommandSession
+import KeychainFormats
+
+/// What `export --files` says when it is done, or what it would do.
+struct FilesReport {
+  private let plan: ExtractionPlan
+  private let source: String
+  private let folder: String
+
+  init(_ plan: ExtractionPlan, _ source: String, _ folder: String) {
+    self.plan = plan
+    self.source = source
+    self.folder = folder
+  }
+
+  private var base: [(String, JSONValue)] {
+    [
+      ("format", "files-export/1"), ("source", .string(source)), ("folder", .string(folder)),
+      ("chosen", .count(plan.rowCount)),
+    ]
+  }
+
+  func announcePlan(in session: Session) throws(CommandFailure) {
+    guard !session.isJSON else {
+      return try session.answer(
+        .object(
+          base + [
+            ("files", .count(plan.fileCount)), ("directories", .count(plan.directoryCount)),
+            ("stored_bytes", .integer(plan.byteCount)), ("dry_run", true),
+          ]))
+    }
+    try session.announce(
+      "Would write \(Amounts.count(plan.fileCount, "file")) of \(HostileText.shown(source)) to "
+        + "\(HostileText.shown(folder)) (up to \(Amounts.bytes(plan.byteCount))).")
+  }
+
+  func announce(_ files: ExtractedFiles, in session: Session) throws(CommandFailure) {
+    if session.isJSON { try session.answer(document(files)) } else { try say(files, in: session) }
+    warn(of: files, in: session)
+  }
+
+  private func say(_ files: ExtractedFiles, in session: Session) throws(CommandFailure) {
+    let kept = files.keptCount > 0 ? ", \(Amounts.grouped(files.keptCount)) of them there already" : ""
+    try session.announce(
+      "Wrote \(Amounts.count(files.fileCount, "file")) of \(HostileText.shown(source)) to \(HostileText.shown(folder)) "
+        + "(\(Amounts.bytes(files.byteCount))\(kept)).")
+    session.note("\(HostileText.shown(files.manifestPath)) names each, with its SHA-256.")
+    session.note(digestText(files))
+    for renamed in files.renamed {
+      session.detail("  \(HostileText.quoted(renamed.from)) is \(HostileText.quoted(renamed.to))")
+    }
+  }
+
+  /// What can be said of the content, and no more.
+  private func digestText(_ files: ExtractedFiles) -> String {
+    func count(_ standing: ExtractedFiles.DigestStanding) -> Int { files.digests[standing, default: 0] }
+    var parts = ["digests of \(Amounts.count(count(.right), "file")) right"]
+    if count(.none) > 0 {
+      parts.append("\(Amounts.count(count(.none), "file")) without a digest: a change in them cannot be seen")
+    }
+    return "  " + parts.joined(separator: "; ")
+  }
+
+  private func warn(of files: ExtractedFiles, in session: Session) {
+    if files.renamedCount > 0 {
+      session.warn(
+        "\(Amounts.count(files.renamedCount, "name")) changed",
+        why: "not every file system takes them, or two would be one; the first: "
+          + (files.renamed.first.map { "\(HostileText.quoted($0.from)) is \(HostileText.quoted($0.to))" } ?? ""),
+        try: "the manifest has both names of each")
+    }
+    if let count = files.leftOut[.leadsOut] {
+      session.warn("\(Amounts.count(count, "link")) not written", why: "where they lead may lie outside of \(folder)")
+    }
+    if let count = files.leftOut[.unfinished] {
+      session.warn(
+        "\(Amounts.count(count, "row")) of the list passed over",
+        why: "they stand for nothing that a device had finished")
+    }
+    if let first = files.differing.first {
+      session.warn(
+        "\(Amounts.count(files.digests[.differs, default: 0], "file")) not what was backed up",
+        why: "the digest in the list of files is another one; the first: \(HostileText.quoted(first))",
+        try: "another copy of the backup", evenQuiet: true)
+    }
+    if let first = files.namedFaults.first {
+      session.warn(
+        "\(Amounts.count(files.faultCount, "file")) could not be read, and \(files.faultCount == 1 ? "is" : "are") not there",
+        why: "the first: \(HostileText.quoted(first.path)): \(first.error.reason)",
+        try: "another copy of the backup; the manifest names each with its reason", evenQuiet: true)
+    }
+    for fault in files.namedFaults.dropFirst() {
+      session.detail("  \(HostileText.quoted(fault.path)): \(HostileText.shown(fault.error.reason))")
+    }
+  }
+
+  private func document(_ files: ExtractedFiles) -> JSONValue {
+    let digests = ExtractedFiles.DigestStanding.allCases.map {
+      ($0.rawValue, JSONValue.count(files.digests[$0, default: 0]))
+    }
+    let leftOut = ExtractedFiles.LeftOut.allCases.map { ($0.rawValue, JSONValue.count(files.leftOut[$0, default: 0])) }
+    let faults = BackupArchiveError.Code.allCases.compactMap { code in
+      files.faults[code].map { (code.rawValue, JSONValue.count($0)) }
+    }
+    let named = files.namedFaults.map { fault -> JSONValue in
+      ["path": .string(fault.path), "fault": .string(fault.error.code.rawValue), "reason": .string(fault.error.reason)]
+    }
+    return .object(
+      base + [
+        ("files", .count(files.fileCount)), ("kept", .count(files.keptCount)),
+        ("directories", .count(files.directoryCount)), ("links", .count(files.linkCount)),
+        ("bytes", .integer(files.byteCount)), ("manifest", .string(files.manifestPath)), ("digests", .object(digests)),
+        ("renamed", .count(files.renamedCount)),
+        ("renamed_names", .array(files.renamed.map { ["from": .string($0.from), "to": .string($0.to)] })),
+        ("left_out", .object(leftOut)), ("faults", .object(faults)), ("named_faults", .array(named)),
+        ("dry_run", false),
+      ])
+  }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import BackupArchive
+
+@Suite("A hostile backup whose files are written into a folder")
+struct HostileExtractionTests {
+  @Test("writes nothing outside of it: no name, no link, and no file through a link", arguments: [true, false])
+  func victim(isEncrypted: Bool) throws {
+    let directory = try TemporaryDirectory()
+    try directory.write(Array("keep".utf8), to: "victim/file")
+    try directory.write(Array("keep".utf8), to: "escape.txt")
+    let before = (try tree(directory.path("victim")), try directory.read("escape.txt"))
+    let outside = directory.path("victim")
+    let backup = try TreeBackup(
+      [
+        .text("../../escape.txt", "up"), .text("a/../../../escape.txt", "up"), .text("\(outside)/file", "absolute"),
+        .text("..", "itself"), .text("x", "domain", in: ".."), .text("victim/file", "domain", in: "../victim"),
+        .text("x", "domain", in: ""), .text("", "no name"),
+        .link("out", to: "../../victim"), .text("out/file", "through a link"),
+        .link("absolute", to: outside), .text("absolute/file", "through a link"),
+        .link("dir", to: "."), .link("sly", to: "dir/../../../victim"), .link("root", to: "/"), .link("empty", to: ""),
+        .text("late/file", "a directory first"), .link("late", to: "../../victim"),
+        .init(path: "own", target: "own"),
+        .text(String(repeating: "a/", count: 500_000) + "z", "a million parts"),
+        .init(path: "another", content: [1], identifier: String(repeating: "a", count: 40)),
+        .text("keyhaul-files.jsonl", "not the manifest", in: ".keyhaul-part"),
+        .text("x", "not the manifest", in: "keyhaul-files.jsonl"),
+      ], isEncrypted: isEncrypted)
+    try backup.write(to: directory)
+    for _ in 0..<2 {
+      let result = try ExtractionTests.extract(backup, directory)
+      #expect(try tree(directory.path("victim")) == before.0)
+      #expect(try directory.read("escape.txt") == before.1)
+      #expect(
+        try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == [
+          "backup", "escape.txt", "out", "victim",
+        ])
+      #expect(result.faults == [.overLimit: 1, .hostile: 2])
+      // Of eight links two stay: to the directory that it is in, and to itself.
+      #expect(result.linkCount == 2 && result.leftOut == [.leadsOut: 6])
+      #expect(result.fileCount == 12)
+    }
+    let written = try standing(in: directory, "out")
+    #expect(written["HomeDomain/%2E%2E/%2E%2E/escape.txt"]?.hasSuffix(" up") == true)
+    #expect(written["%2E%2E/x"]?.hasSuffix(" domain") == true && written["..%2Fvictim/victim/file"] != nil)
+    #expect(written["HomeDomain/out/file"]?.hasSuffix(" through a link") == true)
+    #expect(written["HomeDomain/out"] == "directory 700" && written["HomeDomain/late"] == "directory 700")
+    // Every link that was written leads to something in the folder, wherever other links lead.
+    let root = directory.url("out").resolvingSymlinksInPath().path
+    for (path, what) in written where what.hasPrefix("link") && !path.hasSuffix("own") {
+      let end = directory.url("out/\(path)").resolvingSymlinksInPath().path
+      #expect(end == root || end.hasPrefix(root + "/"), "\(path)")
+    }
+  }
+
+  @Test("may put a link where a directory was made: the next run does not follow it")
+  func planted() throws {
+    let directory = try TemporaryDirectory()
+    try directory.write(Array("keep".utf8), to: "victim/file")
+    let backup = try TreeBackup([.text("sub/file", "mine")])
+    try backup.write(to: directory)
+    try ExtractionTests.extract(backup, directory)
+    try FileManager.default.removeItem(at: directory.url("out/HomeDomain/sub"))
+    try FileManager.default.createSymbolicLink(
+      at: directory.url("out/HomeDomain/sub"), withDestinationURL: directory.url("victim"))
+    #expect(throws: BackupArchiveError.self) { try ExtractionTests.extract(backup, directory) }
+    #expect(try directory.read("victim/file") == Array("keep".utf8))
+  }
+
+  @Test("keeps names apart that a file system may take for one, the same way each time")
+  func collisions() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup([
+      .text("Case", "1"), .text("case", "2"), .text("CASE", "3"), .text("caf\u{E9}", "4"), .text("cafe\u{301}", "5"),
+      .text("stra\u{DF}e", "6"), .text("STRASSE", "7"), .text("Folder/a", "8"), .text("folder/a", "9"),
+      .text("file", "10"), .text("file/inside", "11"), .text("a%2Fb", "12"),
+      .text(String(repeating: "l", count: 300), "13"), .text(String(repeating: "l", count: 301), "14"),
+    ])
+    try backup.write(to: directory)
+    let result = try ExtractionTests.extract(backup, directory)
+    let written = try standing(in: directory, "out")
+    let contents = written.values.filter { $0.hasPrefix("file") }.compactMap { $0.split(separator: " ").last }
+    #expect(Set(contents).count == 14 && result.fileCount == 14)
+    let folded = written.keys.map { $0.decomposedStringWithCanonicalMapping.lowercased() }
+    #expect(Set(folded).count == written.count)
+    #expect(written.keys.allSatisfy { $0.split(separator: "/").allSatisfy { $0.utf8.count <= 255 } })
+    // Two of three, one of two, one of two, one of two, a file beside a directory, and what is too long.
+    #expect(result.renamedCount == 2 + 1 + 1 + 1 + 1 + 2)
+    #expect(
+      written["HomeDomain/Case"]?.hasSuffix(" 1") == true && written["HomeDomain/a%2Fb"]?.hasSuffix(" 12") == true)
+    try ExtractionTests.extract(backup, directory, to: "again")
+    #expect(try standing(in: directory, "again") == written)
+  }
+
+  @Test("has each part of a name spelled as every file system takes it")
+  func names() throws {
+    let expected = [
+      "plain.txt": "plain.txt", "": "%2F", ".": "%2E", "..": "%2E%2E", "...": "...", "a/b": "a%2Fb", "100%": "100%",
+      "bell\u{7}": "bell%07", "\u{1B}[2J": "%1B[2J", "del\u{7F}": "del%7F", "nul\0": "nul%00",
+      "\u{202E}gpj.exe": "%E2%80%AEgpj.exe", "caf\u{E9}": "caf\u{E9}",
+      "\u{1F468}\u{200D}\u{1F469}": "\u{1F468}\u{200D}\u{1F469}",
+    ]
+    for (name, safe) in expected { #expect(try SafeName.name(of: name) == safe) }
+    let long = String(repeating: "\u{E9}", count: 128)
+    #expect(try SafeName.name(of: String(repeating: "x", count: 255)).utf8.count == 255)
+    #expect(try SafeName.name(of: long).utf8.count <= 255 && SafeName.name(of: long) != long)
+  }
+
+  @Test("has its links judged by where they could lead")
+  func links() {
+    for target in ["a", "a/b", "./a", ".", "..", "../a", "../../a", "a/./b", "a//b"] {
+      #expect(LinkRule.staysInside(target, depth: 2), "\(target)")
+    }
+    for target in ["", "/", "/a", "../../../a", "a/..", "a/../../b", "./../../../a", "a\0b"] {
+      #expect(!LinkRule.staysInside(target, depth: 2), "\(target)")
+    }
+    #expect(LinkRule.staysInside(String(repeating: "a", count: 1_023), depth: 1))
+    #expect(!LinkRule.staysInside(String(repeating: "a", count: 1_024), depth: 1))
+  }
+}
