@@ -74,7 +74,7 @@ public struct ArchivedKeychainError: ExplainedError {
   }
 
   /// What it says of an archive that its keychain has another name for its keybag.
-  static func meaning(ofName name: String, for keybag: String) -> String {
+  package static func meaning(ofName name: String, for keybag: String) -> String {
     isSame(name, as: keybag)
       ? "the two differ in the case of their letters alone, as no device writes them"
       : "the backup was put together from parts of two"

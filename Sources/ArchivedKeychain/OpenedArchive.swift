@@ -87,7 +87,9 @@ public struct OpenedArchive: Sendable {
   ///
   /// - Throws: The refusal of the first of them.
   public func require(_ use: ArchiveUse) throws(ArchivedKeychainError) {
-    if let finding = findings.first(where: { $0.forbids(use) }) { throw ArchivedKeychainError(finding.refusal) }
+    guard let finding = findings.first(where: { $0.forbids(use) }) else { return }
+    if case .keybagMismatch(let file, let keybag) = finding { throw .keybagMismatch(file: file, keybag: keybag) }
+    throw ArchivedKeychainError(finding.refusal)
   }
 
   /// Whether the device key that was tried is of the device that made the backup: `true` that it is, `false` that it is
@@ -127,7 +129,7 @@ public struct OpenedArchive: Sendable {
 
   private static func mismatch(of file: KeychainBackupFile, _ archive: BackupArchive) -> ArchiveFinding? {
     guard let named = file.keybagUUID, let own = archive.keybag.uuidText, named != own else { return nil }
-    return .keybagMismatch(reason: ArchivedKeychainError.keybagMismatch(file: named, keybag: own).reason)
+    return .keybagMismatch(file: named, keybag: own)
   }
 }
 

@@ -49,10 +49,16 @@ struct OneReportTests {
     #expect(
       report.faults.map(\.kind)
         == [.payloadMissing, .digestMismatch, .digestMismatch, .digestMismatch, .paddingInvalid])
-    #expect(report.notes == ["1 stored file is not in the list of files"])
+    #expect(
+      report.notes
+        == [
+          "1 stored file is not in the list of files",
+          "HomeDomain/file-7.txt has 24 bytes, the list records 3",
+        ])
     #expect(
       report.checks.first { $0.id == .files }?.detail
-        == "12 of 13 present, 1 of another size than recorded, 4 damaged")
+        == "12 of 13 present, 7 digests right, 1 without a digest, 6 paddings right, 1 of another size than recorded, "
+        + "4 damaged")
   }
 
   @Test("lists a folder's files once, however long that takes")

@@ -54,16 +54,22 @@ struct VerificationTests {
 
   // MARK: Whole
 
-  @Test("and is whole passes every check, and says what only its device could check", arguments: BackupLayout.allCases)
+  @Test("without a fault passes every check, and says what nobody could see", arguments: BackupLayout.allCases)
   func whole(layout: BackupLayout) throws {
     let verification = try verify(shelf(layout: layout))
     #expect(verification.faults == [] && verification.faultCount.isEmpty)
-    #expect(verification.verdict == .whole && verification.isWhole && !verification.isOnlyIncomplete)
+    // A change in the file without a digest would not be seen.
+    #expect(verification.verdict == .unproven && !verification.isWhole && verification.isFaultless)
+    #expect(!verification.isOnlyIncomplete)
     #expect(verification.checks.map(\.id) == [.structure, .files, .keybag, .database, .keychain, .items])
     #expect(verification.checks.allSatisfy { $0.isOK })
     #expect(verification.unchecked == [])
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
-    #expect(detail(.files, verification) == "4 of 4 present, size and padding right")
+    #expect(
+      detail(.files, verification) == "4 of 4 present, 2 digests right, 1 without a digest, 2 paddings right")
+    #expect(
+      verification.files
+        == .init(listed: 4, present: 4, digestsRight: 2, withoutDigest: 1, paddingRight: 2))
     #expect(detail(.keybag, verification) == "11 of 11 class keys unwrap")
     #expect(detail(.items, verification) == "2 of 3 open, 1 needs the hardware of old-phone")
   }
@@ -73,30 +79,48 @@ struct VerificationTests {
     let shelf = try shelf()
     let verification = try verify(shelf, hardware: .own)
     #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
-    #expect(verification.verdict == .whole)
+    #expect(verification.verdict == .unproven)
   }
 
   @Test("with another device's hardware key has no damage: the item is foreign, not changed")
   func otherDevice() throws {
     let verification = try verify(shelf(), hardware: .other)
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
-    #expect(verification.verdict == .whole && verification.faults == [])
+    #expect(verification.verdict == .unproven && verification.faults == [])
   }
 
   @Test("and has no password is foreign where its device is not at hand, and whole where it is")
   func withoutPassword() throws {
-    let shelf = try shelf(hasPassword: false)
+    let shelf = try shelf(hasPassword: false, files: [Shelf.File("letter.txt", Self.text)])
     let foreign = try verify(shelf)
     #expect(foreign.verdict == .foreign && foreign.isWhole)
     #expect(foreign.items == .init(readable: 0, deviceBound: 3, damaged: 0))
-    #expect(detail(.files, foreign) == "4 of 4 present, digests right")
+    #expect(detail(.files, foreign) == "2 of 2 present, 2 digests right")
     #expect(try verify(shelf, hardware: .own).verdict == .whole)
+    // One of its files has no digest.
+    let unproven = try self.shelf(hasPassword: false)
+    #expect(try verify(unproven).verdict == .foreign && !verify(unproven).isWhole)
+    #expect(try verify(unproven, hardware: .own).verdict == .unproven)
   }
 
-  @Test("without its keychain is whole, and has no items to check")
+  @Test(
+    "with a changed byte in a file that has no digest is never called whole", arguments: [true, false],
+    BackupLayout.allCases)
+  func unseenChange(hasPassword: Bool, layout: BackupLayout) throws {
+    let shelf = try shelf(hasPassword: hasPassword, layout: layout)
+    try shelf.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }
+    for hardware in [Hardware.none, .own] {
+      for knowsPassword in [true, false] {
+        let verification = try verify(shelf, knowsPassword: knowsPassword, hardware: hardware)
+        #expect(verification.isFaultless && !verification.isWhole && verification.verdict != .whole)
+      }
+    }
+  }
+
+  @Test("without its keychain has no fault, and no items to check")
   func noKeychain() throws {
     let verification = try verify(Shelf(files: Self.files(), hasKeychain: false))
-    #expect(verification.verdict == .whole && verification.items == nil)
+    #expect(verification.verdict == .unproven && verification.items == nil)
     #expect(detail(.keychain, verification) == "none in this backup" && detail(.items, verification) == nil)
   }
 
@@ -106,7 +130,10 @@ struct VerificationTests {
     file.size = 5
     let verification = try verify(shelf(files: [file]))
     #expect(verification.verdict == .whole)
-    #expect(detail(.files, verification) == "2 of 2 present, padding right, 1 of another size than recorded")
+    #expect(
+      detail(.files, verification)
+        == "2 of 2 present, 2 digests right, 1 padding right, 1 of another size than recorded")
+    #expect(verification.notes == ["HomeDomain/letter.txt has 61 bytes, the list records 5"])
   }
 
   @Test("may have digests of what is in its encrypted files, as well as of what is stored")
@@ -121,7 +148,7 @@ struct VerificationTests {
     let shelf = try shelf()
     try shelf.write(Self.text, to: "00/0000000000000000000000000000000000000000")
     let verification = try verify(shelf)
-    #expect(verification.verdict == .whole)
+    #expect(verification.verdict == .unproven && verification.files?.surplus == 1)
     #expect(verification.notes == ["1 stored file is not in the list of files"])
   }
 
@@ -135,7 +162,10 @@ struct VerificationTests {
     let fault = try #require(verification.faults.first)
     #expect(verification.faultCount == [.files: 1] && verification.verdict == .damaged)
     #expect(fault.kind == .digestMismatch && fault.file == "HomeDomain/letter.txt")
-    #expect(detail(.files, verification) == "4 of 4 present, 1 damaged")
+    let padding = hasPassword ? ", 1 padding right" : ""
+    #expect(
+      detail(.files, verification)
+        == "4 of 4 present, 1 digest right, 1 without a digest\(padding), 1 damaged")
     #expect(!verification.isOnlyIncomplete)
   }
 
@@ -159,7 +189,7 @@ struct VerificationTests {
     #expect(verification.faultCount == [.files: 1] && verification.missingCount == 1)
     #expect(verification.isOnlyIncomplete && !verification.isWhole)
     #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed and not stored")
-    #expect(detail(.files, verification) == "3 of 4 present, size and padding right")
+    #expect(detail(.files, verification) == "3 of 4 present, 1 digest right, 1 without a digest, 1 padding right")
   }
 
   @Test("with a link in a file's place is not to be trusted, and the link is not followed", arguments: [true, false])
@@ -181,7 +211,9 @@ struct VerificationTests {
     let verification = try verify(shelf)
     #expect(verification.faultCount == [.keychain: 1] && !verification.isOnlyIncomplete)
     #expect(verification.faults.first?.kind == .payloadMissing && verification.isKeychainLost)
-    #expect(detail(.files, verification) == "3 of 4 present, the keychain's is not, size and padding right")
+    #expect(
+      detail(.files, verification)
+        == "3 of 4 present, the keychain's is not, 1 digest right, 1 without a digest, 2 paddings right")
     #expect(verification.checks.first { $0.id == .files }?.isOK == false)
     #expect(verification.unchecked.map(\.id) == [.items] && verification.items == nil)
   }
@@ -281,7 +313,7 @@ struct VerificationTests {
   @Test("without its password says what was seen and what was not")
   func quick() throws {
     let verification = try verify(shelf(), knowsPassword: false)
-    #expect(verification.isQuick && verification.isWhole && verification.items == nil)
+    #expect(verification.isQuick && verification.verdict == .unproven && verification.items == nil)
     #expect(verification.checks.map(\.id) == [.structure, .files, .keybag])
     #expect(verification.unchecked.map(\.id) == [.database, .keychain, .items])
     #expect(Set(verification.unchecked.map(\.reason)) == ["needs the password"])
@@ -301,7 +333,7 @@ struct VerificationTests {
   @Test("of iOS 9 has its digests and its list checked without the password")
   func quickOld() throws {
     let shelf = try shelf(layout: .mbdb)
-    #expect(try verify(shelf, knowsPassword: false).isWhole)
+    #expect(try verify(shelf, knowsPassword: false).isFaultless)
     try shelf.change("HomeDomain/letter.txt") { $0[20] ^= 1 }
     let verification = try verify(shelf, knowsPassword: false)
     #expect(verification.unchecked.map(\.id) == [.keychain, .items])

@@ -91,6 +91,8 @@ class Case:
                 "classes": len(recipe.class_order),
             },
             "keychain": recipe.has_keychain, "missing": self.missing,
+            "without_digest": sum(
+                not file.has_digest and file.is_stored and bool(file.content or recipe.is_encrypted) for file in files),
             "files": [
                 {"domain": file.domain, "path": file.path, "base64": base64.b64encode(file.content).decode("ascii"),
                  "stored": file.is_stored}

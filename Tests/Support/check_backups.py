@@ -22,8 +22,9 @@ import tempfile
 
 from backup_cases import CASES, FIXTURES, write_parent
 from backup_faults import FAULTS
-from faults import WRONG_PASSWORD
-from keychain_backup import apple_der
+from faults import WRONG_PASSWORD, Fault, flipped
+from keychain_backup import apple_der, mbfile
+from keychain_backup.recipe import KEYCHAIN, NOTES
 
 VERBS = ("inspect", "verify", "export", "plan")
 SECONDS = 120
@@ -177,7 +178,13 @@ def verified(bench, result, answers):
         return
     found = result.json or {}
     bench.equal(found.get("format"), "backup-verification/1", "verify: format")
-    bench.equal(found.get("whole"), True, "verify: whole")
+    bound = [item["with_password"] is not None for item in answers["items"]]
+    # Of a file without a digest a change cannot be seen.
+    is_proven = answers["without_digest"] == 0
+    bench.equal(found.get("whole"), is_proven, "verify: whole")
+    verdict = "foreign" if answers["keychain"] and bound and all(bound) else "whole" if is_proven else "unproven"
+    bench.equal(found.get("verdict"), verdict, "verify: verdict")
+    bench.equal((found.get("files") or {}).get("without_digest"), answers["without_digest"], "verify: without a digest")
     bound = sum(item["with_password"] is not None for item in answers["items"])
     bench.equal((found.get("items") or {}) if answers["keychain"] else None,
                 {"readable": len(answers["items"]) - bound, "device_bound": bound, "damaged": 0}
@@ -272,6 +279,46 @@ def check_fault(bench, fault):
         bench.ends(bench.run(*arguments), code, verb, fault.says if verb == "verify" else ())
 
 
+# Untruths.
+
+UNTRUE = ("is whole", "nothing in", "the rest is right")
+
+
+def unseen(base, suffix):
+    """A backup of which no file but the keychain has a digest, and one byte of a file is another."""
+    identifier = mbfile.file_id(*NOTES)
+
+    def without_digests(entries):
+        return [(file, key, digest if file.domain == KEYCHAIN[0] else None) for file, key, digest in entries]
+
+    def flip(contents):
+        contents[identifier] = flipped(contents[identifier], 3)
+
+    return Fault("unseen", "a byte that nothing shows", {}, (), base,
+                 edits={"listed": without_digests, "stored": flip}, suffix=suffix)
+
+
+def check_untruths(bench):
+    """A changed byte in a file without a digest is seen by nobody: no form of the report says that all is right."""
+    if "verify" not in bench.verbs:
+        return
+    for base in ("encrypted", "plain", "mbdb", "mbdb-plain"):
+        for suffix in (None, "tar", "zip"):
+            fault = unseen(base, suffix)
+            name = f"{base} {suffix or 'folder'}"
+            path = fault.write(bench.folder / name.replace(" ", "-"))
+            password = bench.password(fault.recipe.password)
+            for flags in ([], ["-v"], ["--json"], ["--quick"], ["--quick", "--json"]):
+                opening = [] if "--quick" in flags else password
+                result = bench.run("verify", path, *flags, *opening)
+                form = " ".join(["verify", *flags, "of", name])
+                bench.ends(result, 0, form)
+                said = result.said.lower()
+                bench.that(not [word for word in UNTRUE if word in said], f"{form}: says more than it saw")
+                if "--json" in flags:
+                    bench.equal((result.json or {}).get("whole"), False, f"{form}: whole")
+
+
 # What the program is known not to find. Each has to be missed still: one that is found leaves this list.
 KNOWN = {
     "packed-gz-checksum": "libarchive 3.6 does not hold a gzip's content against its checksum",
@@ -282,6 +329,7 @@ KNOWN = {
 def tasks(only):
     chosen = [("backup", case.name, case.what, lambda bench, case=case: check_case(bench, case)) for case in CASES]
     chosen.append(("backup", "several-devices", "a folder with several devices", check_parent))
+    chosen.append(("backup", "untruths", "a changed byte that no digest shows", check_untruths))
     chosen += [
         ("fault", fault.name, fault.wrong, lambda bench, fault=fault: check_fault(bench, fault)) for fault in FAULTS]
     return [task for task in chosen if only in (None, task[1])]

@@ -17,6 +17,8 @@ public struct BackupVerification: Sendable, Equatable {
   public internal(set) var notes: [String] = []
   /// `nil` where the items could not be tried.
   public internal(set) var items: ItemCounts?
+  /// `nil` where payloads were not read.
+  public internal(set) var files: FileCounts?
   /// What the items prove about the device key at hand.
   public internal(set) var hardware = HardwareProof()
   /// Whether the password was left out on purpose.
@@ -65,6 +67,31 @@ public struct BackupVerification: Sendable, Equatable {
     public let reason: String
   }
 
+  /// What was found of the listed files, by kind.
+  public struct FileCounts: Sendable, Equatable {
+    /// Files that the list names.
+    public var listed = 0
+    /// Of these, those that are stored, or empty and need no payload.
+    public var present = 0
+    /// Those that are not.
+    public var missing = 0
+    /// Payloads that are stored and not listed.
+    public var surplus = 0
+    /// Files whose bytes have the digest that the list records.
+    public var digestsRight = 0
+    /// Files of which the list has none: a change in them cannot be seen.
+    public var withoutDigest = 0
+    /// Encrypted files, that of the keychain apart, that end in their padding.
+    public var paddingRight = 0
+    /// Files that have another size than the list records, though nothing else is wrong with them.
+    public var otherSize = 0
+    /// Files whose key needs the hardware of the device, so that nothing was read of them.
+    public var unread = 0
+
+    /// Files in which a change could not be seen.
+    public var unproven: Int { withoutDigest + unread }
+  }
+
   /// How the items of the keychain answered to every key at hand.
   public struct ItemCounts: Sendable, Equatable {
     /// Items whose tag is right and whose content is an item.
@@ -81,8 +108,11 @@ public struct BackupVerification: Sendable, Equatable {
 
   /// What the checks come to. The raw value is what machine-readable reports say.
   public enum Verdict: String, Sendable {
-    /// No fault was found.
+    /// No fault was found, and each file has the digest that the list records.
     case whole
+    /// No fault was found, and of some files a change could not be seen: the list has no digest of them, or they were not
+    /// read.
+    case unproven
     /// At least one fault was found.
     case damaged
     /// No fault was found, and every item of the keychain needs the hardware of the device that made the backup, so that
@@ -96,15 +126,27 @@ public struct BackupVerification: Sendable, Equatable {
   public var verdict: Verdict {
     if !faultCount.isEmpty { return .damaged }
     if !statesSnapshotState { return .unconfirmed }
-    guard let items, items.deviceBound > 0, items.readable == 0 else { return .whole }
+    guard let items, items.deviceBound > 0, items.readable == 0 else { return isEachFileProven ? .whole : .unproven }
     return .foreign
   }
 
-  /// Whether nothing is damaged or missing, as far as it was checked.
+  /// Whether every file that is there was held against a digest.
+  public var isEachFileProven: Bool { files.map { $0.unproven == 0 } ?? false }
+
+  /// Whether no fault was found, as far as it was checked.
+  public var isFaultless: Bool {
+    switch verdict {
+    case .whole, .foreign, .unproven: true
+    case .damaged, .unconfirmed: false
+    }
+  }
+
+  /// Whether nothing is damaged or missing, and every file was held against a digest.
   public var isWhole: Bool {
     switch verdict {
-    case .whole, .foreign: true
-    case .damaged, .unconfirmed: false
+    case .whole: true
+    case .foreign: isEachFileProven
+    case .damaged, .unconfirmed, .unproven: false
     }
   }
 

@@ -12,12 +12,25 @@ extension BackupVerifier {
     /// Whether the keychain's file, which has a check of its own, is listed and not stored.
     var isKeychainMissing = false
     var digests = 0
+    /// Files of which the list has no digest, so that a changed byte in them cannot be seen.
+    var undigested = 0
+    /// Encrypted files that end in their padding.
+    var paddings = 0
     var otherSizes = 0
+    /// The first of them, with both sizes.
+    var otherSizeNotes: [String] = []
     /// Files whose class key needs hardware that is not at hand.
     var sealed = 0
     var readByteCount: Int64 = 0
     /// What is wrong with payloads, in whatever order they came by.
     var faults = SortedFaults(limit: BackupVerification.maximumFaultCount)
+
+    mutating func addOtherSize(of name: String, recorded: Int64, found: Int64) {
+      otherSizes += 1
+      guard otherSizeNotes.count < BackupVerification.maximumFaultCount else { return }
+      otherSizeNotes.append(
+        "\(name) has \(Amounts.grouped(found)) bytes, the list records \(Amounts.grouped(recorded))")
+    }
   }
 
   /// Holds the list against what is stored, in one pass over the list, and reads every payload that it names, in one pass
@@ -94,6 +107,11 @@ extension BackupVerifier {
       return
     }
     noteUnlisted(unlisted)
+    findings.notes += tally.otherSizeNotes.sorted()
+    findings.files = BackupVerification.FileCounts(
+      listed: tally.listed, present: tally.present, missing: findings.missingCount + (tally.isKeychainMissing ? 1 : 0),
+      surplus: unlisted, digestsRight: tally.digests, withoutDigest: tally.undigested, paddingRight: tally.paddings,
+      otherSize: tally.otherSizes, unread: tally.sealed)
     // The keychain's own check has the fault.
     findings.conclude(.files, detail(of: tally, withoutKeys: withoutKeys), fails: tally.isKeychainMissing)
   }
@@ -132,21 +150,22 @@ extension BackupVerifier {
     let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
     do throws(BackupArchiveError) {
       let record = try file.record()
-      let (reading, plainDigest) = try read(payload, as: file, with: keys, record: record)
+      let reading = try archive.read(payload, as: file, with: keys) { (_) throws(BackupArchiveError) in }
       tally.readByteCount += reading.storedByteCount
-      if let digest = record?.digest {
-        guard digest == reading.storedSHA1 || digest == plainDigest else {
-          // With keys the keychain's own check tells of it.
-          if isKeychain, keys != nil { return }
-          tally.faults.add(
-            .init(
-              .files, .digestMismatch, file: name, byteCount: Int(exactly: reading.storedByteCount),
-              "its bytes do not have the digest that the list records"))
-          return
-        }
-        tally.digests += 1
+      switch reading.fits(record?.digest) {
+      case true?: tally.digests += 1
+      // Nothing can be another in an empty file.
+      case nil: if reading.storedByteCount > 0 || record?.size != 0 { tally.undigested += 1 }
+      case false?:
+        // With keys the keychain's own check tells of it.
+        if isKeychain, keys != nil { return }
+        tally.faults.add(
+          .init(
+            .files, .digestMismatch, file: name, byteCount: Int(exactly: reading.storedByteCount),
+            "its bytes do not have the digest that the list records"))
+        return
       }
-      guard keys != nil, archive.isEncrypted, !isKeychain else { return }
+      guard keys != nil || !archive.isEncrypted, !isKeychain else { return }
       guard reading.hasValidPadding else {
         tally.faults.add(
           .init(
@@ -154,35 +173,13 @@ extension BackupVerifier {
             "it does not end in its padding"))
         return
       }
-      if let size = record?.size, size != reading.plainByteCount { tally.otherSizes += 1 }
+      if keys != nil, archive.isEncrypted { tally.paddings += 1 }
+      if let size = record?.size, size != reading.plainByteCount {
+        tally.addOtherSize(of: name, recorded: size, found: reading.plainByteCount)
+      }
     } catch {
       guard !isKeychain || keys == nil else { return }
       add(error, of: file, &tally)
-    }
-  }
-
-  /// - Returns: Also SHA-1 of the plain bytes where the file is decrypted and the list has a digest: some lists of
-  ///   encrypted backups have that of the plain content.
-  private func read(
-    _ payload: StoredPayload, as file: ListedFile, with keys: borrowing ClassKeys?, record: FileRecord?
-  ) throws(BackupArchiveError) -> (PayloadReading, plainDigest: [UInt8]?) {
-    guard keys != nil, archive.isEncrypted, record?.digest != nil else {
-      return (try archive.read(payload, as: file, with: keys) { (_) throws(BackupArchiveError) in }, nil)
-    }
-    let digest = try hashing { () throws(DataProtectionError) in try DigestStream(.sha1) }
-    let reading = try archive.read(payload, as: file, with: keys) { (bytes) throws(BackupArchiveError) in
-      try hashing { () throws(DataProtectionError) in try digest.update(bytes) }
-    }
-    return (reading, try hashing { () throws(DataProtectionError) in try digest.finish() })
-  }
-
-  private func hashing<Value>(
-    _ body: () throws(DataProtectionError) -> Value
-  ) throws(BackupArchiveError) -> Value {
-    do throws(DataProtectionError) {
-      return try body()
-    } catch {
-      throw BackupArchiveError(.unreadable, error.reason)
     }
   }
 
@@ -209,11 +206,12 @@ extension BackupVerifier {
     let missing = findings.missingCount
     var parts = ["\(Amounts.grouped(tally.present)) of \(Amounts.grouped(tally.listed)) present"]
     if tally.isKeychainMissing { parts.append("the keychain's is not") }
-    let isRight = tally.present > 0 && findings.faultCount[.files, default: 0] == missing
-    if isRight, archive.isEncrypted, !withoutKeys {
-      parts.append(tally.otherSizes == 0 ? "size and padding right" : "padding right")
-    } else if isRight, tally.digests > 0 {
-      parts.append(tally.digests == 1 ? "its digest right" : "digests right")
+    if tally.digests > 0 {
+      parts.append(tally.digests == 1 ? "1 digest right" : "\(Amounts.grouped(tally.digests)) digests right")
+    }
+    if tally.undigested > 0 { parts.append("\(Amounts.grouped(tally.undigested)) without a digest") }
+    if tally.paddings > 0 {
+      parts.append(tally.paddings == 1 ? "1 padding right" : "\(Amounts.grouped(tally.paddings)) paddings right")
     }
     if tally.otherSizes > 0 { parts.append("\(Amounts.grouped(tally.otherSizes)) of another size than recorded") }
     if tally.sealed > 0 { parts.append("\(Amounts.grouped(tally.sealed)) under a key that needs the device") }

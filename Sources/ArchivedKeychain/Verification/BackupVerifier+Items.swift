@@ -49,8 +49,7 @@ extension BackupVerifier {
 
   private mutating func checkUUID(of file: KeychainBackupFile) {
     guard let named = file.keybagUUID, let own = archive.keybag.uuidText, named != own else { return }
-    findings.found.append(
-      .keybagMismatch(reason: ArchivedKeychainError.keybagMismatch(file: named, keybag: own).reason))
+    findings.found.append(.keybagMismatch(file: named, keybag: own))
     findings.add(
       .init(
         .keychain, .keybagMismatch, file: Self.keychainName,

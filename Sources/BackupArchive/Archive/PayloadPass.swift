@@ -7,10 +7,20 @@ public struct PayloadReading: Sendable, Hashable {
   public var storedByteCount: Int64
   /// Without its padding where it is encrypted: the padding decides, never the recorded size.
   public var plainByteCount: Int64
-  /// Of the stored bytes, 20 bytes: what a record's digest is held against.
+  /// Of the stored bytes, 20 bytes.
   public var storedSHA1: [UInt8]
+  /// Of what it decrypts to, where that was read and the record has a digest; `nil` for what is stored in clear.
+  public var plainSHA1: [UInt8]?
   /// `false` for an encrypted file that ends in no padding: it is damaged or another one. True where none is needed.
   public var hasValidPadding: Bool
+
+  /// Whether a record's digest is of these bytes: of the stored ones, as most lists of encrypted backups have it, or of
+  /// the plain ones.
+  ///
+  /// - Returns: `nil` where the record has none: then a changed byte cannot be seen.
+  public func fits(_ digest: [UInt8]?) -> Bool? {
+    digest.map { $0 == storedSHA1 || $0 == plainSHA1 }
+  }
 }
 
 /// One reading of a payload: what is measured of its stored bytes, and its decryption where it is to be decrypted.
@@ -20,6 +30,7 @@ struct PayloadPass {
   private let place: String
   private let isEmpty: Bool
   private let isEncrypted: Bool
+  private let hasDigest: Bool
   private let decryptor: FileDecryptor?
 
   /// Reads the bytes as they are stored.
@@ -50,7 +61,8 @@ struct PayloadPass {
     self.part = part
     place = file.relativePath.map { quoted("\(file.domain ?? "")/\($0)") + ", stored as \(part)" } ?? part
     guard file.kind == .file else { throw BackupArchiveError(.unsupported, "\(part) is listed as no file") }
-    isEmpty = try file.record()?.size == 0
+    let record = try file.record()
+    (isEmpty, hasDigest) = (record?.size == 0, record?.digest != nil)
     isEncrypted = archive.isEncrypted
     self.decryptor = decryptor
   }
@@ -58,11 +70,13 @@ struct PayloadPass {
   func run(
     _ payload: StoredPayload, _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> PayloadReading {
-    let digest = try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    let digest = try sha1()
+    let plainDigest = decryptor == nil || !hasDigest ? nil : try sha1()
     var (storedCount, plainCount): (Int64, Int64) = (0, 0)
     func lend(_ plain: UnsafeRawBufferPointer) throws(BackupArchiveError) {
       guard !plain.isEmpty else { return }
       plainCount += Int64(plain.count)
+      if let plainDigest { try explained(part) { () throws(DataProtectionError) in try plainDigest.update(plain) } }
       try portion(plain)
     }
     let isPresent = try payload.forEachPortion { (bytes) throws(BackupArchiveError) in
@@ -84,7 +98,14 @@ struct PayloadPass {
     return PayloadReading(
       storedByteCount: storedCount, plainByteCount: plainCount,
       storedSHA1: try explained(part) { () throws(DataProtectionError) in try digest.finish() },
+      plainSHA1: try plainDigest.map { (digest) throws(BackupArchiveError) in
+        try explained(part) { () throws(DataProtectionError) in try digest.finish() }
+      },
       hasValidPadding: isValid)
+  }
+
+  private func sha1() throws(BackupArchiveError) -> DigestStream {
+    try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
   }
 
   /// - Returns: `nil` for a length that is no whole blocks, which cannot end in padding.

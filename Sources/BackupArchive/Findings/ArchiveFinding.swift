@@ -27,7 +27,7 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// The keychain file has keys that stand for no kind of item.
   case keychainKeysUnknown([String])
   /// The keychain file names another keybag than the manifest has, which devices refuse.
-  case keybagMismatch(reason: String)
+  case keybagMismatch(file: String, keybag: String)
 
   /// The raw value is what machine-readable reports say.
   public enum Kind: String, Sendable, CaseIterable {
@@ -101,9 +101,9 @@ extension ArchiveFinding: CustomStringConvertible {
     case .versionMissing: "it does not say its version"
     case .stateMissing: "it does not say whether the backup was finished"
     case .keybagUnusable(let reason), .propertyListUnreadable(_, let reason), .falseClaim(let reason),
-      .listUnreadable(_, let reason), .keychainMissing(let reason), .keychainDamaged(let reason),
-      .keybagMismatch(let reason):
+      .listUnreadable(_, let reason), .keychainMissing(let reason), .keychainDamaged(let reason):
       reason
+    case .keybagMismatch(let file, let keybag): "the keychain file names keybag \(file), the manifest holds \(keybag)"
     case .listTrailingBytes(let count):
       "\(Amounts.count(count, "byte")) \(count == 1 ? "stands" : "stand") behind its last page"
     case .listDamaged(let readable, let lost, let reason):

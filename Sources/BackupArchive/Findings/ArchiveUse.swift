@@ -34,10 +34,10 @@ extension ArchiveFinding {
   /// What changes a password writes the manifest's keybag anew, and reads the list and the keychain.
   private var forbidsRewriting: Bool {
     switch self {
-    case .versionMissing, .keybagUnusable, .falseClaim, .listTrailingBytes, .listDamaged, .listUnreadable: true
-    // None of these depends on the password, and each stays as it is.
+    case .versionMissing, .keybagUnusable, .falseClaim, .listTrailingBytes, .listDamaged: true
+    // None of these depends on the password, and each stays as it is; where something is lost, that is said before.
     case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
-      .keychainDamaged, .keybagMismatch:
+      .keychainDamaged, .keybagMismatch, .listUnreadable:
       false
     }
   }

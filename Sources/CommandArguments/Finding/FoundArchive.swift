@@ -155,7 +155,7 @@ package struct NamedArchive {
 
   /// Says what was gone around, once: what has a warning of its own is left out.
   package func warn(of finding: ArchiveFinding, in session: Session) {
-    switch finding.kind {
+    switch finding {
     case .falseClaim, .propertyListUnreadable: return
     // Nothing is lost, and nobody refuses it.
     case .keychainInXML, .keychainKeysUnknown: session.detail("\(HostileText.shown(name)): \(finding)")
@@ -165,10 +165,10 @@ package struct NamedArchive {
     case .keychainMissing, .keychainDamaged:
       session.warn(
         "\(name)'s keychain cannot be read", why: finding.description, try: "another copy; files can be read")
-    case .keybagMismatch:
+    case .keybagMismatch(let file, let keybag):
       session.warn(
-        "\(name)'s keychain belongs to another keybag", why: finding.description,
-        try: "another copy; no device restores it")
+        "\(name)'s keychain does not name its keybag", why: finding.description,
+        try: "another copy: no device restores it; \(ArchivedKeychainError.meaning(ofName: file, for: keybag))")
     case .versionMissing, .stateMissing, .listTrailingBytes, .listDamaged, .listUnreadable:
       session.warn(
         "\(name) is not as its device left it", why: finding.description,

@@ -46,7 +46,7 @@ final class Shelf {
     hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [File] = [], items: [KeychainItem] = [],
     hasKeychain: Bool = true, keychainDigest: File.Digest = .ofStored,
     editEntries: ([KeychainBackupFile.Entry]) throws -> [KeychainBackupFile.Entry] = { $0 },
-    namingKeybag keybagUUID: String? = nil, seed: String = "shelf"
+    namingKeybag keybagUUID: String? = nil, keychainInXML: Bool = false, seed: String = "shelf"
   ) throws {
     directory = try TemporaryDirectory()
     self.hasPassword = hasPassword
@@ -68,7 +68,9 @@ final class Shelf {
       }
       let file = KeychainBackupFile(
         keybagUUID: keybagUUID ?? keybag.uuidText, entries: try editEntries(entries))
-      var keychain = File(KeychainPayload.relativePath, try file.serialized(), domain: KeychainPayload.domain)
+      let binary = try file.serialized()
+      let bytes = keychainInXML ? try XMLPlist.encode(try BinaryPlist.decode(binary)) : binary
+      var keychain = File(KeychainPayload.relativePath, bytes, domain: KeychainPayload.domain)
       keychain.digest = keychainDigest
       listed.append(keychain)
     }

@@ -19,6 +19,9 @@ struct CostlyInputTests {
     let restore: CommandStatus
     /// What is said of it.
     let words: String
+
+    /// A plan is made of what can be read of a damaged one.
+    var plan: CommandStatus { restore == .damaged ? .partial : restore }
   }
 
   private static let keychain = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
@@ -61,7 +64,7 @@ struct CostlyInputTests {
     let before = try world.contents(of: "old-phone")
     for (verb, status) in [
       ("inspect b/ --list", trick.inspect), ("verify b/", trick.verify),
-      ("plan b/ --to old-phone", trick.restore), ("restore b/ --to old-phone --yes", trick.restore),
+      ("plan b/ --to old-phone", trick.plan), ("restore b/ --to old-phone --yes", trick.restore),
     ] {
       let outcome = try world.devices.run("ulimit -v \(Self.memory); keyhaul \(verb)")
       #expect(outcome.status == status.code, "\(verb): \(outcome)")

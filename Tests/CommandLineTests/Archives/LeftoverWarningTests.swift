@@ -90,7 +90,10 @@ struct FalseClaimTests {
   @Test("is shown with what is true of it")
   func read() throws {
     let world = try world()
-    for (line, status) in [("inspect p", Int32(0)), ("verify p", 13), ("export p -o x.json", 0)] {
+    let lines: [(String, Int32)] = [
+      ("inspect p", 0), ("verify p", 13), ("export p -o x.json", 0), ("plan p --to old-phone", 3),
+    ]
+    for (line, status) in lines {
       let outcome = try world.keyhaul(line)
       #expect(outcome.status == status, "\(line): \(outcome.errors)")
       #expect(outcome.errors.contains("warning: p says that it is encrypted, and it is not"))
@@ -101,7 +104,7 @@ struct FalseClaimTests {
   @Test(
     "is neither restored nor changed, though its device is at hand",
     arguments: [
-      "plan p --to old-phone", "restore p --to old-phone --yes", "rekey p --new-password-file .bp --rounds 1",
+      "restore p --to old-phone --yes", "rekey p --new-password-file .bp --rounds 1",
       "rekey p --no-password",
     ])
   func refused(line: String) throws {

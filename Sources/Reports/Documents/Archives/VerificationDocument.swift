@@ -25,6 +25,7 @@ package struct VerificationDocument {
       "fault_count": .count(verification.faultCount.values.reduce(0, +)),
       "findings": .array(verification.found.map(\.json)),
       "notes": .array(verification.notes.map { .string($0) }),
+      "files": verification.files.map(Self.json) ?? .null,
       "items": verification.items.map { items in
         [
           "readable": .count(items.readable), "device_bound": .count(items.deviceBound),
@@ -33,6 +34,16 @@ package struct VerificationDocument {
       } ?? .null,
       "verdict": .string(verification.verdict.rawValue), "whole": .boolean(verification.isWhole),
       "hostile": .boolean(verification.isHostile), UnseenItems.field.0: UnseenItems.field.1,
+    ]
+  }
+
+  private static func json(_ files: BackupVerification.FileCounts) -> JSONValue {
+    [
+      "listed": .count(files.listed), "present": .count(files.present), "missing": .count(files.missing),
+      "surplus": .count(files.surplus), "digests_right": .count(files.digestsRight),
+      "without_digest": .count(files.withoutDigest), "padding_right": .count(files.paddingRight),
+      "other_size": .count(files.otherSize),
+      "unread": .count(files.unread),
     ]
   }
 

@@ -137,8 +137,8 @@ struct FileExport {
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
-    let hasDigest = record?.digest != nil
-    let fits = record?.digest.map { $0 == reading.storedSHA1 } ?? true
+    let digestFits = reading.fits(record?.digest)
+    let fits = digestFits ?? true
     if !fits {
       session.warn(
         "\(domain)/\(path) is not what was backed up", why: "its digest is not the one that the list of files records",
@@ -151,7 +151,7 @@ struct FileExport {
       try session.answer([
         "format": "file-export/1", "source": .string(named.name), "domain": .string(domain), "path": .string(path),
         "output": .string(verb.output), "bytes": .integer(reading.plainByteCount),
-        "digest_fits": hasDigest ? .boolean(fits) : .null, "dry_run": .boolean(verb.dryRun.isOn),
+        "digest_fits": digestFits.map { .boolean($0) } ?? .null, "dry_run": .boolean(verb.dryRun.isOn),
       ])
     } else {
       let did = verb.dryRun.isOn ? "Would export" : "Exported"

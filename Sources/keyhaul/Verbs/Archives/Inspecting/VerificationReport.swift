@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 import CommandArguments
 import CommandSession
 import KeychainFormats
@@ -21,7 +22,7 @@ struct VerificationReport {
   /// How the verb ends: missing payloads alone leave the rest safe.
   var status: CommandStatus {
     if verification.isHostile { return .refused }
-    if verification.isWhole { return .ok }
+    if verification.isFaultless { return .ok }
     return verification.isOnlyIncomplete || verification.verdict == .unconfirmed ? .partial : .damaged
   }
 
@@ -48,7 +49,7 @@ struct VerificationReport {
     }
     // Only where items were counted.
     if verification.items != nil { lines += UnseenItems.lines(style: style).map { Line(text: $0) } }
-    let color: Color? = verification.isWhole ? nil : .red
+    let color: Color? = verification.isFaultless ? nil : .red
     return lines
       + WordWrap.lines(of: style.adapted(HostileText.shown(conclusion)), columns: style.width).map {
         Line(text: $0, color: color)
@@ -96,33 +97,60 @@ struct VerificationReport {
       if verification.isHostile {
         return "\(name) holds what no device writes: \(loss). Don't trust it; nothing was written."
       }
+      let rest = verification.isEachFileProven ? "the rest is right" : "no other fault was found\(unseen)"
       return verification.isOnlyIncomplete
-        ? "\(name) is not whole: \(loss); the rest is right." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
+        ? "\(name) is not whole: \(loss); \(rest)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
     case .unconfirmed:
-      return
-        "Nothing in \(name) is damaged, as far as can be seen; whether its device finished it nothing says: there is "
-        + "no Status.plist."
+      return "\(faultless), as far as can be seen; whether its device finished it nothing says: "
+        + "there is no \(verification.found.contains(.stateMissing) ? "word of it in Status.plist" : "Status.plist")."
     case .foreign:
       let items = Amounts.count(verification.items?.deviceBound ?? 0, "item")
-      return "Nothing in \(name) is damaged, as far as can be seen here: its \(items) open only on \(owner)."
+      return "\(faultless), as far as can be seen here: its \(items) open only on \(owner)."
+    case .unproven:
+      guard verification.unchecked.isEmpty else {
+        guard verification.isQuick else { return "\(faultless), as far as can be seen here." }
+        return "\(faultless), as far as can be seen without its password; verify without --quick looks at the rest."
+      }
+      return boundItems.map { "\(faultless); \($0)." } ?? "\(faultless)."
     case .whole:
       guard verification.unchecked.isEmpty else {
-        guard verification.isQuick else { return "Nothing in \(name) is damaged, as far as can be seen here." }
-        return "Nothing in \(name) is damaged, as far as can be seen without its password; verify without --quick "
-          + "looks at the rest."
+        return verification.isQuick
+          ? "\(faultless), as far as can be seen without its password; verify without --quick looks at the rest."
+          : "\(faultless), as far as can be seen here."
       }
-      let bound = verification.items?.deviceBound ?? 0
-      guard bound > 0 else { return "\(name) is whole." }
-      let (open, those) = bound == 1 ? ("opens", "it") : ("open", "they")
-      // The hardware at hand opens some classes: whose the others are, nothing tells.
-      guard !verification.hardware.isDivided else {
-        return
-          "Nothing in \(name) is damaged, as far as can be seen here: \(Amounts.count(bound, "item")) could not be "
-          + "checked, because \(those) \(bound == 1 ? "does" : "do") not open with the hardware at hand."
-      }
-      return "\(name) is whole; \(Amounts.count(bound, "item")) could not be checked, because \(those) \(open) only on "
-        + "\(owner)."
+      guard let boundItems else { return "\(name) is whole." }
+      return verification.hardware.isDivided
+        ? "\(faultless), as far as can be seen here: \(boundItems)." : "\(name) is whole; \(boundItems)."
     }
+  }
+
+  /// That there is no fault, in words that hold: where a change could not be seen, that is said.
+  private var faultless: String {
+    verification.isEachFileProven ? "Nothing in \(name) is damaged" : "No fault was found in \(name)\(unseen)"
+  }
+
+  /// ", 264 digests are right and 56 files carry none: a change in them cannot be seen"
+  private var unseen: String {
+    guard let files = verification.files else { return "" }
+    let right = "\(Amounts.count(files.digestsRight, "digest")) \(files.digestsRight == 1 ? "is" : "are") right"
+    let others =
+      files.unread > 0
+      ? "\(Amounts.count(files.unproven, "file")) could not be held against one"
+      : files.withoutDigest == 1 ? "1 file carries none" : "\(Amounts.grouped(files.withoutDigest)) files carry none"
+    return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
+  }
+
+  /// "1 item could not be checked, because it opens only on old-phone"; `nil` where all were.
+  private var boundItems: String? {
+    let bound = verification.items?.deviceBound ?? 0
+    guard bound > 0 else { return nil }
+    let it = bound == 1 ? "it" : "they"
+    // The hardware at hand opens some classes: whose the others are, nothing tells.
+    let why =
+      verification.hardware.isDivided
+      ? "\(it) \(bound == 1 ? "does" : "do") not open with the hardware at hand"
+      : "\(it) \(bound == 1 ? "opens" : "open") only on \(owner)"
+    return "\(Amounts.count(bound, "item")) could not be checked, because \(why)"
   }
 
   /// "1 item is lost in this copy and 2 files are missing"
