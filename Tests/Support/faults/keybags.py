@@ -4,7 +4,7 @@ import struct
 
 from keychain_backup.forge import number
 
-from . import DAMAGED, OK, REFUSED, WRONG_PASSWORD, Fault, both, flipped
+from . import DAMAGED, OK, REFUSED, WRONG_PASSWORD, Fault, both, flipped, in_part
 
 LIMIT = 20_000_000
 
@@ -48,8 +48,8 @@ def plus_one(value):
     return number(int.from_bytes(value, "big") + 1)
 
 
-def header(name, wrong, code, edit, *says):
-    return Fault(f"keybag-{name}", wrong, both(code), says, edits={"header": edit})
+def header(name, wrong, code, edit, *says, codes=None):
+    return Fault(f"keybag-{name}", wrong, codes or both(code), says, edits={"header": edit})
 
 
 def group(name, wrong, code, key_class, edit, *says, verbs=("verify",)):
@@ -128,9 +128,12 @@ def derivation():
 
 
 def headers():
-    yield header("uuid-flip", "one bit of the keybag's UUID is flipped", DAMAGED, tag(b"UUID", first_bit), "keybag")
+    # The keychain names another keybag then; its items open all the same.
+    yield header("uuid-flip", "one bit of the keybag's UUID is flipped", DAMAGED, tag(b"UUID", first_bit), "keybag",
+                 codes=in_part())
     yield header("uuid-short", "the keybag's UUID has 15 bytes", DAMAGED, tag(b"UUID", to(bytes(15))), "keybag")
-    yield header("uuid-absent", "the keybag's UUID is absent", DAMAGED, tag(b"UUID", absent), "keybag")
+    yield header("uuid-absent", "the keybag's UUID is absent, and a class key's takes its place", DAMAGED,
+                 tag(b"UUID", absent), "keybag", codes=in_part())
     for name, wrong in ((b"VERS", "VERS, which decides nothing"), (b"TYPE", "TYPE"), (b"HMCK", "HMCK"),
                         (b"DPWT", "DPWT")):
         yield header(f"{name.decode().lower()}-flip", f"one bit of {wrong} is flipped", OK, tag(name, first_bit))

@@ -4,7 +4,7 @@ import os
 import plistlib
 import struct
 
-from . import DAMAGED, NOT_FOUND, OK, REFUSED, Fault, flipped
+from . import DAMAGED, NOT_FOUND, OK, PARTIAL, REFUSED, Fault, flipped
 
 
 def everywhere(code):
@@ -102,7 +102,7 @@ def values():
                 lambda found: found.update(IsEncrypted=False), base="mbdb")
     # What is in it can be read; no device wrote it so, and what it was nobody can tell.
     yield Fault("manifest-says-encrypted", "IsEncrypted is true though everything is in clear",
-                {"inspect": OK, "verify": DAMAGED, "plan": REFUSED}, ("says that it is encrypted",), base="plain",
+                {"inspect": OK, "verify": DAMAGED, "plan": PARTIAL}, ("says that it is encrypted",), base="plain",
                 edits={"manifest": lambda found: found.update(IsEncrypted=True)})
 
 
