@@ -1,4 +1,4 @@
-package import KeychainFormats
+public import KeychainFormats
 
 /// A backup's `Info.plist`: what the computer wrote of the device and of its apps, as XML or binary.
 ///
@@ -6,6 +6,15 @@ package import KeychainFormats
 public struct ComputerProperties: Sendable {
   /// Names it, proves nothing.
   public let device: BackupDevice
+  /// What iTunes, or Finder in its place, calls its version, such as `12.12.9`; `nil` where another program wrote the
+  /// backup. Hostile, as are the others.
+  public let iTunesVersion: String?
+  /// Of the Mac whose Finder made the backup.
+  public let macOSVersion: String?
+  /// The model in the words of the computer, such as `iPhone 14 Pro`.
+  public let productName: String?
+  /// When the computer last made a backup of the device.
+  public let lastBackup: KeychainDate?
   /// Identifiers of the apps that were installed.
   public let installed: [String]
   /// The groups that an app's entry names, by the identifiers of the apps.
@@ -26,6 +35,10 @@ public struct ComputerProperties: Sendable {
       name: root["Device Name"]?.stringValue ?? root["Display Name"]?.stringValue,
       productType: root["Product Type"]?.stringValue, productVersion: root["Product Version"]?.stringValue,
       buildVersion: root["Build Version"]?.stringValue, serialNumber: root["Serial Number"]?.stringValue)
+    iTunesVersion = root["iTunes Version"]?.stringValue
+    macOSVersion = root["macOS Version"]?.stringValue
+    productName = root["Product Name"]?.stringValue
+    lastBackup = root["Last Backup Date"]?.dateValue
     installed = (root["Installed Applications"]?.arrayValue ?? []).compactMap(\.stringValue)
     groups = Self.groups(in: root["Applications"]?.dictionaryValue)
     metadata = (root["Applications"]?.dictionaryValue?.entries ?? []).compactMap { entry in

@@ -14,6 +14,8 @@ package final class ArchiveUnlocker {
   package let session: Session
   /// Whether somebody has agreed to the work that its keybag asks for.
   package var isWorkAccepted = false
+  /// How long deriving the last key took; `nil` before one was derived.
+  package private(set) var derivationTime: Duration?
 
   package init(_ named: NamedArchive, _ options: OpeningOptions, in session: Session) {
     self.named = named
@@ -54,6 +56,7 @@ package final class ArchiveUnlocker {
     let key = try deriving(rounds: archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
       try ArchiveKey(of: archive, password: password, acceptingAtMost: options.rounds, progress: progress)
     }
+    derivationTime = start.duration(to: .now)
     tell(key.passwordForm)
     session.detail("\(HostileText.shown(name)): key derived in \(Self.milliseconds(since: start)) ms", level: 2)
     return key

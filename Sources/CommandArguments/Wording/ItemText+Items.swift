@@ -13,15 +13,40 @@ extension ItemText {
     "\(row.summary.kind.noun) \"\(HostileText.shown(name(row.identity), columns: 80))\""
   }
 
-  /// What a person knows an item by. A key without a label is named by its tag, or by what it is. Hostile.
+  /// What a person knows an item by. A key without a label is named by its tag, or by what is known of it: "P-256,
+  /// private", "key" where nothing is. Hostile.
   package static func name(of item: KeychainItem) -> String {
-    guard item.kind == .key, item[.label] == nil else { return name(ItemIdentity(item)) }
+    let identity = ItemIdentity(item)
+    guard item.kind == .key, identity.names.isEmpty else { return name(identity) }
     if let tag = item[.applicationTag]?.dataValue.flatMap({ String(validating: $0, as: UTF8.self) }), !tag.isEmpty {
       return tag
     }
-    let size = item[.keySizeInBits]?.integerValue ?? 0
-    let half = item[.keyClass]?.integerValue == KeyMaterial.Half.privateKey.rawValue ? "private" : "public"
-    let isRSA = item[.type]?.integerValue == KeyMaterial.KeyType.rsa.rawValue
-    return isRSA ? "RSA, \(Amounts.grouped(size)) bits, \(half)" : "P-\(size), \(half)"
+    let parts = [material(of: item), half(of: item)].compactMap(\.self)
+    return parts.isEmpty ? "key" : parts.joined(separator: ", ")
+  }
+
+  /// "RSA, 2,048 bits", "P-256"; `nil` where the item says neither its type nor its size.
+  private static func material(of item: KeychainItem) -> String? {
+    let size = number(.keySizeInBits, of: item).flatMap { $0 > 0 ? $0 : nil }
+    let bits = size.map { "\(Amounts.grouped($0)) bits" }
+    switch number(.type, of: item).flatMap(KeyMaterial.KeyType.init(rawValue:)) {
+    case .rsa: return ["RSA", bits].compactMap(\.self).joined(separator: ", ")
+    case .ellipticCurve: return size.map { "P-\($0)" } ?? "elliptic curve"
+    case nil: return bits
+    }
+  }
+
+  /// Which half of a pair it is; `nil` where the item doesn't say.
+  private static func half(of item: KeychainItem) -> String? {
+    switch number(.keyClass, of: item).flatMap(KeyMaterial.Half.init(rawValue:)) {
+    case .publicKey: "public"
+    case .privateKey: "private"
+    case nil: nil
+    }
+  }
+
+  /// As a number or, as some writers have it, in digits.
+  private static func number(_ code: AttributeCode, of item: KeychainItem) -> Int64? {
+    item[code]?.integerValue ?? item[code]?.stringValue.flatMap { Int64($0) }
   }
 }

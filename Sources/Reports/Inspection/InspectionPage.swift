@@ -39,6 +39,8 @@ public struct InspectionPage: HTMLPage {
     public var apps = AppDirectory([])
     /// What the device that made the archive has besides, where it was asked.
     public var maker: MakerItems?
+    /// The device, and how the archive was made, each in a line of words; hostile.
+    package var about: [String] = []
 
     /// Creates what is known of an archive without its password.
     public init(
@@ -165,9 +167,15 @@ public struct InspectionPage: HTMLPage {
         page.words(facts.isEncrypted ? ", with a password. " : ", without a password. ")
         page.words("\(Amounts.count(facts.storedFiles.count, "file")), \(Amounts.bytes(facts.storedFiles.byteCount)).")
       }
+      for line in facts.about {
+        page.element("p", ["class": "facts"], Markup.shortened(HostileText.shown(line), to: Self.maximumAboutLength))
+      }
       if facts.hasKeychain { page.element("p", ["class": "facts"], UnseenItems.sentence + " " + UnseenItems.guidance) }
     }
   }
+
+  /// The most Unicode scalars of a line about the device.
+  private static let maximumAboutLength = 400
 
   private var tiles: Tiles {
     let nowhere = Tiles.Tile(

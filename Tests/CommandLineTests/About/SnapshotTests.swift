@@ -114,6 +114,9 @@ struct SnapshotTests {
       .replacing(/changed \d{4}-\d\d-\d\d/, with: "changed YYYY-MM-DD")
       .replacing(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, with: "00000000-0000-0000-0000-000000000000")
       .replacing(/identifier       [0-9A-F]{8}-[0-9A-F]{16}/, with: "identifier       00000000-0000000000000000")
+      .replacing(/UDID(\s+)[0-9A-F]{8}-[0-9A-F]{16}/) { "UDID\($0.output.1)00000000-0000000000000000" }
+      .replacing(/number [0-9A-Z]{10}\b/, with: "number XXXXXXXXXX")
+      .replacing(/unlocked in [0-9.]+ s/, with: "unlocked in under 0.1 s")
       .replacing(/(about [0-9.]+|under 0\.1) s/, with: "under 0.1 s")
   }
 

@@ -154,7 +154,10 @@ struct MoveReportTests {
     let open = try world.object(world.succeed("inspect b.tar.gz --json --password-file .bp"))
     for (document, isOpen) in [(closed, false), (open, true)] {
       let device = try #require(document["device"] as? [String: Any])
-      #expect(Set(device.keys) == ["udid", "name", "product_type", "product_version"])
+      #expect(
+        Set(device.keys) == [
+          "udid", "name", "product_type", "product_version", "model_name", "build_version", "serial_number",
+        ])
       #expect(device["name"] as? String == "old-phone" && device["product_type"] as? String == "iPhone15,2")
       #expect(document["encrypted"] as? Bool == true && document["layout"] as? String == "manifest-db")
       #expect(document["files"] as? Int == 1)
@@ -162,9 +165,12 @@ struct MoveReportTests {
       let keybag = try #require(document["keybag"] as? [String: Any])
       #expect(keybag["rounds"] as? [Int] == [1, 10_000] && keybag["version"] as? Int == 4)
       #expect(keybag["type"] as? Int == 1)
-      let classes = try #require(keybag["classes"] as? [[String: Int]])
-      #expect(classes.map { $0["class"] } == (1...11).reversed().map { $0 })
-      #expect(classes.map { $0["wrap"] } == [3, 3, 3, 2, 2, 2, 3, 2, 2, 2, 2])
+      let classes = try #require(keybag["classes"] as? [[String: Any]])
+      #expect(classes.map { $0["class"] as? Int } == (1...11).reversed().map { $0 })
+      #expect(classes.map { $0["wrap"] as? Int } == [3, 3, 3, 2, 2, 2, 3, 2, 2, 2, 2])
+      #expect(
+        classes.map { $0["protection"] as? String } == ["dku", "cku", "aku", "dk", "ck", "ak", nil, nil, nil, nil, nil])
+      #expect(classes.allSatisfy { $0["generation"] as? Int == 0 })
       let keychain = try #require(document["keychain"] as? [String: Any])
       #expect(keychain["present"] as? Bool == true)
       let items = keychain["items"] as? [String: Int]

@@ -11,8 +11,9 @@ package struct InspectionDocument {
   let opened: OpenedArchive?
   let files: StoredPayloads
   let listing: FileList.Listing?
+  let domains: [FilesByDomain.Domain]?
   let tree: DomainTree?
-  let unlockTime: Duration?
+  let unlockTime: (estimated: Duration?, measured: Duration?)
   let listsItems: Bool
   let showsTree: Bool
   let maker: MakerItems?
@@ -25,16 +26,18 @@ package struct InspectionDocument {
   ///   - opened: With its keychain's items tried; `nil` without the password.
   ///   - files: The stored files.
   ///   - listing: The list of files counted; `nil` where the list stays closed.
-  ///   - tree: The list's domains; `nil` where the list stays closed or nobody asked.
-  ///   - unlockTime: How long deriving the password's key takes on this machine.
+  ///   - domains: The files by domain, the largest first; `nil` where the list stays closed.
+  ///   - tree: The list's domains and directories; `nil` where the list stays closed or nobody asked.
+  ///   - unlockTime: How long deriving the password's key is likely to take on this machine, and how long it took.
   ///   - maker: What the device that made the archive has besides, where it was asked.
   ///   - findings: What was gone around.
   package init(
     _ archive: BackupArchive, opened: OpenedArchive?, files: StoredPayloads, listing: FileList.Listing?,
-    tree: DomainTree?, unlockTime: Duration?, listsItems: Bool, showsTree: Bool, maker: MakerItems?,
-    findings: [ArchiveFinding]
+    domains: [FilesByDomain.Domain]?, tree: DomainTree?, unlockTime: (estimated: Duration?, measured: Duration?),
+    listsItems: Bool, showsTree: Bool, maker: MakerItems?, findings: [ArchiveFinding]
   ) {
     found = findings
+    self.domains = domains
     self.maker = maker
     self.archive = archive
     self.opened = opened
@@ -55,13 +58,18 @@ package struct InspectionDocument {
         [
           "udid": .text(archive.device.identifier), "name": .text(archive.device.name),
           "product_type": .text(archive.device.productType), "product_version": .text(archive.device.productVersion),
+          "model_name": .text(BackupFacts(archive).modelName), "build_version": .text(archive.device.buildVersion),
+          "serial_number": .text(archive.device.serialNumber),
         ]
       ),
+      ("passcode_set", archive.wasPasscodeSet.map { .boolean($0) } ?? .null), ("status", statusJSON),
+      ("computer", computerJSON),
       ("encrypted", .boolean(archive.isEncrypted)), ("made", .text(archive.date.map { Timestamp.text(of: $0) })),
       ("layout", .string(archive.layout.rawValue)), ("files", .count(files.count)),
       ("bytes", .integer(files.byteCount)),
       ("listed", listing.map(Self.json) ?? .null),
       ("domains", listing.map { .count($0.rowCountByDomain.count) } ?? .null),
+      ("by_domain", domains.map { .array($0.map(Self.json)) } ?? .null),
       ("missing", listing.map { .count($0.missingCount) } ?? .null), ("keybag", keybagJSON), ("keychain", keychainJSON),
       ("findings", .array(findings)),
       UnseenItems.field,
@@ -85,6 +93,35 @@ package struct InspectionDocument {
     ]
   }
 
+  /// What `Status.plist` says of the backup's end.
+  private var statusJSON: JSONValue {
+    guard let status = archive.status else { return .null }
+    return [
+      "state": .string(status.snapshotState), "date": .text(status.date.map { Timestamp.text(of: $0) }),
+      "full": status.isFullBackup.map { .boolean($0) } ?? .null,
+    ]
+  }
+
+  /// What `Info.plist` says of the computer that made the backup.
+  private var computerJSON: JSONValue {
+    guard let info = archive.computerProperties else { return .null }
+    return [
+      "itunes_version": .text(info.iTunesVersion), "macos_version": .text(info.macOSVersion),
+      "last_backup": .text(info.lastBackup.map { Timestamp.text(of: $0) }),
+    ]
+  }
+
+  private static func json(_ domain: FilesByDomain.Domain) -> JSONValue {
+    [
+      "name": .string(domain.name), "files": .count(domain.fileCount), "bytes": .integer(domain.storedByteCount),
+      "missing": .count(domain.missingCount),
+    ]
+  }
+
+  private static func seconds(_ time: Duration?) -> JSONValue {
+    time.map { .number(($0 / .milliseconds(1)).rounded() / 1000) } ?? .null
+  }
+
   private static func json(_ listing: FileList.Listing) -> JSONValue {
     [
       "files": .count(listing.fileCount), "folders": .count(listing.directoryCount), "links": .count(listing.linkCount),
@@ -99,7 +136,7 @@ package struct InspectionDocument {
       "version": keybag.version.map { .integer(Int64($0)) } ?? .null,
       "type": keybag.type.map { .integer(Int64($0.rawValue)) } ?? .null, "uuid": .text(keybag.uuidText),
       "rounds": .array(rounds),
-      "unlock_seconds": unlockTime.map { .number(($0 / .milliseconds(1)).rounded() / 1000) } ?? .null,
+      "unlock_seconds": Self.seconds(unlockTime.estimated), "unlocked_in_seconds": Self.seconds(unlockTime.measured),
       "classes": .array(
         keybag.classKeys.map { record in
           [
@@ -125,6 +162,14 @@ package struct InspectionDocument {
             contents.countByProtection[protection].map { (protection.rawValue, .count($0)) }
           })
       } ?? .null,
+      "sealed": contents.map { _ in .array(SealedItems(opened).groups.map(Self.json)) } ?? .null,
+    ]
+  }
+
+  private static func json(_ group: SealedItems.Group) -> JSONValue {
+    [
+      "kind": .string(group.kind.reportName), "protection": .text(group.protection?.rawValue),
+      "reason": .string(group.reason.rawValue), "count": .count(group.count),
     ]
   }
 

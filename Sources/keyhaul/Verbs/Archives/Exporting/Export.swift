@@ -179,7 +179,7 @@ struct Export: RunnableVerb {
     let sentence =
       "\(did) \(Amounts.count(items.count, form.noun)) from \(HostileText.shown(items.name)) to "
       + "\(HostileText.shown(Self.shown(output)))\(note)."
-    try announce(sentence, in: session)
+    try announce(([sentence] + [items.balance].compactMap(\.self)).joined(separator: " "), in: session)
     if items.isFromArchive { session.note(UnseenItems.sentence) }
     items.warn(in: session)
   }

@@ -97,6 +97,24 @@ struct ExportedItems {
     }
   }
 
+  /// "Of 18 items 11 are in it, 3 are of other kinds and 4 have no form as csv."; `nil` where all are, and of a document,
+  /// which holds all. The numbers add up to the first.
+  var balance: String? {
+    guard let made, made.count < entries.count else { return nil }
+    let formless = made.leftOut.count
+    let asking = guarded.count { form.kinds.contains($0.kind) }
+    let others = entries.count - reasons.count - asking - formless - made.count
+    let parts = [
+      (made.count, "is in it", "are in it"), (others, "is \(form.otherNoun)", "are \(form.otherNouns)"),
+      (formless, "has no form as \(form.format.rawValue)", "have no form as \(form.format.rawValue)"),
+      (asking, "asks for its owner", "ask for their owner"), (reasons.count, "cannot be read", "cannot be read"),
+    ]
+    let words = parts.enumerated().filter { $0.offset == 0 || $0.element.0 > 0 }.map(\.element).map {
+      "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)"
+    }
+    return "Of \(Amounts.count(entries.count, "item")) \(Amounts.list(words))."
+  }
+
   // MARK: What cannot be exported
 
   /// Why items cannot be read here, one for each of them.

@@ -66,8 +66,7 @@ struct Inspect: RunnableVerb {
     }
     let inspection = try Inspection(
       named, opened: opened?.archive, maker: opened?.maker, unopened: finding, part: part,
-      wantsTree: part == .tree || common.isHTML,
-      showsAll: common.verbose > 0)
+      wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime)
     try session.deliver(
       inspection, page: inspection.page(argument: FoundKeychain.archive(found).word), to: report.output)
     if let failure = inspection.failure { throw failure }
@@ -80,10 +79,13 @@ struct Inspect: RunnableVerb {
   private struct Opened {
     let archive: OpenedArchive
     let maker: MakerItems?
+    /// How long deriving the password's key took.
+    let derivationTime: Duration?
 
     init(_ unlocker: ArchiveUnlocker, _ password: PasswordFlags) throws {
       let hardware = try unlocker.hardwareKey()
       let key = try unlocker.key(password)
+      derivationTime = unlocker.derivationTime
       archive = try unlocker.open(with: key, hardware)
       maker = try unlocker.maker(named: nil, orTarget: nil, with: key)?.items
     }

@@ -15,6 +15,8 @@ extension Inspection {
       layout: archive.layout, digest: archive.digest, isEncrypted: archive.isEncrypted,
       hasKeychain: archive.hasKeychain, keybag: archive.keybag, storedFiles: (files.count, files.byteCount))
     facts.unlockTime = unlockTime
+    let about = BackupFacts(archive)
+    facts.about = [about.device, about.making(Timestamp.text)]
     facts.maker = maker
     facts.apps = AppDirectory(installed: InstalledApps.names(in: archive))
     if let listing, let tree {

@@ -33,19 +33,26 @@ extension Inspection {
     let classes = archive.keybag.classKeys.count
     let shownName = HostileText.shown(name)
     let isNameWide = DisplayWidth.columns(of: shownName) > Self.labelColumns
+    let facts = BackupFacts(archive)
     var rows: [(String, String)] = [
-      (isNameWide ? "" : shownName, "\(origin) · \(state) · \(size)"), ("files", filesText),
+      (isNameWide ? "" : shownName, "\(origin) · \(state) · \(size)"), ("device", facts.device),
+      ("backup", facts.making(TimeText.local)), ("files", filesText),
+    ]
+    rows += domainRows(showsAll, style)
+    rows += [
       (
         "keybag",
         "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
-          + "\(Amounts.count(classes, "class key")) · \(roundsText)"
+          + "\(Amounts.count(classes, "class key")) · \(facts.classes) · \(roundsText)"
       ),
       ("keychain", keychainText),
     ]
     if let contents { rows.append(("items", itemsText(contents))) }
     rows += findings.map { ("found", $0.description) }
+    if let sealedText { rows.append(("sealed", sealedText)) }
+    var lines = boundText.map { WordWrap.lines(of: style.adapted(HostileText.shown($0)), columns: style.width) } ?? []
     // A path is mostly longer than the labels are wide: it stands above them, whole.
-    var lines = isNameWide ? [shownName] : []
+    if isNameWide { lines.append(shownName) }
     lines += rows.flatMap { row in
       WordWrap.labeled(
         DisplayWidth.padded(row.0, columns: Self.labelColumns) + " ", HostileText.shown(row.1),
@@ -93,8 +100,11 @@ extension Inspection {
   }
 
   var roundsText: String {
-    let time = unlockTime.map { ", \(Amounts.estimate($0)) on this machine" } ?? ""
-    return archive.keybag.roundsWords + time
+    let estimate = unlockTime.map { ", \(Amounts.estimate($0)) on this machine" } ?? ""
+    let measured = measuredUnlock.map { time in
+      ", unlocked in \(Amounts.estimate(time).replacing("about ", with: "")) on this machine"
+    }
+    return archive.keybag.roundsWords + (measured ?? estimate)
   }
 
   /// The sentence that matters: where this keychain can go.

@@ -20,12 +20,17 @@ struct Inspection: Report {
   let files: StoredPayloads
   /// The list of files counted, with what it names and is not stored; `nil` where the list stays closed.
   let listing: FileList.Listing?
+  /// The files by domain, the largest first; `nil` where the list stays closed.
+  let domains: [FilesByDomain.Domain]?
   /// Only where it is asked for.
   let tree: DomainTree?
   /// Every file by its name, with `--tree` and `-v`.
   let everyFile: EveryFile?
-  /// How long deriving the password's key takes on this machine; `nil` where the keybag does not say what to derive.
+  /// How long deriving the password's key is likely to take on this machine; `nil` where the keybag does not say what to
+  /// derive.
   let unlockTime: Duration?
+  /// How long it took, where it was derived.
+  let measuredUnlock: Duration?
   /// What was gone around to show it.
   let findings: [ArchiveFinding]
   /// What is wrong with the archive, to be said after everything else.
@@ -34,7 +39,7 @@ struct Inspection: Report {
   /// - Parameter unopened: Why it does not open though the password is right.
   init(
     _ named: NamedArchive, opened: OpenedArchive?, maker: MakerItems? = nil, unopened: ArchiveFinding? = nil,
-    part: Inspect.Part?, wantsTree: Bool, showsAll: Bool,
+    part: Inspect.Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil,
     clock: some Clock<Duration> = ContinuousClock()
   ) throws(CommandFailure) {
     name = named.name
@@ -43,28 +48,35 @@ struct Inspection: Report {
     self.opened = opened
     self.maker = maker
     do throws(BackupArchiveError) {
-      files = try archive.storedFiles()
+      let stored = try archive.storedFiles()
+      files = stored
+      var byDomain = FilesByDomain()
       let (list, fault) = try Self.list(of: archive, opened, isNeeded: wantsTree)
       if wantsTree, let list {
-        let builder = DomainTree.Builder(stored: files, depth: showsAll ? .max : 1)
+        let builder = DomainTree.Builder(stored: stored, depth: showsAll ? .max : 1)
         let namesFiles = part == .tree && showsAll
         var index = FilesByDirectory()
-        listing = try list.listing(against: files, lending: .file) { (file, place) throws(BackupArchiveError) in
+        listing = try list.listing(against: stored, lending: .file) { (file, place) throws(BackupArchiveError) in
           builder.add(file)
+          byDomain.add(file, stored: stored)
           if namesFiles { index.add(file, at: place) }
         }
         tree = builder.tree
         everyFile = namesFiles ? EveryFile(list: list, index: index, stored: files, archive: named.name) : nil
       } else {
-        listing = try list?.listing(against: files)
+        listing = try list?.listing(against: stored, lending: .file) { (file, _) throws(BackupArchiveError) in
+          byDomain.add(file, stored: stored)
+        }
         tree = nil
         everyFile = nil
       }
       let found = opened?.findings ?? archive.findings + (list?.findings ?? [])
       findings = found + [unopened, unopened == nil ? fault : nil].compactMap(\.self).filter { !found.contains($0) }
+      domains = list == nil ? nil : byDomain.largestFirst
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
+    measuredUnlock = measured
     unlockTime = try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
     failure = opened?.keybagDamage.map { .damagedKeybag(of: named.name, report: $0) }
   }
@@ -89,8 +101,9 @@ struct Inspection: Report {
 
   var json: JSONValue {
     InspectionDocument(
-      archive, opened: opened, files: files, listing: listing, tree: tree, unlockTime: unlockTime,
-      listsItems: part == .list, showsTree: part == .tree, maker: maker, findings: findings
+      archive, opened: opened, files: files, listing: listing, domains: domains, tree: tree,
+      unlockTime: (unlockTime, measuredUnlock), listsItems: part == .list, showsTree: part == .tree, maker: maker,
+      findings: findings
     ).json
   }
 

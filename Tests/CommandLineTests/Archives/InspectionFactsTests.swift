@@ -1,0 +1,113 @@
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import CommandArguments
+@testable import Reports
+@testable import keyhaul
+
+@Suite("What inspect says of the device and of the making of a backup")
+struct InspectionFactsTests {
+  /// Without the ends of lines, which depend on the width.
+  private func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  private func xml(_ pairs: String) -> [UInt8] {
+    Array("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(pairs)</dict></plist>".utf8)
+  }
+
+  @Test(
+    "names the computer's program, says that the backup is an incremental one, and gives both dates with their zone")
+  func making() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    try world.write(
+      xml(
+        "<key>iTunes Version</key><string>10.14.6</string><key>macOS Version</key><string>10.15.7</string>"
+          + "<key>Last Backup Date</key><date>2020-01-02T03:04:05Z</date>"), to: "b/Info.plist")
+    try world.write(
+      xml(
+        "<key>SnapshotState</key><string>finished</string><key>IsFullBackup</key><false/>"
+          + "<key>Date</key><date>2020-01-01T00:00:00Z</date>"), to: "b/Status.plist")
+    let text = words(try world.devices.run("TZ=UTC keyhaul inspect b --home elsewhere").output)
+    for fact in [
+      "backup incremental: the device sent what had changed, and the rest was there", "passcode set",
+      "finished 2020-01-01 00:00 UTC", "the computer's last backup 2020-01-02 03:04 UTC",
+      "by macOS 10.15.7 (iTunes version 10.14.6)", "device iPhone 14 Pro (iPhone15,2), iOS 18.1 (build 22B83)",
+      "classes 1 to 11: 4 wrapped with password and device, 7 with password",
+    ] {
+      #expect(text.contains(fact), "\(fact): \(text)")
+    }
+    let document = try world.object(world.succeed("inspect b --json --home elsewhere -q"))
+    let computer = try #require(document["computer"] as? [String: Any])
+    #expect(computer["itunes_version"] as? String == "10.14.6" && computer["macos_version"] as? String == "10.15.7")
+    #expect((document["status"] as? [String: Any])?["full"] as? Bool == false)
+    #expect(document["passcode_set"] as? Bool == true && document["by_domain"] is NSNull)
+    let page = try world.succeed("inspect b --format html -o - --home elsewhere")
+    #expect(page.contains("by macOS 10.15.7") && page.contains("iPhone 14 Pro (iPhone15,2)"))
+  }
+
+  @Test("calls measured only what was measured")
+  func unlockTime() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    let sealed = try world.object(world.succeed("inspect b --json --home elsewhere -q"))
+    #expect((sealed["keybag"] as? [String: Any])?["unlocked_in_seconds"] is NSNull)
+    let opened = try world.object(world.succeed("inspect b --json --password-file .bp --home elsewhere -q"))
+    #expect((opened["keybag"] as? [String: Any])?["unlocked_in_seconds"] is Double)
+    #expect(try !words(world.succeed("inspect b --home elsewhere")).contains("unlocked in"))
+    #expect(try words(world.succeed("inspect b --password-file .bp --home elsewhere")).contains("unlocked in under"))
+  }
+
+  @Test("counts the files of every domain, the largest first, and all of them with -v")
+  func domains() throws {
+    let world = try MoveWorld()
+    let old = try OldBackup(in: world, named: "old")
+    let text = words(try world.succeed("inspect old --home elsewhere"))
+    #expect(
+      text.contains("domains KeychainDomain: 1 file, \(old.keychainBytes) bytes HomeDomain: 2 files, 10 bytes keybag"))
+    let document = try world.object(world.succeed("inspect old --json --home elsewhere -q"))
+    let domains = try #require(document["by_domain"] as? [[String: Any]])
+    #expect(domains.map { $0["name"] as? String } == ["KeychainDomain", "HomeDomain"])
+    #expect(domains.map { $0["files"] as? Int } == [1, 2] && domains.map { $0["missing"] as? Int } == [0, 0])
+    try old.remove("Library/plain.txt")
+    #expect(
+      words(try world.keyhaul("inspect old --home elsewhere").output).contains(
+        "HomeDomain: 2 files, 5 bytes, 1 missing"))
+  }
+
+  @Test("counts what is sealed by kind, class and reason, and leads with it where that is most of the backup")
+  func bound() throws {
+    let world = try MoveWorld()
+    try world.succeed("device create phone -q")
+    for (account, protection) in [("one", "ak"), ("two", "aku"), ("three", "aku"), ("four", "dku")] {
+      try world.succeed(
+        "item add phone --service s --account \(account) --protection \(protection) --secret-file .bp -q")
+    }
+    try world.backUp("phone", to: "b.tar")
+    let line = "inspect b.tar --password-file .bp --home elsewhere"
+    let text = try world.succeed(line)
+    #expect(
+      words(text).hasPrefix("Most of its items (3 of 4 items) are of this device only: none but phone can take them. "),
+      "\(text)")
+    #expect(
+      words(text).contains(
+        "sealed 3 device-bound: 2 generic (when unlocked, this device), 1 generic (always, this device)"))
+    let document = try world.object(world.succeed("\(line) --json -q"))
+    let sealed = (document["keychain"] as? [String: Any])?["sealed"] as? [[String: Any]] ?? []
+    #expect(
+      sealed.map { $0["count"] as? Int } == [2, 1] && sealed.map { $0["protection"] as? String } == ["aku", "dku"])
+    #expect(sealed.allSatisfy { $0["reason"] as? String == "device-bound" })
+    #expect(try !world.succeed("inspect b.tar --home elsewhere").contains("Most of"))
+  }
+
+  @Test("calls a key by what it says of itself, and \u{201C}key\u{201D} where that is nothing")
+  func keys() {
+    func key(_ attributes: [AttributeCode: PropertyValue]) -> String {
+      ItemText.name(of: KeychainItem(kind: .key, attributes: attributes))
+    }
+    #expect(key([:]) == "key" && key([.keySizeInBits: .integer(0), .label: .string("")]) == "key")
+    #expect(key([.label: .string("ssh")]) == "ssh" && key([.keySizeInBits: .integer(256)]) == "256 bits")
+    #expect(key([.type: .integer(73), .keySizeInBits: .integer(256), .keyClass: .integer(1)]) == "P-256, private")
+    #expect(key([.type: .string("42"), .keyClass: .string("0")]) == "RSA, public")
+    #expect(key([.type: .integer(42), .keySizeInBits: .integer(2048)]) == "RSA, 2,048 bits")
+  }
+}
