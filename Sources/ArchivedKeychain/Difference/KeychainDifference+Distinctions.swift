@@ -1,4 +1,4 @@
-import KeychainFormats
+package import KeychainFormats
 
 extension KeychainDifference {
   /// What a reader sees of an item.
@@ -11,9 +11,14 @@ extension KeychainDifference {
   ///
   /// - Returns: For each item, in order; nothing for one whose names no other has.
   static func distinctions(among items: [ComparedItem]) -> [[String]] {
+    distinctions(among: items.map { ($0.identity, $0.item) })
+  }
+
+  /// The same of items in any table; those of which nothing but a name is known are told apart from no other.
+  package static func distinctions(among items: [(identity: ItemIdentity, item: KeychainItem?)]) -> [[String]] {
     var result = [[String]](repeating: [], count: items.count)
     let groups = Dictionary(grouping: items.indices) { position in
-      Reading(kind: items[position].kind, names: items[position].identity.names)
+      Reading(kind: items[position].identity.kind, names: items[position].identity.names)
     }
     for (reading, positions) in groups where positions.count > 1 {
       for definition in AttributeTable.definitions(of: reading.kind) where definition.flags.contains(.primaryKey) {

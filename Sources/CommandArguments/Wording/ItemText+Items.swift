@@ -13,6 +13,20 @@ extension ItemText {
     "\(row.summary.kind.noun) \"\(HostileText.shown(name(row.identity), columns: 80))\""
   }
 
+  /// What stands above a column of what tells items apart that read the same.
+  package static var distinctionTitle: String { "DIFFERS IN" }
+
+  /// What tells items apart that read the same in a table: "access group ABCDE12345.org.example.chat", "port 8443".
+  ///
+  /// - Returns: For each item, in order; empty for one that reads like no other, and for a sealed one.
+  package static func distinctions(_ items: [KeychainItem?]) -> [String] {
+    let open = items.enumerated().compactMap { place, item in item.map { (place: place, item: $0) } }
+    var result = [String](repeating: "", count: items.count)
+    let found = KeychainDifference.distinctions(among: open.map { (ItemIdentity($0.item), $0.item) })
+    for (entry, words) in zip(open, found) { result[entry.place] = words.joined(separator: ", ") }
+    return result
+  }
+
   /// What a person knows an item by. A key without a label is named by its tag, or by what is known of it: "P-256,
   /// private", "key" where nothing is. Hostile.
   package static func name(of item: KeychainItem) -> String {

@@ -80,7 +80,11 @@ package struct FuturesText {
     let fact = group.reason.map { "\($0.rawValue): \($0.explanation.headline)" } ?? group.fact
     if let fact { lines = WordWrap.labeled(head + "  ", style.adapted(HostileText.shown(fact)), columns: style.width) }
     if let first = lines.first { lines[0] = style.painted(first, Self.color(of: group.style)) }
-    lines += ReportItemTable(group.items, showsAll: showsAll) { row($0, group.symbol) }.lines(style: style)
+    let items = ReportItemTable(
+      group.items, showsAll: showsAll,
+      seal: { $0.identity.isSealed ? .init(kind: $0.identity.kind, protection: $0.protection) : nil },
+      row: { row($0, group.symbol) })
+    lines += items.lines(style: style)
     if let advice = group.reason?.explanation.action ?? group.advice {
       lines += WordWrap.labeled("    ", style.adapted(advice), columns: style.width)
     }
@@ -91,7 +95,8 @@ package struct FuturesText {
     let place = item.index.map { "(sealed, item \($0))" } ?? ItemText.name(item.identity)
     return ReportItemTable.Row(
       symbol: symbol, kind: item.identity.kind, name: item.identity.isSealed ? place : ItemText.name(item.identity),
-      protection: ItemText.protection(item.protection), remark: item.isExpected ? "expected back by its class" : "")
+      protection: ItemText.protection(item.protection), remark: item.isExpected ? "expected back by its class" : "",
+      accessGroup: item.identity.accessGroup, place: item.index)
   }
 
   private static func color(of style: Tiles.Style) -> Color? {

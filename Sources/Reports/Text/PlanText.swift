@@ -32,9 +32,12 @@ package struct PlanText {
     for reason in Reason.allCases where !reason.isDamage {
       lines += stayingLines(decisions[reason, default: []], reason, style)
     }
-    if plan.decisions.contains(where: Self.isSealed) {
+    let sealed = plan.decisions.filter(Self.isSealed)
+    if !sealed.isEmpty {
+      let kinds = Set(sealed.map { ReportItemTable.Seal(kind: $0.identity.kind, protection: $0.protection) })
+      let hint = showsAll || kinds.count == sealed.count ? "" : " -v gives each a row."
       lines += WordWrap.lines(
-        of: "A sealed item's name is sealed too; its number is its place in the backup.", columns: style.width)
+        of: "A sealed item's name is sealed too; its number is its place in the backup.\(hint)", columns: style.width)
       lines.append("")
     }
     lines += damageLines(style: style)
@@ -118,7 +121,9 @@ package struct PlanText {
 
   /// The line of an item of the target that is gone afterwards.
   package func removedRow(_ identity: ItemIdentity) -> ReportItemTable.Row {
-    ReportItemTable.Row(symbol: "-", kind: identity.kind, name: removedName(identity), protection: "")
+    ReportItemTable.Row(
+      symbol: "-", kind: identity.kind, name: removedName(identity), protection: "",
+      accessGroup: identity.accessGroup)
   }
 
   /// What is known of an item of the target that cannot be opened: in which access group it is.
@@ -169,7 +174,9 @@ package struct PlanText {
   }
 
   private func items(_ decisions: [MigrationPlan.Decision]) -> ReportItemTable {
-    ReportItemTable(decisions, showsAll: showsAll, row: row)
+    ReportItemTable(
+      decisions, showsAll: showsAll,
+      seal: { Self.isSealed($0) ? .init(kind: $0.identity.kind, protection: $0.protection) : nil }, row: row)
   }
 
   /// The fact behind a group and what to do about it, with the devices' names where they say more.
@@ -207,7 +214,8 @@ package struct PlanText {
     }
     return ReportItemTable.Row(
       symbol: Self.symbol(of: decision.outcome), kind: decision.identity.kind, name: name,
-      protection: ItemText.protection(decision.protection), remark: remark)
+      protection: ItemText.protection(decision.protection), remark: remark,
+      accessGroup: decision.identity.accessGroup, place: decision.index)
   }
 
   static func symbol(of outcome: MigrationPlan.Outcome) -> String {

@@ -32,6 +32,7 @@ extension MakerItems {
   private static func row(_ item: Item) -> ReportItemTable.Row {
     ReportItemTable.Row(
       symbol: item.reason?.isDamage == true ? "!" : "x", kind: item.identity.kind, name: ItemText.name(item.identity),
-      protection: ItemText.protection(item.protection), remark: item.reason?.rawValue ?? "a new backup would hold it")
+      protection: ItemText.protection(item.protection), remark: item.reason?.rawValue ?? "a new backup would hold it",
+      accessGroup: item.identity.accessGroup)
   }
 }

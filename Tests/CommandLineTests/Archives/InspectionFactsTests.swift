@@ -54,7 +54,7 @@ struct InspectionFactsTests {
     let opened = try world.object(world.succeed("inspect b --json --password-file .bp --home elsewhere -q"))
     #expect((opened["keybag"] as? [String: Any])?["unlocked_in_seconds"] is Double)
     #expect(try !words(world.succeed("inspect b --home elsewhere")).contains("unlocked in"))
-    #expect(try words(world.succeed("inspect b --password-file .bp --home elsewhere")).contains("unlocked in under"))
+    #expect(try words(world.succeed("inspect b --password-file .bp --home elsewhere")).contains("unlocked in "))
   }
 
   @Test("counts the files of every domain, the largest first, and all of them with -v")
@@ -97,6 +97,26 @@ struct InspectionFactsTests {
       sealed.map { $0["count"] as? Int } == [2, 1] && sealed.map { $0["protection"] as? String } == ["aku", "dku"])
     #expect(sealed.allSatisfy { $0["reason"] as? String == "device-bound" })
     #expect(try !world.succeed("inspect b.tar --home elsewhere").contains("Most of"))
+  }
+
+  @Test("says in what items differ that would read the same, and has no such column where none do")
+  func alike() throws {
+    let world = try MoveWorld()
+    try world.succeed("device create phone -q")
+    for group in ["ABCDE12345.org.example.one", "ABCDE12345.org.example.two"] {
+      try world.succeed(
+        "item add phone --service s --account a --access-group \(group) --secret-file .bp -q")
+    }
+    try world.backUp("phone", to: "b.tar")
+    for line in ["inspect b.tar --list --password-file .bp --home elsewhere", "item find phone"] {
+      let text = try world.devices.run("COLUMNS=140 keyhaul \(line)").output
+      #expect(text.contains("DIFFERS IN"), "\(text)")
+      #expect(text.contains("  access group ABCDE12345.org.example.one\n"), "\(text)")
+      #expect(text.contains("  access group ABCDE12345.org.example.two\n"), "\(text)")
+    }
+    #expect(try !world.succeed("item find old-phone").contains("DIFFERS IN"))
+    let plan = try world.succeed("plan b.tar --to new-phone --password-file .bp")
+    #expect(plan.contains("access group ABCDE12345.org.example.one") && plan.contains(".two"))
   }
 
   @Test("calls a key by what it says of itself, and \u{201C}key\u{201D} where that is nothing")

@@ -15,18 +15,21 @@ enum FoundItemTable {
   }
 
   private static func table(of rows: [ItemRow], isShort: Bool, changed: (KeychainDate) -> String) -> Table {
+    let distinctions = ItemText.distinctions(rows.map { $0.stored?.item })
+    let showsDistinctions = distinctions.contains { !$0.isEmpty }
     var table = Table(
       [
         .init("KIND"), .init(nameTitle(of: Set(rows.map(\.summary.kind))), flexible: true),
         .init("ACCOUNT", flexible: true), .init(ItemText.protectionTitle(isShort: isShort)),
         .init("CHANGED"),
-      ])
-    for row in rows {
-      table.add([
-        ItemText.kind(row.summary.kind), name(of: row), row.identity.account ?? "",
-        ItemText.protection(row.protection, isShort: isShort),
-        row.modificationDate.map(changed) ?? "–",
-      ])
+      ] + (showsDistinctions ? [.init(ItemText.distinctionTitle, flexible: true)] : []))
+    for (row, distinction) in zip(rows, distinctions) {
+      table.add(
+        [
+          ItemText.kind(row.summary.kind), name(of: row), row.identity.account ?? "",
+          ItemText.protection(row.protection, isShort: isShort),
+          row.modificationDate.map(changed) ?? "–",
+        ] + (showsDistinctions ? [distinction] : []))
     }
     return table
   }
