@@ -97,6 +97,7 @@ bench: build .venv/.bench
 	@failed=0; \
 	swift run -c release --package-path Tests/Benchmarks Benchmarks $(abspath $(PROGRAM)) || failed=1; \
 	$(PYTHON) Tests/Support/bench_export.py $(PROGRAM) || failed=1; \
+	$(PYTHON) Tests/Support/bench_files.py $(PROGRAM) || failed=1; \
 	exit $$failed
 
 contention: deps

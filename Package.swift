@@ -122,7 +122,11 @@ let package = Package(
       "VirtualDevice",
       ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system]),
     part("BackupArchive", ["DataProtection", "KeychainFormats", "Files", system, "CArchive", "CSQLite", grdb]),
-    part("ArchivedKeychain", ["BackupArchive", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats"]),
+    part(
+      "ArchivedKeychain",
+      [
+        "BackupArchive", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files", system,
+      ]),
     part(
       "Migration",
       [
@@ -184,7 +188,8 @@ let package = Package(
     tests(
       of: "VirtualDevice",
       ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system]),
-    tests(of: "BackupArchive", ["DataProtection", "KeychainFormats", "Files", system, "CSQLite"]),
+    tests(
+      of: "BackupArchive", ["ArchivedKeychain", "DataProtection", "KeychainFormats", "Files", system, "CSQLite"]),
     tests(of: "ArchivedKeychain", ["BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "Files"]),
     tests(
       of: "Migration",

@@ -3,6 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
+@testable import ArchivedKeychain
 @testable import BackupArchive
 
 @Suite("A hostile backup whose files are written into a folder")

@@ -227,6 +227,13 @@ def backups(story):
     story.valid(story.document("names.json"), "export -o")
     run("export family.backup --password-file password -o -")
     run("export old-phone --reveal -o -")
+    run("export family.backup --files files -n --password-file password")
+    run("export family.backup --files files --password-file password")
+    lines = [json.loads(line) for line in (story.folder / "files/keyhaul-files.jsonl").read_text().splitlines()]
+    story.valid(lines[0], "export --files")
+    for line in lines[1:]:
+        faults = story.schemas.faults("exported-files-1.schema.json", line)
+        story.check(not faults, f"export --files: {line.get('path')}: {faults[:2]}")
     run("export family.backup --domain KeychainDomain --path keychain-backup.plist --password-file password -o keychain")
     run("convert family.backup -o family.zip -n")
     run("convert family.backup -o family.zip")

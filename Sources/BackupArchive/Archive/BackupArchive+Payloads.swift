@@ -21,7 +21,18 @@ extension BackupArchive {
     try PayloadPass(of: file, in: self, with: keys).run(try payload(of: file), portion)
   }
 
-  func payload(of file: ListedFile) throws(BackupArchiveError) -> StoredPayload {
+  /// Whether it is one file, in which payloads are read in the order in which they lie.
+  package var isContainer: Bool {
+    switch source {
+    case .container: true
+    case .directory, .stream: false
+    }
+  }
+
+  /// Where a file's payload is stored.
+  ///
+  /// - Throws: `.notStreamable` where the backup came as a stream.
+  package func payload(of file: ListedFile) throws(BackupArchiveError) -> StoredPayload {
     let path = layout.storedPath(of: file.fileIdentifier)
     switch source {
     case .directory(let handle, let source):

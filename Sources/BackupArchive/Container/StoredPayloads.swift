@@ -3,13 +3,13 @@ import KeychainFormats
 /// The payloads that a backup stores, by the names under which they are stored, with their sizes as stored.
 public struct StoredPayloads: Sendable, Equatable {
   /// Twenty bytes of SHA-1 without a heap allocation: a large backup has half a million of them.
-  struct Name: Hashable, Sendable {
+  package struct Name: Hashable, Sendable {
     let first: UInt64
     let second: UInt64
     let third: UInt32
 
     /// - Returns: `nil` unless there are forty lower-case hexadecimal digits.
-    init?(_ text: some StringProtocol) {
+    package init?(_ text: some StringProtocol) {
       var copy = String(text)
       guard let name = copy.withUTF8({ Name(bytes: UnsafeRawBufferPointer($0)) }) else { return nil }
       self = name
@@ -49,7 +49,7 @@ public struct StoredPayloads: Sendable, Equatable {
     }
 
     /// Forty digits.
-    var text: String {
+    package var text: String {
       String(
         hexadecimal:
           withUnsafeBytes(of: third.bigEndian, Array.init) + withUnsafeBytes(of: second.bigEndian, Array.init)

@@ -138,7 +138,7 @@ extension FormatError {
 }
 
 /// Runs `body` and gives the error of a lower layer as this module's, met in `part` of a backup.
-func explained<Value: ~Copyable, Failure: ExplainedError>(
+package func explained<Value: ~Copyable, Failure: ExplainedError>(
   _ part: String, _ body: () throws(Failure) -> Value
 ) throws(BackupArchiveError) -> Value {
   do throws(Failure) {

@@ -1,4 +1,4 @@
-import Files
+package import Files
 import Synchronization
 
 /// Where a backup's payloads are read from, after it was opened.
@@ -10,10 +10,10 @@ enum PayloadSource: Sendable {
 }
 
 /// An open directory that several copies of a value share.
-final class DirectoryHandle: Sendable {
-  let descriptor: Descriptor
+package final class DirectoryHandle: Sendable {
+  package let descriptor: Descriptor
 
-  init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+  package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 }
 
 /// A backup in one file, kept open. Its readers take turns, because they share the place in the file.

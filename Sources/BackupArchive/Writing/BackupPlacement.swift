@@ -1,6 +1,6 @@
 package import Files
 import KeychainFormats
-import SystemPackage
+package import SystemPackage
 
 /// Puts a backup where it should go: whole, or not at all.
 package struct BackupPlacement: Sendable {
@@ -62,7 +62,7 @@ package struct BackupPlacement: Sendable {
     }
   }
 
-  func explain(_ failure: Errno, path: String, needs byteCount: Int64) -> BackupArchiveError {
+  package func explain(_ failure: Errno, path: String, needs byteCount: Int64) -> BackupArchiveError {
     switch failure {
     case .noSpace:
       BackupArchiveError(.noSpace, "no space left on \(quotedPath(path)) (needs \(Amounts.grouped(byteCount)) bytes)")

@@ -102,5 +102,13 @@ struct TerminalTests {
     #expect(ProgressLine.text("Sealing items", done: 9, total: 16) == "Sealing items  9 of 16")
     #expect(ProgressLine.text("Deriving key", done: 4_300_000, total: 10_000_000) == "Deriving key  43 %")
     #expect(ProgressLine.text("Reading", done: nil, total: nil) == "Reading ...")
+    func bytes(_ done: Int?, _ total: Int?, _ duration: Duration) -> String {
+      ProgressLine.text("Writing", unit: .byte, done: done, total: total, after: duration)
+    }
+    #expect(bytes(256_000_000, 1_024_000_000, .seconds(10)) == "Writing  256 of 1,024 MB, about 30 s left")
+    #expect(bytes(256_000_000, 1_024_000_000, .seconds(1)) == "Writing  256 of 1,024 MB")
+    #expect(bytes(1_024_000_000, 1_024_000_000, .seconds(10)) == "Writing  1,024 of 1,024 MB")
+    #expect(bytes(2_500, 5_000, .zero) == "Writing  2 of 5 kB")
+    #expect(bytes(nil, nil, .zero) == "Writing ...")
   }
 }

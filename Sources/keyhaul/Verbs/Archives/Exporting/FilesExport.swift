@@ -70,7 +70,9 @@ struct FilesExport {
   /// The class keys; `nil` for a backup whose files are in clear.
   private func unlock(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> ClassKeys? {
     guard named.archive.isEncrypted else {
-      if let source = try verb.unlocking.password.givenSource(environment: session.environment) {
+      if !named.archive.isEncrypted,
+        let source = try verb.unlocking.password.givenSource(environment: session.environment)
+      {
         throw named.needlessPassword(source)
       }
       return nil
@@ -146,13 +148,4 @@ struct FilesExport {
       }
     }
   }
-}
-
-/// Keys on their way through closures that may be called once.
-private final class HandedOver {
-  private var keys: ClassKeys?
-
-  init(_ keys: consuming ClassKeys?) { self.keys = keys }
-
-  func take() -> ClassKeys? { keys.take() }
 }

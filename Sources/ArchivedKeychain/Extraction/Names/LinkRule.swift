@@ -1,3 +1,5 @@
+import BackupArchive
+
 /// Which symbolic links of a backup may be written: those that stay in the folder, whatever other links stand there.
 ///
 /// A link that begins with `..` goes up through directories that are none but directories. Behind that it only goes down,

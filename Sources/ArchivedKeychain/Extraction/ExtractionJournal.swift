@@ -1,3 +1,4 @@
+import BackupArchive
 import Dispatch
 import Files
 import KeychainFormats

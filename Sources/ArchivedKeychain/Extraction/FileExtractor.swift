@@ -1,3 +1,4 @@
+package import BackupArchive
 package import DataProtection
 import Dispatch
 package import Files
@@ -124,7 +125,8 @@ package struct FileExtractor: Sendable {
     guard free >= byteCount else {
       throw BackupArchiveError(
         .noSpace,
-        "\(Amounts.grouped(free)) bytes are free at \(quoted(path)), and \(Amounts.grouped(byteCount)) are needed")
+        "\(Amounts.grouped(free)) bytes are free at \(HostileText.quoted(path)), and \(Amounts.grouped(byteCount)) are needed"
+      )
     }
   }
 
@@ -151,14 +153,4 @@ final class HeldKeys: Sendable {
   let keys: ClassKeys?
 
   init(_ keys: consuming ClassKeys?) { self.keys = keys }
-}
-
-extension BackupArchive {
-  /// Whether it is one file, in which payloads are read in the order in which they lie.
-  var isContainer: Bool {
-    switch source {
-    case .container: true
-    case .directory, .stream: false
-    }
-  }
 }

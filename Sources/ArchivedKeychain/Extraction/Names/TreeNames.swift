@@ -1,3 +1,4 @@
+import BackupArchive
 import KeychainFormats
 
 /// Where the files of a backup go in a folder: `domain/path`, each part a safe name, no two of one folder alike in any
@@ -106,7 +107,7 @@ struct TreeNames {
       let other = try SafeName.distinguished(name, by: original, digits: count)
       if taken.insert(Sibling(other, in: parent)).inserted { return other }
     }
-    throw BackupArchiveError(.hostile, "\(quoted(name)) and names made of it are listed again and again")
+    throw BackupArchiveError(.hostile, "\(HostileText.quoted(name)) and names made of it are listed again and again")
   }
 
   /// The names that lead to a directory, from the folder on.

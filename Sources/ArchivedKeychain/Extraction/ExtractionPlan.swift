@@ -1,3 +1,5 @@
+package import BackupArchive
+import DataProtection
 import KeychainFormats
 
 /// Which files of a backup go where in a folder, worked out before any is written.
@@ -78,7 +80,7 @@ package struct ExtractionPlan: Sendable {
         .overLimit, "its name has more than \(Amounts.grouped(Int64(TreeNames.maximumPathByteCount))) bytes")
     }
     guard let parts = TreeNames.parts(of: path) else { return refuse(.hostile, "it has no name of its own") }
-    guard try ListedFile.identifier(domain: domain, relativePath: path) == file.fileIdentifier else {
+    guard try identifier(domain, path) == file.fileIdentifier else {
       return refuse(.hostile, "its identifier is not the hash of its domain and path")
     }
     if let name = StoredPayloads.Name(file.fileIdentifier), !seen.insert(name).inserted {
@@ -88,6 +90,12 @@ package struct ExtractionPlan: Sendable {
     let name = try names.name(of: parts.name, in: directory, identifier: file.fileIdentifier)
     entries.append(Entry(place: place, directory: directory, name: name, refusal: nil))
     if file.kind == .file { byteCount += stored.byteCount(of: file.fileIdentifier) ?? 0 }
+  }
+
+  private func identifier(_ domain: String, _ path: String) throws(BackupArchiveError) -> String {
+    try explained("a file's identifier") { () throws(DataProtectionError) in
+      try ListedFile.fileIdentifier(domain: domain, relativePath: path)
+    }
   }
 
   /// Where an entry goes, relative to the folder.

@@ -1,3 +1,5 @@
+package import BackupArchive
+
 /// What was written out of a backup into a folder, and what was not.
 package struct ExtractedFiles: Sendable {
   /// How a file's digest in the list stands to what was read. The raw value is the word of the manifest.

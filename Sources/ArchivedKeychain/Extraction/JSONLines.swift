@@ -1,3 +1,4 @@
+package import BackupArchive
 import Files
 package import KeychainFormats
 import SystemPackage
@@ -55,7 +56,7 @@ extension ExtractedFiles {
         }
       }
     } catch {
-      throw BackupArchiveError(.unreadable, "\(quoted(path)): \(error.reason)")
+      throw BackupArchiveError(.unreadable, "\(HostileText.quoted(path)): \(error.reason)")
     }
     if let failure { throw failure }
   }

@@ -1,3 +1,4 @@
+import BackupArchive
 import Files
 import KeychainFormats
 import SystemPackage

@@ -1,3 +1,4 @@
+import BackupArchive
 import Files
 import KeychainFormats
 import SystemPackage
@@ -60,9 +61,9 @@ final class ExtractionFolder: Sendable {
 
   private static func failure(_ error: Errno, _ path: String) -> BackupArchiveError {
     switch error {
-    case .directoryNotEmpty: BackupArchiveError(.occupied, "\(quoted(path)) holds other things")
-    case .fileExists: BackupArchiveError(.occupied, "\(quoted(path)) holds something else than these files")
-    case .wouldBlock: BackupArchiveError(.occupied, "another run is writing into \(quoted(path))")
+    case .directoryNotEmpty: BackupArchiveError(.occupied, "\(HostileText.quoted(path)) holds other things")
+    case .fileExists: BackupArchiveError(.occupied, "\(HostileText.quoted(path)) holds something else than these files")
+    case .wouldBlock: BackupArchiveError(.occupied, "another run is writing into \(HostileText.quoted(path))")
     default: BackupPlacement(system: .real).explain(error, path: path, needs: 0)
     }
   }

@@ -1,3 +1,4 @@
+import BackupArchive
 import DataProtection
 import Files
 import KeychainFormats
@@ -99,7 +100,7 @@ extension ExtractionWorker {
   private func digest(
     _ algorithm: DigestStream.Algorithm, of file: borrowing Descriptor
   ) throws(Errno) -> [UInt8] {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
     let raw = file.raw
     do {

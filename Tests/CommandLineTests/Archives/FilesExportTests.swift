@@ -1,0 +1,179 @@
+import DataProtection
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import CommandArguments
+@testable import keyhaul
+
+/// A backup with files in clear, as iOS 9 laid it out, which is quickly made by hand.
+struct FilesBackup {
+  let world: MoveWorld
+
+  static let files: [(domain: String, path: String, text: String)] = [
+    ("HomeDomain", "Library/SMS/sms.db", "messages"), ("HomeDomain", "Library/notes.txt", "notes"),
+    ("AppDomain-org.example.chat", "Documents/chat.txt", "chat"),
+    ("AppDomainGroup-group.org.example.chat.shared", "shared.txt", "shared"),
+    ("AppDomainGroup-group.family", "family.txt", "family"),
+    ("AppDomainPlugin-org.example.chat.widget", "widget.txt", "widget"),
+    ("AppDomain-org.example.chatter", "Documents/other.txt", "another app"),
+  ]
+
+  init(_ files: [(domain: String, path: String, text: String)] = Self.files) throws {
+    world = try MoveWorld()
+    try world.succeed("backup old-phone -o b/ --no-password -q")
+    var list = Array("mbdb".utf8) + [5, 0]
+    for (domain, path, text) in files {
+      let bytes = Array(text.utf8)
+      let name = try Digest.sha1(Array("\(domain)-\(path)".utf8)).hex
+      try world.write(bytes, to: "b/\(name)")
+      list += try Self.record(domain, path, bytes)
+    }
+    try world.write(list, to: "b/Manifest.mbdb")
+    try world.devices.run("rm -r b/Manifest.db b/??/")
+  }
+
+  private static func record(_ domain: String, _ path: String, _ bytes: [UInt8]) throws -> [UInt8] {
+    func number(_ value: Int, _ count: Int) -> [UInt8] {
+      (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+    func counted(_ value: [UInt8]) -> [UInt8] { number(value.count, 2) + value }
+    let absent: [UInt8] = [0xFF, 0xFF]
+    return counted(Array(domain.utf8)) + counted(Array(path.utf8)) + absent + counted(try Digest.sha1(bytes)) + absent
+      + number(0o100644, 2) + number(7, 8) + number(501, 4) + number(501, 4) + number(1_400_000_000, 4) + number(0, 8)
+      + number(bytes.count, 8) + [4, 0]
+  }
+
+  /// The files in a folder by their paths, without what names them.
+  func tree(_ folder: String) throws -> [String] {
+    try world.devices.run("cd \(folder) && find . -type f ! -name 'keyhaul-files.*' | sed 's,^./,,' | sort").output
+      .split(separator: "\n").map(String.init)
+  }
+}
+
+@Suite("export --files")
+struct FilesExportTests {
+  @Test("writes every file, and says where each is named")
+  func everything() throws {
+    let backup = try FilesBackup()
+    let outcome = try backup.world.keyhaul("export b --files out")
+    #expect(outcome.status == 0)
+    #expect(outcome.output == "Wrote 7 files of b to out (50 bytes).\n")
+    #expect(
+      outcome.errors == """
+        out/keyhaul-files.jsonl names each, with its SHA-256.
+          digests of 7 files right
+
+        """)
+    #expect(try backup.tree("out") == FilesBackup.files.map { "\($0.domain)/\($0.path)" }.sorted())
+    #expect(try backup.world.read("out/HomeDomain/Library/SMS/sms.db") == Array("messages".utf8))
+    let again = try backup.world.keyhaul("export b --files out")
+    #expect(again.output == "Wrote 7 files of b to out (50 bytes, 7 of them there already).\n")
+  }
+
+  @Test(
+    "takes domains, an app with its groups and plugins, and paths",
+    arguments: [
+      ("--domain HomeDomain", ["sms.db", "notes.txt"]),
+      ("--domain '*.chat' --domain '*family'", ["chat.txt", "family.txt"]),
+      ("--app org.example.chat", ["chat.txt", "shared.txt", "widget.txt"]),
+      ("--app org.example.chat --domain HomeDomain", ["chat.txt", "shared.txt", "widget.txt", "sms.db", "notes.txt"]),
+      ("--path '*.txt' --domain HomeDomain", ["notes.txt"]), ("--path 'Documents/*'", ["chat.txt", "other.txt"]),
+    ])
+  func chosen(flags: String, names: [String]) throws {
+    let backup = try FilesBackup()
+    try backup.world.succeed("export b --files out \(flags) -q")
+    #expect(try backup.tree("out").map { String($0.split(separator: "/").last ?? "") }.sorted() == names.sorted())
+  }
+
+  @Test("has a table as well, where it is asked for, and a document for scripts")
+  func forms() throws {
+    let backup = try FilesBackup()
+    try backup.world.succeed("export b --files out --path '*.db' --format csv -q")
+    let table = String(decoding: try backup.world.read("out/keyhaul-files.csv"), as: UTF8.self).split(separator: "\r\n")
+    #expect(table.count == 2)
+    // printf messages | sha256sum
+    let digest = "f5cccfb737512bedd4f2e39e7d72425ae8d3ebf8aa8ab6f966bef1fc916f5011"
+    #expect(
+      table.last
+        == "HomeDomain/Library/SMS/sms.db,8,\(digest),4,HomeDomain,2014-05-13T16:53:20Z,Library/SMS/sms.db,file,644,right,,,"
+    )
+    let document = try backup.world.object(backup.world.succeed("export b --files all --json"))
+    #expect(document["format"] as? String == "files-export/1" && document["files"] as? Int == 7)
+    #expect(document["bytes"] as? Int == 50 && document["manifest"] as? String == "all/keyhaul-files.jsonl")
+    let dry = try backup.world.object(backup.world.succeed("export b --files none --json -n"))
+    #expect(dry["files"] as? Int == 7 && dry["dry_run"] as? Bool == true)
+    #expect(try !backup.world.names().contains("none"))
+  }
+
+  @Test("ends with 3 where a file is damaged or missing, and writes the others")
+  func damaged() throws {
+    let backup = try FilesBackup()
+    func stored(_ number: Int) throws -> String {
+      let file = FilesBackup.files[number]
+      return "b/\(try Digest.sha1(Array("\(file.domain)-\(file.path)".utf8)).hex)"
+    }
+    try backup.world.devices.run("rm \(stored(0)); printf Notes > \(stored(1))")
+    let outcome = try backup.world.keyhaul("export b --files out -q")
+    #expect(outcome.status == 3 && outcome.output.isEmpty)
+    #expect(outcome.errors.contains("warning: 1 file could not be read, and is not there"))
+    #expect(outcome.errors.contains("warning: 1 file not what was backed up"))
+    #expect(outcome.errors.contains("\"HomeDomain/Library/notes.txt\""))
+    #expect(try backup.tree("out").count == 6)
+    // A good copy heals it.
+    try backup.world.devices.run("printf messages > \(stored(0)); printf notes > \(stored(1)); rm -r out")
+    try backup.world.succeed("export b --files out -q")
+  }
+
+  @Test(
+    "refuses what cannot be meant, and touches no folder that is not its own",
+    arguments: [
+      ("export b --files b/x", 64, "b/x lies in what is read"), ("export b --files taken", 64, "could not write taken"),
+      ("export b --files out -o x", 64, "--files and --output cannot go together"),
+      ("export b --files out --reveal", 64, "--files and --reveal cannot go together"),
+      ("export b --files out --service x", 64, "--files cannot go with attributes of items"),
+      ("export b --files out --format pem", 64, "the result is not made as pem"),
+      ("export b --files -", 64, "--files cannot be \"-\""), ("export b", 64, "keyhaul export needs --output PATH"),
+      ("export b --files out --domain HomeDomian", 4, "b has no such file"),
+      ("export b -o x --domain A --domain B", 64, "--domain is given twice"),
+      ("export b --files out --password-file .bp", 14, "b has no password"),
+    ])
+  func refused(line: String, status: Int32, message: String) throws {
+    let backup = try FilesBackup()
+    try backup.world.devices.run("mkdir taken && touch taken/mine")
+    let outcome = try backup.world.keyhaul(line)
+    #expect(outcome.status == status && outcome.errors.hasPrefix("error: \(message)"), "\(outcome.errors)")
+    #expect(try backup.world.names(in: "taken") == ["mine"])
+    #expect(try !backup.world.names().contains("out"))
+  }
+
+  @Test("killed at ten moments, or four in a quick run, and run again, is complete and equal")
+  func killed() throws {
+    let files = (0..<400).map { number in
+      (
+        "AppDomain-org.example.n\(number % 7)", "f/\(number % 13)/\(number)",
+        String(repeating: "\(number) ", count: 3_000)
+      )
+    }
+    let backup = try FilesBackup(files)
+    let start = Date()
+    try backup.world.succeed("export b --files whole -q")
+    let time = Date().timeIntervalSince(start)
+    var numbers = SeededRandom(seed: 14)
+    for round in 0..<Cases.count(10, quick: 4) {
+      try backup.world.devices.run("rm -rf out")
+      // Some of them twice, before the run that is let alone.
+      for _ in 0...(round % 2) {
+        let delay = String(format: "%.3f", Double.random(in: 0...time, using: &numbers))
+        try backup.world.devices.run(
+          "keyhaul export b --files out -q > log 2>&1 & sleep \(delay); kill -KILL $! 2> /dev/null; wait $! 2> /dev/null"
+        )
+      }
+      try backup.world.succeed("export b --files out -q")
+      let difference = try backup.world.devices.run("diff -r whole out")
+      #expect(difference.status == 0, "round \(round): \(difference.output)")
+      #expect(try backup.world.names(in: "out").sorted() == backup.world.names(in: "whole").sorted())
+    }
+  }
+}
