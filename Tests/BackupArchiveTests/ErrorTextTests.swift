@@ -25,7 +25,7 @@ struct ErrorTextTests {
       (.payloadMissing, .damaged), (.noKeychain, .refused), (.notStreamable, .refused),
       (.keyUnavailable, .wrongPassword),
       (.unreadable, .failed), (.unwritable, .failed), (.noSpace, .failed), (.noTemporarySpace, .failed),
-      (.interrupted, .failed), (.occupied, .usage), (.falseClaim, .refused),
+      (.interrupted, .failed), (.occupied, .usage), (.falseClaim, .refused), (.decryptedCopy, .refused),
     ]
     #expect(expected.count == BackupArchiveError.Code.allCases.count)
     for (code, category) in expected { #expect(BackupArchiveError(code, "").category == category) }

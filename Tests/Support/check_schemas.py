@@ -227,6 +227,11 @@ def backups(story):
     story.valid(story.document("names.json"), "export -o")
     run("export family.backup --password-file password -o -")
     run("export old-phone --reveal -o -")
+    run("convert family.backup --decrypted -o clear/ -n --password-file password")
+    run("convert family.backup --decrypted --reveal -o clear/ --password-file password")
+    story.valid(story.document("clear.keychain.json"), "convert --decrypted --reveal")
+    run("inspect clear")
+    run("inspect clear --list --password-file password")
     run("export family.backup --files files -n --password-file password")
     run("export family.backup --files files --password-file password")
     lines = [json.loads(line) for line in (story.folder / "files/keyhaul-files.jsonl").read_text().splitlines()]

@@ -27,7 +27,7 @@ extension ExtractionWorker {
       guard try system.status(of: target.descriptor.raw).byteCount == reading.plainByteCount else { throw .ioError }
       try system.sync(target.descriptor)
     }
-    let standing = try standing(of: record, reading)
+    let standing = standing(of: record, reading)
     try writing { () throws(Errno) in
       try system.rename(temporaryName, in: staging.descriptor, to: entry.name, in: directory.descriptor)
     }
@@ -66,17 +66,13 @@ extension ExtractionWorker {
     }
   }
 
-  /// Holds a digest of the list against what was read: of the stored bytes, or of the plain ones, as some lists have it.
-  private func standing(
-    of record: FileRecord?, _ reading: PayloadReading
-  ) throws(Failure) -> ExtractedFiles.DigestStanding {
-    guard let digest = record?.digest, !digest.isEmpty else { return .none }
-    if digest == reading.storedSHA1 { return .right }
-    guard job.archive.isEncrypted else { return .differs }
-    let plain = try writing { () throws(Errno) in
-      try self.digest(.sha1, of: try system.openForReading(temporaryName, in: job.folder.staging.descriptor))
+  /// Holds a digest of the list against what was read, as a verification does.
+  private func standing(of record: FileRecord?, _ reading: PayloadReading) -> ExtractedFiles.DigestStanding {
+    switch reading.fits(record?.digest) {
+    case true?: .right
+    case false?: .differs
+    case nil: .none
     }
-    return plain == digest ? .right : .differs
   }
 
   /// Makes a link, or leaves the one that is there and leads to the same.
@@ -94,17 +90,15 @@ extension ExtractionWorker {
     guard let status = try system.status(of: name.systemName, in: directory.descriptor), status.kind == .file,
       status.byteCount == known.byteCount
     else { return false }
-    return try digest(.sha256, of: try system.openForReading(name, in: directory.descriptor)) == known.sha256
+    return try sha256(of: try system.openForReading(name, in: directory.descriptor)) == known.sha256
   }
 
-  private func digest(
-    _ algorithm: DigestStream.Algorithm, of file: borrowing Descriptor
-  ) throws(Errno) -> [UInt8] {
+  private func sha256(of file: borrowing Descriptor) throws(Errno) -> [UInt8] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
     let raw = file.raw
     do {
-      let digest = try DigestStream(algorithm)
+      let digest = try DigestStream(.sha256)
       while !job.journal.hasStopped {
         let count = try system.read(raw, into: buffer)
         if count == 0 { break }

@@ -12,7 +12,8 @@ import SystemPackage
 /// one: what is there with the right size and SHA-256 is not written again. What cannot be read stops nothing else.
 package struct FileExtractor: Sendable {
   private let system: FileSystem
-  /// How many files are worked on at once: somewhat more than there are processors, as each waits for the disk too.
+  /// How many files are worked on at once: more than there are processors, as each waits for the disk, and what is synced at
+  /// the same time the disk takes together.
   private let workerCount: Int
 
   package init(system: FileSystem = .real, workerCount: Int = FileExtractor.standardWorkerCount) {
@@ -20,7 +21,7 @@ package struct FileExtractor: Sendable {
     self.workerCount = max(1, workerCount)
   }
 
-  package static let standardWorkerCount = 4
+  package static let standardWorkerCount = 12
 
   /// What is asked of a run, and what a later one is held against.
   package struct Request: Sendable {
@@ -88,7 +89,10 @@ package struct FileExtractor: Sendable {
     let group = DispatchGroup()
     let isContainer = job.archive.isContainer
     for number in 0..<(isContainer ? 1 : workerCount) {
-      DispatchQueue.global().async(group: group) { ExtractionWorker(job, number).run(inStoredOrder: isContainer) }
+      // A queue each: the shared ones have a thread for each processor, and these mostly wait for the disk.
+      DispatchQueue(label: "extraction.\(number)").async(group: group) {
+        ExtractionWorker(job, number).run(inStoredOrder: isContainer)
+      }
     }
     while group.wait(timeout: .now() + .milliseconds(50)) == .timedOut {
       guard !job.journal.hasStopped, !progress(min(job.journal.doneByteCount, total), total) else { continue }

@@ -9,14 +9,14 @@ import SystemPackage
 struct KnownFiles: Sendable {
   private var contents: [StoredPayloads.Name: ExtractedContent] = [:]
 
-  /// Reads what is left of earlier runs, and puts it into one file before the journal is begun anew.
+  /// Reads what is left of earlier runs, and puts it into one file before anything else is written: from then on the folder
+  /// is known as ours, whenever a run ends.
   init(in folder: ExtractionFolder, header: JSONValue) throws(Errno) {
     let system = folder.system
     try read(ExtractionFolder.manifestName, in: folder.root, header, system)
     try read(ExtractionFolder.knownName, in: folder.staging, header, system)
-    let before = contents.count
     try read(ExtractionFolder.journalName, in: folder.staging, header, system)
-    if contents.count > before { try save(in: folder, header: header) }
+    try save(in: folder, header: header)
   }
 
   subscript(identifier: String) -> ExtractedContent? { StoredPayloads.Name(identifier).flatMap { contents[$0] } }

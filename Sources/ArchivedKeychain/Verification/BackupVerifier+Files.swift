@@ -165,7 +165,7 @@ extension BackupVerifier {
             "its bytes do not have the digest that the list records"))
         return
       }
-      guard keys != nil || !archive.isEncrypted, !isKeychain else { return }
+      guard keys != nil || !archive.areFilesEncrypted, !isKeychain else { return }
       guard reading.hasValidPadding else {
         tally.faults.add(
           .init(
@@ -173,7 +173,7 @@ extension BackupVerifier {
             "it does not end in its padding"))
         return
       }
-      if keys != nil, archive.isEncrypted { tally.paddings += 1 }
+      if keys != nil, archive.areFilesEncrypted { tally.paddings += 1 }
       if let size = record?.size, size != reading.plainByteCount {
         tally.addOtherSize(of: name, recorded: size, found: reading.plainByteCount)
       }

@@ -17,7 +17,7 @@ extension BackupArchive {
   ) throws(BackupArchiveError) -> KeychainPayload {
     let record = try keychainRecord(in: list)
     let stored = try storedKeychain()
-    guard isEncrypted else { return try payload(stored, storedAs: stored, record: record, list: list) }
+    guard areFilesEncrypted else { return try payload(stored, storedAs: stored, record: record, list: list) }
     guard let field = record.encryptionKey?.serialized() else {
       throw BackupArchiveError(.damaged, "the list of files has no key for the keychain file")
     }
@@ -35,7 +35,7 @@ extension BackupArchive {
   ///
   /// - Throws: `.keyUnavailable` for a backup with a password, otherwise as `keychainFile(with:)`.
   public func keychainFile() throws(BackupArchiveError) -> KeychainPayload {
-    guard !isEncrypted else { throw BackupArchiveError(.keyUnavailable, "the backup has a password") }
+    guard !areFilesEncrypted else { throw BackupArchiveError(.keyUnavailable, "the backup has a password") }
     let list = try fileList()
     let stored = try storedKeychain()
     return try payload(stored, storedAs: stored, record: try keychainRecord(in: list), list: list)
@@ -77,7 +77,7 @@ extension BackupArchive {
     var notes = self.notes + list.notes
     if let digest = record.digest, try sha1(stored) != digest {
       // Some lists of encrypted backups have the digest of the plain content.
-      let plainDigest = isEncrypted ? try sha1(bytes) : []
+      let plainDigest = areFilesEncrypted ? try sha1(bytes) : []
       if plainDigest != digest { notes.append(.digestDiffers) }
     }
     if record.size != Int64(bytes.count) {

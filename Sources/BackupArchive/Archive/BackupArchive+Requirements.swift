@@ -18,7 +18,10 @@ extension BackupArchive {
   public func require(_ use: ArchiveUse) throws(BackupArchiveError) {
     switch use {
     case .reading, .rewriting: break
-    case .planning, .restoring: try requireFinished()
+    case .planning: try requireFinished()
+    case .restoring:
+      try requireFinished()
+      try requireOriginal()
     }
     if let finding = findings.first(where: { $0.forbids(use) }) { throw finding.refusal }
   }
@@ -37,11 +40,19 @@ extension BackupArchive {
     throw BackupArchiveError(.unfinished, ArchiveNote.unfinished(state: state).description)
   }
 
-  /// Refuses a backup whose manifest says that it has a password, and which has none: nobody can tell what it was.
+  /// Refuses a backup whose manifest says that it has a password, and which has none: nobody can tell what it was; and a
+  /// copy in clear, which no device takes.
   ///
-  /// - Throws: `.falseClaim`, with what was found.
+  /// - Throws: `.falseClaim` and `.decryptedCopy`, with what was found.
   public func requireTrueClaim() throws(BackupArchiveError) {
+    try requireOriginal()
     guard let claim = findings.first(where: { $0.kind == .falseClaim }) else { return }
     throw claim.refusal
+  }
+
+  /// - Throws: `.decryptedCopy` for a copy in clear.
+  private func requireOriginal() throws(BackupArchiveError) {
+    guard manifest.isDecryptedCopy else { return }
+    throw BackupArchiveError(.decryptedCopy, "its files are in clear, its keychain's items under a password")
   }
 }

@@ -39,12 +39,15 @@ public struct BackupArchive: Sendable {
   /// What its manifest says, but for one that claims a password while everything in it is in clear: see
   /// `ArchiveNote.encryptionClaimed`.
   public let isEncrypted: Bool
+  /// Whether its files are encrypted: where it has a password, but for a copy in clear, whose keychain's items it protects
+  /// all the same.
+  public var areFilesEncrypted: Bool { isEncrypted && !manifest.isDecryptedCopy }
   /// Whether the list of files needs the password: where there is one, since iOS 10.2 as a whole, and of iOS 10.0 each
   /// record in it.
   public var isListEncrypted: Bool { isListFileEncrypted || hasSealedRecords }
   /// Whether the list of files is encrypted as a file.
   public var isListFileEncrypted: Bool {
-    isEncrypted && layout == .manifestDB && manifest.manifestKey != nil && !isListClear
+    areFilesEncrypted && layout == .manifestDB && manifest.manifestKey != nil && !isListClear
   }
   /// Whether each record in the list of files is sealed with a key of the password, as iOS 10.0 alone wrote it.
   public var hasSealedRecords: Bool { recordSalt != nil }
@@ -113,7 +116,10 @@ public struct BackupArchive: Sendable {
     let found = try FoundEncryption(of: parts, manifest, layout) { () throws(BackupArchiveError) in
       try Self.storedFiles(of: source, layout)
     }
-    (isEncrypted, isListClear, recordSalt) = (found.isEncrypted, found.isListClear, found.recordSalt)
+    // The keychain's items of a copy in clear are under the password all the same.
+    (isEncrypted, isListClear, recordSalt) = (
+      found.isEncrypted || manifest.isDecryptedCopy, found.isListClear, found.recordSalt
+    )
     if let claim = found.falseClaim { notes.append(claim) }
     if manifest.version == nil { notes.append(.finding(.versionMissing)) }
     if let fault = manifest.keybagFault { notes.append(.finding(.keybagUnusable(reason: fault))) }

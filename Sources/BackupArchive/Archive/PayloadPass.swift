@@ -41,7 +41,7 @@ struct PayloadPass {
   init(
     of file: ListedFile, in archive: BackupArchive, with keys: borrowing ClassKeys
   ) throws(BackupArchiveError) {
-    guard archive.isEncrypted, file.kind == .file else {
+    guard archive.areFilesEncrypted, file.kind == .file else {
       try self.init(file, in: archive, decryptor: nil)
       return
     }
@@ -63,7 +63,7 @@ struct PayloadPass {
     guard file.kind == .file else { throw BackupArchiveError(.unsupported, "\(part) is listed as no file") }
     let record = try file.record()
     (isEmpty, hasDigest) = (record?.size == 0, record?.digest != nil)
-    isEncrypted = archive.isEncrypted
+    isEncrypted = archive.areFilesEncrypted
     self.decryptor = decryptor
   }
 

@@ -16,6 +16,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case sealedList = "sealed-list"
     /// Says that it has a password, and everything in it is in clear.
     case falseClaim = "false-claim"
+    /// A copy in clear of a backup with a password, which no device takes.
+    case decryptedCopy = "decrypted-copy"
     /// Needs a file to be read from, and came as a stream.
     case notStreamable = "not-streamable"
     /// An entry, a link or a table that no real backup has.
@@ -76,6 +78,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
       .init(
         .refused, "the backup says that it is encrypted, and it is not",
         advice: "don't trust this copy; back up the device again")
+    case .decryptedCopy:
+      .init(.refused, "this is a copy in clear, to be read alone", advice: "the backup that it was made of")
     case .notStreamable:
       .init(
         .refused, "this kind of backup cannot be read from a stream",

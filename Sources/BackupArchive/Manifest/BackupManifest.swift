@@ -39,6 +39,15 @@ public struct BackupManifest: Sendable {
     self.others = others
   }
 
+  /// The pair by which a copy in clear says what it is.
+  static let copyKey = "DecryptedCopy"
+
+  /// Whether the backup is a copy in clear of one with a password: its keybag opens with that password, and the items of
+  /// its keychain need it.
+  public var isDecryptedCopy: Bool {
+    isEncrypted == false && manifestKey == nil && others[Self.copyKey]?.booleanValue == true
+  }
+
   /// The newest version that is known; no device has written a newer one since 2016.
   private static let newestMajorVersion = 10
 

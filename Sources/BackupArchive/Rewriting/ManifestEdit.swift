@@ -26,6 +26,15 @@ struct ManifestEdit {
     return try encoded(changed)
   }
 
+  /// As of a copy in clear: no key of a list, and the keybag as it was, which opens the keychain's items.
+  func decrypted() throws(BackupArchiveError) -> [UInt8] {
+    var changed = root
+    changed["IsEncrypted"] = .boolean(false)
+    changed["ManifestKey"] = nil
+    changed[BackupManifest.copyKey] = .boolean(true)
+    return try encoded(changed)
+  }
+
   private func encoded(_ root: PropertyDictionary) throws(BackupArchiveError) -> [UInt8] {
     guard isXML else { return try encode(root, as: StoredPart.manifest.path) }
     do throws(FormatError) {

@@ -66,6 +66,6 @@ public struct BackupLeftover: Sendable, Hashable {
     guard status.byteCount <= maximumOpenedByteCount,
       let archive = try? BackupArchive.open(.path(path), limits: .standard, storage: .memory, system: system)
     else { return .unknown }
-    return archive.isEncrypted ? .encrypted : .plain
+    return archive.areFilesEncrypted ? .encrypted : .plain
   }
 }

@@ -125,6 +125,10 @@ package struct FoundArchive {
         "\(name) says that it is encrypted, and it is not", why: claim.description,
         try: "don't trust this copy; its files anybody can read", evenQuiet: true)
     }
+    if named.archive.manifest.isDecryptedCopy {
+      session.note(
+        "\(HostileText.shown(name)) is a copy in clear: anybody can read its files; its items need the password.")
+    }
     guard let path else { return }
     // Beside a link stands another file than beside what it points to.
     for leftover in BackupLeftover.all(beside: URL(filePath: path).resolvingSymlinksInPath().path) {

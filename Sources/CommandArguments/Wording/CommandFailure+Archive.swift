@@ -41,6 +41,7 @@ extension CommandFailure {
       case .notABackup: "\(name) is not a backup"
       case .sealedList: "\(name) keeps the password it has"
       case .unsupported, .notStreamable: "\(name) cannot be read: \(error.summary)"
+      case .decryptedCopy: "\(name) is a copy in clear, to be read alone"
       case .falseClaim: "\(name) says that it is encrypted, and it is not"
       case .hostile, .overLimit: "refused to read \(name)"
       case .truncated: "\(name) is cut short"

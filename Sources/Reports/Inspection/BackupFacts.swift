@@ -54,7 +54,13 @@ package struct BackupFacts {
     var parts = [extent, passcode]
     if let status {
       let date = status.date.map { " \(moment($0))" } ?? ""
-      parts.append(status.isFinished ? "finished\(date)" : "not finished (\(status.snapshotState))\(date)")
+      let end =
+        switch status.snapshotState {
+        case nil: "whether it was finished is not recorded"
+        case _ where status.isFinished: "finished"
+        case let state?: "not finished (\(state))"
+        }
+      parts.append(end + date)
     }
     if let last = archive.computerProperties?.lastBackup, differs(last) {
       parts.append("the computer's last backup \(moment(last))")

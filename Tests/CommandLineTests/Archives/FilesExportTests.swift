@@ -59,7 +59,7 @@ struct FilesExportTests {
     let backup = try FilesBackup()
     let outcome = try backup.world.keyhaul("export b --files out")
     #expect(outcome.status == 0)
-    #expect(outcome.output == "Wrote 7 files of b to out (50 bytes).\n")
+    #expect(outcome.output == "Wrote 7 files of b to out (46 bytes).\n")
     #expect(
       outcome.errors == """
         out/keyhaul-files.jsonl names each, with its SHA-256.
@@ -69,7 +69,7 @@ struct FilesExportTests {
     #expect(try backup.tree("out") == FilesBackup.files.map { "\($0.domain)/\($0.path)" }.sorted())
     #expect(try backup.world.read("out/HomeDomain/Library/SMS/sms.db") == Array("messages".utf8))
     let again = try backup.world.keyhaul("export b --files out")
-    #expect(again.output == "Wrote 7 files of b to out (50 bytes, 7 of them there already).\n")
+    #expect(again.output == "Wrote 7 files of b to out (46 bytes, 7 of them there already).\n")
   }
 
   @Test(
@@ -101,7 +101,7 @@ struct FilesExportTests {
     )
     let document = try backup.world.object(backup.world.succeed("export b --files all --json"))
     #expect(document["format"] as? String == "files-export/1" && document["files"] as? Int == 7)
-    #expect(document["bytes"] as? Int == 50 && document["manifest"] as? String == "all/keyhaul-files.jsonl")
+    #expect(document["bytes"] as? Int == 46 && document["manifest"] as? String == "all/keyhaul-files.jsonl")
     let dry = try backup.world.object(backup.world.succeed("export b --files none --json -n"))
     #expect(dry["files"] as? Int == 7 && dry["dry_run"] as? Bool == true)
     #expect(try !backup.world.names().contains("none"))

@@ -64,7 +64,7 @@ package struct InspectionDocument {
       ),
       ("passcode_set", archive.wasPasscodeSet.map { .boolean($0) } ?? .null), ("status", statusJSON),
       ("computer", computerJSON),
-      ("encrypted", .boolean(archive.isEncrypted)), ("made", .text(archive.date.map { Timestamp.text(of: $0) })),
+      ("encrypted", .boolean(archive.areFilesEncrypted)), ("made", .text(archive.date.map { Timestamp.text(of: $0) })),
       ("layout", .string(archive.layout.rawValue)), ("files", .count(files.count)),
       ("bytes", .integer(files.byteCount)),
       ("listed", listing.map(Self.json) ?? .null),
@@ -97,7 +97,7 @@ package struct InspectionDocument {
   private var statusJSON: JSONValue {
     guard let status = archive.status else { return .null }
     return [
-      "state": .string(status.snapshotState), "date": .text(status.date.map { Timestamp.text(of: $0) }),
+      "state": .text(status.snapshotState), "date": .text(status.date.map { Timestamp.text(of: $0) }),
       "full": status.isFullBackup.map { .boolean($0) } ?? .null,
     ]
   }

@@ -69,7 +69,7 @@ struct FilesExport {
 
   /// The class keys; `nil` for a backup whose files are in clear.
   private func unlock(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> ClassKeys? {
-    guard named.archive.isEncrypted else {
+    guard named.archive.areFilesEncrypted else {
       if !named.archive.isEncrypted,
         let source = try verb.unlocking.password.givenSource(environment: session.environment)
       {

@@ -28,7 +28,9 @@ extension Inspection {
   private static let labelColumns = 15
 
   private func overview(_ style: TextStyle, _ showsAll: Bool) -> [String] {
-    let state = archive.isEncrypted ? "encrypted" : "no password"
+    let state =
+      archive.areFilesEncrypted
+      ? "encrypted" : archive.isEncrypted ? "files in clear, items under a password" : "no password"
     let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
     let classes = archive.keybag.classKeys.count
     let shownName = HostileText.shown(name)

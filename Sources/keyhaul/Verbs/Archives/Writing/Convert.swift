@@ -5,37 +5,50 @@ import CommandSession
 import KeychainFormats
 import Reports
 
-/// `keyhaul convert`: a backup's directory into one file, or back.
+/// `keyhaul convert`: a backup's directory into one file, or back; or a copy of it in clear.
 struct Convert: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Copy a backup into another form, byte for byte",
-    usage: "keyhaul convert ARCHIVE -o ARCHIVE",
+    sentence: "Copy a backup into another form, byte for byte, or in clear",
+    usage: "keyhaul convert ARCHIVE -o ARCHIVE [--decrypted [--reveal]]",
     examples: [
       "keyhaul convert family.backup -o family.tar.zst",
       "keyhaul convert family.tar.zst -o family/",
+      "keyhaul convert family.backup --decrypted -o readable/",
     ],
-    flags: ["--output", "--dry-run", "--yes", "--json"])
+    flags: ["--output", "--decrypted", "--reveal", "--password-file", "--dry-run", "--yes", "--json"])
   static let configuration = described(as: "convert")
 
-  @Argument(help: "The backup: a folder or a file. Its password is not needed.", completion: .file())
+  @Argument(
+    help: "The backup: a folder or a file. Its password is not needed, but for a copy in clear.", completion: .file())
   var archive: String
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(ArchiveOutput.help, valueName: "archive"),
     completion: .file())
   var output: String
-  @OptionGroup(title: "Opening") var storage: StorageOptions
+  @Flag(
+    help:
+      "Write the list and the files in clear, for other programs; the keychain's items stay sealed with the password.")
+  var decrypted = false
+  @Flag(help: "With --decrypted: write the items beside the copy too, with their secrets in plain text.")
+  var reveal = false
+  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     try ArchiveOutput.check(output, in: session)
+    try checkFlags()
     let found = try ArgumentFinder(session).archive(archive)
     let path = try found.requirePath(for: "convert")
-    let named = try found.open(storage: storage.storage, in: session)
+    let named = try found.open(storage: opening.storage, in: session)
     try checkDistinct(from: path)
     let (destination, replaces) = try ArchiveOutput.destination(
       output, deviceIdentifier: named.archive.device.identifier, asks: !dryRun.isOn, in: session)
+    if decrypted {
+      return try DecryptedConversion(self, named, path, to: destination, replaces: replaces).perform(in: session)
+    }
     guard !dryRun.isOn else {
       try report(named, outcome: nil, in: session)
       session.note("Nothing was written (--dry-run).")
@@ -70,6 +83,18 @@ struct Convert: RunnableVerb {
     }
     try report(named, outcome: outcome, in: session)
     return .ok
+  }
+
+  /// Refuses what only a copy in clear takes.
+  private func checkFlags() throws(CommandFailure) {
+    guard !decrypted else { return }
+    let given = [
+      reveal ? "--reveal" : nil, password.isGiven ? "a password" : nil,
+      try opening.deviceKeySource() != nil ? "a device key" : nil,
+    ].compactMap(\.self)
+    guard let first = given.first else { return }
+    throw .usage(
+      "\(first) is for a copy in clear", why: "every stored byte stays what it is", try: "--decrypted, or leave it out")
   }
 
   /// Refuses to write over the source, or into it.

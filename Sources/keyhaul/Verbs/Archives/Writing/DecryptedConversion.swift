@@ -1,0 +1,143 @@
+import ArchivedKeychain
+import ArgumentParser
+import BackupArchive
+import CommandArguments
+import CommandSession
+import DataProtection
+import KeychainFormats
+import Reports
+
+/// `keyhaul convert --decrypted`: a copy that other programs read, without the backup's encryption.
+struct DecryptedConversion {
+  private let verb: Convert
+  private let named: NamedArchive
+  private let path: String
+  private let destination: ArchiveDestination
+  private let replaces: Bool
+
+  /// - Throws: What cannot be decrypted, before anybody is asked for a password.
+  init(
+    _ verb: Convert, _ named: NamedArchive, _ path: String, to destination: ArchiveDestination, replaces: Bool
+  ) throws(CommandFailure) {
+    guard named.archive.areFilesEncrypted else {
+      throw .usage(
+        "\(named.name) is in clear already", why: "its files are not encrypted", try: "leave --decrypted out")
+    }
+    guard !verb.reveal || verb.output != "-" else {
+      throw .usage("--reveal and -o - cannot go together", why: "the items are written beside the copy", try: "-o FILE")
+    }
+    do throws(BackupArchiveError) {
+      try BackupRewriter.checkReencryption(of: named.archive)
+    } catch {
+      throw CommandFailure(
+        CommandStatus(error.category), "\(named.name) cannot be copied in clear", why: error.reason,
+        try: "keyhaul export \(ShellWord.quoted(named.name)) --files DIR writes its files")
+    }
+    self.verb = verb
+    self.named = named
+    self.path = path
+    self.destination = destination
+    self.replaces = replaces
+  }
+
+  func perform(in session: Session) throws -> CommandStatus {
+    if verb.reveal { try session.prepareOutput(itemsPath, inputs: [path], asks: !verb.dryRun.isOn) }
+    let unlocker = ArchiveUnlocker(named, verb.opening, in: session)
+    let hardware = try unlocker.hardwareKey()
+    let key = try unlocker.key(verb.password)
+    let keys = try unlocker.classKeys(with: key)
+    guard !verb.dryRun.isOn else {
+      try report(nil, in: session)
+      return .ok
+    }
+    try Interruption.check()
+    let written = try decrypt(keys, in: session)
+    if verb.reveal, named.archive.hasKeychain {
+      let opened = try unlocker.open(with: key, hardware)
+      let form = try ExportForm(verb.common, output: itemsPath, reveals: true)
+      let items = ExportedItems(
+        of: opened, named: named.name,
+        try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([]))), as: form)
+      try session.write(items.document(revealsSecrets: true), to: itemsPath)
+      items.warn(in: session)
+    }
+    try report(written, in: session)
+    warn(of: written, in: session)
+    return written.faults.isEmpty ? .ok : .partial
+  }
+
+  /// Beside the copy: in it they would be no part of a backup.
+  private var itemsPath: String {
+    var name = Substring(verb.output)
+    while name.count > 1, name.hasSuffix("/") { name = name.dropLast() }
+    return "\(name).keychain.json"
+  }
+
+  private func decrypt(_ keys: consuming ClassKeys, in session: Session) throws(CommandFailure) -> DecryptedBackup {
+    let keys = HandedOver(keys)
+    let done = DoneChange("\(named.name) was copied in clear to \(verb.output)")
+    do throws(BackupArchiveError) {
+      return try session.progress("Decrypting \(named.name)", phase: "copy", unit: .byte) {
+        (report) throws(BackupArchiveError) in
+        try session.changing(done) { () throws(BackupArchiveError) in
+          guard let keys = keys.take() else { throw BackupArchiveError(.keyUnavailable, "the keys were used before") }
+          return try BackupRewriter().decrypt(
+            named.archive, at: path, to: destination, keys: keys, replace: replaces, progress: report.orInterrupted)
+        }
+      }
+    } catch {
+      try Interruption.check()
+      throw ArchiveOutput.failure(error, writing: verb.output, reading: named.name)
+    }
+  }
+
+  // MARK: The result
+
+  private func report(_ written: DecryptedBackup?, in session: Session) throws(CommandFailure) {
+    let copy = written?.copy
+    if session.isJSON {
+      let faults = written?.faults.map { fault -> JSONValue in
+        [
+          "file_id": .string(fault.fileIdentifier), "fault": .string(fault.error.code.rawValue),
+          "reason": .string(fault.error.reason),
+        ]
+      }
+      return try session.answer([
+        "format": "convert-result/1", "source": .string(named.name), "archive": .text(copy?.path ?? verb.output),
+        "digest": .string(named.archive.digest), "files": copy.map { .count($0.fileCount) } ?? .null,
+        "bytes": copy.map { .integer($0.byteCount) } ?? .null,
+        "foreign": .array((copy?.foreignFiles ?? []).map { .string($0) }), "decrypted": true,
+        "faults": .array(faults ?? []), "items": verb.reveal ? .string(itemsPath) : .null,
+        "dry_run": .boolean(verb.dryRun.isOn),
+      ])
+    }
+    let place = verb.output == "-" ? "standard output" : HostileText.shown(copy?.path ?? verb.output)
+    let size = copy.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
+    let did = written == nil ? "Would copy" : "Copied"
+    let sentence = "\(did) \(HostileText.shown(named.name)) in clear to \(place)\(size)."
+    if verb.output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+    session.note(
+      "Anybody can read its files. The items of its keychain stay sealed: they need the password"
+        + (verb.reveal ? ", but in \(itemsPath) they are in plain text." : "."))
+    if verb.dryRun.isOn { session.note("Nothing was written (--dry-run).") }
+  }
+
+  private func warn(of written: DecryptedBackup, in session: Session) {
+    if let leftover = written.copy.leftover {
+      session.warn("the replaced backup is still there", why: leftover, try: "delete it")
+    }
+    if let first = written.copy.foreignFiles.first {
+      session.warn(
+        "\(Amounts.count(written.copy.foreignFiles.count, "file")) not copied",
+        why:
+          "the list of files does not have \(written.copy.foreignFiles.count == 1 ? "it" : "them"); the first: \(first)"
+      )
+    }
+    if let first = written.faults.first {
+      session.warn(
+        "\(Amounts.count(written.faults.count, "file")) could not be read, and not in the copy",
+        why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellWord.quoted(named.name)) names them",
+        evenQuiet: true)
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CommandArguments
+@testable import keyhaul
+
+@Suite("convert --decrypted")
+struct DecryptedCopyTests {
+  private func world() throws -> MoveWorld { try MoveWorld(backedUpTo: "b.tar") }
+
+  @Test("writes a copy that SQLite and readers of property lists open", arguments: ["clear/", "clear.tar"])
+  func copied(to target: String) throws {
+    let world = try world()
+    let outcome = try world.keyhaul("convert b.tar --decrypted -o \(target) --password-file .bp")
+    #expect(outcome.status == 0 && outcome.output.hasPrefix("Copied b.tar in clear to \(target) ("))
+    #expect(
+      outcome.errors.hasPrefix(
+        "Anybody can read its files. The items of its keychain stay sealed: they need the password.\n"))
+    try world.devices.run("mkdir -p clear && (tar -xf clear.tar -C clear --strip-components=1 2> /dev/null; true)")
+    #expect(try world.read("clear/Manifest.db").prefix(15) == Array("SQLite format 3".utf8)[...])
+    let manifest = try PropertyListSerialization.propertyList(
+      from: Data(world.read("clear/Manifest.plist")), format: nil)
+    let root = try #require(manifest as? [String: Any])
+    #expect(root["IsEncrypted"] as? Bool == false && root["ManifestKey"] == nil && root["BackupKeyBag"] != nil)
+    let keychain = "clear/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+    #expect(try world.read(keychain).prefix(8) == Array("bplist00".utf8)[...])
+  }
+
+  @Test("keeps the items under the password: they are shown with it, and with nothing else")
+  func items() throws {
+    let world = try world()
+    try world.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
+    let plain = try world.keyhaul("inspect clear --home elsewhere")
+    #expect(plain.status == 0)
+    #expect(plain.output.contains("files in clear, items under a password"))
+    #expect(plain.errors.contains("clear is a copy in clear: anybody can read its files; its items need the password."))
+    func items(_ name: String) throws -> String {
+      try world.succeed("export \(name) -o - --reveal --format json -q --password-file .bp --home elsewhere")
+        .replacing("\"\(name)\"", with: "")
+    }
+    #expect(try items("clear") == items("b.tar"))
+    try world.write(Array("wrong\n".utf8), to: ".wrong")
+    #expect(try world.keyhaul("export clear -o - --reveal --password-file .wrong").status == 12)
+    // What is about files needs no password.
+    try world.succeed("export clear --files out -q")
+    try world.succeed("export b.tar --files same --password-file .bp -q")
+    #expect(try world.devices.run("diff -r -x 'keyhaul-files*' out same").status == 0)
+  }
+
+  @Test("writes the items in plain text beside the copy, where that is asked for")
+  func revealed() throws {
+    let world = try world()
+    try world.succeed("convert b.tar --decrypted --reveal -o clear/ --password-file .bp -q --home elsewhere")
+    try world.succeed("export b.tar --reveal -o items.json --password-file .bp -q --home elsewhere")
+    #expect(try world.read("clear.keychain.json") == world.read("items.json"))
+    #expect(try world.devices.permissions(of: "clear.keychain.json") == 0o600)
+    #expect(try world.files(in: "clear").allSatisfy { !$0.hasSuffix(".json") })
+  }
+
+  @Test("is refused where it means nothing, and its copy where a device or a password would be changed")
+  func refused() throws {
+    let world = try world()
+    try world.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
+    try world.succeed("backup old-phone -o plain/ --no-password -q")
+    for (line, status, message) in [
+      ("convert plain --decrypted -o x/", Int32(64), "plain is in clear already"),
+      ("convert clear --decrypted -o x/", 64, "clear is in clear already"),
+      ("convert b.tar -o x/ --reveal", 64, "--reveal is for a copy in clear"),
+      ("convert b.tar -o x/ --password-file .bp", 64, "a password is for a copy in clear"),
+      ("convert b.tar --decrypted -o x/ --password-file .none", 10, ""),
+      ("restore clear --to new-phone --password-file .bp --yes", 14, "clear is a copy in clear, to be read alone"),
+      ("rekey clear --password-file .bp --new-password-file .bp", 14, "clear is a copy in clear, to be read alone"),
+    ] {
+      let outcome = try world.keyhaul(line)
+      #expect(message.isEmpty || outcome.status == status, "\(line): \(outcome.status)")
+      #expect(outcome.status != 0 && outcome.errors.contains("error: \(message)"), "\(line): \(outcome.errors)")
+    }
+    #expect(try !world.names().contains("x"))
+  }
+}
