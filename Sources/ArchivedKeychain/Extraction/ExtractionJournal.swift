@@ -33,7 +33,9 @@ final class ExtractionJournal: Sendable {
   private let state: Mutex<State>
   private let isStopped = Atomic<Bool>(false)
   private let done = Atomic<Int64>(0)
-  private let room = DispatchSemaphore(value: maximumAheadCount)
+  /// How many entries may still be handed out. It starts at none: libdispatch ends the process where a semaphore goes
+  /// with less than it started with, as it does when the work is stopped.
+  private let room = DispatchSemaphore(value: 0)
 
   /// - Parameters:
   ///   - file: New and empty; the manifest goes there.
@@ -47,6 +49,7 @@ final class ExtractionJournal: Sendable {
     self.count = count
     self.system = system
     state = Mutex(State(file, byteCount: bytes.count))
+    for _ in 0..<Self.maximumAheadCount { room.signal() }
   }
 
   /// The next entry to be worked on; `nil` where there is none, or the work was stopped.

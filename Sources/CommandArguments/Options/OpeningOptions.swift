@@ -53,7 +53,7 @@ package struct OpeningOptions: ParsableArguments {
   package var rounds: Int { maxRounds?.value ?? RoundLimit.standard }
 
   /// Whether the user named the most rounds: nobody is asked about a count that is within them.
-  var namesRounds: Bool { maxRounds != nil }
+  package var namesRounds: Bool { maxRounds != nil }
 
   /// Where a large list of files is kept while it is read.
   package var storage: ManifestStorage { memory ? .memory : .temporaryFile }

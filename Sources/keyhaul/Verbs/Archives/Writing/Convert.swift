@@ -90,7 +90,7 @@ struct Convert: RunnableVerb {
     guard !decrypted else { return }
     let given = [
       reveal ? "--reveal" : nil, password.isGiven ? "a password" : nil,
-      try opening.deviceKeySource() != nil ? "a device key" : nil,
+      try opening.deviceKeySource() != nil ? "a device key" : nil, opening.namesRounds ? "--max-rounds" : nil,
     ].compactMap(\.self)
     guard let first = given.first else { return }
     throw .usage(
