@@ -83,6 +83,9 @@ public struct OpenedArchive: Sendable {
     return findings + fileList.findings.filter { !findings.contains($0) }
   }
 
+  /// Why nothing of its keychain can be read, though there is one; what it holds is not known then.
+  public var hiddenKeychain: ArchiveFinding? { findings.first(where: \.hidesKeychain) }
+
   /// Refuses it for a use that one of its findings forbids.
   ///
   /// - Throws: The refusal of the first of them.
@@ -142,7 +145,7 @@ extension ArchiveFinding {
     switch error.code {
     case .noKeychain:
       switch use {
-      case .reading, .rewriting: return nil
+      case .reading, .exporting, .rewriting: return nil
       case .planning, .restoring: throw error
       }
     case .payloadMissing: self = .keychainMissing(reason: error.reason)

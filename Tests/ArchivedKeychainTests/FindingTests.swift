@@ -25,21 +25,26 @@ struct FindingTests {
     return try OpenedArchive(archive, password: text.map { Secret(utf8: $0) }, deviceKey: nil, for: use)
   }
 
-  /// What is said of it, that a plan is made of the rest, and that a restore is refused with the same words.
+  /// What is said of it, that a plan is made of the rest, and that a restore is refused with the same words; where it is
+  /// the keychain that cannot be read, whoever takes its items for all that it holds is refused like a restore.
   private func expect(
     _ kind: ArchiveFinding.Kind, itemCount: Int, of shelf: Shelf, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    for use in [ArchiveUse.reading, .planning] {
+    let takesItems = [ArchiveUse.exporting, .planning]
+    let hidesKeychain = kind == .keychainMissing || kind == .keychainDamaged
+    for use in [.reading] + (hidesKeychain ? [] : takesItems) {
       let archive = try opened(shelf, for: use)
       #expect(archive.findings.map(\.kind) == [kind], sourceLocation: sourceLocation)
       #expect(archive.items.count == itemCount, sourceLocation: sourceLocation)
       #expect(archive.damage == archive.findings.map { .finding($0) }, sourceLocation: sourceLocation)
     }
     let finding = try #require(try opened(shelf, for: .reading).findings.first, sourceLocation: sourceLocation)
-    let error = #expect(throws: ArchivedKeychainError.self, sourceLocation: sourceLocation) {
-      try opened(shelf, for: .restoring)
+    for use in [.restoring] + (hidesKeychain ? takesItems : []) {
+      let error = #expect(throws: ArchivedKeychainError.self, sourceLocation: sourceLocation) {
+        try opened(shelf, for: use)
+      }
+      #expect(error.map { finding.description.contains($0.reason) } == true, sourceLocation: sourceLocation)
     }
-    #expect(error.map { finding.description.contains($0.reason) } == true, sourceLocation: sourceLocation)
   }
 
   @Test("has its files and no items where the keychain file is damaged")

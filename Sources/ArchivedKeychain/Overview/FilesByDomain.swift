@@ -32,7 +32,9 @@ public struct FilesByDomain: Sendable {
 
   /// Counts a file; directories, links and what has no domain are passed over.
   ///
-  /// - Parameter stored: The payloads that are stored, which give the sizes.
+  /// - Parameters:
+  ///   - file: A row of the list.
+  ///   - stored: The payloads that are stored, which give the sizes.
   public mutating func add(_ file: ListedFile, stored: StoredPayloads) {
     guard file.kind == .file, let name = file.domain else { return }
     let byteCount = stored.byteCount(of: file.fileIdentifier)

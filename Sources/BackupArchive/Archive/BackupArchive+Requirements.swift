@@ -17,7 +17,7 @@ extension BackupArchive {
   /// - Throws: `.unfinished`, with how far it had come; the refusal of the first finding.
   public func require(_ use: ArchiveUse) throws(BackupArchiveError) {
     switch use {
-    case .reading, .rewriting: break
+    case .reading, .exporting, .rewriting: break
     case .planning: try requireFinished()
     case .restoring:
       try requireFinished()

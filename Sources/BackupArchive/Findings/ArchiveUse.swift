@@ -1,7 +1,9 @@
 /// What a backup is opened for. What may be gone around to look at it may not be gone around to restore it.
 public enum ArchiveUse: Sendable, Hashable, CaseIterable {
-  /// Looked at, checked, exported from.
+  /// Looked at, checked, files taken out of it.
   case reading
+  /// Its items taken for all that it holds: exported, compared.
+  case exporting
   /// A plan of what a restore of it would do.
   case planning
   /// Restored to a device.
@@ -14,11 +16,16 @@ extension ArchiveFinding {
   /// Whether a backup with it is refused for a use; nothing that is a finding keeps anybody from looking.
   public func forbids(_ use: ArchiveUse) -> Bool {
     switch use {
-    case .reading, .planning: false
+    case .reading: false
+    // Of a keychain that is not read, none of its items is not what it holds.
+    case .exporting, .planning: hidesKeychain
     case .restoring: forbidsRestoring
     case .rewriting: forbidsRewriting
     }
   }
+
+  /// Whether there is a keychain of which nothing can be read.
+  public var hidesKeychain: Bool { kind == .keychainMissing || kind == .keychainDamaged }
 
   private var forbidsRestoring: Bool {
     switch self {

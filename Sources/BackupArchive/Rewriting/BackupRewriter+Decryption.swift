@@ -31,9 +31,14 @@ extension BackupRewriter {
     }
     outgoing.check = { (written) throws(BackupArchiveError) in try pass.check(reopen(written, like: archive)) }
     let placed = try BackupPlacement(system: system).place(outgoing, at: destination, replace: replace)
+    let byteCount =
+      switch destination {
+      case .directory: pass.writtenByteCount
+      case .file, .stream: placed.byteCount
+      }
     return DecryptedBackup(
       copy: RewrittenBackup(
-        path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
+        path: placed.path, byteCount: byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
         leftover: placed.leftover, foreignFiles: pass.foreignFiles),
       decryptedCount: pass.decryptedCount, faults: pass.faults)
   }

@@ -5,6 +5,8 @@ import KeychainFormats
 final class DecryptionPass {
   let meter: CopyMeter
   private(set) var fileCount = 0
+  /// Bytes of the files that were written, without their paddings.
+  private(set) var writtenByteCount: Int64 = 0
   private(set) var decryptedCount = 0
   /// What is no part of the backup, and payloads that the list does not have.
   private(set) var foreignFiles: [String] = []
@@ -97,6 +99,7 @@ final class DecryptionPass {
       }
       try file.copy(to: sink, as: EntryName(file.path), modificationTime: file.modificationTime, meter)
       fileCount += 1
+      writtenByteCount += file.byteCount
     }
     let parts = try obtaining { () throws(BackupArchiveError) in
       (try list.serialized(), try ManifestEdit(archive.parts[.manifest] ?? []).decrypted())
@@ -104,6 +107,7 @@ final class DecryptionPass {
     try sink.add(EntryName(StoredPart.database.path), parts.0, modificationTime: time)
     try sink.add(EntryName(StoredPart.manifest.path), parts.1, modificationTime: time)
     fileCount += 2
+    writtenByteCount += Int64(parts.0.count + parts.1.count)
   }
 
   private func decrypt(
@@ -137,6 +141,7 @@ final class DecryptionPass {
     try obtaining { () throws(BackupArchiveError) in try enter(known) }
     fileCount += 1
     decryptedCount += 1
+    writtenByteCount += written
   }
 
   private func decryptor(of file: ListedFile) throws(BackupArchiveError) -> FileDecryptor {

@@ -78,9 +78,11 @@ package final class ArchiveUnlocker {
 
   /// Opens the archive to look at it, with the hardware key that the user gives or that of a virtual device which made
   /// the backup. One in which no keychain was stored has no items.
-  package func open(with password: PasswordFlags) throws(CommandFailure) -> OpenedArchive {
+  package func open(
+    with password: PasswordFlags, for use: ArchiveUse = .reading
+  ) throws(CommandFailure) -> OpenedArchive {
     let hardware = try hardwareKey()
-    return try open(with: try key(password), hardware)
+    return try open(with: try key(password), hardware, for: use)
   }
 
   /// The same with a key that is at hand.

@@ -4,6 +4,7 @@ import KeychainFormats
 extension InspectionPage {
   /// The sentence that matters: where this keychain can go.
   var verdict: String {
+    if facts.hiddenKeychain != nil { return "The keychain in this backup cannot be read: what it holds is not known." }
     guard facts.hasKeychain else { return "This backup holds no keychain." }
     return reach + (counts.damaged == 0 ? "." : "; \(Amounts.grouped(counts.damaged)) cannot be read in this copy.")
   }

@@ -39,6 +39,8 @@ public struct InspectionPage: HTMLPage {
     public var apps = AppDirectory([])
     /// What the device that made the archive has besides, where it was asked.
     public var maker: MakerItems?
+    /// Why nothing of its keychain can be read, though there is one.
+    package var hiddenKeychain: ArchiveFinding?
     /// The device, and how the archive was made, each in a line of words; hostile.
     package var about: [String] = []
 

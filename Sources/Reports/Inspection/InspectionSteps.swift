@@ -9,13 +9,13 @@ extension StepList {
     let facts = page.facts
     let archive = ShellWord.typed(facts.argument, else: "ARCHIVE")
     var steps: [Step] = []
-    if page.missingCount > 0 || page.counts.damaged > 0 {
+    if page.missingCount > 0 || page.counts.damaged > 0 || facts.hiddenKeychain != nil {
       steps.append(
         Step(
           words: "Find out what is damaged, and look for another copy: what is lost in this one may be whole there.",
           commands: [Commands.verify(archive), Commands.verify("COPY")]))
     }
-    if facts.hasKeychain, facts.isEncrypted, facts.items == nil {
+    if facts.hasKeychain, facts.isEncrypted, facts.items == nil, facts.hiddenKeychain == nil {
       steps.append(
         Step(
           words: "See what is in the keychain. The password is asked for, or read from a file:",

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 import KeychainFormats
 import KeychainRules
 import Migration
@@ -12,10 +13,14 @@ struct ItemSection {
   init(_ page: InspectionPage) { self.page = page }
 
   func write(to markup: inout Markup) {
-    guard facts.hasKeychain else { return }
+    guard facts.hasKeychain || facts.hiddenKeychain != nil else { return }
     markup.newLine()
     markup.element("section") { markup in
       markup.element("h2", "Its keychain")
+      if let hidden = facts.hiddenKeychain {
+        markup.element("p", "Nothing of it can be read: \(hidden.description). What it holds is not known.")
+        return
+      }
       guard facts.items != nil else {
         markup.element(
           "p", "It is there, and sealed: its items can only be counted with the password, and named with it.")

@@ -76,7 +76,7 @@ def both(code):
 
 
 def in_part(code=DAMAGED):
-    """What meets a part that a plan goes around: it plans what is left, which is no item where it is the keychain."""
+    """What meets a part that a plan goes around. Without the keychain itself nothing is known that could be planned."""
     return {"verify": code, "plan": PARTIAL if code == DAMAGED else code}
 
 

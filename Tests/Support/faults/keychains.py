@@ -31,12 +31,12 @@ def inside(name, wrong, change, is_lost=True):
     return Fault(f"item-{name}", wrong, codes, (f"item {VICTIM}",) if is_lost else (), edits={"items": edit})
 
 
-def root(name, wrong, code, change, *says):
-    return Fault(f"keychain-{name}", wrong, in_part(code), says, edits={"keychain": change})
+def root(name, wrong, code, change, *says, codes=None):
+    return Fault(f"keychain-{name}", wrong, codes or both(code), says, edits={"keychain": change})
 
 
 def content(name, wrong, code, change, *says, base="encrypted"):
-    return Fault(f"keychain-{name}", wrong, in_part(code), says, base, edits={"keychain-bytes": change})
+    return Fault(f"keychain-{name}", wrong, both(code), says, base, edits={"keychain-bytes": change})
 
 
 def word(position, value):
@@ -115,8 +115,10 @@ def files():
         return lambda found: found.update({"keybag-uuid": change(found["keybag-uuid"])})
 
     other = "00112233-4455-6677-8899-aabbccddeeff"
-    yield root("other-keybag", "keybag-uuid names another keybag", DAMAGED, set_uuid(lambda _: other), "keybag")
-    yield root("keybag-upper-case", "keybag-uuid is written in upper case", DAMAGED, set_uuid(str.upper), "keybag")
+    yield root("other-keybag", "keybag-uuid names another keybag", DAMAGED, set_uuid(lambda _: other), "keybag",
+               codes=in_part())
+    yield root("keybag-upper-case", "keybag-uuid is written in upper case", DAMAGED, set_uuid(str.upper), "keybag",
+               codes=in_part())
     yield root("idnt", "there is a table idnt, which fails the whole import", DAMAGED,
                lambda found: found.update(idnt=[]))
     yield root("member-no-dictionary", "a member of genp is no dictionary, which fails the whole import", DAMAGED,

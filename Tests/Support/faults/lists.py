@@ -9,7 +9,7 @@ from . import DAMAGED, OK, REFUSED, Fault, both, flipped, in_part
 
 
 def judged(code, verbs):
-    return {verb: found for verb, found in in_part(code).items() if verb in verbs}
+    return {verb: found for verb, found in both(code).items() if verb in verbs}
 
 
 def row(name, wrong, code, change, *says, of=KEYCHAIN, base="encrypted", verbs=("verify", "plan")):
@@ -134,7 +134,7 @@ def schemas():
     yield sql("no-files", "there is no table Files", DAMAGED, "DROP TABLE Files")
     yield sql("column-renamed", "Files has no column file", DAMAGED, "ALTER TABLE Files RENAME COLUMN file TO film")
     yield sql("keychain-unlisted", "the keychain file is stored and not listed", DAMAGED,
-              "DELETE FROM Files WHERE relativePath = 'keychain-backup.plist'", codes=in_part())
+              "DELETE FROM Files WHERE relativePath = 'keychain-backup.plist'", codes=both(DAMAGED))
 
 
 def bytes_of_databases():

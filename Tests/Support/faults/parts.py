@@ -2,7 +2,7 @@
 
 How each verb ends follows from three rules. `inspect` needs no password here and ends with PARTIAL where something that
 it shows is lost, else with OK. `plan` ends with PARTIAL where an item is lost or a restore would refuse the backup, and
-with DAMAGED only where nothing at all opens. `verify` ends with DAMAGED where bytes are not what was written, and with
+with DAMAGED where nothing of the keychain can be read. `verify` ends with DAMAGED where bytes are not what was written, and with
 PARTIAL where nothing but the word that the backup was finished is missing.
 """
 
@@ -194,17 +194,17 @@ def singles():
                    PARTIAL, "keybag", base=base, manifest=keybag_as_text)
         yield form(f"keybag-cut{mark}", "BackupKeyBag is cut short, and none is needed for files", PARTIAL, DAMAGED,
                    PARTIAL, "keybag", base=base, manifest=keybag_cut)
-        yield form(f"keychain-absent{mark}", "the keychain file is listed and not stored", PARTIAL, DAMAGED, PARTIAL,
+        yield form(f"keychain-absent{mark}", "the keychain file is listed and not stored", PARTIAL, DAMAGED, DAMAGED,
                    "keychain", base=base, stored=without_keychain)
-        yield form(f"keychain-sentence{mark}", "the keychain file is a sentence", PARTIAL, DAMAGED, PARTIAL, "keychain",
+        yield form(f"keychain-sentence{mark}", "the keychain file is a sentence", PARTIAL, DAMAGED, DAMAGED, "keychain",
                    base=base, keychain_bytes=as_sentence)
         yield form(f"keychain-unknown{mark}", "the keychain file is a property list of an unknown version", PARTIAL,
-                   DAMAGED, PARTIAL, "keychain", base=base, keychain_bytes=as_newer_list)
+                   DAMAGED, DAMAGED, "keychain", base=base, keychain_bytes=as_newer_list)
         yield form(f"keychain-xml{mark}", "nothing is lost: the keychain file is a property list in XML", OK, OK, OK,
                    base=base, keychain_bytes=as_xml)
     yield form("keybag-absent-encrypted", "there is no BackupKeyBag, without which nothing opens", PARTIAL, DAMAGED,
                DAMAGED, "keybag", manifest=without_keybag)
-    yield form("keychain-sentence-encrypted", "the keychain file is a sentence", OK, DAMAGED, PARTIAL, "keychain",
+    yield form("keychain-sentence-encrypted", "the keychain file is a sentence", OK, DAMAGED, DAMAGED, "keychain",
                keychain_bytes=as_sentence)
     yield form("keychain-xml-encrypted", "nothing is lost: the keychain file is a property list in XML", OK, OK, OK,
                keychain_bytes=as_xml)
@@ -221,7 +221,7 @@ def lists():
         yield form(f"list-leaf{mark}", "a page of Manifest.db's rows is garbled, not that of the keychain", inspect,
                    DAMAGED, PARTIAL, "can be read", base=base, **damaged_leaf())
         yield form(f"list-keychain-leaf{mark}", "the page of Manifest.db that has the keychain's row is garbled", inspect,
-                   DAMAGED, PARTIAL, "can be read", base=base, **damaged_leaf(wants_keychain=True))
+                   DAMAGED, DAMAGED, "can be read", base=base, **damaged_leaf(wants_keychain=True))
     yield form("list-no-database", "Manifest.db is a sentence: a plain backup's overview stays", PARTIAL, DAMAGED,
                DAMAGED, "manifest.db", base="plain", database_stored=lambda data: b"once upon a time" * 300)
 
@@ -234,7 +234,7 @@ def claims():
     yield decrypted("decrypted-no-version", "the same, and Manifest.plist has no Version", PARTIAL, DAMAGED, PARTIAL,
                     "in clear", "version", manifest=without_version)
     yield decrypted("decrypted-keychain-absent", "the same, and the keychain file is not stored", PARTIAL, DAMAGED,
-                    PARTIAL, "in clear", stored=without_keychain)
+                    DAMAGED, "in clear", stored=without_keychain)
     yield decrypted("decrypted-no-keybag", "the same, and there is no BackupKeyBag", PARTIAL, DAMAGED, PARTIAL,
                     "in clear", "keybag", manifest=without_keybag)
 
@@ -244,20 +244,20 @@ def pairs():
                manifest=without_version, status=without_state)
     yield form("version-and-keybag", "there is neither a Version nor a BackupKeyBag", PARTIAL, DAMAGED, PARTIAL,
                "version", "keybag", base="plain", manifest=[without_version, without_keybag])
-    yield form("version-and-keychain", "there is no Version, and the keychain file is not stored", OK, DAMAGED, PARTIAL,
+    yield form("version-and-keychain", "there is no Version, and the keychain file is not stored", OK, DAMAGED, DAMAGED,
                "version", "keychain", manifest=without_version, stored=without_keychain)
     yield form("state-and-keychain", "there is no SnapshotState, and the keychain file is not stored", OK, DAMAGED,
-               PARTIAL, "keychain", status=without_state, stored=without_keychain)
+               DAMAGED, "keychain", status=without_state, stored=without_keychain)
     yield form("state-and-xml", "there is no SnapshotState, and the keychain file is XML", OK, PARTIAL, PARTIAL,
                "status.plist", status=without_state, keychain_bytes=as_xml)
     yield form("keybag-and-keychain", "there is no BackupKeyBag, and the keychain file is not stored", PARTIAL, DAMAGED,
-               PARTIAL, "keybag", base="plain", manifest=without_keybag, stored=without_keychain)
+               DAMAGED, "keybag", base="plain", manifest=without_keybag, stored=without_keychain)
     yield form("keybag-and-xml", "there is no BackupKeyBag, and the keychain file is XML", PARTIAL, DAMAGED, PARTIAL,
                "keybag", base="plain", manifest=without_keybag, keychain_bytes=as_xml)
     yield form("tables-and-xml", "nothing is lost: the keychain file is XML with keys that are no table", OK, OK, OK,
                keychain=unknown_tables, keychain_bytes=as_xml)
     yield form("tail-and-keychain", "bytes stand behind Manifest.db, and the keychain file is not stored", OK, DAMAGED,
-               PARTIAL, "7 bytes", "keychain", database_stored=followed_by(7), stored=without_keychain)
+               DAMAGED, "7 bytes", "keychain", database_stored=followed_by(7), stored=without_keychain)
     yield form("tail-and-version", "bytes stand behind Manifest.db, and there is no Version", OK, DAMAGED, PARTIAL,
                "7 bytes", "version", database_stored=followed_by(7), manifest=without_version)
     yield form("leaf-and-tail", "a page of rows is garbled, and bytes stand behind Manifest.db", OK, DAMAGED, PARTIAL,

@@ -6,7 +6,7 @@ import tarfile
 from keychain_backup import mbfile
 from keychain_backup.recipe import KEYCHAIN, NOTES
 
-from . import DAMAGED, OK, PARTIAL, REFUSED, Fault, both, flipped, in_part
+from . import DAMAGED, OK, PARTIAL, REFUSED, Fault, both, flipped
 
 IDENTIFIERS = {name: mbfile.file_id(*name) for name in (KEYCHAIN, NOTES)}
 
@@ -48,24 +48,24 @@ def on_disk(name, wrong, codes, make, of=KEYCHAIN, says=()):
 def payloads():
     for base in ("encrypted", "plain", "mbdb", "mbdb-plain"):
         mark = "" if base == "encrypted" else f"-{base}"
-        yield stored(f"keychain-absent{mark}", "the keychain file is listed and not stored", in_part(),
+        yield stored(f"keychain-absent{mark}", "the keychain file is listed and not stored", both(DAMAGED),
                      lambda data: None, base=base, says=("keychain",))
         yield stored(f"notes-absent{mark}", "an ordinary file is listed and not stored",
                      {"verify": PARTIAL, "plan": OK}, lambda data: None, NOTES, base)
         yield stored(f"notes-flip{mark}", "one bit of an ordinary file's first block is flipped", {"verify": DAMAGED},
                      lambda data: flipped(data, 3), NOTES, base)
-    yield stored("keychain-empty", "the keychain file is stored with no byte", in_part(), lambda data: b"")
-    yield stored("keychain-cut-by-one", "the keychain file's last byte is absent", in_part(),
+    yield stored("keychain-empty", "the keychain file is stored with no byte", both(DAMAGED), lambda data: b"")
+    yield stored("keychain-cut-by-one", "the keychain file's last byte is absent", both(DAMAGED),
                  lambda data: data[:-1])
-    yield stored("keychain-cut-by-block", "the keychain file's last block is absent", in_part(),
+    yield stored("keychain-cut-by-block", "the keychain file's last block is absent", both(DAMAGED),
                  lambda data: data[:-16])
-    yield stored("keychain-block-more", "the keychain file has a block more", in_part(),
+    yield stored("keychain-block-more", "the keychain file has a block more", both(DAMAGED),
                  lambda data: data + bytes(16))
-    yield stored("keychain-first-block", "one bit of the keychain file's first block is flipped", in_part(),
+    yield stored("keychain-first-block", "one bit of the keychain file's first block is flipped", both(DAMAGED),
                  lambda data: flipped(data, 3))
-    yield stored("keychain-padding", "the keychain file's padding is broken", in_part(),
+    yield stored("keychain-padding", "the keychain file's padding is broken", both(DAMAGED),
                  lambda data: flipped(data, -17, 7))
-    yield undigested("keychain-padding", "the keychain file's padding is broken", in_part(),
+    yield undigested("keychain-padding", "the keychain file's padding is broken", both(DAMAGED),
                      lambda data: flipped(data, -17, 7))
     yield undigested("notes-padding", "an ordinary file's padding is broken", {"verify": DAMAGED},
                      lambda data: flipped(data, -17, 7), NOTES)
@@ -148,7 +148,7 @@ def containers():
                   lambda found: found + [(in_folder(found, "pipe"), member(tarfile.FIFOTYPE))])
     yield entries("device", "a tar entry is a device", REFUSED,
                   lambda found: found + [(in_folder(found, "null"), member(tarfile.CHRTYPE))])
-    yield Fault("packed-keychain-absent", "a tar lacks the keychain file that is listed", in_part(), suffix="tar",
+    yield Fault("packed-keychain-absent", "a tar lacks the keychain file that is listed", both(DAMAGED), suffix="tar",
                 entries=lambda found: [e for e in found if not e[0].endswith(IDENTIFIERS[KEYCHAIN])])
 
 

@@ -3,7 +3,7 @@
 from backup_cases import SALT, in_base64, ios_10_0_properties, ios_10_0_rows
 from keychain_backup.recipe import KEYCHAIN, NOTES
 
-from . import DAMAGED, OK, Fault, both, flipped, in_part
+from . import DAMAGED, OK, Fault, both, flipped
 
 
 def sealed(name, wrong, codes, *says, change=None, of=KEYCHAIN, form=in_base64, salt=SALT, properties=None):
@@ -26,19 +26,19 @@ def salts():
     yield sealed("salt-long", "the salt has a million bytes", everything, "1,000,000",
                  salt=bytes(1_000_000))
     # The names of its files are in clear.
-    yield sealed("salt-flip", "one bit of the salt is flipped, so that no record opens", {"inspect": OK, **in_part()},
+    yield sealed("salt-flip", "one bit of the salt is flipped, so that no record opens", {"inspect": OK, **both(DAMAGED)},
                  "does not open with the password and the salt", salt=flipped(SALT, 3))
 
 
 def records():
-    yield sealed("record-cut", "the keychain's record is no whole blocks", in_part(), "whole blocks",
+    yield sealed("record-cut", "the keychain's record is no whole blocks", both(DAMAGED), "whole blocks",
                  change=lambda record: record[:-5], form=bytes)
-    yield sealed("record-padding", "the keychain's record does not end in its padding", in_part(),
+    yield sealed("record-padding", "the keychain's record does not end in its padding", both(DAMAGED),
                  "does not open with the password and the salt", change=lambda record: flipped(record, -17, 7),
                  form=bytes)
-    yield sealed("record-no-base64", "the keychain's record is no base64", in_part(), "whole blocks",
+    yield sealed("record-no-base64", "the keychain's record is no base64", both(DAMAGED), "whole blocks",
                  change=lambda record: "*" + record[1:-1])
-    yield sealed("record-empty", "the keychain's record is empty", in_part(), change=lambda record: b"")
+    yield sealed("record-empty", "the keychain's record is empty", both(DAMAGED), change=lambda record: b"")
     yield sealed("notes-record-cut", "an ordinary file's record is no whole blocks", {"verify": DAMAGED, "plan": OK},
                  "whole blocks", change=lambda record: record[:-5], form=bytes, of=NOTES)
 

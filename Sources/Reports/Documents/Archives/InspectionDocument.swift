@@ -20,7 +20,9 @@ package struct InspectionDocument {
   let found: [ArchiveFinding]
 
   /// `nil` where there is no keychain to count.
-  private var contents: ArchiveContents? { archive.hasKeychain ? opened?.contents : nil }
+  private var contents: ArchiveContents? {
+    archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
+  }
 
   /// - Parameters:
   ///   - opened: With its keychain's items tried; `nil` without the password.

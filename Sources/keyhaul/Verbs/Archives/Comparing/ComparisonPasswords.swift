@@ -72,10 +72,10 @@ struct ComparisonPasswords {
       if hardware?.isGuess == false { given = hardware }
     }
     func open(_ password: consuming Secret?) throws(CommandFailure) -> OpenedArchive {
-      try unlocker.open(with: try unlocker.key(password: password), hardware)
+      try unlocker.open(with: try unlocker.key(password: password), hardware, for: .exporting)
     }
     if isSecond, second.isGiven {
-      return try unlocker.open(with: try unlocker.key(second), hardware)
+      return try unlocker.open(with: try unlocker.key(second), hardware, for: .exporting)
     }
     guard named.archive.isEncrypted else { return try open(nil) }
     guard let readSecret else {

@@ -136,7 +136,8 @@ struct Export: RunnableVerb {
     if isAsked, !reveal, form.isSecret {
       throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: nil)
     }
-    let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(with: unlocking.password)
+    let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(
+      with: unlocking.password, for: .exporting)
     guard named.archive.hasKeychain else {
       throw CommandFailure(
         archive: BackupArchiveError(.noKeychain, "no keychain file is stored in it"), name: named.name)

@@ -64,7 +64,10 @@ struct FilesExport {
     let files = try extract(request, named, list, keys: keys, in: session)
     if verb.common.isCSV { try writeTable(of: files) }
     try report.announce(files, in: session)
-    return files.isComplete ? .ok : .partial
+    // Rows that the list has lost name files that nobody can count among those that were written.
+    let damage = list.findings.filter(\.isDamage)
+    for finding in damage where !named.archive.findings.contains(finding) { named.warn(of: finding, in: session) }
+    return files.isComplete && damage.isEmpty ? .ok : .partial
   }
 
   /// The class keys; `nil` for a backup whose files are in clear.

@@ -22,11 +22,15 @@ extension Inspection {
     if let listing, let tree {
       facts.files = InspectionPage.Files(listing, branches: tree.root.children)
     }
-    facts.items = opened?.items.map { item in
-      InspectionPage.Item(
-        index: item.index, identity: item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind),
-        protection: item.protection, reason: reason(of: item), isSecretOnly: item.isSecretOnly)
-    }
+    facts.hiddenKeychain = opened?.hiddenKeychain
+    facts.items =
+      facts.hiddenKeychain != nil
+      ? nil
+      : opened?.items.map { item in
+        InspectionPage.Item(
+          index: item.index, identity: item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind),
+          protection: item.protection, reason: reason(of: item), isSecretOnly: item.isSecretOnly)
+      }
     return InspectionPage(facts, program: ProgramVersion.signature)
   }
 }

@@ -111,6 +111,7 @@ extension Inspection {
 
   /// The sentence that matters: where this keychain can go.
   private var keychainText: String {
+    if let hidden = opened?.hiddenKeychain { return "cannot be read: \(hidden.fact). What it holds is not known." }
     guard archive.hasKeychain else {
       return archive.isEncrypted && !isUnlocked
         ? "its file is not there; whether there should be one, the list of files says with the password"
@@ -178,6 +179,12 @@ extension Inspection {
   // MARK: The items
 
   private func itemLines(_ style: TextStyle) -> [String] {
+    if let hidden = opened?.hiddenKeychain {
+      return WordWrap.lines(
+        of: style.adapted(
+          HostileText.shown("Its keychain cannot be read: \(hidden.fact). What it holds is not known.")),
+        columns: style.width)
+    }
     guard let opened, archive.hasKeychain else { return ["The archive holds no keychain."] }
     let table = itemTable(opened, isShort: false)
     // Where names would be cut, classes go by their codes.

@@ -111,7 +111,9 @@ struct Inspection: Report {
   var unbound: UnboundKeychain? { archive.unboundKeychain }
   var isUnlocked: Bool { opened != nil }
   /// `nil` where there is no keychain to count.
-  var contents: ArchiveContents? { archive.hasKeychain ? opened?.contents : nil }
+  var contents: ArchiveContents? {
+    archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
+  }
 
   /// Some items neither open nor stay closed by a rule.
   var isPartlyUnreadable: Bool {

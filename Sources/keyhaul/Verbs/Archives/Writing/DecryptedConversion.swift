@@ -46,6 +46,13 @@ struct DecryptedConversion {
     let hardware = try unlocker.hardwareKey()
     let key = try unlocker.key(verb.password)
     let keys = try unlocker.classKeys(with: key)
+    // What is damaged in the original the copy does not show any more.
+    let damage = try damage(with: key)
+    for fact in damage {
+      session.warn(
+        "\(named.name) is damaged, and its copy in clear does not show it", why: fact.description,
+        try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved", evenQuiet: true)
+    }
     guard !verb.dryRun.isOn else {
       try report(nil, in: session)
       return .ok
@@ -53,7 +60,7 @@ struct DecryptedConversion {
     try Interruption.check()
     let written = try decrypt(keys, in: session)
     if verb.reveal, named.archive.hasKeychain {
-      let opened = try unlocker.open(with: key, hardware)
+      let opened = try unlocker.open(with: key, hardware, for: .exporting)
       let form = try ExportForm(verb.common, output: itemsPath, reveals: true)
       let items = ExportedItems(
         of: opened, named: named.name,
@@ -63,7 +70,16 @@ struct DecryptedConversion {
     }
     try report(written, in: session)
     warn(of: written, in: session)
-    return written.faults.isEmpty ? .ok : .partial
+    return written.faults.isEmpty && damage.isEmpty ? .ok : .partial
+  }
+
+  /// What shows that the original is not as its device wrote it.
+  private func damage(with key: borrowing ArchiveKey) throws(CommandFailure) -> [ArchiveDamage] {
+    do throws(ArchivedKeychainError) {
+      return try OpenedArchive(named.archive, key: key, deviceKey: nil, for: .reading).damage
+    } catch {
+      throw CommandFailure(archive: error, name: named.name)
+    }
   }
 
   /// Beside the copy: in it they would be no part of a backup.

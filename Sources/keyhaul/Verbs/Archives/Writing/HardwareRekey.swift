@@ -102,6 +102,12 @@ struct HardwareRekey {
       throw CommandFailure(archive: error, name: named.name)
     }
     if let damage = opened.keybagDamage { throw CommandFailure.damagedKeybag(of: named.name, report: damage) }
+    // Every file and its digest is written anew, after which nothing would show it.
+    if let damage = opened.damage.first {
+      throw CommandFailure(
+        .damaged, "\(named.name) is damaged", why: damage.description,
+        try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved")
+    }
     switch opened.hardwareVerdict {
     case .proven: unlocker.tell(ofProven: hardware)
     case .noItems: break
