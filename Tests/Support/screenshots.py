@@ -29,7 +29,7 @@ LARGEST_PAGE = 5_000_000
 # The checklist of what two futures hold for twenty items is the longest of them.
 PAGES_ON_PAPER = 4
 # What a picture shows of a page, in CSS pixels: enough to see what it is.
-TALLEST = {PHONE: 2_600, LAPTOP: 1_800}
+TALLEST = {PHONE: 2_000, LAPTOP: 1_800}
 SHOWN_ROWS = "[...document.querySelectorAll('.rows tbody tr')].filter(r => getComputedStyle(r).display !== 'none').length"
 IN_PAGE = (HERE / "page_checks.js").read_text(encoding="utf-8")
 
