@@ -109,6 +109,7 @@ let package = Package(
       name: "CUTF8Proc", pkgConfig: utf8procConfiguration, providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
     .target(name: "CKeyDerivation"),
     .target(name: "CProgramArguments"),
+    .target(name: "CBundledFixtures"),
     .target(name: "CFileExchange"),
     part("Files", ["CFileExchange", system]),
     part("KeychainFormats", []),
@@ -148,10 +149,9 @@ let package = Package(
     keychainServices,
     keyhaulTesting,
     .target(
-      name: "BundledFixtures", path: "Fixtures",
-      exclude: ["README.md", "backup-faults.json", "make_fixtures.py", "secitem-calls.csv"],
-      sources: ["BundledFixtures.swift"],
-      resources: [.embedInCode("devices")], swiftSettings: strict),
+      name: "BundledFixtures", dependencies: ["CBundledFixtures"], path: "Fixtures",
+      exclude: ["README.md", "backup-faults.json", "devices", "make_fixtures.py", "secitem-calls.csv"],
+      sources: ["BundledFixtures.swift"], swiftSettings: strict),
     part(
       "CommandSession",
       [
@@ -177,7 +177,7 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "TestSupport", dependencies: ["KeychainFormats"], path: "Tests/TestSupport",
-      resources: [.embedInCode("test-vectors.json"), .embedInCode("certificate-vectors.json")], swiftSettings: strict),
+      exclude: ["test-vectors.json", "certificate-vectors.json"], swiftSettings: strict),
     tests(of: "Files", [system]),
     tests(of: "KeychainFormats"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),

@@ -1,3 +1,5 @@
+private import CBundledFixtures
+
 /// The device descriptions that the program carries in itself (format `device-fixture/1`), so that `device create
 /// --from` and the demo need no file.
 public enum BundledFixtures {
@@ -8,13 +10,15 @@ public enum BundledFixtures {
   public static let seed: Int64 = 20_261_120
 
   /// The JSON document of a description, or `nil` where none has that name.
-  public static func bytes(named name: String) -> [UInt8]? { fixtures[name]?() }
+  public static func bytes(named name: String) -> [UInt8]? { fixtures[name] }
 
-  private static let fixtures: [String: @Sendable () -> [UInt8]] = [
-    "every-rule": { PackageResources.every_rule_json },
-    "every-rule-target": { PackageResources.every_rule_target_json },
-    "hostile-names": { PackageResources.hostile_names_json },
-    "new-phone": { PackageResources.new_phone_json },
-    "old-phone": { PackageResources.old_phone_json },
-  ]
+  private static let fixtures: [String: [UInt8]] = {
+    var count = 0
+    guard let first = keyhaul_fixtures(&count) else { return [:] }
+    return Dictionary(
+      UnsafeBufferPointer(start: first, count: count).map { fixture in
+        (String(cString: fixture.name), Array(UnsafeBufferPointer(start: fixture.bytes, count: fixture.size)))
+      },
+      uniquingKeysWith: { first, _ in first })
+  }()
 }

@@ -568,9 +568,10 @@ class SitePages(unittest.TestCase):
 
 class FixtureList(unittest.TestCase):
     def test_the_program_carries_every_description(self):
-        source = (FIXTURES.parent / "BundledFixtures.swift").read_text(encoding="utf-8")
+        source = (FIXTURES.parent.parent / "Sources/CBundledFixtures/fixtures.c").read_text(encoding="utf-8")
         for path in FIXTURES.glob("*.json"):
-            self.assertIn(f'"{path.stem}"', source)
+            self.assertIn(f'{{"{path.stem}", ', source)
+            self.assertIn(f'#embed "../../Fixtures/devices/{path.name}"', source)
 
 
 def main():
