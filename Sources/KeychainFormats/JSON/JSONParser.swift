@@ -9,12 +9,17 @@ package struct JSONFault: Error, Equatable {
   /// - Parameter bytes: What was read.
   package func place(in bytes: [UInt8]) -> String? {
     guard let offset else { return nil }
-    let before = bytes.prefix(offset)
-    let line = before.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     // The first byte of each scalar counts.
-    let column = (line.last ?? []).count { $0 & 0b1100_0000 != 0b1000_0000 }
-    return "line \(line.count), column \(column + 1)"
+    let column = bytes.prefix(offset).reversed().prefix { $0 != UInt8(ascii: "\n") }
+      .count { $0 & 0b1100_0000 != 0b1000_0000 }
+    return "line \(JSONValue.line(of: offset, in: bytes)), column \(column + 1)"
   }
+}
+
+/// A step from an array or object to one of its values.
+package enum JSONStep: Equatable, Sendable {
+  case member(String)
+  case element(Int)
 }
 
 extension JSONValue {
@@ -37,6 +42,20 @@ extension JSONValue {
       throw JSONFault(reason: error.reason, offset: parser.position)
     }
   }
+
+  /// The line, counted from 1, on which a value of a document begins, a member with its name; `nil` where there is none
+  /// or the bytes are no document.
+  ///
+  /// - Parameter path: The steps to the value from the document's own.
+  package static func line(of path: [JSONStep], in bytes: [UInt8]) -> Int? {
+    var parser = JSONParser(bytes: bytes, remaining: maximumValueCount, sought: path)
+    do throws(JSONFault) { _ = try parser.document() } catch { return nil }
+    return parser.found.map { line(of: $0, in: bytes) }
+  }
+
+  fileprivate static func line(of offset: Int, in bytes: [UInt8]) -> Int {
+    bytes.prefix(offset).count { $0 == UInt8(ascii: "\n") } + 1
+  }
 }
 
 private struct JSONParser {
@@ -44,10 +63,17 @@ private struct JSONParser {
   /// How many more values are accepted.
   var remaining: Int
   private(set) var position = 0
+  /// The steps to the value whose place is looked for.
+  private let sought: [JSONStep]
+  /// How many of them lead to where the parser is.
+  private var stepsTaken = 0
+  /// Where the value that is looked for begins, a member with its name.
+  private(set) var found: Int?
 
-  init(bytes: [UInt8], remaining: Int) {
+  init(bytes: [UInt8], remaining: Int, sought: [JSONStep] = []) {
     self.bytes = bytes
     self.remaining = remaining
+    self.sought = sought
   }
 
   private static let malformed = JSONFault(reason: "it is not JSON")
@@ -90,6 +116,18 @@ private struct JSONParser {
     }
   }
 
+  /// Says that a value of an array or object begins.
+  ///
+  /// - Parameter depth: The array's or object's own, at least 1.
+  private mutating func enter(_ step: @autoclosure () -> JSONStep, at start: Int, depth: Int) {
+    guard found == nil, stepsTaken == depth - 1, stepsTaken < sought.count, sought[stepsTaken] == step() else { return }
+    stepsTaken = depth
+    if stepsTaken == sought.count { found = start }
+  }
+
+  /// Says that it ends.
+  private mutating func leave(depth: Int) { stepsTaken = min(stepsTaken, depth - 1) }
+
   private func check(_ depth: Int) throws(JSONFault) {
     guard depth <= JSONValue.maximumDepth else {
       throw JSONFault(reason: "it is nested more than \(JSONValue.maximumDepth) deep")
@@ -104,7 +142,9 @@ private struct JSONParser {
     if take(UInt8(ascii: "]")) { return .array(elements) }
     while true {
       skipBlanks()
+      enter(.element(elements.count), at: position, depth: depth)
       elements.append(try value(depth: depth))
+      leave(depth: depth)
       skipBlanks()
       if take(UInt8(ascii: "]")) { return .array(elements) }
       try expect(UInt8(ascii: ","))
@@ -120,12 +160,15 @@ private struct JSONParser {
     if take(UInt8(ascii: "}")) { return .object(fields) }
     while true {
       skipBlanks()
+      let start = position
       let name = try string()
       guard names.insert(name).inserted else { throw JSONFault(reason: "an object in it has two members of one name") }
       skipBlanks()
       try expect(UInt8(ascii: ":"))
       skipBlanks()
+      enter(.member(name), at: start, depth: depth)
       fields.append((name, try value(depth: depth)))
+      leave(depth: depth)
       skipBlanks()
       if take(UInt8(ascii: "}")) { return .object(fields) }
       try expect(UInt8(ascii: ","))

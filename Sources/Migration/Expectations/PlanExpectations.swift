@@ -34,18 +34,18 @@ public struct PlanExpectations: Sendable {
     } catch {
       throw .malformedExpectations(error.reason + (error.place(in: bytes).map { " (\($0))" } ?? ""))
     }
-    let list = try ExpectationMembers(value, "the list", place: "")
+    let list = try ExpectationMembers(value, [], in: bytes)
     try list.allow(["format", "expectations"])
     let format = try list.needed("format").string()
     guard format == Self.formatName else {
-      throw .malformedExpectations("its format is \(HostileText.quoted(format)); \(Self.formatName) is read")
+      throw list.fault("its format is \(HostileText.quoted(format)); \(Self.formatName) is read", at: "format")
     }
     let elements = try list.needed("expectations").array()
-    guard !elements.isEmpty else { throw .malformedExpectations("it expects nothing, which every plan meets") }
+    guard !elements.isEmpty else { throw list.fault("it expects nothing, which every plan meets", at: "expectations") }
     var expectations: [PlanExpectation] = []
     for (index, element) in elements.enumerated() {
-      let name = "expectation \(index + 1)"
-      expectations.append(try PlanExpectation(ExpectationMembers(element, name, place: "\(name): ")))
+      let path: [JSONStep] = [.member("expectations"), .element(index)]
+      expectations.append(try PlanExpectation(ExpectationMembers(element, path, in: bytes)))
     }
     self.expectations = expectations
   }
@@ -76,38 +76,44 @@ extension PlanExpectation {
   }
 }
 
-/// The members of an object of the list, and where it stands.
+/// The members of the list, or of an expectation in it, and where they stand.
 private struct ExpectationMembers {
   private let fields: [(String, JSONValue)]
-  /// "the list", "expectation 2".
-  private let name: String
-  /// What a complaint about the object's members begins with.
-  private let place: String
+  /// The steps to the object from the list.
+  private let path: [JSONStep]
+  /// The list as it was read.
+  private let bytes: [UInt8]
 
-  init(_ value: JSONValue, _ name: String, place: String) throws(MigrationError) {
-    guard let fields = value.fields else {
-      throw .malformedExpectations("\(name) should be an object, not \(value.typeName)")
-    }
-    (self.fields, self.name, self.place) = (fields, name, place)
+  init(_ value: JSONValue, _ path: [JSONStep], in bytes: [UInt8]) throws(MigrationError) {
+    (self.fields, self.path, self.bytes) = (value.fields ?? [], path, bytes)
+    guard value.fields != nil else { throw fault("it should be an object, not \(value.typeName)") }
   }
 
-  func fault(_ reason: String, near word: String? = nil) -> MigrationError {
-    .malformedExpectations(place + reason, near: word)
+  /// - Parameter member: The name of the member that is wrong; `nil` for the object itself.
+  func fault(_ reason: String, at member: String? = nil, near word: String? = nil) -> MigrationError {
+    .malformedExpectations("\(place(of: member)): \(reason)", near: word)
+  }
+
+  /// "expectation 2, line 7"; "the list, line 1" of a member of its own.
+  private func place(of member: String?) -> String {
+    let owner = if case .element(let index) = path.last { "expectation \(index + 1)" } else { "the list" }
+    let line = JSONValue.line(of: path + (member.map { [.member($0)] } ?? []), in: bytes)
+    return owner + (line.map { ", line \($0)" } ?? "")
   }
 
   private func unknown(
-    _ word: String, _ finding: String, _ hint: String? = nil, among known: [String]
+    _ word: String, at member: String, _ finding: String, _ hint: String? = nil, among known: [String]
   ) -> MigrationError {
     let finding = "\(HostileText.quoted(word)) \(finding)"
     guard let near = EditDistance.nearest(to: word, among: known) else {
-      return fault("\(finding); \(hint ?? "known are \(Amounts.list(known))")")
+      return fault("\(finding); \(hint ?? "known are \(Amounts.list(known))")", at: member)
     }
-    return fault("\(finding); \"\(near)\" is near", near: near)
+    return fault("\(finding); \"\(near)\" is near", at: member, near: near)
   }
 
   func allow(_ names: [String]) throws(MigrationError) {
     guard let name = fields.map(\.0).first(where: { !names.contains($0) }) else { return }
-    throw unknown(name, "is not known here", among: names.sorted())
+    throw unknown(name, at: name, "is not known here", among: names.sorted())
   }
 
   struct Member {
@@ -131,7 +137,7 @@ private struct ExpectationMembers {
     }
 
     private func mistyped(_ type: String) -> MigrationError {
-      members.fault("\"\(name)\" should be \(type), not \(value.typeName)")
+      members.fault("\"\(name)\" should be \(type), not \(value.typeName)", at: name)
     }
   }
 
@@ -140,7 +146,7 @@ private struct ExpectationMembers {
   }
 
   func needed(_ name: String) throws(MigrationError) -> Member {
-    guard let member = member(name) else { throw .malformedExpectations("\(self.name) has no \"\(name)\"") }
+    guard let member = member(name) else { throw fault("it has no \"\(name)\"") }
     return member
   }
 
@@ -159,7 +165,7 @@ private struct ExpectationMembers {
   ) throws(MigrationError) -> Value? {
     guard let word = try member(name)?.string() else { return nil }
     guard let value = values.first(where: { spelling($0) == word }) else {
-      throw unknown(word, finding, hint, among: values.map(spelling))
+      throw unknown(word, at: name, finding, hint, among: values.map(spelling))
     }
     return value
   }

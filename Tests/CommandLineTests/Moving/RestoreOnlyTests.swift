@@ -139,36 +139,36 @@ struct ExpectVerbTests {
     let world = try MoveWorld()
     for (text, why) in [
       ("", "it is not JSON (line 1, column 1)"),
-      (#"{"format":"plan-expectations/1"}"#, #"the list has no "expectations""#),
+      (#"{"format":"plan-expectations/1"}"#, #"the list: it has no "expectations""#),
       (
         #"{"format":"plan-expectations/1","expectations":[{"account":"a","expect":"migrates"},{"acount":"a"}]}"#,
-        #"expectation 2: "acount" is not known here; "account" is near try: "account" in its place"#
+        #"expectation 2, line 1: "acount" is not known here; "account" is near try: "account" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"userid":"a","expect":"migrates"}]}"#,
-        #"expectation 1: "userid" is not known here; known are access_group, account, expect, kind, label, password, reason,"#
+        #"expectation 1, line 1: "userid" is not known here; known are access_group, account, expect, kind, label, password, reason,"#
       ),
       (
         #"{"format":"plan-expectations/1","expectation":[]}"#,
-        #""expectation" is not known here; "expectations" is near try: "expectations" in its place"#
+        #"the list, line 1: "expectation" is not known here; "expectations" is near try: "expectations" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"account":"a","expect":"migrate"}]}"#,
-        #"expectation 1: "migrate" cannot be expected; "migrates" is near try: "migrates" in its place"#
+        #"expectation 1, line 1: "migrate" cannot be expected; "migrates" is near try: "migrates" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"certifcate","expect":"absent"}]}"#,
-        #"expectation 1: "certifcate" is no kind; "certificate" is near try: "certificate" in its place"#
+        #"expectation 1, line 1: "certifcate" is no kind; "certificate" is near try: "certificate" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"key","expect":"stays-behind","reason":"device_bound"}]}"#,
-        #"expectation 1: "device_bound" is no reason; "device-bound" is near try: "device-bound" in its place"#
+        #"expectation 1, line 1: "device_bound" is no reason; "device-bound" is near try: "device-bound" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"key","expect":"stays-behind","reason":"because"}]}"#,
-        #"expectation 1: "because" is no reason; explain lists them"#
+        #"expectation 1, line 1: "because" is no reason; explain lists them"#
       ),
-      (#"{"format":"x","expectations":[]}"#, #"its format is "x"; plan-expectations/1 is read"#),
+      (#"{"format":"x","expectations":[]}"#, #"the list, line 1: its format is "x"; plan-expectations/1 is read"#),
     ] {
       try world.write(Array(text.utf8), to: "e.json")
       let outcome = try world.keyhaul("plan old-phone --to new-phone --expect e.json")
