@@ -88,7 +88,8 @@ let package = Package(
       name: "KeyhaulKit",
       targets: [
         "KeyhaulKit", "Files", "KeychainFormats", "TextLayout", "DataProtection", "Certificates", "KeychainRules",
-        "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "Reports",
+        "KeychainDumps", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration",
+        "Reports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .library(name: "KeyhaulTesting", targets: ["KeyhaulTesting"]),
@@ -117,6 +118,7 @@ let package = Package(
     part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
     part("KeychainRules", ["DataProtection", "KeychainFormats"]),
+    part("KeychainDumps", ["KeychainRules", "DataProtection", "KeychainFormats"]),
     part("KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", "Files", system, grdb, sqlite]),
     part("SecItem", ["KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats"]),
     part(
@@ -183,6 +185,7 @@ let package = Package(
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
     tests(of: "Certificates", ["DataProtection", "KeychainFormats"]),
     tests(of: "KeychainRules", ["DataProtection", "KeychainFormats"]),
+    tests(of: "KeychainDumps", ["KeychainRules", "DataProtection", "KeychainFormats"]),
     tests(of: "KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", "Files", system, grdb]),
     tests(of: "SecItem", ["KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", grdb]),
     tests(

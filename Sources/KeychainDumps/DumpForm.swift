@@ -1,0 +1,31 @@
+/// In which form another program gave the items of a keychain away. The content decides, never a file's name.
+///
+/// The raw value is the identifier in machine-readable output. Source: public readers of such files; no vendor documents
+/// its own.
+public enum DumpForm: String, Sendable, CaseIterable, Hashable {
+  /// A property list whose arrays `genp`, `inet`, `keys` and `cert` hold attributes and secrets in clear, with types: of
+  /// GrayKey, newer exports.
+  case tables = "keychain-tables"
+  /// The same with data for every value, numbers and dates as text: of GrayKey, older exports.
+  case untypedTables = "keychain-tables-untyped"
+  /// A property list that is an array of dictionaries, one for each item of any table: `decrypted_keychain.plist`.
+  case items = "keychain-items"
+  /// The same of generic passwords alone: `keychain_decrypted.plist`, and what iLEAPP takes.
+  case genericPasswords = "generic-passwords"
+  /// A JSON array of objects with an `item_class`, as objection prints them for one app.
+  case objection
+  /// A property list with `keychainEntries` that are sealed and the keys beside them: UFED's `backup_keychain_v2.plist`.
+  case sealedEntries = "sealed-entries"
+
+  /// What a sentence calls it: "decrypted keychain tables (as of GrayKey)".
+  public var phrase: String {
+    switch self {
+    case .tables: "decrypted keychain tables (as GrayKey writes them)"
+    case .untypedTables: "decrypted keychain tables without types (as older versions of GrayKey write them)"
+    case .items: "an array of decrypted keychain items (decrypted_keychain.plist)"
+    case .genericPasswords: "an array of decrypted generic passwords (keychain_decrypted.plist)"
+    case .objection: "keychain items as JSON (as objection writes them)"
+    case .sealedEntries: "sealed keychain entries with their keys (as UFED writes them)"
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import KeychainFormats
+
+/// What another program's dump gives of a keychain. Its secrets are in clear, or beside their keys: nothing enforced the
+/// classes of its items, and nothing shows who wrote it.
+public struct KeychainDump: Sendable {
+  /// The form that was recognized.
+  public let form: DumpForm
+  /// In the order genp, inet, cert, keys, and within each as the dump has them.
+  public let items: [DumpedItem]
+  /// Entries that are no item here, counted by why.
+  public let skipped: [SkippedEntry: Int]
+  /// Names of tables that are not known, as far as few were found; hostile.
+  public let unknownTables: [String]
+  /// Keys that stand twice in one dictionary; of each the first was taken.
+  public let repeatedKeyCount: Int
+
+  /// Why an entry is no item here. The raw value is the identifier in machine-readable output.
+  public enum SkippedEntry: String, Sendable, CaseIterable, Hashable {
+    /// An identity: its certificate and its key stand there on their own.
+    case identity
+    /// Of a table that no keychain has, or a class that is not known.
+    case unknownTable = "unknown-table"
+    /// Nothing says which table it is of, and nothing in it tells.
+    case noTable = "no-table"
+    /// No dictionary of attributes.
+    case notAnItem = "not-an-item"
+    /// Stored in a way that no public description covers.
+    case unknownLayout = "unknown-layout"
+
+    /// What a sentence calls one of them: "entry of an unknown table".
+    public var noun: String {
+      switch self {
+      case .identity: "identity, of which certificate and key are items of their own"
+      case .unknownTable: "entry of an unknown table"
+      case .noTable: "entry that names no table"
+      case .notAnItem: "entry that is no item"
+      case .unknownLayout: "entry of an unknown layout"
+      }
+    }
+
+    /// The same of several.
+    public var plural: String {
+      switch self {
+      case .identity: "identities, of which certificates and keys are items of their own"
+      case .unknownTable: "entries of unknown tables"
+      case .noTable: "entries that name no table"
+      case .notAnItem: "entries that are no items"
+      case .unknownLayout: "entries of an unknown layout"
+      }
+    }
+  }
+
+  /// Takes what a reader found, and gives every item its position.
+  ///
+  /// - Parameters:
+  ///   - form: The form that was recognized.
+  ///   - items: In the dump's own order.
+  ///   - skipped: Entries that are no item here.
+  ///   - unknownTables: Names of tables that are not known.
+  ///   - repeatedKeyCount: Keys that stand twice in one dictionary.
+  public init(
+    form: DumpForm, items: [DumpedItem], skipped: [SkippedEntry: Int] = [:], unknownTables: [String] = [],
+    repeatedKeyCount: Int = 0
+  ) {
+    self.form = form
+    self.skipped = skipped
+    self.unknownTables = unknownTables
+    self.repeatedKeyCount = repeatedKeyCount
+    var ordered = ItemKind.allCases.flatMap { kind in items.filter { $0.kind == kind } }
+    for index in ordered.indices { ordered[index].index = index }
+    self.items = ordered
+  }
+
+  /// The most items that a dump may have; a full device has some thousands.
+  public static let maximumItemCount = KeychainBackupFile.maximumEntryCount
+  /// The most bytes that a dump may have.
+  public static let maximumByteCount = XMLPlist.maximumByteCount
+
+  /// How many entries were skipped.
+  public var skippedCount: Int { skipped.values.reduce(0, +) }
+  /// How many entries the dump has, items and skipped ones.
+  public var entryCount: Int { items.count + skippedCount }
+}
