@@ -4,13 +4,13 @@
 /// its own.
 public enum DumpForm: String, Sendable, CaseIterable, Hashable {
   /// A property list whose arrays `genp`, `inet`, `keys` and `cert` hold attributes and secrets in clear, with types: of
-  /// GrayKey, newer exports.
+  /// GrayKey, newer exports. What iLEAPP takes as `--keychain` is one with `genp`.
   case tables = "keychain-tables"
   /// The same with data for every value, numbers and dates as text: of GrayKey, older exports.
   case untypedTables = "keychain-tables-untyped"
   /// A property list that is an array of dictionaries, one for each item of any table: `decrypted_keychain.plist`.
   case items = "keychain-items"
-  /// The same of generic passwords alone: `keychain_decrypted.plist`, and what iLEAPP takes.
+  /// The same of generic passwords alone, bytes as base64 text: `keychain_decrypted.plist` of an on-device decrypter.
   case genericPasswords = "generic-passwords"
   /// A JSON array of objects with an `item_class`, as objection prints them for one app.
   case objection

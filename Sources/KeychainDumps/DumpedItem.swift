@@ -16,6 +16,8 @@ public struct DumpedItem: Sendable {
   public let content: Content
   /// Attributes whose values are of a kind that the attribute cannot have; they are not in the item.
   public let unusableAttributes: [AttributeCode]
+  /// Whether the secret is only as the dump rendered it as text, so that its bytes may have been others.
+  public let isSecretRendered: Bool
 
   /// How it is known which table an item is of.
   public enum TableSource: String, Sendable, Hashable {
@@ -43,15 +45,17 @@ public struct DumpedItem: Sendable {
   ///   - tableSource: How the table is known.
   ///   - content: What of it could be read.
   ///   - unusableAttributes: Attributes whose values had the wrong kind.
+  ///   - isSecretRendered: Whether the secret is only a rendering as text.
   public init(
     entry: Int, kind: ItemKind, tableSource: TableSource = .stated, content: Content,
-    unusableAttributes: [AttributeCode] = []
+    unusableAttributes: [AttributeCode] = [], isSecretRendered: Bool = false
   ) {
     self.entry = entry
     self.kind = kind
     self.tableSource = tableSource
     self.content = content
     self.unusableAttributes = unusableAttributes
+    self.isSecretRendered = isSecretRendered
   }
 
   /// The item in clear, with its secret where that is open; `nil` where the attributes are shut.

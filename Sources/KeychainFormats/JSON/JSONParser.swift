@@ -3,6 +3,8 @@ package struct JSONFault: Error, Equatable {
   package let reason: String
   /// How far it was read, in bytes from the start; `nil` where it is not known.
   package var offset: Int?
+  /// Whether it may be JSON, and asks for more than is read.
+  package var isOverLimit = false
 
   /// "line 3, column 7", both counted from 1 and columns in characters of Unicode; `nil` where it is not known.
   ///
@@ -39,7 +41,7 @@ extension JSONValue {
     do throws(JSONFault) {
       self = try parser.document()
     } catch {
-      throw JSONFault(reason: error.reason, offset: parser.position)
+      throw JSONFault(reason: error.reason, offset: parser.position, isOverLimit: error.isOverLimit)
     }
   }
 
@@ -104,7 +106,7 @@ private struct JSONParser {
 
   private mutating func value(depth: Int) throws(JSONFault) -> JSONValue {
     remaining -= 1
-    guard remaining >= 0 else { throw JSONFault(reason: "it has more values than are read") }
+    guard remaining >= 0 else { throw JSONFault(reason: "it has more values than are read", isOverLimit: true) }
     switch next {
     case UInt8(ascii: "\""): return .string(try string())
     case UInt8(ascii: "{"): return try object(depth: depth + 1)
@@ -130,7 +132,7 @@ private struct JSONParser {
 
   private func check(_ depth: Int) throws(JSONFault) {
     guard depth <= JSONValue.maximumDepth else {
-      throw JSONFault(reason: "it is nested more than \(JSONValue.maximumDepth) deep")
+      throw JSONFault(reason: "it is nested more than \(JSONValue.maximumDepth) deep", isOverLimit: true)
     }
   }
 

@@ -19,12 +19,20 @@ extension XMLPlist {
     try decode(bytes, maximumElementCount: maximumElementCount)
   }
 
-  static func decode(_ bytes: [UInt8], maximumElementCount: Int) throws(FormatError) -> PropertyValue {
+  /// The same, and of a key that stands twice in a dictionary every entry, as in a binary list.
+  package static func decodeKeepingRepeatedKeys(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
+    try decode(bytes, maximumElementCount: maximumElementCount, keepsRepeatedKeys: true)
+  }
+
+  static func decode(
+    _ bytes: [UInt8], maximumElementCount: Int, keepsRepeatedKeys: Bool = false
+  ) throws(FormatError) -> PropertyValue {
     guard bytes.count <= maximumByteCount else {
       throw FormatError(.xmlPlist, .overLimit, "\(bytes.count) bytes; at most \(maximumByteCount) are accepted")
     }
     return try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in
-      var reader = XMLPlistReader(XMLScanner(buffer), maximumElementCount: maximumElementCount)
+      var reader = XMLPlistReader(
+        XMLScanner(buffer), maximumElementCount: maximumElementCount, keepsRepeatedKeys: keepsRepeatedKeys)
       return try reader.document()
     }
   }
@@ -35,10 +43,12 @@ private struct XMLPlistReader {
   private var scanner: XMLScanner
   private var elementCount = 0
   private let maximumElementCount: Int
+  private let keepsRepeatedKeys: Bool
 
-  init(_ scanner: XMLScanner, maximumElementCount: Int) {
+  init(_ scanner: XMLScanner, maximumElementCount: Int, keepsRepeatedKeys: Bool) {
     self.scanner = scanner
     self.maximumElementCount = maximumElementCount
+    self.keepsRepeatedKeys = keepsRepeatedKeys
   }
 
   mutating func document() throws(FormatError) -> PropertyValue {
@@ -107,7 +117,7 @@ private struct XMLPlistReader {
       guard tag.name == "key" else { throw scanner.malformed("a value without a key") }
       let key = try text(of: tag)
       let value = try value(of: try open(), level: level + 1)
-      if seen.insert(key).inserted { entries.append(.init(key: .string(key), value: value)) }
+      if seen.insert(key).inserted || keepsRepeatedKeys { entries.append(.init(key: .string(key), value: value)) }
     }
   }
 

@@ -1,0 +1,130 @@
+import KeychainFormats
+import KeychainRules
+
+/// Reads a JSON array of objects with an `item_class` (`.objection`).
+enum ObjectionReader {
+  private static let itemClass = "item_class"
+  private static let accessible = "accessible_attribute"
+  private static let accessControl = "access_control"
+  private static let exactSecret = "dataHex"
+  private static let rendering = "data"
+  /// What stands for the bytes of a key.
+  private static let noRendering = "(Key data not displayed)"
+
+  private static let kinds: [String: ItemKind] = [
+    "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
+    "kSecClassCertificate": .certificate, "kSecClassKey": .key,
+  ]
+  private static let identity = "kSecClassIdentity"
+  private static let attributes: [String: AttributeCode] = [
+    "account": .account, "service": .service, "server": .server, "label": .label, "entitlement_group": .accessGroup,
+    "description": .itemDescription, "comment": .comment, "generic": .generic, "creator": .creator, "type": .type,
+    "script_code": .scriptCode, "alias": .alias, "invisible": .isInvisible, "negative": .isNegative,
+    "custom_icon": .hasCustomIcon, "protected": .legacyProtected, "create_date": .creationDate,
+    "modification_date": .modificationDate, "security_domain": .securityDomain, "protocol": .protocolType,
+    "authentication_type": .authenticationType, "port": .port, "path": .path,
+  ]
+
+  /// Whether an array has an object with a class of item.
+  static func recognizes(_ root: JSONValue) -> Bool {
+    root.arrayValue?.contains { $0[itemClass]?.stringValue != nil } ?? false
+  }
+
+  /// - Throws: `.overLimit` for more entries than a dump may have.
+  static func read(_ root: JSONValue, _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+    var collector = DumpCollector(.objection, acceptingAtMost: limit)
+    for entry in root.arrayValue ?? [] {
+      let position = try collector.nextEntry()
+      guard let members = entry.fields else {
+        collector.skip(.notAnItem)
+        continue
+      }
+      guard let named = entry[itemClass]?.stringValue, !named.isEmpty else {
+        collector.skip(.noTable)
+        continue
+      }
+      guard let kind = kinds[named] else {
+        collector.skip(named == identity ? .identity : .unknownTable, table: named == identity ? nil : named)
+        continue
+      }
+      collector.take(item(of: members, at: position, as: kind))
+    }
+    return collector.dump()
+  }
+
+  private static func item(of members: [(String, JSONValue)], at position: Int, as kind: ItemKind) -> DumpedItem {
+    var entry = PropertyDictionary()
+    var unusable: [AttributeCode] = []
+    var (secret, rendered): (JSONValue?, JSONValue?) = (nil, nil)
+    for (name, value) in members {
+      switch name {
+      case exactSecret: secret = value
+      case rendering: rendered = value
+      case accessible:
+        guard let text = value.stringValue, !text.isEmpty else { continue }
+        entry[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: text)?.rawValue ?? text)
+      default:
+        guard let code = attributes[name], AttributeTable.definition(of: code, in: kind) != nil else { continue }
+        switch value {
+        case .string(let text): if !text.isEmpty { entry[code.rawValue] = .string(text) }
+        case .integer(let number): entry[code.rawValue] = .integer(number)
+        case .boolean(let flag): entry[code.rawValue] = .boolean(flag)
+        case .null: continue
+        case .number, .sensitive, .array, .object: unusable.append(code)
+        }
+      }
+    }
+    var reading = DumpValues.read(entry, as: kind, .typed)
+    // What the constraints are is told in words alone.
+    let control = members.first { $0.0 == accessControl }?.1.stringValue ?? ""
+    if !control.isEmpty, control != "None" { reading.item[.accessControl] = .string(control) }
+    let (content, isRendered) = content(reading.item, secret: secret, rendered: rendered)
+    return DumpedItem(
+      entry: position, kind: kind, content: content, unusableAttributes: (unusable + reading.unusable).sorted(),
+      isSecretRendered: isRendered)
+  }
+
+  /// The exact bytes where they are there, else the rendering of them.
+  private static func content(
+    _ item: KeychainItem, secret: JSONValue?, rendered: JSONValue?
+  ) -> (DumpedItem.Content, isRendered: Bool) {
+    var item = item
+    if let text = secret?.stringValue, !text.isEmpty {
+      guard let bytes = HexadecimalDigits.bytes(of: text) else {
+        return (.attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is no hexadecimal text")), false)
+      }
+      item.secret = SensitiveBytes(copying: bytes)
+      return (.open(item), false)
+    }
+    guard let text = rendered?.stringValue, !text.isEmpty, text != noRendering else {
+      return (.attributesOnly(item, nil), false)
+    }
+    item.secret = SensitiveBytes(copying: Array(text.utf8))
+    return (.open(item), true)
+  }
+}
+
+/// Hexadecimal digits, two for each byte.
+enum HexadecimalDigits {
+  /// The bytes that digits of either case stand for; `nil` for another text.
+  static func bytes(of text: String) -> [UInt8]? {
+    let digits = Array(text.utf8)
+    guard digits.count.isMultiple(of: 2) else { return nil }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(digits.count / 2)
+    for place in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = value(of: digits[place]), let low = value(of: digits[place + 1]) else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    return bytes
+  }
+
+  private static func value(of digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - 48
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - 87
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - 55
+    default: nil
+    }
+  }
+}
