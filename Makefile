@@ -57,6 +57,7 @@ interop: build .venv/.installed
 	$(PYTHON) Tests/Support/test_support.py
 	$(PYTHON) Tests/Support/interop.py --keyhaul $(PROGRAM)
 	$(PYTHON) Tests/Support/check_backups.py --keyhaul $(PROGRAM)
+	$(PYTHON) Tests/Support/check_dumps.py --keyhaul $(PROGRAM)
 
 schemas: build .venv/.installed
 	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)

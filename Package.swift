@@ -133,14 +133,14 @@ let package = Package(
     part(
       "Migration",
       [
-        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainRules", "DataProtection",
-        "KeychainFormats",
+        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainDumps", "KeychainRules",
+        "DataProtection", "KeychainFormats",
       ]),
     part(
       "Reports",
       [
-        "Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainRules",
-        "Certificates", "DataProtection", "TextLayout", "KeychainFormats",
+        "Migration", "KeychainDumps", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore",
+        "KeychainRules", "Certificates", "DataProtection", "TextLayout", "KeychainFormats",
       ]),
     part(
       "KeyhaulKit",
@@ -164,7 +164,7 @@ let package = Package(
       "CommandArguments",
       [
         "CommandSession", "TextLayout", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
-        "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files",
+        "KeychainDumps", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files",
         "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
@@ -172,7 +172,7 @@ let package = Package(
       name: "keyhaul",
       dependencies: [
         "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice",
-        "BackupArchive", "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection",
+        "BackupArchive", "KeychainDumps", "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection",
         "KeychainFormats", "Files", system, "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -197,8 +197,8 @@ let package = Package(
     tests(
       of: "Migration",
       [
-        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainRules", "DataProtection",
-        "KeychainFormats", "BundledFixtures", grdb,
+        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainDumps", "KeychainStore", "KeychainRules",
+        "DataProtection", "KeychainFormats", "BundledFixtures", grdb,
       ]),
     tests(of: "KeyhaulKit"),
     tests(

@@ -87,6 +87,15 @@ public struct ArchivedItem: Sendable {
     case missingData
   }
 
+  /// The same item under another position.
+  package func placed(at index: Int) -> ArchivedItem {
+    var item = ArchivedItem(
+      index: index, kind: kind, protection: protection, persistentReference: persistentReference, blob: blob,
+      keyClass: keyClass, classKey: classKey, opening: opening, isSecretOnly: isSecretOnly)
+    item.fingerprint = fingerprint
+    return item
+  }
+
   /// The item in clear; `nil` where it does not open.
   public var item: KeychainItem? {
     switch opening {

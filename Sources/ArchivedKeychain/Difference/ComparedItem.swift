@@ -18,6 +18,31 @@ public struct ComparedItem: Sendable {
   public let reason: Reason?
   /// SHA-256 of the bytes that an archive stores of it; `nil` of a device's item.
   package var fingerprint: [UInt8]?
+  /// How much of the item its source can tell.
+  package var scope = Scope()
+
+  /// How much of an item a source can tell: what it cannot is no difference.
+  package struct Scope: Sendable {
+    /// Whether an absent secret means that the item has none.
+    package var tellsSecret = true
+    /// The attributes that the source can have; `nil` for all.
+    package var attributes: Set<AttributeCode>?
+    /// Whether its dates are cut to whole seconds.
+    package var hasWholeSeconds = false
+
+    package init(tellsSecret: Bool = true, attributes: Set<AttributeCode>? = nil, hasWholeSeconds: Bool = false) {
+      self.tellsSecret = tellsSecret
+      self.attributes = attributes
+      self.hasWholeSeconds = hasWholeSeconds
+    }
+
+    func tells(_ code: AttributeCode) -> Bool { attributes?.contains(code) ?? true }
+  }
+
+  /// Whether the secret of one of two items is not told while the other has one, so that the two are not compared.
+  func leavesSecretOpen(beside other: ComparedItem) -> Bool {
+    !scope.tellsSecret && other.item?.secret != nil || !other.scope.tellsSecret && item?.secret != nil
+  }
 
   /// The kind of item.
   public var kind: ItemKind { identity.kind }

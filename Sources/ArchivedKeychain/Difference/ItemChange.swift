@@ -35,8 +35,8 @@ public struct ItemChange: Sendable, Equatable {
 
   /// - Returns: `nil` where the two are the same.
   init?(_ before: ComparedItem, _ old: KeychainItem, _ after: ComparedItem, _ new: KeychainItem) {
-    let attributes = Self.differingAttributes(old, new)
-    let isSecretChanged = !Self.haveSameSecrets(old, new)
+    let attributes = Self.differingAttributes(old, before.scope, new, after.scope)
+    let isSecretChanged = !before.leavesSecretOpen(beside: after) && !Self.haveSameSecrets(old, new)
     guard !attributes.isEmpty || isSecretChanged else { return nil }
     self.before = before.identity
     self.after = after.identity
@@ -57,12 +57,23 @@ public struct ItemChange: Sendable, Equatable {
     .digest, .persistentReference, .uuid, .multiUser, .rowID, .primaryKeyDigest, .accessControl,
   ]
 
-  private static func differingAttributes(_ old: KeychainItem, _ new: KeychainItem) -> [AttributeCode] {
+  private static func differingAttributes(
+    _ old: KeychainItem, _ oldScope: ComparedItem.Scope, _ new: KeychainItem, _ newScope: ComparedItem.Scope
+  ) -> [AttributeCode] {
+    let hasWholeSeconds = oldScope.hasWholeSeconds || newScope.hasWholeSeconds
     let known = AttributeTable.definitions(of: new.kind).map(\.code)
     let others = Set(old.attributes.keys).union(new.attributes.keys).subtracting(known).sorted()
     return (known + others).filter { code in
-      !bookkeeping.contains(code) && !isSame(value(of: code, in: old), value(of: code, in: new))
+      guard !bookkeeping.contains(code), oldScope.tells(code), newScope.tells(code) else { return false }
+      let (old, new) = (value(of: code, in: old), value(of: code, in: new))
+      return !(hasWholeSeconds && isSameSecond(old, new)) && !isSame(old, new)
     }
+  }
+
+  /// Whether two dates differ in no more than what one of them was cut or rounded by.
+  private static func isSameSecond(_ old: PropertyValue?, _ new: PropertyValue?) -> Bool {
+    guard let old = old?.dateValue, let new = new?.dateValue else { return false }
+    return abs(old.secondsSinceReferenceDate - new.secondsSinceReferenceDate) < 1
   }
 
   /// As a database would take it in: an attribute that may not be absent counts with its default where it is, and a part

@@ -12,6 +12,8 @@ public struct KeychainDifference: Sendable {
   public let removed: [Side]
   /// How many items are equal in both: open ones by their content, sealed ones by their bytes (`SealedCounts.alike`).
   public let sameCount: Int
+  /// How many items that both lists have were compared without their secrets: one of the lists does not tell it.
+  public let openSecretCount: Int
   /// What could not be compared, because it is sealed in one list or in both.
   public let sealed: SealedCounts
   /// Open items of the first list that the second one may have among its sealed ones, in the first list's order: they are
@@ -84,8 +86,9 @@ public struct KeychainDifference: Sendable {
       && doubtfulInSecond.count <= sealed.onlyInFirst
   }
 
-  /// Whether it is known of every item what it differs in: nothing is sealed but what is stored alike.
-  public var isComplete: Bool { sealed.total == 0 }
+  /// Whether it is known of every item what it differs in: nothing is sealed but what is stored alike, and every secret
+  /// is told.
+  public var isComplete: Bool { sealed.total == 0 && openSecretCount == 0 }
 
   /// Compares two keychains item by item. Equal items are those with the same primary key: kind, names, access group,
   /// whether it syncs (the attributes flagged P in Apple's schema).
@@ -107,11 +110,13 @@ public struct KeychainDifference: Sendable {
     var added: [ComparedItem] = []
     var changed: [ItemChange] = []
     var sameCount = 0
+    var openSecretCount = 0
     for (position, compared) in comparable.second.enumerated() {
       guard let match = pairs[position], let old = match.item, let new = compared.item else {
         added.append(compared)
         continue
       }
+      if match.leavesSecretOpen(beside: compared) { openSecretCount += 1 }
       if let change = ItemChange(match, old, compared, new) { changed.append(change) } else { sameCount += 1 }
     }
     let matched = Set(pairs.values.map(\.index))
@@ -125,6 +130,7 @@ public struct KeychainDifference: Sendable {
     self.doubtfulInSecond = doubtfulInSecond.map { Side($0) }
     self.changed = changed
     self.sameCount = sameCount + comparable.counts.alike
+    self.openSecretCount = openSecretCount
     sealed = comparable.counts
     let (one, other) = (comparable.sealedInFirst + doubtfulInFirst, comparable.sealedInSecond + doubtfulInSecond)
     unknownCount = sealed.inBoth + one.count + other.count - comparable.possiblePairs(one, other)

@@ -22,7 +22,7 @@ struct ArgumentResolver {
       switch content(argument) {
       case .device: return .device(name: lastComponent(argument), directory: argument)
       case .absent: throw notFound("\(argument) does not exist", nil)
-      case .file, .directory:
+      case .file, .structuredText, .directory:
         throw CommandFailure(
           .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
       }
@@ -39,6 +39,7 @@ struct ArgumentResolver {
     if argument == "-" { return .standardInput }
     switch content(argument) {
     case .file, .directory: return .archive(path: argument)
+    case .structuredText: return .dump(path: argument)
     case .device: return .device(name: lastComponent(argument), directory: argument)
     case .absent:
       let directory = "\(home)/\(argument)"
@@ -67,7 +68,7 @@ struct ArgumentResolver {
         "\(argument) is a device, and a file here too", why: "the name alone does not say which is meant",
         try: "device:\(argument) or ./\(argument)")
     case (true, false): return .device(name: argument, directory: "\(home)/\(argument)")
-    case (false, true): return content(argument) == .device ? try device("./\(argument)") : .archive(path: argument)
+    case (false, true): return content(argument) == .device ? try device("./\(argument)") : try archive(argument)
     case (false, false):
       if let path = try backup(argument) { return .archive(path: path) }
       throw notFound(

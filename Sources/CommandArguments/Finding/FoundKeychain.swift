@@ -1,17 +1,22 @@
 package import CommandSession
 
-/// What an argument means that names a device or an archive, looked up once: verbs pass this on, never the text again.
+/// What an argument means that names a device, an archive or a dump, looked up once: verbs pass this on, never the text
+/// again.
 package enum FoundKeychain {
   case device(FoundDevice)
   case archive(FoundArchive)
+  /// Another tool's dump, its form recognized.
+  case dump(FoundDump)
 
   package var isDevice: Bool { if case .device = self { true } else { false } }
+  package var isArchive: Bool { if case .archive = self { true } else { false } }
 
   /// What is read of it, which no result may replace.
   package var files: [String] {
     switch self {
     case .device(let device): device.files
     case .archive(let archive): archive.files
+    case .dump(let dump): [dump.path]
     }
   }
 
@@ -21,6 +26,7 @@ package enum FoundKeychain {
     switch self {
     case .device(let device): device.directory == "./" + device.typed ? device.directory : device.typed
     case .archive(let archive): archive.path == nil ? nil : archive.typed
+    case .dump(let dump): dump.typed
     }
   }
 }
@@ -53,16 +59,26 @@ package struct ArgumentFinder {
     switch try resolver.archive(typed) {
     case .archive(let path): return FoundArchive(typed: typed, path: path)
     case .standardInput: return FoundArchive(typed: typed, path: nil)
+    case .dump(let path): throw try FoundDump(typed: typed, path: path, in: session).refusal
     case .device(let name, _): throw FoundArchive.isDevice(name)
     }
   }
 
-  /// A device or an archive, where a verb takes either.
+  /// An archive or a dump, where a verb takes either and no device.
+  ///
+  /// - Throws: `.usage` for a device.
+  package func archiveOrDump(_ typed: String) throws(CommandFailure) -> FoundKeychain {
+    guard case .dump(let path) = try resolver.archive(typed) else { return .archive(try archive(typed)) }
+    return .dump(try FoundDump(typed: typed, path: path, in: session))
+  }
+
+  /// A device, an archive or a dump, where a verb takes any of them.
   package func keychain(_ typed: String, wait: WaitTime) throws(CommandFailure) -> FoundKeychain {
     switch try resolver.deviceOrArchive(typed) {
     case .device(let name, let directory):
       .device(try FoundDevice(typed: typed, name: name, directory: directory, wait: wait, session))
     case .archive(let path): .archive(FoundArchive(typed: typed, path: path))
+    case .dump(let path): .dump(try FoundDump(typed: typed, path: path, in: session))
     case .standardInput: .archive(FoundArchive(typed: typed, path: nil))
     }
   }

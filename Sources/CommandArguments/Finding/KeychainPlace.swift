@@ -1,4 +1,6 @@
+import CommandSession
 import Foundation
+import KeychainDumps
 
 /// Where the keychain is that an argument of the command line means.
 enum KeychainPlace: Equatable, Sendable {
@@ -6,6 +8,8 @@ enum KeychainPlace: Equatable, Sendable {
   case device(name: String, directory: String)
   /// A backup: a directory or one file. Its content decides what it is, not its name.
   case archive(path: String)
+  /// A file that may be another tool's dump of a keychain, as its first bytes say.
+  case dump(path: String)
   /// A stream on standard input.
   case standardInput
 }
@@ -14,6 +18,8 @@ enum KeychainPlace: Equatable, Sendable {
 package enum PathContent: Equatable, Sendable {
   case absent
   case file
+  /// A file that begins as a property list or as JSON, which no backup in one file does.
+  case structuredText
   case device
   /// A directory that is no virtual device.
   case directory
@@ -26,6 +32,12 @@ package enum PathContent: Equatable, Sendable {
       self = .absent
       return
     }
-    self = !isDirectory.boolValue ? .file : files.fileExists(atPath: path + "/device.json") ? .device : .directory
+    guard isDirectory.boolValue else {
+      self =
+        KeychainDump.mayBegin(with: InputFile.start(of: path, byteCount: KeychainDump.signatureByteCount))
+        ? .structuredText : .file
+      return
+    }
+    self = files.fileExists(atPath: path + "/device.json") ? .device : .directory
   }
 }

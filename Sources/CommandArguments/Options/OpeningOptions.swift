@@ -23,6 +23,9 @@ package struct UnlockingOptions {
   /// The files that secrets are read from, which no result may replace.
   package var files: [String?] { [password.file, opening.deviceKeyFile] }
 
+  /// Whether the user gave any of it.
+  var isGiven: Bool { password.isGiven || opening.given != nil }
+
   /// Refuses all of it beside a device, of which nothing is opened.
   package func refuse(for device: String) throws(CommandFailure) {
     try password.refuse(for: device)
@@ -75,13 +78,17 @@ package struct OpeningOptions: ParsableArguments {
 }
 
 extension OpeningOptions {
-  /// Refuses what is about archives beside a device, of which nothing is opened.
-  package func refuse(for device: String) throws(CommandFailure) {
-    let given = [
+  /// The first flag that the user gave.
+  fileprivate var given: String? {
+    [
       deviceKeyFile.map { _ in "--device-key-file" }, deviceKeyDescriptor.map { _ in "--device-key-fd" },
       maxRounds.map { _ in "--max-rounds" }, memory ? "--memory" : nil,
-    ].compactMap(\.self)
-    guard let flag = given.first else { return }
+    ].compactMap(\.self).first
+  }
+
+  /// Refuses what is about archives beside a device, of which nothing is opened.
+  package func refuse(for device: String) throws(CommandFailure) {
+    guard let flag = given else { return }
     throw .usage("\(flag) is about archives", why: "\(device) is a device", try: "leave \(flag) out")
   }
 }

@@ -16,6 +16,8 @@ package enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case pem
   /// Wi-Fi networks and their passwords.
   case wifi
+  /// Generic passwords, as forensic tools take a keychain.
+  case genpPlist = "genp-plist"
 }
 
 extension ColorChoice: ExpressibleByArgument {}

@@ -35,6 +35,18 @@ package enum InputFile {
     return bytes
   }
 
+  /// What a file begins with; nothing of one that is no regular file, which might never give a byte.
+  package static func start(of path: String, byteCount: Int) -> [UInt8] {
+    let system = FileSystem.real
+    guard let status = try? system.status(of: path, followsLink: true), status.kind == .file,
+      let file = try? system.openForReading(path)
+    else { return [] }
+    var buffer = [UInt8](repeating: 0, count: byteCount)
+    let count = try? fill(&buffer, from: file.raw)
+    try? file.close(system)
+    return Array(buffer.prefix(count ?? 0))
+  }
+
   private static func drain(
     _ descriptor: FileDescriptor, name: String, atMost limit: Int, what: String
   ) throws(CommandFailure) -> [UInt8] {

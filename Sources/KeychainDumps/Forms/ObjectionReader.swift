@@ -16,14 +16,6 @@ enum ObjectionReader {
     "kSecClassCertificate": .certificate, "kSecClassKey": .key,
   ]
   private static let identity = "kSecClassIdentity"
-  private static let attributes: [String: AttributeCode] = [
-    "account": .account, "service": .service, "server": .server, "label": .label, "entitlement_group": .accessGroup,
-    "description": .itemDescription, "comment": .comment, "generic": .generic, "creator": .creator, "type": .type,
-    "script_code": .scriptCode, "alias": .alias, "invisible": .isInvisible, "negative": .isNegative,
-    "custom_icon": .hasCustomIcon, "protected": .legacyProtected, "create_date": .creationDate,
-    "modification_date": .modificationDate, "security_domain": .securityDomain, "protocol": .protocolType,
-    "authentication_type": .authenticationType, "port": .port, "path": .path,
-  ]
 
   /// Whether an array has an object with a class of item.
   static func recognizes(_ root: JSONValue) -> Bool {
@@ -64,7 +56,9 @@ enum ObjectionReader {
         guard let text = value.stringValue, !text.isEmpty else { continue }
         entry[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: text)?.rawValue ?? text)
       default:
-        guard let code = attributes[name], AttributeTable.definition(of: code, in: kind) != nil else { continue }
+        guard let code = ObjectionAttributes.codes[name], AttributeTable.definition(of: code, in: kind) != nil else {
+          continue
+        }
         switch value {
         case .string(let text): if !text.isEmpty { entry[code.rawValue] = .string(text) }
         case .integer(let number): entry[code.rawValue] = .integer(number)

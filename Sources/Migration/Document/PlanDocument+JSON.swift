@@ -14,6 +14,7 @@ extension PlanDocument {
     ]
     if let cannotShow { fields.append(("cannot_show", cannotShow.json)) }
     if let notInBackup { fields.append(("not_in_backup", notInBackup.json)) }
+    if let dump { fields.append(("dump", dump.json)) }
     if let redacted { fields.append(("redacted", .boolean(redacted))) }
     return .object(fields)
   }
@@ -35,6 +36,7 @@ extension PlanDocument {
     for identity in try node.member("removed").elements() { removed.append(try Identity(identity)) }
     if let node = try node.optional("cannot_show") { cannotShow = try CannotShow(node) }
     if let node = try node.optional("not_in_backup") { notInBackup = try NotInBackup(node) }
+    if let node = try node.optional("dump") { dump = try Dump(node) }
     redacted = try node.optional("redacted")?.boolean()
   }
 }

@@ -31,6 +31,8 @@ public struct PlanDocument: Sendable, Equatable {
   public var cannotShow: CannotShow?
   /// Of an archive whose device was at hand: what that has besides.
   public var notInBackup: NotInBackup?
+  /// Of a dump: in which form its items were, and what nobody can tell of them.
+  public var dump: Dump?
   /// The names are taken out; such a document is no plan to carry out.
   public var redacted: Bool?
 
@@ -53,15 +55,17 @@ public struct PlanDocument: Sendable, Equatable {
 
   /// The archive, or the device of which a backup is only thought.
   public struct Source: Sendable, Equatable {
-    /// A backup, or a device that was asked what a backup of it would hold.
+    /// A backup, or a device or a dump that was asked what a backup would hold.
     public enum Kind: String, Sendable {
       /// A backup that was opened.
       case archive
       /// A device, by the forecast of a backup.
       case device
+      /// Another tool's dump, by the forecast of a backup of the device that it is of.
+      case dump
     }
 
-    /// Which of the two it is.
+    /// Which of them it is.
     public var kind: Kind
     /// As the person named it.
     public var name: String
@@ -233,9 +237,10 @@ public struct PlanDocument: Sendable, Equatable {
   ///   - plan: The decisions.
   ///   - cannotShow: Of a plan of an archive; a device shows all that it has.
   ///   - notInBackup: What the device that made the archive has besides, where it was at hand.
+  ///   - dump: Of a plan of a dump, what is said of it.
   public init(
     made: String, source: Source, target: Target, plan: MigrationPlan, cannotShow: CannotShow?,
-    notInBackup: NotInBackup? = nil
+    notInBackup: NotInBackup? = nil, dump: Dump? = nil
   ) {
     self.made = made
     self.source = source
@@ -246,6 +251,7 @@ public struct PlanDocument: Sendable, Equatable {
     removed = plan.removed.map(Identity.init)
     self.cannotShow = cannotShow
     self.notInBackup = notInBackup
+    self.dump = dump
   }
 
   /// A copy to show to others: without the names of the devices and the archive. The items' own names are taken out of

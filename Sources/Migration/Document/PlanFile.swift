@@ -67,10 +67,11 @@ public struct PlanFile: Sendable {
     if document.redacted == true { return "its names were left out, so that it can be shown and not carried out" }
     guard hasChecksum else { return "it has no checksum" }
     if !isAsSaved { return Self.edited }
-    if document.source.kind == .device {
-      return "it was made of \(document.source.name) itself, of which there was no backup yet"
+    return switch document.source.kind {
+    case .archive: nil
+    case .device: "it was made of \(document.source.name) itself, of which there was no backup yet"
+    case .dump: "it was made of the dump \(document.source.name), which no restore takes"
     }
-    return nil
   }
 
   /// Earlier versions computed the checksum over the values alone; which it was is not known.

@@ -177,21 +177,30 @@ public enum BackupExporter {
         let candidate = ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
           deviceSyncs: deviceSyncs)
-        if let reason = ExportRules.reasonToLeaveOut(candidate) {
-          report.leftOut.append(.init(item: entry, reason: reason, detail: nil))
-          return
-        }
-        do throws(ItemSealError) {
-          let blob = try keys.seal(item, as: .backup, random: random)
-          entries.append(
-            .init(
-              kind: item.kind, blob: blob.serialized(),
-              persistentReference: try? PersistentReference.uuid(item.kind, row.summary.persistentReference)
-                .serialized()))
-          report.exported.append(entry)
-        } catch {
-          report.leftOut.append(.init(item: entry, reason: .malformed, detail: error.reason))
-        }
+        take(candidate, entry, reference: row.summary.persistentReference, sealing: keys)
+      }
+    }
+
+    /// Seals an item, unless a rule leaves it out.
+    ///
+    /// - Parameter reference: The sixteen bytes that a backup has beside it; none for another number of them.
+    mutating func take(
+      _ candidate: ExportCandidate, _ entry: ExportReport.Item, reference: [UInt8], sealing keys: borrowing ClassKeys
+    ) {
+      let item = candidate.item
+      if let reason = ExportRules.reasonToLeaveOut(candidate) {
+        report.leftOut.append(.init(item: entry, reason: reason, detail: nil))
+        return
+      }
+      do throws(ItemSealError) {
+        let blob = try keys.seal(item, as: .backup, random: random)
+        entries.append(
+          .init(
+            kind: item.kind, blob: blob.serialized(),
+            persistentReference: try? PersistentReference.uuid(item.kind, reference).serialized()))
+        report.exported.append(entry)
+      } catch {
+        report.leftOut.append(.init(item: entry, reason: .malformed, detail: error.reason))
       }
     }
   }

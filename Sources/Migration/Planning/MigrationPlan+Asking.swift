@@ -70,6 +70,13 @@ extension MigrationPlan {
       imports: imports, clearedRowCount: clearedRowCount)
   }
 
+  /// The plan where the hardware key that was tried stands for one that nobody knows: it proves nothing of the target.
+  var withoutProof: MigrationPlan {
+    MigrationPlan(
+      decisions: decisions, removed: removed, policy: policy, isSameDevice: nil, imports: imports,
+      clearedRowCount: clearedRowCount)
+  }
+
   /// Adds to sealed items what is known of them, by their positions.
   public func naming(_ known: [Int: KnownItem]) -> MigrationPlan {
     guard !known.isEmpty else { return self }

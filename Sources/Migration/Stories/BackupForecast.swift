@@ -20,6 +20,9 @@ public struct BackupForecast: ~Copyable, Sendable {
   public let hasPassword: Bool
   /// The name of the device.
   public let source: String
+  /// Whether items keep the positions that their source gives them (`ExportReport.Item.rowID`); otherwise they have those
+  /// of the backup, and what it leaves out counts on from its last one.
+  private let keepsPlaces: Bool
   private let keybag: Keybag
   private let file: KeychainBackupFile
   /// Of a password that nobody knows and that is gone with this value.
@@ -34,8 +37,19 @@ public struct BackupForecast: ~Copyable, Sendable {
   ///   kind of backup.
   public init(of session: DeviceSession, hasPassword: Bool) throws(MigrationError) {
     try BackupExporter.check(session)
-    let random = SystemRandomSource()
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
+    try self.init(of: session.name, hasPassword: hasPassword, deviceKey: deviceKey) {
+      (keys, random) throws(MigrationError) in
+      try BackupExporter.export(session, sealing: keys, random: random)
+    }
+  }
+
+  /// Seals what an export gives.
+  init(
+    of source: String, hasPassword: Bool, deviceKey: borrowing DeviceKey, keepsPlaces: Bool = false,
+    _ export: (borrowing ClassKeys, SystemRandomSource) throws(MigrationError) -> BackupExporter.Export
+  ) throws(MigrationError) {
+    let random = SystemRandomSource()
     let password = try reporting { () throws(DataProtectionError) in
       hasPassword ? try Secret(count: 32, from: random) : .empty
     }
@@ -46,14 +60,15 @@ public struct BackupForecast: ~Copyable, Sendable {
       try bag.keybag.passcodeKey(password: password)
     }
     let keybag = bag.keybag
-    let export = try BackupExporter.export(session, sealing: bag.takeClassKeys(), random: random)
+    let export = try export(bag.takeClassKeys(), random)
     leftOut = export.report.missing
     tombstones = export.report.tombstones
     exported = export.report.exported
     file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: export.entries)
     self.hasPassword = hasPassword
     self.keybag = keybag
-    source = session.name
+    self.keepsPlaces = keepsPlaces
+    self.source = source
     passcodeKey = derived
   }
 
@@ -78,7 +93,9 @@ public struct BackupForecast: ~Copyable, Sendable {
       throw MigrationError(error)
     }
     do throws(ArchivedKeychainError) {
-      return try ArchivedItem.openAll(in: file, with: keys)
+      let items = try ArchivedItem.openAll(in: file, with: keys)
+      guard keepsPlaces else { return items }
+      return items.map { $0.placed(at: Int(exported[$0.index].rowID)) }
     } catch {
       throw MigrationError(error)
     }
@@ -94,19 +111,22 @@ public struct BackupForecast: ~Copyable, Sendable {
   borrowing func completing(_ plan: MigrationPlan) -> MigrationPlan {
     let staying = leftOut.enumerated().map { offset, left in
       MigrationPlan.Decision(
-        index: exported.count + offset, identity: left.item.identity, protection: left.item.protection,
+        index: keepsPlaces ? Int(left.item.rowID) : exported.count + offset, identity: left.item.identity,
+        protection: left.item.protection,
         outcome: left.reason.isDamage ? .unreadable(left.reason) : .staysBehind(left.reason), detail: left.detail,
         isSynchronizable: left.item.isSynchronizable, holdsEnclaveKey: left.item.holdsEnclaveKey)
     }
+    let positions = Dictionary(
+      exported.enumerated().map { (keepsPlaces ? Int($1.rowID) : $0, $1) }, uniquingKeysWith: { first, _ in first })
     let named = plan.decisions.map { decision in
-      guard exported.indices.contains(decision.index) else { return decision }
-      let item = exported[decision.index]
+      guard let item = positions[decision.index] else { return decision }
       return decision.naming(
         KnownItem(
           decision.identity.isSealed ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable,
           holdsEnclaveKey: item.holdsEnclaveKey))
     }
-    return plan.showing(named + staying)
+    guard keepsPlaces else { return plan.showing(named + staying) }
+    return plan.showing((named + staying).sorted { $0.index < $1.index })
   }
 }
 

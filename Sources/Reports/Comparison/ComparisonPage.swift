@@ -45,7 +45,7 @@ public struct ComparisonPage: HTMLPage {
   /// The device that the items come from, as far as anybody knows.
   var phone: String {
     switch document.source.kind {
-    case .device: document.source.name
+    case .device, .dump: document.source.name
     case .archive: document.source.deviceName ?? "the old phone"
     }
   }

@@ -55,7 +55,7 @@ public struct FuturesFacts: Sendable {
   var phone: String {
     if isRedacted { return "the old device" }
     return switch source.kind {
-    case .device: source.name
+    case .device, .dump: source.name
     case .archive: maker?.device ?? source.deviceName ?? "the \(model) that made this backup"
     }
   }

@@ -49,7 +49,7 @@ public struct PlanPage: HTMLPage {
   var sourceDevice: String {
     switch source.kind {
     case .device where !isRedacted: source.name
-    case .archive, .device: source.deviceName ?? "the old device"
+    case .archive, .device, .dump: source.deviceName ?? "the old device"
     }
   }
 

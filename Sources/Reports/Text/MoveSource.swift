@@ -1,6 +1,7 @@
 import ArchivedKeychain
 package import BackupArchive
 package import DataProtection
+package import KeychainDumps
 package import KeychainFormats
 package import Migration
 package import TextLayout
@@ -19,11 +20,17 @@ package struct MoveSource {
   package var namesFrom: String?
   /// What that device has besides what is in the backup, where it was asked.
   package var maker: MakerItems?
+  /// Of a dump: what is said of it.
+  package private(set) var statement: DumpStatement?
 
   package var isDevice: Bool { document.kind == .device }
+  /// Whether a plan of it can be saved to be carried out.
+  package var isArchive: Bool { document.kind == .archive }
   package var isEncrypted: Bool { document.encrypted }
   /// The device that made it, for sentences.
-  package var sourceDevice: String { deviceName ?? "the device that made it" }
+  package var sourceDevice: String {
+    deviceName ?? (statement == nil ? "the device that made it" : "the device that the dump is of")
+  }
 
   /// An archive.
   package init(_ archive: BackupArchive, name: String, apps: AppDirectory) {
@@ -50,11 +57,28 @@ package struct MoveSource {
       encrypted: hasPassword, digest: "sha256:" + String(hexadecimal: digest))
   }
 
+  /// A dump.
+  ///
+  /// - Parameters:
+  ///   - digest: SHA-256 of its bytes.
+  ///   - hasPassword: Whether the backup that is thought of has one.
+  package init(of dump: KeychainDump, name: String, digest: [UInt8], hasPassword: Bool) {
+    self.name = name
+    deviceName = nil
+    made = nil
+    apps = AppDirectory([])
+    document = PlanDocument.Source(
+      kind: .dump, name: name, device: nil, made: nil, deviceName: nil, encrypted: hasPassword,
+      digest: "sha256:" + String(hexadecimal: digest))
+    statement = DumpStatement(dump, named: name)
+  }
+
   /// The source to show to others.
   private init(redacting source: MoveSource) {
+    statement = source.statement?.redacted
     name = source.document.kind.rawValue
     document = source.document
-    deviceName = "the old device"
+    deviceName = source.statement == nil ? "the old device" : nil
     made = source.made
     apps = AppDirectory([])
     maker = source.maker?.redacted
@@ -64,11 +88,12 @@ package struct MoveSource {
 
   /// What a report of a backup says of what is not in it; empty of a device, whose plan names every item.
   package func unseenLines(style: TextStyle, showsAll: Bool = false) -> [String] {
-    (maker?.lines(style: style, showsAll: showsAll) ?? [])
+    if let statement { return statement.moveLines(style: style) }
+    return (maker?.lines(style: style, showsAll: showsAll) ?? [])
       + (isDevice ? [] : UnseenItems.lines(style: style, isAdvised: true))
   }
 
-  /// The same as the last members of a document.
+  /// The same as the last members of a document but a plan's own.
   package var unseenFields: [(String, JSONValue)] {
     document.unseenFields + (maker.map { [("not_in_backup", PlanDocument.NotInBackup($0).json)] } ?? [])
   }

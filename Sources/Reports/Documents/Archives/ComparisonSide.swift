@@ -4,7 +4,7 @@ package import KeychainRules
 /// One of two keychains that are compared.
 package struct ComparisonSide {
   package enum Kind: String {
-    case archive, device
+    case archive, device, dump
   }
 
   /// An item of a device that a rule keeps out of every backup.
@@ -30,11 +30,14 @@ package struct ComparisonSide {
   package let hasKeychain: Bool
   package let leftOut: [LeftOut]
   package let keybagDamage: String?
+  /// Of a dump: what is said of it.
+  package let statement: DumpStatement?
 
   package init(
     kind: Kind, name: String, argument: String?, deviceName: String?, items: [ComparedItem], hasKeychain: Bool,
-    leftOut: [LeftOut], keybagDamage: String?
+    leftOut: [LeftOut], keybagDamage: String?, statement: DumpStatement? = nil
   ) {
+    self.statement = statement
     self.kind = kind
     self.name = name
     self.argument = argument

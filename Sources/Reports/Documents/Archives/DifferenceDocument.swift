@@ -31,7 +31,7 @@ package struct DifferenceDocument {
         "only_in_second": .count(sealed.onlyInSecond), "damaged": .count(sealed.damaged),
         "alike": .count(sealed.alike), "damaged_alike": .count(sealed.damagedAlike), "total": .count(sealed.total),
       ],
-      "unknown": .count(difference.unknownCount),
+      "unknown": .count(difference.unknownCount), "secrets_not_compared": .count(difference.openSecretCount),
       "doubtful": [
         "in_first": .array(difference.doubtfulInFirst.map(Self.json)),
         "in_second": .array(difference.doubtfulInSecond.map(Self.json)),
@@ -45,10 +45,11 @@ package struct DifferenceDocument {
   }
 
   private static func json(_ side: ComparisonSide) -> JSONValue {
-    [
+    let json: JSONValue = [
       "kind": .string(side.kind.rawValue), "name": .string(side.name), "device_name": .text(side.deviceName),
       "items": .count(side.items.count), "has_keychain": .boolean(side.hasKeychain),
     ]
+    return json.adding(side.statement.map { [$0.field] } ?? [])
   }
 
   private static func json(_ side: KeychainDifference.Side) -> JSONValue {

@@ -13,8 +13,13 @@ package struct ItemDocument {
   package let indexes: [RowReference: Int]
   /// Whether secrets are shown. Those of items that ask for their owner never are.
   package let revealsSecrets: Bool
+  /// Whether an access control keeps a secret back: a dump has it in clear all the same.
+  package let keepsGuarded: Bool
 
-  package init(source: (kind: String, name: String), indexes: [RowReference: Int], revealsSecrets: Bool) {
+  package init(
+    source: (kind: String, name: String), indexes: [RowReference: Int], revealsSecrets: Bool, keepsGuarded: Bool = true
+  ) {
+    self.keepsGuarded = keepsGuarded
     self.source = source
     self.indexes = indexes
     self.revealsSecrets = revealsSecrets
@@ -26,6 +31,8 @@ package struct ItemDocument {
     package let kind: ItemKind
     package let protection: ProtectionClass?
     package let content: Content
+    /// Of a dump's item that can be read: whether its secret is there.
+    package var hasSecret: Bool?
 
     package init(index: Int?, kind: ItemKind, protection: ProtectionClass?, content: Content) {
       self.index = index
@@ -63,7 +70,8 @@ package struct ItemDocument {
     case .readable(let item):
       fields.append(("readable", true))
       fields.append(("attributes", Self.attributes(of: item)))
-      if revealsSecrets, !item.asksForOwner, let secret = item.secret {
+      if let hasSecret = entry.hasSecret { fields.append(("has_secret", .boolean(hasSecret))) }
+      if revealsSecrets, !(keepsGuarded && item.asksForOwner), let secret = item.secret {
         fields.append(("secret", Self.secret(secret)))
       }
     case .unreadable(let reason, let detail):

@@ -20,12 +20,19 @@ package struct MoveDocument {
 
 extension PlanDocument.Source {
   /// What a document ends with that knows the source alone: nothing for a device, whose plan names every item.
-  package var unseenFields: [(String, JSONValue)] { kind == .device ? [] : [UnseenItems.field] }
+  package var unseenFields: [(String, JSONValue)] {
+    switch kind {
+    case .archive: [UnseenItems.field]
+    // A plan of a device names every item; what a dump does not tell its own member says.
+    case .device, .dump: []
+    }
+  }
 }
 
 extension PlanDocument {
   /// The fields about what is in no backup, as every document of a move ends with them.
   package var unseenFields: [(String, JSONValue)] {
     source.unseenFields + (notInBackup.map { [("not_in_backup", $0.json)] } ?? [])
+      + (dump.map { [("dump", $0.json)] } ?? [])
   }
 }

@@ -43,7 +43,7 @@ struct Plan: RunnableVerb {
   }
 
   @Argument(
-    help: "The backup: a folder, a file, or - for a tar stream; or a device, as one made now would be.",
+    help: "The backup: a folder, a file, or - for a tar stream; or a device or a dump, as one made of it would be.",
     completion: .devicesAndFiles)
   var source: String
   @OptionGroup var move: MoveOptions
@@ -112,6 +112,13 @@ struct Plan: RunnableVerb {
         let items = try unlocker.maker(named: maker, orTarget: device, with: key)?.items
         return try plan(named, opened, found.word, onto: device, maker: items, expectations, in: session)
       }
+    case .dump(let dump):
+      guard maker == nil else {
+        throw CommandFailure.usage(
+          "--source is about a backup", why: "\(source) is a dump, and nothing says of which device",
+          try: "leave --source out")
+      }
+      return try plan(dump, onto: target, expectations, in: session)
     case .device(let origin):
       if maker != nil {
         throw CommandFailure.usage(
@@ -204,7 +211,7 @@ struct Plan: RunnableVerb {
     return try finish(outlook, expectations, isDamaged: false, in: session)
   }
 
-  private func report(
+  func report(
     _ plan: MigrationPlan, of source: MoveSource, onto device: DeviceSession
   ) throws(CommandFailure) -> PlanReport {
     try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now(), isRedacted: redact)
@@ -280,7 +287,7 @@ struct Plan: RunnableVerb {
     guard let output else { return }
     try session.say()
     let saved = "Saved to \(HostileText.shown(output))."
-    guard !redact, !report.source.isDevice, let to = move.to else {
+    guard !redact, report.source.isArchive, let to = move.to else {
       try session.say("\(saved) It is a report to read: restore --plan takes the plan of an archive, with names.")
       return
     }

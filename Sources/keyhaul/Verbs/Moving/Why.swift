@@ -67,6 +67,7 @@ struct Why: RunnableVerb {
     let target = try to.map { to throws(CommandFailure) in try finder.device(to, wait: wait.time) }
     switch found {
     case .archive(let archive): return try tell(wanted, of: archive, to: target, in: session)
+    case .dump(let dump): throw dump.refusal
     case .device(let device):
       return try FoundDevice.hold(target, nil) { target, _ in
         try tell(wanted, of: device, to: target, in: session)

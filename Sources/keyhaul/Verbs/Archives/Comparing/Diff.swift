@@ -45,10 +45,14 @@ struct Diff: RunnableVerb {
       try password.refuse(for: first)
       try opening.refuse(for: first)
     }
+    for case .dump(let dump) in sides {
+      try dump.refusePage(in: session)
+      if !sides.contains(where: \.isArchive) { try dump.refuse(UnlockingOptions(password: password, opening: opening)) }
+    }
     try report.prepare(
       inputs: sides.flatMap(\.files) + [password.file, otherPassword.file, opening.deviceKeyFile], in: session)
     // What a backup never holds is no difference to one.
-    let meetsArchive = sides.contains { !$0.isDevice }
+    let meetsArchive = sides.contains(where: \.isArchive)
     let devices = try sides.map { (side) -> DeviceSide? in
       guard case .device(let device) = side else { return nil }
       return try deviceSide(device, side.word, leavesOut: meetsArchive)
@@ -63,6 +67,8 @@ struct Diff: RunnableVerb {
     for index in 0..<2 {
       if let device = devices[index] {
         compared.append(device.side)
+      } else if case .dump(let dump) = sides[index] {
+        compared.append(dump.side(leavesOut: meetsArchive))
       } else if let named = archives[index] {
         let hardware = devices[1 - index]?.hardware
         compared.append(try archiveSide(named, sides[index].word, index: index, hardware, &passwords, in: session))

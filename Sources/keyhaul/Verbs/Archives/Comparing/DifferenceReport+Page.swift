@@ -9,7 +9,7 @@ extension DifferenceReport {
 
   private static func side(_ side: ComparisonSide) -> DifferencePage.Side {
     DifferencePage.Side(
-      kind: side.kind == .device ? .device : .archive, name: side.name, argument: side.argument,
+      kind: side.kind == .archive ? .archive : .device, name: side.name, argument: side.argument,
       deviceName: side.deviceName, itemCount: side.items.count, hasKeychain: side.hasKeychain,
       leftOut: side.leftOut.map { .init($0.identity, because: $0.reason) })
   }

@@ -43,9 +43,10 @@ struct DifferenceReport: Report {
     let sentences =
       emptySentences
       + [showsAll ? nil : leftOutSentence, difference.sealed.alikeSentence, sealedSentence].compactMap(\.self)
-      + doubtSentences
+      + [openSecretSentence].compactMap(\.self) + doubtSentences
       + (meetsArchive ? [UnseenItems.sentence] : [])
     if showsAll { lines += leftOutLines(style) }
+    for side in [first, second] { lines += side.statement?.lines(style: style) ?? [] }
     for sentence in sentences + [summary] {
       lines += WordWrap.lines(of: style.adapted(HostileText.shown(sentence)), columns: style.width)
     }
@@ -109,6 +110,14 @@ struct DifferenceReport: Report {
   /// Where there is no keychain, everything that the other side has is new or gone.
   private var emptySentences: [String] {
     [first, second].filter { !$0.hasKeychain }.map { "\($0.name) has no keychain." }
+  }
+
+  /// "2 items that both have were compared without their secrets: a dump does not tell them."
+  private var openSecretSentence: String? {
+    let count = difference.openSecretCount
+    guard count > 0 else { return nil }
+    let (was, its) = count == 1 ? ("was", "its secret") : ("were", "their secrets")
+    return "\(Amounts.count(count, "item")) that both have \(was) compared without \(its): a dump does not tell it."
   }
 
   /// Which items may be among the other side's sealed ones.
@@ -180,7 +189,9 @@ struct DifferenceReport: Report {
     ]
     let unknown = difference.unknownCount
     let doubt = unknown == 0 ? "" : ", \(Amounts.grouped(unknown)) not comparable"
-    if difference.isEmpty, unknown == 0, difference.sameCount > 0, first.leftOut.isEmpty, second.leftOut.isEmpty {
+    if difference.isEmpty, difference.isComplete, unknown == 0, difference.sameCount > 0, first.leftOut.isEmpty,
+      second.leftOut.isEmpty
+    {
       let same = difference.sameCount
       return "\(subject): no item differs, \(Amounts.grouped(same)) \(same == 1 ? "is" : "are") the same."
     }

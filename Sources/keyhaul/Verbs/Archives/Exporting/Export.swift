@@ -22,14 +22,14 @@ struct Export: RunnableVerb {
       "keyhaul export family.backup --files notes/ --app org.example.notes",
     ],
     flags: [
-      .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys) or wifi"), "--reveal",
+      .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys), wifi or genp-plist"), "--reveal",
       .init("--kind, --service, --server", "export these items alone; * stands for any text"), "--domain",
       "--files", "--password-file", "--dry-run", "--yes",
     ])
   static let configuration = described(as: "export")
-  static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi]
+  static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi, .genpPlist]
 
-  @Argument(help: "The backup, or the device.", completion: .devicesAndFiles) var source: String
+  @Argument(help: "The backup, the device, or another tool's dump.", completion: .devicesAndFiles) var source: String
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
@@ -104,16 +104,25 @@ struct Export: RunnableVerb {
         try ExportedItems(
           of: openDevice, named: device.name, selection, as: form, wantsSecrets: reveal || form.format != .json)
       }
+    case .dump(let found):
+      try found.refuse(unlocking)
+      try refuseApp(of: "a dump")
+      try prepareOutput(inputs: [found.path], in: session)
+      found.warn(in: session)
+      return ExportedItems(of: found, selection, as: form)
     case .archive(let found):
-      if let app = chosen.attributes.app {
-        throw CommandFailure.usage(
-          "--app \(app) cannot be asked of an archive", why: "it does not say which apps have which access groups",
-          try: "--access-group GROUP")
-      }
+      try refuseApp(of: "an archive")
       try prepareOutput(from: found, in: session)
       let (opened, name) = try open(found, form, in: session)
       return ExportedItems(of: opened, named: name, selection, as: form)
     }
+  }
+
+  private func refuseApp(of source: String) throws(CommandFailure) {
+    guard let app = chosen.attributes.app else { return }
+    throw .usage(
+      "--app \(app) cannot be asked of \(source)", why: "it does not say which apps have which access groups",
+      try: "--access-group GROUP")
   }
 
   private func prepareOutput(inputs: [String?], in session: Session) throws(CommandFailure) {

@@ -12,7 +12,7 @@ struct ExportForm {
     let promised = Self.format(ofFile: output)
     guard common.isJSON else {
       guard let format = common.format ?? promised ?? (reveals ? nil : .json) else {
-        let endings = Export.formats.map { ".\($0.rawValue)" }
+        let endings = Export.formats.map { ".\(Self.ending(of: $0))" }
         throw .usage(
           "the name \(output) does not say what the secrets are to be written as",
           why: "it ends in none of \(Amounts.list(endings))",
@@ -33,31 +33,39 @@ struct ExportForm {
   private static func format(ofFile name: String) -> OutputFormat? {
     if name == "-" { return .json }
     let name = name.lowercased()
-    return Export.formats.first { name.hasSuffix(".\($0.rawValue)") }
+    return Export.formats.first { name.hasSuffix(".\(ending(of: $0))") }
+  }
+
+  private static func ending(of format: OutputFormat) -> String {
+    format == .genpPlist ? "genp.plist" : format.rawValue
   }
 
   /// The kinds whose secrets go into it.
   var kinds: [ItemKind] {
     switch format {
     case .csv: [.genericPassword, .internetPassword]
-    case .otpauth, .wifi: [.genericPassword]
+    case .otpauth, .wifi, .genpPlist: [.genericPassword]
     case .pem: [.certificate, .key]
     default: []
     }
   }
 
   /// Whether it makes no sense without secrets.
-  var isSecret: Bool { [.csv, .otpauth, .wifi].contains(format) }
+  var isSecret: Bool { [.csv, .otpauth, .wifi, .genpPlist].contains(format) }
 
   /// What it holds one of for each item.
   var noun: String {
     switch format {
     case .csv: "password"
+    case .genpPlist: "generic password"
     case .otpauth: "one-time secret"
     case .wifi: "network"
     default: "item"
     }
   }
+
+  /// Whether all of its kinds belong into it.
+  var isOfWholeKinds: Bool { ![.otpauth, .wifi].contains(format) }
 
   /// What an item is that it holds none of, for it is no such thing: "of another kind".
   var otherNoun: String { [.otpauth, .wifi].contains(format) ? "no \(noun)" : "of another kind" }

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import BackupArchive
 import CommandArguments
 import CommandSession
+import KeychainDumps
 import KeychainFormats
 import KeychainRules
 import KeychainStore
@@ -19,6 +20,8 @@ struct ExportedItems {
   private let form: ExportForm
   /// What is written; a document is made when it is.
   private let made: ItemExport?
+  /// Of a dump: what is said of it. Its secrets are in clear, also those that an access control guarded.
+  private let statement: DumpStatement?
 
   init(of opened: OpenedArchive, named name: String, _ selection: ItemSelection, as form: ExportForm) {
     self.name = name
@@ -36,7 +39,20 @@ struct ExportedItems {
       return .init(index: archived.index, kind: archived.kind, protection: archived.protection, content: content)
     }
     guarded = Self.readable(entries).filter(\.asksForOwner)
-    made = Self.export(entries, form)
+    made = Self.export(entries, form, keepingGuarded: true)
+    statement = nil
+  }
+
+  init(of found: FoundDump, _ selection: ItemSelection, as form: ExportForm) {
+    name = found.typed
+    self.form = form
+    sourceKind = "dump"
+    entries = found.dump.items.filter { dumped in
+      dumped.item.map(selection.admits) ?? selection.admits(sealed: dumped.kind, dumped.protection)
+    }.map(ItemDocument.Entry.init)
+    guarded = []
+    made = Self.export(entries, form, keepingGuarded: false)
+    statement = found.statement
   }
 
   init(
@@ -50,17 +66,21 @@ struct ExportedItems {
     let indexes = try openDevice.keychain.places(of: Set(rows.map(\.summary.reference)))
     entries = rows.map { ItemDocument.Entry($0, index: indexes[$0.summary.reference]) }
     guarded = Self.readable(entries).filter(\.asksForOwner)
-    made = Self.export(entries, form)
+    made = Self.export(entries, form, keepingGuarded: true)
+    statement = nil
   }
 
   private static func readable(_ entries: [ItemDocument.Entry]) -> [KeychainItem] {
     entries.compactMap { entry in if case .readable(let item) = entry.content { item } else { nil } }
   }
 
-  private static func export(_ entries: [ItemDocument.Entry], _ form: ExportForm) -> ItemExport? {
-    let items = readable(entries).filter { !$0.asksForOwner }
+  private static func export(
+    _ entries: [ItemDocument.Entry], _ form: ExportForm, keepingGuarded keepsGuarded: Bool
+  ) -> ItemExport? {
+    let items = readable(entries).filter { !(keepsGuarded && $0.asksForOwner) }
     switch form.format {
     case .csv: return .passwords(items)
+    case .genpPlist: return .genericPasswordPlist(items)
     case .otpauth: return .oneTimeSecrets(items)
     case .pem: return .certificatesAndKeys(items)
     case .wifi: return .wirelessNetworks(items)
@@ -71,12 +91,16 @@ struct ExportedItems {
   // MARK: The result
 
   func document(revealsSecrets: Bool) -> JSONValue {
-    ItemDocument(source: (sourceKind, name), indexes: [:], revealsSecrets: revealsSecrets)
-      .document(ofEntries: entries, unseenFields)
+    ItemDocument(
+      source: (sourceKind, name), indexes: [:], revealsSecrets: revealsSecrets, keepsGuarded: statement == nil
+    )
+    .document(ofEntries: entries, unseenFields)
   }
 
   var isFromArchive: Bool { sourceKind == "archive" }
-  var unseenFields: [(String, JSONValue)] { isFromArchive ? [UnseenItems.field] : [] }
+  var unseenFields: [(String, JSONValue)] {
+    isFromArchive ? [UnseenItems.field] : statement.map { [$0.field] } ?? []
+  }
 
   /// The bytes of everything but a document.
   var contents: SensitiveBytes? { made?.contents }
@@ -85,7 +109,8 @@ struct ExportedItems {
   var secretCount: Int { made?.secretCount ?? 0 }
   /// Secrets that `--reveal` shows: in a document those of its items that can be read and ask for nobody.
   var revealedCount: Int {
-    made?.secretCount ?? Self.readable(entries).count { !$0.asksForOwner && $0.secret != nil }
+    made?.secretCount
+      ?? Self.readable(entries).count { !(statement == nil && $0.asksForOwner) && $0.secret != nil }
   }
 
   /// Of how many of a document's items the secret is in it.
@@ -104,8 +129,10 @@ struct ExportedItems {
     let formless = made.leftOut.count
     let asking = guarded.count { form.kinds.contains($0.kind) }
     let others = entries.count - reasons.count - asking - formless - made.count
+    let kinds = form.isOfWholeKinds ? " (\(otherKinds))" : ""
     let parts = [
-      (made.count, "is in it", "are in it"), (others, "is \(form.otherNoun)", "are \(form.otherNouns)"),
+      (made.count, "is in it", "are in it"),
+      (others, "is \(form.otherNoun)\(kinds)", "are \(form.otherNouns)\(kinds)"),
       (formless, "has no form as \(form.format.rawValue)", "have no form as \(form.format.rawValue)"),
       (asking, "asks for its owner", "ask for their owner"), (reasons.count, "cannot be read", "cannot be read"),
     ]
@@ -113,6 +140,15 @@ struct ExportedItems {
       "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)"
     }
     return "Of \(Amounts.count(entries.count, "item")) \(Amounts.list(words))."
+  }
+
+  /// "2 certificates and 1 key": the items that can be read and are of a kind that the form has not.
+  private var otherKinds: String {
+    let others = Dictionary(grouping: Self.readable(entries).map(\.kind)) { $0 }
+    return Amounts.list(
+      ItemKind.allCases.filter { !form.kinds.contains($0) }.compactMap { kind in
+        others[kind].map { Amounts.count($0.count, kind.noun) }
+      })
   }
 
   // MARK: What cannot be exported

@@ -4,8 +4,10 @@ import BackupArchive
 import CommandArguments
 import CommandSession
 import DataProtection
+import KeychainDumps
 import KeychainFormats
 import Migration
+import Reports
 
 /// `keyhaul inspect`: what is in an archive.
 struct Inspect: RunnableVerb {
@@ -32,7 +34,10 @@ struct Inspect: RunnableVerb {
     }
   }
 
-  @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
+  @Argument(
+    help: "The backup: a folder, a file, or - for a tar stream; or another tool's dump of a keychain.",
+    completion: .file())
+  var archive: String
   @Flag var part: Part?
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
@@ -47,7 +52,12 @@ struct Inspect: RunnableVerb {
         "--\(part.rawValue) and --format html cannot go together", why: "the page shows every part",
         try: "leave --\(part.rawValue) out")
     }
-    let found = try ArgumentFinder(session).archive(archive)
+    let found: FoundArchive
+    switch try ArgumentFinder(session).archiveOrDump(archive) {
+    case .archive(let archive): found = archive
+    case .dump(let dump): return try inspect(dump, in: session)
+    case .device(let device): throw FoundArchive.isDevice(device.name)
+    }
     let backups = found.backups
     if common.isHTML, let backups { throw BackupChoice.several(backups, in: archive) }
     try report.prepare(inputs: found.files + unlocking.files, in: session)
@@ -70,6 +80,21 @@ struct Inspect: RunnableVerb {
     try session.deliver(
       inspection, page: inspection.page(argument: FoundKeychain.archive(found).word), to: report.output)
     if let failure = inspection.failure { throw failure }
+    return inspection.isPartlyUnreadable ? .partial : .ok
+  }
+
+  /// Shows what is in another tool's dump.
+  private func inspect(_ found: FoundDump, in session: Session) throws(CommandFailure) -> CommandStatus {
+    try found.refuse(unlocking)
+    try found.refusePage(in: session)
+    if let part, part != .list {
+      throw .usage(
+        "--\(part.rawValue) is about backups", why: "\(found.typed) is a dump: it has no keybag and no files",
+        try: "--list")
+    }
+    try report.prepare(inputs: [found.path], in: session)
+    let inspection = DumpInspection(found, listsItems: part == .list)
+    try session.deliver(inspection, to: report.output)
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
 
@@ -137,5 +162,14 @@ extension NamedArchive {
     let isOfKeybag = (try? archive.keybag.derivationParameters()) == nil
     return isOfKeybag
       ? .keybagUnusable(reason: reason) : .listUnreadable(name: archive.layout.listName, reason: reason)
+  }
+}
+
+extension DumpInspection: Report {
+  fileprivate init(_ found: FoundDump, listsItems: Bool) {
+    let items = found.dump.items.map(\.item)
+    self.init(
+      found.dump, named: found.typed, digest: found.digest, listsItems: listsItems,
+      names: items.map { $0.map { ItemText.name(of: $0) } ?? "(sealed)" }, distinctions: ItemText.distinctions(items))
   }
 }

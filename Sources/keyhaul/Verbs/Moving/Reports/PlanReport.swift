@@ -57,7 +57,7 @@ struct PlanReport {
     let document = PlanDocument(
       made: Timestamp.text(of: made), source: source.document, target: target, plan: self.plan,
       cannotShow: source.document.kind == .archive ? .unseenItems : nil,
-      notInBackup: self.source.maker.map(PlanDocument.NotInBackup.init))
+      notInBackup: self.source.maker.map(PlanDocument.NotInBackup.init), dump: self.source.statement?.ofPlan)
     self.document = isRedacted ? document.redactingNames() : document
     self.target = Target(
       name: self.document.target.name, state: state, isPasscodeSet: target.passcodeSet, itemCount: target.items,
@@ -106,12 +106,13 @@ struct PlanReport {
 
   private var sourceLine: String {
     let count = Amounts.count(plan.decisions.count, "item")
-    guard source.isDevice else {
+    guard source.isDevice || source.statement != nil else {
       let made = source.made.map { "made \(TimeText.local($0)) by " } ?? "made by "
       return "\(made)\(source.sourceDevice) · \(source.isEncrypted ? "encrypted" : "no password") · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
-    return "as backed up now \(password) · \(count)"
+    let made = source.isDevice ? "as backed up now" : "as a backup of the device that the dump is of would hold it,"
+    return "\(made) \(password) · \(count)"
   }
 
   private var relation: String {

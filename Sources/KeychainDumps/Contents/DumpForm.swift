@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// In which form another program gave the items of a keychain away. The content decides, never a file's name.
 ///
 /// The raw value is the identifier in machine-readable output. Source: public readers of such files; no vendor documents
@@ -28,4 +30,16 @@ public enum DumpForm: String, Sendable, CaseIterable, Hashable {
     case .sealedEntries: "sealed keychain entries with their keys (as UFED writes them)"
     }
   }
+}
+
+/// What objection calls the attributes of an item.
+enum ObjectionAttributes {
+  static let codes: [String: AttributeCode] = [
+    "account": .account, "service": .service, "server": .server, "label": .label, "entitlement_group": .accessGroup,
+    "description": .itemDescription, "comment": .comment, "generic": .generic, "creator": .creator, "type": .type,
+    "script_code": .scriptCode, "alias": .alias, "invisible": .isInvisible, "negative": .isNegative,
+    "custom_icon": .hasCustomIcon, "protected": .legacyProtected, "create_date": .creationDate,
+    "modification_date": .modificationDate, "security_domain": .securityDomain, "protocol": .protocolType,
+    "authentication_type": .authenticationType, "port": .port, "path": .path,
+  ]
 }

@@ -1,4 +1,4 @@
-import KeychainFormats
+public import KeychainFormats
 
 /// What another program's dump gives of a keychain. Its secrets are in clear, or beside their keys: nothing enforced the
 /// classes of its items, and nothing shows who wrote it.
@@ -80,4 +80,14 @@ public struct KeychainDump: Sendable {
   public var skippedCount: Int { skipped.values.reduce(0, +) }
   /// How many entries the dump has, items and skipped ones.
   public var entryCount: Int { items.count + skippedCount }
+
+  /// The attributes that the dump can tell of an item; `nil` for all. Of forms that leave attributes out, what is not
+  /// there says nothing.
+  public var toldAttributes: Set<AttributeCode>? {
+    switch form {
+    case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])
+    case .genericPasswords: items.reduce(into: []) { $0.formUnion($1.item?.attributes.keys.map { $0 } ?? []) }
+    case .tables, .untypedTables, .items, .sealedEntries: nil
+    }
+  }
 }

@@ -31,9 +31,9 @@ public struct KeychainDumpError: ExplainedError, Equatable {
   public var meaning: ErrorMeaning {
     switch code {
     case .unreadable:
-      .init(.damaged, "it is no dump of a keychain that can be read", advice: "another copy of it, or a backup")
+      .init(.refused, "it is no dump of a keychain that can be read", advice: "another copy of it, or a backup")
     case .unknownForm:
-      .init(.damaged, "it is neither a backup nor a known dump of a keychain", advice: "check the path")
+      .init(.refused, "it is neither a backup nor a known dump of a keychain", advice: "check the path")
     case .backupKeychain:
       .init(
         .refused, "it is the sealed keychain of a backup", advice: "the backup that it is from, with its password")

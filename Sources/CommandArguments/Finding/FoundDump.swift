@@ -1,0 +1,100 @@
+import ArchivedKeychain
+package import CommandSession
+import DataProtection
+package import KeychainDumps
+import KeychainFormats
+import KeychainRules
+package import Reports
+
+/// Another tool's dump of a keychain that an argument means: read once, its form recognized by its content.
+package struct FoundDump {
+  /// As the user wrote it.
+  package let typed: String
+  package let path: String
+  package let dump: KeychainDump
+  /// SHA-256 of the file's bytes.
+  package let digest: [UInt8]
+
+  /// What every report says of it.
+  package var statement: DumpStatement { DumpStatement(dump, named: typed) }
+
+  /// - Throws: `.refused` for a file that is neither a backup nor a known dump, and for one over a limit.
+  init(typed: String, path: String, in session: Session) throws(CommandFailure) {
+    self.typed = typed
+    self.path = path
+    let bytes = try InputFile.read(path, atMost: KeychainDump.maximumByteCount, what: typed, in: session)
+    do throws(KeychainDumpError) {
+      dump = try KeychainDump(parsing: bytes)
+    } catch {
+      throw CommandFailure(
+        CommandStatus(error.category), Self.message(error.code, typed), why: error.reason, try: error.advice)
+    }
+    do throws(DataProtectionError) {
+      digest = try Digest.sha256(bytes)
+    } catch {
+      throw CommandFailure(error, doing: "cannot read \(typed)")
+    }
+  }
+
+  private static func message(_ code: KeychainDumpError.Code, _ name: String) -> String {
+    switch code {
+    case .unreadable, .unknownForm: "\(name) is neither a backup nor a known dump of a keychain"
+    case .backupKeychain: "\(name) is the sealed keychain of a backup, and no backup"
+    case .unsupportedForm: "\(name) is a dump of a form that is not read"
+    case .overLimit: "refused to read \(name)"
+    }
+  }
+
+  /// What a verb says that takes backups alone.
+  package var refusal: CommandFailure {
+    CommandFailure(
+      .refused, "\(typed) is a dump of a keychain, and no backup",
+      why: "it is read as \(dump.form.phrase): it has no keybag and no files, and nothing protects it",
+      try: "inspect, export, diff, or plan --to DEVICE, which take it")
+  }
+
+  /// Refuses what opens a backup: a dump is in clear.
+  package func refuse(_ options: UnlockingOptions) throws(CommandFailure) {
+    guard options.isGiven else { return }
+    throw .usage(
+      "\(typed) takes no password and no key", why: "it is a dump in clear; nothing of it is opened",
+      try: "leave the password and the flags about opening out")
+  }
+
+  /// Refuses a page: none is made of a dump.
+  package func refusePage(in session: Session) throws(CommandFailure) {
+    guard session.common.isHTML else { return }
+    throw .usage(
+      "--format html is not made of a dump", why: "its pages are about backups and devices",
+      try: "--format text or json")
+  }
+
+  /// Says that the source was in clear, and what was passed over, where the result itself has no room for it.
+  package func warn(in session: Session) {
+    let passedOver = ([statement.skippedSentence].compactMap(\.self) + statement.remarks).joined(separator: " ")
+    session.warn(statement.sentence, why: passedOver.isEmpty ? nil : passedOver, evenQuiet: true)
+  }
+
+  /// It as one of two keychains that are compared.
+  ///
+  /// - Parameter leavesOut: Whether the other is a backup: what a backup never holds is no difference to one.
+  package func side(leavesOut: Bool) -> ComparisonSide {
+    var items: [ComparedItem] = []
+    var leftOut: [ComparisonSide.LeftOut] = []
+    for dumped in dump.items {
+      let candidate = dumped.item.map { item in
+        ExportCandidate(
+          item: item, isAccessControlled: item[.accessControl] != nil,
+          isAppClip: item[.appClip]?.integerValue.map { $0 != 0 } ?? false)
+      }
+      if leavesOut, let candidate, let reason = ExportRules.reasonToLeaveOut(candidate) {
+        leftOut.append(.init(identity: ItemIdentity(candidate.item), reason: reason))
+      } else {
+        items.append(ComparedItem(dumped, of: dump))
+      }
+    }
+    return ComparisonSide(
+      kind: .dump, name: typed, argument: typed, deviceName: nil, items: items, hasKeychain: true, leftOut: leftOut,
+      keybagDamage: nil, statement: statement)
+  }
+}

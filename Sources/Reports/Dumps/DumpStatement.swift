@@ -1,0 +1,174 @@
+package import ArchivedKeychain
+package import KeychainDumps
+package import KeychainFormats
+import KeychainRules
+package import Migration
+package import TextLayout
+
+/// What every report says of a keychain that came out of another tool's dump: that nothing protected it, which form was
+/// recognized, and what was passed over.
+package struct DumpStatement {
+  private let name: String
+  private let dump: KeychainDump
+
+  /// - Parameter name: As the person named it. Hostile.
+  package init(_ dump: KeychainDump, named name: String) {
+    self.name = name
+    self.dump = dump
+  }
+
+  /// The same without the dump's name.
+  var redacted: DumpStatement { DumpStatement(dump, named: "the source") }
+
+  /// All of it about a move, as lines.
+  func moveLines(style: TextStyle) -> [String] {
+    ([sentence] + unknown + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
+      WordWrap.lines(of: style.adapted(HostileText.shown(sentence, keepingEscapes: true)), columns: style.width)
+    }
+  }
+
+  /// That it is a dump, and what was passed over, as lines.
+  package func lines(style: TextStyle) -> [String] {
+    ([sentence] + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
+      WordWrap.lines(of: style.adapted(HostileText.shown(sentence, keepingEscapes: true)), columns: style.width)
+    }
+  }
+
+  /// That the source was in clear.
+  package var sentence: String {
+    "\(name) is a dump in clear, read as \(dump.form.phrase): nothing enforced the protection classes of its items, and "
+      + "nothing shows who wrote it or that it is whole."
+  }
+
+  /// "Of 12 entries 9 are items; 1 identity, ... and 2 entries of unknown tables (a, b) were passed over."; `nil` where
+  /// every entry is an item.
+  package var skippedSentence: String? {
+    guard dump.skippedCount > 0 else { return nil }
+    let parts = KeychainDump.SkippedEntry.allCases.compactMap { why -> String? in
+      guard let count = dump.skipped[why] else { return nil }
+      let names = why == .unknownTable && !dump.unknownTables.isEmpty ? " (\(tableNames))" : ""
+      return Amounts.count(count, why.noun, plural: why.plural) + names
+    }
+    let (are, were) = (dump.items.count == 1 ? "is an item" : "are items", dump.skippedCount == 1 ? "was" : "were")
+    return
+      "Of \(Amounts.count(dump.entryCount, "entry", plural: "entries")) \(Amounts.grouped(dump.items.count)) \(are); "
+      + "passed over \(were): \(Amounts.list(parts))."
+  }
+
+  private var tableNames: String {
+    dump.unknownTables.map { HostileText.quoted($0) }.joined(separator: ", ")
+  }
+
+  /// What else is not as a keychain has it, one sentence each.
+  package var remarks: [String] {
+    let (items, counts) = (dump.items, counts)
+    let inferred = items.count { $0.tableSource == .inferred }
+    let unusable = items.count { !$0.unusableAttributes.isEmpty }
+    let nameless = items.count { $0.item != nil && $0.protection == nil }
+    let rendered = items.count(where: \.isSecretRendered)
+    func line(_ count: Int, _ one: String, _ several: String) -> String? {
+      count == 0 ? nil : "\(Amounts.count(count, "item")) \(count == 1 ? one : several)."
+    }
+    return [
+      line(
+        inferred, "names no table: its attributes tell it", "name no table: their attributes tell it"),
+      line(counts.absent, "has no secret in the dump", "have no secret in the dump"),
+      line(counts.shut, "does not open whole", "do not open whole"),
+      line(
+        rendered, "has its secret as the tool rendered it: its bytes may have been others",
+        "have their secrets as the tool rendered them: their bytes may have been others"),
+      line(nameless, "names no known protection class", "name no known protection class"),
+      line(
+        unusable, "has attributes with values that they cannot have; those were left out",
+        "have attributes with values that they cannot have; those were left out"),
+      dump.toldAttributes == nil
+        ? nil
+        : "The form has some attributes alone: what else the items have does not show, nor whether two differ in it.",
+      dump.repeatedKeyCount == 0
+        ? nil
+        : "\(Amounts.count(dump.repeatedKeyCount, "key")) \(dump.repeatedKeyCount == 1 ? "stands" : "stand") twice in one "
+          + "entry; the first was taken.",
+    ].compactMap(\.self)
+  }
+
+  /// Items by what of their secrets could be read.
+  package var counts: (open: Int, absent: Int, shut: Int) {
+    let open = dump.items.count(where: \.hasSecret)
+    let shut = dump.items.count { $0.fault != nil }
+    return (open, dump.items.count - open - shut, shut)
+  }
+
+  /// What nobody can tell of a move of these items, or what was assumed, one sentence each.
+  package var unknown: [String] {
+    let tombstones = dump.items.count { $0.item?.isTombstone == true }
+    let marks =
+      tombstones == 0
+      ? nil
+      : "\(Amounts.count(tombstones, "mark")) of deleted items \(tombstones == 1 ? "is" : "are") in no count: whether the "
+        + "device synchronizes is not known."
+    return [
+      "The device that the items are of is not known: the target is taken for another one, and were it the same, the "
+        + "items of one device only would come back.",
+      "Whether an item is of an App Clip or asks for a person is known only where the dump says so.",
+      "What the dump leaves out, nobody sees here.", marks,
+    ].compactMap(\.self)
+  }
+
+  /// The member of every document about a dump.
+  package var field: (String, JSONValue) { ("dump", json) }
+
+  /// The same for a plan's document.
+  package var ofPlan: PlanDocument.Dump {
+    PlanDocument.Dump(
+      form: dump.form.rawValue, sentence: sentence, unknown: unknown + [skippedSentence].compactMap(\.self) + remarks)
+  }
+
+  private var json: JSONValue {
+    let counts = counts
+    return [
+      "form": .string(dump.form.rawValue), "sentence": .string(sentence), "entries": .count(dump.entryCount),
+      "items": .count(dump.items.count),
+      "skipped": .object(
+        KeychainDump.SkippedEntry.allCases.compactMap { why in
+          dump.skipped[why].map { (why.rawValue, .count($0)) }
+        }),
+      "unknown_tables": .array(dump.unknownTables.map { .string($0) }),
+      "secrets": ["open": .count(counts.open), "absent": .count(counts.absent), "shut": .count(counts.shut)],
+      "remarks": .array(remarks.map { .string($0) }),
+    ]
+  }
+}
+
+extension ComparedItem {
+  /// An item of a dump, compared as far as the dump can tell it.
+  package init(_ dumped: DumpedItem, of dump: KeychainDump) {
+    switch dumped.content {
+    case .open(let item), .attributesOnly(let item, nil):
+      self.init(index: dumped.index, item: item, persistentReference: Self.reference(of: item))
+      scope = Scope(
+        tellsSecret: dumped.hasSecret, attributes: dump.toldAttributes, hasWholeSeconds: true)
+    case .attributesOnly(let item, let fault?):
+      self.init(
+        index: dumped.index, sealed: ItemIdentity(item), protection: item.protection,
+        persistentReference: Self.reference(of: item), reason: fault.reason)
+    case .shut(let fault, let protection):
+      self.init(
+        index: dumped.index, sealed: ItemIdentity(sealed: dumped.kind), protection: protection,
+        persistentReference: nil, reason: fault.reason)
+    }
+  }
+
+  private static func reference(of item: KeychainItem) -> [UInt8]? {
+    item[.persistentReference]?.dataValue.flatMap { try? PersistentReference.uuid(item.kind, $0).serialized() }
+  }
+}
+
+extension ItemDocument.Entry {
+  /// An item of a dump, with whether its secret is there.
+  package init(_ dumped: DumpedItem) {
+    let content: Content =
+      dumped.item.map { .readable($0) } ?? .unreadable(dumped.fault?.reason ?? .malformed, detail: dumped.fault?.detail)
+    self.init(index: dumped.index, kind: dumped.kind, protection: dumped.protection, content: content)
+    hasSecret = dumped.item == nil ? nil : dumped.hasSecret
+  }
+}
