@@ -125,6 +125,7 @@ struct PlanSchemas {
     let definitions = try #require(schema["$defs"] as? Object)
     var full = PlanDocument.sample()
     full.redacted = true
+    full.dump = .init(form: "objection", sentence: "in clear", unknown: ["who"])
     full.target.isImagined = true
     var bare = PlanDocument.sample()
     bare.source = .init(
