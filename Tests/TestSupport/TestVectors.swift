@@ -1,4 +1,5 @@
 import Foundation
+public import KeychainFormats
 
 /// The published and generated test vectors, one entry of JSON at a time.
 ///
@@ -31,6 +32,11 @@ public struct TestVectors {
   private static func load(file: String) throws -> TestVectors {
     let bytes = try Data(contentsOf: Repository.root.appending(path: "Tests/TestSupport").appending(path: file))
     return TestVectors(value: try JSONSerialization.jsonObject(with: bytes), path: "")
+  }
+
+  /// Items of databases, versions 2 to 8: blobs, faults, and a dump of sealed entries.
+  public static func databaseItems() throws -> TestVectors {
+    try load(file: "database-item-vectors.json")
   }
 
   /// A section of the file by its name.
@@ -93,6 +99,30 @@ public struct TestVectors {
       return flag
     }
   }
+
+  /// The value of an attribute: text and whole numbers as they are, `{"hex"}` data, `{"date"}` the text of a date,
+  /// `{"bool"}` a boolean, `{"dict"}` a dictionary.
+  public var property: PropertyValue {
+    get throws {
+      if let text = value as? String { return .string(text) }
+      guard let object = value as? [String: Any] else { return .integer(Int64(try integer)) }
+      if object["hex"] != nil { return .data(try self["hex"].bytes) }
+      if object["date"] != nil { return .date(try DERDate.date(of: self["date"].string)) }
+      if object["bool"] != nil { return .boolean(try self["bool"].boolean) }
+      return .dictionary(try self["dict"].propertyDictionary)
+    }
+  }
+
+  /// The members of an object as values of attributes, in the order of their names.
+  public var propertyDictionary: PropertyDictionary {
+    get throws {
+      PropertyDictionary(
+        try members.sorted { $0.key < $1.key }.map { .init(key: .string($0.key), value: try $0.value.property) })
+    }
+  }
+
+  /// Whether an object has this member.
+  public func has(_ name: String) -> Bool { (value as? [String: Any])?[name] != nil }
 
   /// A number written as decimal text.
   public var double: Double {

@@ -32,11 +32,7 @@ struct SealingWorkspace: ~Copyable {
     _ nonce: [UInt8], header: [UInt8], _ plaintext: SensitiveBytes, key: borrowing Secret
   ) throws(DataProtectionError) -> Sealed {
     try key.withBytes { (bytes) throws(DataProtectionError) in try gcmEncryption.begin(key: bytes, iv: nonce) }
-    try header.withRawBytes { (bytes) throws(DataProtectionError) in try gcmEncryption.authenticate(bytes) }
-    let ciphertext = try [UInt8](count: plaintext.count) { (output) throws(DataProtectionError) in
-      try plaintext.withBytes { (input) throws(DataProtectionError) in try gcmEncryption.update(input, into: output) }
-    }
-    return Sealed(ciphertext: ciphertext, tag: try gcmEncryption.finishWithTag())
+    return try gcmEncryption.seal(plaintext, header: header)
   }
 
   /// `nil` where the tag does not match.
@@ -55,11 +51,7 @@ struct SealingWorkspace: ~Copyable {
     _ sealed: Sealed, nonce: [UInt8], header: [UInt8], key: borrowing Secret, into output: UnsafeMutableRawBufferPointer
   ) throws(DataProtectionError) -> Bool {
     try key.withBytes { (bytes) throws(DataProtectionError) in try gcmDecryption.begin(key: bytes, iv: nonce) }
-    try header.withRawBytes { (bytes) throws(DataProtectionError) in try gcmDecryption.authenticate(bytes) }
-    try sealed.ciphertext.withRawBytes { (input) throws(DataProtectionError) in
-      try gcmDecryption.update(input, into: output)
-    }
-    return try gcmDecryption.finish(verifying: sealed.tag)
+    return try gcmDecryption.open(sealed, header: header, into: output)
   }
 
   // MARK: The backup's form: AES-256-GCM with an IV of length zero
@@ -113,4 +105,24 @@ struct Sealed: Equatable {
   var ciphertext: [UInt8]
   /// 16 bytes.
   var tag: [UInt8]
+}
+
+/// A whole message of GCM, after its key and nonce were set.
+extension CipherContext {
+  borrowing func seal(_ plaintext: SensitiveBytes, header: [UInt8]) throws(DataProtectionError) -> Sealed {
+    try header.withRawBytes { (bytes) throws(DataProtectionError) in try authenticate(bytes) }
+    let ciphertext = try [UInt8](count: plaintext.count) { (output) throws(DataProtectionError) in
+      try plaintext.withBytes { (input) throws(DataProtectionError) in try update(input, into: output) }
+    }
+    return Sealed(ciphertext: ciphertext, tag: try finishWithTag())
+  }
+
+  /// - Returns: Whether the tag matches; `output` is not to be used otherwise.
+  borrowing func open(
+    _ sealed: Sealed, header: [UInt8], into output: UnsafeMutableRawBufferPointer
+  ) throws(DataProtectionError) -> Bool {
+    try header.withRawBytes { (bytes) throws(DataProtectionError) in try authenticate(bytes) }
+    try sealed.ciphertext.withRawBytes { (input) throws(DataProtectionError) in try update(input, into: output) }
+    return try finish(verifying: sealed.tag)
+  }
 }

@@ -86,6 +86,18 @@ struct CipherContext: ~Copyable {
     guard status == 1 else { throw .crypto("EVP_CipherInit_ex2") }
   }
 
+  /// Begins a new message of GCM with a nonce of another length than twelve bytes; at most 128.
+  ///
+  /// A context keeps the length, so that one which was begun so is always begun so.
+  borrowing func begin(key: UnsafeRawBufferPointer, longNonce nonce: [UInt8]) throws(DataProtectionError) {
+    guard key.count == algorithm.keySize, algorithm == .aes256GCM, let count = Int32(exactly: nonce.count), count > 0
+    else { throw .crypto("a key of \(key.count) bytes with a nonce of \(nonce.count)") }
+    guard EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_SET_IVLEN, count, nil) == 1 else {
+      throw .crypto("EVP_CTRL_AEAD_SET_IVLEN")
+    }
+    guard EVP_CipherInit_ex2(handle, nil, key.bytes, nonce, -1, nil) == 1 else { throw .crypto("EVP_CipherInit_ex2") }
+  }
+
   /// Transforms `input` into `output`, which is as long and may be the same memory.
   borrowing func update(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer

@@ -8,7 +8,7 @@ public struct FormatError: ExplainedError, Equatable {
     case der = "DER property list"
     /// A keybag's records.
     case keybag = "keybag"
-    /// A sealed item: `ItemBlob`, `AccessControlBlob` or `LegacyItemBlob`.
+    /// A sealed item: `ItemBlob`, `DatabaseItemBlob`, `AccessControlBlob` or `LegacyItemBlob`.
     case itemBlob = "item blob"
     /// An item's dictionary after it was opened.
     case item = "keychain item"
@@ -24,6 +24,10 @@ public struct FormatError: ExplainedError, Equatable {
     case xmlPlist = "XML property list"
     /// The list of files of a backup of iOS 4 to 9 (`Manifest.mbdb`).
     case oldManifest = "list of files"
+    /// The archive of a sealed box: `ArchivedBox`.
+    case keyedArchive = "keyed archive"
+    /// The DER of an item's access control: `ItemAccessControl`.
+    case accessControl = "access control"
   }
 
   /// What is wrong with the bytes.

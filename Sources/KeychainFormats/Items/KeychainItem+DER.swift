@@ -7,7 +7,14 @@ extension KeychainItem {
   ///   - kind: The kind of the table or array the item came from; it decides which attributes are secrets.
   /// - Throws: `.malformed`, `.truncated`, `.trailingBytes` or `.overLimit`, with the offset.
   public init(derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
-    var decoder = try DERDecoder(bytes, format: .item, dates: .substitute)
+    try self.init(derDictionary: bytes, kind: kind, repairsDates: true)
+  }
+
+  /// The same, or with malformed dates refused, as in the boxes of versions 7 and 8.
+  package init(
+    derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind, repairsDates: Bool
+  ) throws(FormatError) {
+    var decoder = try DERDecoder(bytes, format: .item, dates: repairsDates ? .substitute : .refuse)
     let dictionary = try decoder.onlyElement()
     guard dictionary.tag == DERPropertyList.Tag.dictionary else {
       throw decoder.malformed(dictionary, "an item that is no dictionary")
@@ -70,6 +77,34 @@ extension KeychainItem {
       throw FormatError(.item, .unencodable, "\(code.rawValue) stands among the attributes and belongs to the secrets")
     }
     return try ItemEncoder(keepsDateText: true).encode(attributes: attributes, secrets: secrets)
+  }
+
+  /// The dictionary of the attributes' box of versions 7 and 8, without the entries that the box adds.
+  ///
+  /// What the box holds of the item: attributes flagged C or U, those that may not be absent with their defaults, and
+  /// those that are not known here.
+  package var boxedAttributes: [AttributeCode: PropertyValue] {
+    var boxed = attributes.filter { code, _ in AttributeTable.definition(of: code, in: kind) == nil }
+    for definition in AttributeTable.definitions(of: kind) where definition.flags.isBoxed {
+      boxed[definition.code] = attributes[definition.code] ?? definition.defaultValue
+    }
+    return boxed
+  }
+
+  /// The DER of a dictionary for one of the boxes of versions 7 and 8, in wiped memory.
+  ///
+  /// - Throws: `.unencodable` for a value DER has no form for.
+  package static func boxDictionary(
+    _ attributes: [AttributeCode: PropertyValue], secrets: [AttributeCode: SensitiveBytes] = [:]
+  ) throws(FormatError) -> SensitiveBytes {
+    try ItemEncoder(keepsDateText: true).encode(attributes: attributes, secrets: secrets)
+  }
+}
+
+extension AttributeFlags {
+  /// Whether the attributes' box of versions 7 and 8 holds it.
+  fileprivate var isBoxed: Bool {
+    !contains(.returnedAsData) && (contains(.encrypted) || contains(.authenticated))
   }
 }
 

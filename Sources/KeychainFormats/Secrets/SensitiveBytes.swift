@@ -32,7 +32,7 @@ public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomRefl
   }
 
   /// Lends the bytes for the length of the closure; the pointer must not leave it.
-  public func withBytes<Result, Failure: Error>(
+  public func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(memory.bytes)

@@ -26,7 +26,7 @@ extension String {
   }
 
   /// Whether the two are the same bytes; `==` also takes composed and decomposed letters as equal.
-  func hasSameBytes(as other: String) -> Bool {
+  package func hasSameBytes(as other: String) -> Bool {
     guard utf8.count == other.utf8.count else { return false }
     let compared = utf8.withContiguousStorageIfAvailable { mine in
       other.utf8.withContiguousStorageIfAvailable { theirs in mine.elementsEqual(theirs) }
