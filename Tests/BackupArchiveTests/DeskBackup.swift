@@ -128,4 +128,4 @@ func bytes(in directory: TemporaryDirectory, _ name: String) throws -> [String: 
 }
 
 /// No sync reaches the disk: tests are about order, and the disk of a test machine has better things to do.
-let unsynced = FileSystem { $0 == .sync ? .omitted : nil }
+let unsynced = FileSystem { $0 == .sync || $0 == .syncFileSystem ? .omitted : nil }

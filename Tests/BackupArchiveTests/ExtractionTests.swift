@@ -65,6 +65,8 @@ struct ExtractionTests {
     #expect(result.digests == [.right: 5])
     let attributes = try FileManager.default.attributesOfItem(atPath: directory.path("out/HomeDomain/Library"))
     #expect((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_500_000_000)
+    let link = try FileManager.default.attributesOfItem(atPath: directory.path("out/HomeDomain/Library/link"))
+    #expect((link[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_600_000_000)
     for name in ["out", "out/keyhaul-files.jsonl"] {
       let mode = try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
       #expect(mode == (name == "out" ? 0o700 : 0o600), "\(name) is its owner's alone")
@@ -139,7 +141,7 @@ struct ExtractionTests {
       // The disk is full after so many writes.
       let failing = FileSystem { call in
         switch call {
-        case .sync: .omitted
+        case .sync, .syncFileSystem: .omitted
         case .write:
           writes.withLock { count in
             count += 1
@@ -151,10 +153,57 @@ struct ExtractionTests {
       let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, system: failing) }
       #expect(error?.code == .noSpace)
     }
+    let slow = FileSystem { call in
+      if call == .write { usleep(20_000) }
+      return call == .sync || call == .syncFileSystem ? .omitted : nil
+    }
+    let error = #expect(throws: BackupArchiveError.self) {
+      try Self.extract(backup, directory, system: slow) { done, _ in done < 20_000 }
+    }
+    #expect(error?.code == .interrupted)
     let result = try Self.extract(backup, directory)
     #expect(result.keptCount > 0 && result.fileCount == 60)
     #expect(try standing(in: directory, "out") == standing(in: directory, "whole"))
     #expect(try directory.read("out/keyhaul-files.jsonl") == directory.read("whole/keyhaul-files.jsonl"))
+  }
+
+  @Test("count as done when the disk keeps them, and not before")
+  func refusedByTheDisk() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files)
+    try backup.write(to: directory)
+    let failing = FileSystem { call in
+      switch call {
+      case .sync: .omitted
+      case .syncFileSystem: .failure(.ioError)
+      default: nil
+      }
+    }
+    let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, system: failing) }
+    #expect(error?.code == .unwritable)
+    // The files have their names, and the note of what is done has none of them.
+    #expect(try directory.read("out/HomeDomain/Library/notes.txt") == Array("milk".utf8))
+    #expect(try directory.read("out/.keyhaul-part/files.jsonl").count { $0 == UInt8(ascii: "\n") } == 1)
+    let result = try Self.extract(backup, directory)
+    #expect(result.keptCount == 0 && result.fileCount == 5)
+    #expect(try standing(in: directory, "out") == Self.expected)
+  }
+
+  @Test("go into a folder whose own folders are not there yet either: they are made, for their owner alone")
+  func deep() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files)
+    try backup.write(to: directory)
+    try Self.extract(backup, directory, to: "some/where/deep/")
+    #expect(try standing(in: directory, "some/where/deep") == Self.expected)
+    for name in ["some", "some/where", "some/where/deep"] {
+      let mode = try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
+      #expect(mode == 0o700, "\(name)")
+    }
+    try directory.write([1], to: "file")
+    let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, to: "file/in/it") }
+    #expect(error.map { [.unwritable, .occupied].contains($0.code) } == true)
+    #expect(try directory.read("file") == [1])
   }
 
   @Test("that cannot be read are named and counted, and all others are written")
@@ -243,7 +292,7 @@ struct ExtractionTests {
     try backup.write(to: directory)
     let slow = FileSystem { call in
       if call == .write { usleep(40_000) }
-      return call == .sync ? .omitted : nil
+      return call == .sync || call == .syncFileSystem ? .omitted : nil
     }
     let error = #expect(throws: BackupArchiveError.self) {
       try Self.extract(backup, directory, system: slow, progress: { _, _ in false })

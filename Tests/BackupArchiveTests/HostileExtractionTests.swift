@@ -96,6 +96,45 @@ struct HostileExtractionTests {
     #expect(try standing(in: directory, "again") == written)
   }
 
+  @Test("may say any size and any time of its files: what is stored is written, and the others stay as they are")
+  func numbers() throws {
+    let directory = try TemporaryDirectory()
+    let numbers: [Int64] = [.min, -1, 0, 1 << 40, .max]
+    let files = numbers.flatMap { number in
+      [
+        TreeBackup.File(path: "size \(number)", content: Array("stored".utf8), size: number),
+        TreeBackup.File(path: "time \(number)", content: Array("stored".utf8), modified: number),
+        TreeBackup.File(path: "link \(number)", target: "size 0", modified: number),
+        TreeBackup.File(path: "folder \(number)", modified: number),
+      ]
+    }
+    let backup = try TreeBackup(files + [.text("ordinary", "ordinary")])
+    try backup.write(to: directory)
+    let result = try ExtractionTests.extract(backup, directory)
+    // A record with a size below nothing is none that a device writes: it is named, and nothing is made of it.
+    #expect(result.fileCount == 9 && result.faults == [.damaged: 2] && result.linkCount == 5)
+    let written = try standing(in: directory, "out")
+    #expect(written["HomeDomain/ordinary"] == "file 644 1600000000 ordinary")
+    for number in numbers {
+      #expect(written["HomeDomain/size \(number)"] == (number < 0 ? nil : "file 644 1600000000 stored"))
+      #expect(written["HomeDomain/time \(number)"]?.hasSuffix(" stored") == true)
+    }
+  }
+
+  @Test("may list a path twice: the row under the path's own identifier is written, the other one is named")
+  func twice() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup([
+      .init(path: "file", content: [1], isStored: false, identifier: String(repeating: "b", count: 40)),
+      .text("file", "true"),
+      .init(path: "file", content: [1], isStored: false, identifier: String(repeating: "c", count: 40)),
+    ])
+    try backup.write(to: directory)
+    let result = try ExtractionTests.extract(backup, directory)
+    #expect(result.fileCount == 1 && result.faults == [.hostile: 2])
+    #expect(try standing(in: directory, "out")["HomeDomain/file"] == "file 644 1600000000 true")
+  }
+
   @Test("has each part of a name spelled as every file system takes it")
   func names() throws {
     let expected = [

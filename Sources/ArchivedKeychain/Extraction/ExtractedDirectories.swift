@@ -4,7 +4,7 @@ import KeychainFormats
 import SystemPackage
 
 /// The directories of a tree once everything is in them: they get the times and permissions that the list has, and the
-/// disk is asked to keep their names.
+/// disk keeps both.
 struct ExtractedDirectories {
   private let job: ExtractionJob
 
@@ -24,6 +24,11 @@ struct ExtractedDirectories {
         throw job.folder.explain(error)
       }
     }
+    do throws(Errno) {
+      try job.folder.system.syncFileSystem(of: job.folder.root.descriptor)
+    } catch {
+      throw job.folder.explain(error)
+    }
   }
 
   private func finish(_ number: Int, _ record: FileRecord?) throws(Errno) {
@@ -35,6 +40,6 @@ struct ExtractedDirectories {
       try system.setPermissions(isDomain ? 0o700 : record.mode & 0o777 | 0o700, of: handle.descriptor)
       try system.setModificationTime(record.lastModified, of: handle.descriptor)
     }
-    try system.syncDirectory(handle.descriptor)
+    try system.handToDisk(handle.descriptor)
   }
 }

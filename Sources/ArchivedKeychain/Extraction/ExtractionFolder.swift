@@ -95,13 +95,13 @@ final class ExtractionFolder: Sendable {
     return header?["format"]?.stringValue == format ? header : nil
   }
 
-  /// Opens the folder for writing, made where it is not there.
+  /// Opens the folder for writing, made where it is not there, with the folders above it that are missing.
   ///
   /// - Throws: As `standing`, and where another run holds it.
   init(at path: String, header: JSONValue, system: FileSystem) throws(BackupArchiveError) {
     let standing = try Self.standing(at: path, header: header, system: system)
     do throws(Errno) {
-      if standing == .nothing { try system.makeDirectory(path) }
+      if standing == .nothing { try system.makeDirectories(path) }
       let directory = try system.openDirectory(path)
       let inner = try system.openOrMakeDirectory(Self.stagingName, in: directory)
       hold = try Self.hold(inner, system)

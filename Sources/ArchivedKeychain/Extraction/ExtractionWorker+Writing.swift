@@ -5,16 +5,13 @@ import KeychainFormats
 import SystemPackage
 
 extension ExtractionWorker {
-  /// Writes a file beside its place, and gives it its name when all of it is on the disk.
+  /// Writes a file beside its place, and gives it its name when all of it is written; the journal has the disk keep it.
   func write(
     _ entry: ExtractionPlan.Entry, _ file: ListedFile, _ record: FileRecord?, _ payload: StoredPayload?,
     into directory: DirectoryHandle
   ) throws(Failure) -> ExtractedRecord.Outcome {
     let staging = job.folder.staging
-    try writing { () throws(Errno) in try discardTemporary() }
-    let target = try writing { () throws(Errno) in
-      DirectoryHandle(try system.createFile(temporaryName, in: staging.descriptor))
-    }
+    let target = try writing { () throws(Errno) in DirectoryHandle(try makeTemporary()) }
     let (reading, sha256) = try read(file, payload, into: target)
     guard reading.hasValidPadding else {
       throw .file(BackupArchiveError(.damaged, "its stored form does not end in its padding"))
@@ -25,7 +22,7 @@ extension ExtractionWorker {
       try system.setPermissions(mode == 0 ? 0o600 : mode | 0o400, of: target.descriptor)
       if let record { try system.setModificationTime(record.lastModified, of: target.descriptor) }
       guard try system.status(of: target.descriptor.raw).byteCount == reading.plainByteCount else { throw .ioError }
-      try system.sync(target.descriptor)
+      try system.handToDisk(target.descriptor)
     }
     let standing = standing(of: record, reading)
     try writing { () throws(Errno) in
@@ -76,12 +73,13 @@ extension ExtractionWorker {
   }
 
   /// Makes a link, or leaves the one that is there and leads to the same.
-  func link(_ entry: ExtractionPlan.Entry, to target: String) throws(Errno) {
+  func link(_ entry: ExtractionPlan.Entry, to target: String, modified: Int64?) throws(Errno) {
     let (directory, staging) = (try directory(of: entry), job.folder.staging)
     let standing = try system.status(of: entry.name.systemName, in: directory.descriptor)
     if standing?.kind == .link, try system.linkTarget(of: entry.name, in: directory.descriptor) == target { return }
     try discardTemporary()
     try system.makeLink(to: target, temporaryName, in: staging.descriptor)
+    if let modified { try system.setModificationTime(modified, ofLink: temporaryName, in: staging.descriptor) }
     try system.rename(temporaryName, in: staging.descriptor, to: entry.name, in: directory.descriptor)
   }
 
@@ -110,6 +108,17 @@ extension ExtractionWorker {
     } catch {
       throw .noMemory
     }
+  }
+
+  private func makeTemporary() throws(Errno) -> Descriptor {
+    do throws(Errno) {
+      return try system.createFile(temporaryName, in: job.folder.staging.descriptor)
+    } catch {
+      // Left of a file that could not be read to its end.
+      guard error == .fileExists else { throw error }
+    }
+    try discardTemporary()
+    return try system.createFile(temporaryName, in: job.folder.staging.descriptor)
   }
 
   private func discardTemporary() throws(Errno) {

@@ -115,7 +115,7 @@ final class ExtractionWorker {
       guard let target = record?.target, LinkRule.staysInside(target, depth: depth) else {
         return .leftOut(.leadsOut)
       }
-      try writing { () throws(Errno) in try link(entry, to: target) }
+      try writing { () throws(Errno) in try link(entry, to: target, modified: record?.lastModified) }
       return .linked(target: target)
     case .file:
       let directory = try writing { () throws(Errno) -> DirectoryHandle in try self.directory(of: entry) }

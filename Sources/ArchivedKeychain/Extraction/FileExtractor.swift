@@ -7,13 +7,13 @@ import SystemPackage
 
 /// Writes files of a backup into a folder, in the tree that their domains and paths make.
 ///
-/// Each file is written beside its place, synced and renamed; it gets the time and the permissions that the list has. No
-/// link is followed and none that could lead out of the folder is written. A run that was ended is taken up by the next
-/// one: what is there with the right size and SHA-256 is not written again. What cannot be read stops nothing else.
+/// Each file is written beside its place and renamed; it gets the time and the permissions that the list has. The manifest
+/// names it when the disk keeps it. No link is followed and none that could lead out of the folder is written. A run that
+/// was ended is taken up by the next one: what is there with the right size and SHA-256 is not written again. What cannot
+/// be read stops nothing else.
 package struct FileExtractor: Sendable {
   private let system: FileSystem
-  /// How many files are worked on at once: more than there are processors, as each waits for the disk, and what is synced at
-  /// the same time the disk takes together.
+  /// How many files are worked on at once: more than there are processors, as each waits for the disk to read it.
   private let workerCount: Int
 
   package init(system: FileSystem = .real, workerCount: Int = FileExtractor.standardWorkerCount) {
@@ -21,7 +21,7 @@ package struct FileExtractor: Sendable {
     self.workerCount = max(1, workerCount)
   }
 
-  package static let standardWorkerCount = 12
+  package static let standardWorkerCount = 4
 
   /// What is asked of a run, and what a later one is held against.
   package struct Request: Sendable {
@@ -86,7 +86,7 @@ package struct FileExtractor: Sendable {
 
   private func run(_ job: ExtractionJob, _ progress: BackupRewriter.Progress) {
     let total = job.plan.byteCount
-    let group = DispatchGroup()
+    let (group, settling) = (DispatchGroup(), DispatchGroup())
     let isContainer = job.archive.isContainer
     for number in 0..<(isContainer ? 1 : workerCount) {
       // A queue each: the shared ones have a thread for each processor, and these mostly wait for the disk.
@@ -94,7 +94,11 @@ package struct FileExtractor: Sendable {
         ExtractionWorker(job, number).run(inStoredOrder: isContainer)
       }
     }
-    while group.wait(timeout: .now() + .milliseconds(50)) == .timedOut {
+    DispatchQueue(label: "extraction.disk").async(group: settling) {
+      job.journal.settle { group.wait(timeout: .now()) == .success }
+    }
+    group.notify(queue: DispatchQueue(label: "extraction.end")) { job.journal.wake() }
+    while settling.wait(timeout: .now() + .milliseconds(50)) == .timedOut {
       guard !job.journal.hasStopped, !progress(min(job.journal.doneByteCount, total), total) else { continue }
       job.journal.stop(BackupArchiveError(.interrupted, "it was told to stop"))
     }
@@ -114,17 +118,16 @@ package struct FileExtractor: Sendable {
   ) throws(Errno) -> ExtractionJournal {
     try? system.remove(ExtractionFolder.journalName.systemName, in: folder.staging.descriptor, isDirectory: false)
     let file = try system.createFile(ExtractionFolder.journalName, in: folder.staging.descriptor)
-    return try ExtractionJournal(file, header: header, count: count, system: system)
+    return try ExtractionJournal(file, in: folder, header: header, count: count)
   }
 
   private func requireRoom(for byteCount: Int64, at path: String) throws(BackupArchiveError) {
-    let parent = PlacePath(path)?.parent ?? path
+    let place = nearestStanding(path)
     let free: Int64
     do throws(Errno) {
-      let place = system.isDirectory(path) ? path : parent
       free = try system.freeByteCount(in: try system.openDirectory(place))
     } catch {
-      throw BackupPlacement(system: system).explain(error, path: parent, needs: byteCount)
+      throw BackupPlacement(system: system).explain(error, path: place, needs: byteCount)
     }
     guard free >= byteCount else {
       throw BackupArchiveError(
@@ -132,6 +135,15 @@ package struct FileExtractor: Sendable {
         "\(Amounts.grouped(free)) bytes are free at \(HostileText.quoted(path)), and \(Amounts.grouped(byteCount)) are needed"
       )
     }
+  }
+
+  /// The path itself, or the first one above it at which something stands.
+  private func nearestStanding(_ path: String) -> String {
+    var path = path
+    while (try? system.status(of: path, followsLink: true)) == nil, let parent = PlacePath(path)?.parent {
+      path = parent
+    }
+    return path
   }
 
   private func writing<Value>(

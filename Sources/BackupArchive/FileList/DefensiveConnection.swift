@@ -34,16 +34,48 @@ final class DefensiveConnection {
   func forEachRow(
     _ sql: String, _ arguments: [String] = [], _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
-    var prepared: OpaquePointer?
-    guard sqlite3_prepare_v2(handle, sql, -1, &prepared, nil) == SQLITE_OK, let statement = prepared else {
-      throw failure()
-    }
+    let statement = try prepared(sql)
     defer { sqlite3_finalize(statement) }
     for (index, argument) in arguments.enumerated() {
       let bound = sqlite3_bind_text(
         statement, Int32(index) + 1, argument, -1, unsafeBitCast(-1, to: sqlite3_destructor_type.self))
       guard bound == SQLITE_OK else { throw failure() }
     }
+    try step(statement, body)
+  }
+
+  /// A query that is asked again and again, each time with another number.
+  final class NumberQuery {
+    private let connection: DefensiveConnection
+    private let statement: OpaquePointer
+
+    /// - Parameter sql: With `?1` for the number.
+    init(_ connection: DefensiveConnection, _ sql: String) throws(BackupArchiveError) {
+      self.connection = connection
+      statement = try connection.prepared(sql)
+    }
+
+    deinit { sqlite3_finalize(statement) }
+
+    /// Lends the rows for a number, as `DefensiveConnection.forEachRow` does.
+    func forEachRow(
+      _ number: Int64, _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
+    ) throws(BackupArchiveError) {
+      defer { sqlite3_reset(statement) }
+      guard sqlite3_bind_int64(statement, 1, number) == SQLITE_OK else { throw connection.failure() }
+      try connection.step(statement, body)
+    }
+  }
+
+  private func prepared(_ sql: String) throws(BackupArchiveError) -> OpaquePointer {
+    var statement: OpaquePointer?
+    guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK, let statement else { throw failure() }
+    return statement
+  }
+
+  private func step(
+    _ statement: OpaquePointer, _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
     while true {
       switch sqlite3_step(statement) {
       case SQLITE_ROW: try body(ForeignRow(statement: statement))

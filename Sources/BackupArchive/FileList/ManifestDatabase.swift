@@ -187,23 +187,21 @@ final class ManifestDatabase: Sendable {
     return !stored.contains(name) && records.file(in: row, 4)?.size != 0
   }
 
-  func reader() throws(BackupArchiveError) -> Reader { Reader(try checkedConnection(), records) }
+  func reader() throws(BackupArchiveError) -> Reader { try Reader(try checkedConnection(), records) }
 
   /// Reads single rows by their numbers.
   final class Reader {
-    private let connection: DefensiveConnection
+    private let query: DefensiveConnection.NumberQuery
     private let records: RecordReader
 
-    fileprivate init(_ connection: DefensiveConnection, _ records: RecordReader) {
-      self.connection = connection
+    fileprivate init(_ connection: DefensiveConnection, _ records: RecordReader) throws(BackupArchiveError) {
+      query = try .init(connection, "SELECT \(ManifestDatabase.columns) FROM Files WHERE rowid = ?1")
       self.records = records
     }
 
     func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
       var file: ListedFile?
-      try connection.forEachRow("SELECT \(ManifestDatabase.columns) FROM Files WHERE rowid = \(place.number)") {
-        file = ListedFile($0, records)
-      }
+      try query.forEachRow(place.number) { file = ListedFile($0, records) }
       return file
     }
   }

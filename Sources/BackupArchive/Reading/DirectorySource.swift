@@ -136,7 +136,9 @@ struct DirectorySource {
       throw BackupArchiveError(
         .overLimit, "\(path) has \(Amounts.grouped(file.byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))")
     }
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+    // Most files are small, and a large buffer for each costs the system more than reading them.
+    let portionCount = max(4_096, min(Int(clamping: file.byteCount), DescriptorFeed.chunkByteCount))
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: portionCount, alignment: 16)
     defer { buffer.deallocate() }
     var total = 0
     while true {

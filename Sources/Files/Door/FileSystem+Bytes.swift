@@ -63,6 +63,19 @@ extension FileSystem {
     }
   }
 
+  /// Asks the disk to keep every file and name that was handed to it on the file system of a directory: one wait for many
+  /// files, where `sync` waits for each.
+  package func syncFileSystem(of directory: borrowing Descriptor) throws(Errno) {
+    let raw = directory.raw
+    try perform(.syncFileSystem, omitted: ()) { _ in try SystemCalls.synchronizeFileSystem(raw) }
+  }
+
+  /// Readies what was written to a file or a directory for `syncFileSystem`.
+  package func handToDisk(_ file: borrowing Descriptor) throws(Errno) {
+    let raw = file.raw
+    try perform(.sync, omitted: ()) { _ in try SystemCalls.handToDisk(raw) }
+  }
+
   /// Checks that a file which was written has the length it should, asks the disk to keep it, and closes it.
   package func seal(_ file: consuming Descriptor, byteCount: Int64) throws(Errno) {
     guard try status(of: file.raw).byteCount == byteCount else { throw .ioError }

@@ -42,6 +42,20 @@ extension FileSystem {
     try perform(.permissions, omitted: ()) { _ in try SystemCalls.setModificationTime(seconds, of: raw) }
   }
 
+  /// The same of a symbolic link; a file system that keeps no times of links is passed over.
+  package func setModificationTime(
+    _ seconds: Int64, ofLink name: String, in parent: borrowing Descriptor
+  ) throws(Errno) {
+    let raw = parent.raw
+    do throws(Errno) {
+      try perform(.permissions, omitted: ()) { _ in
+        try SystemCalls.setModificationTime(seconds, ofLink: name, in: raw)
+      }
+    } catch {
+      guard error == .notSupported || error == .noFunction || error == .invalidArgument else { throw error }
+    }
+  }
+
   /// How many bytes may still be written where a directory is.
   package func freeByteCount(in directory: borrowing Descriptor) throws(Errno) -> Int64 {
     let raw = directory.raw

@@ -9,8 +9,8 @@ package import SystemPackage
 package struct FileSystem: Sendable {
   /// What the system is asked for.
   package enum Call: String, Sendable, Hashable, CaseIterable {
-    case open, create, read, write, sync, close, rename, exchange, makeDirectory, permissions, remove, list, status,
-      seek
+    case open, create, read, write, sync, syncFileSystem, close, rename, exchange, makeDirectory, permissions, remove,
+      list, status, seek
     case lock
     /// A change that SQLite makes by itself.
     case database

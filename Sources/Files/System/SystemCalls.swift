@@ -1,4 +1,4 @@
-import CFileExchange
+import CFileCalls
 import SystemPackage
 
 #if canImport(Glibc)
@@ -88,6 +88,12 @@ enum SystemCalls {
     _ = try checked(futimens(file.rawValue, times))
   }
 
+  /// The same of a symbolic link itself.
+  static func setModificationTime(_ seconds: Int64, ofLink name: Name, in directory: FileDescriptor) throws(Errno) {
+    let time = timespec(tv_sec: Int(seconds), tv_nsec: 0)
+    _ = try checked(utimensat(directory.rawValue, name, [time, time], AT_SYMLINK_NOFOLLOW))
+  }
+
   /// How many bytes whoever runs this program may still write on the file system of an open file.
   static func freeByteCount(of file: FileDescriptor) throws(Errno) -> Int64 {
     var status = statvfs()
@@ -111,6 +117,25 @@ enum SystemCalls {
       if fcntl(file.rawValue, F_FULLFSYNC) == 0 { return }
     #endif
     _ = try checked(fsync(file.rawValue))
+  }
+
+  /// Asks the disk to keep all that was handed to it on the file system of an open file or directory.
+  ///
+  /// Of a byte that the disk refused Linux 5.8 and newer tells. Source: syncfs(2).
+  static func synchronizeFileSystem(_ file: FileDescriptor) throws(Errno) {
+    #if canImport(Darwin)
+      try synchronize(file)
+    #else
+      _ = try checked(keyhaul_sync_file_system(file.rawValue))
+    #endif
+  }
+
+  /// What a file needs before `synchronizeFileSystem` counts for it: on Apple's systems to leave the system's memory for
+  /// the disk's own.
+  static func handToDisk(_ file: FileDescriptor) throws(Errno) {
+    #if canImport(Darwin)
+      _ = try checked(fsync(file.rawValue))
+    #endif
   }
 
   /// - Throws: `.wouldBlock` where another holds it.

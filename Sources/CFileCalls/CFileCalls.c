@@ -1,4 +1,4 @@
-#include "CFileExchange.h"
+#include "CFileCalls.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +15,17 @@ int keyhaul_exchange(int folder, const char *first, const char *second) {
   return renameatx_np(folder, first, folder, second, RENAME_SWAP);
 #else
   (void)folder, (void)first, (void)second;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+
+// The C library's name for it is hidden as well.
+int keyhaul_sync_file_system(int file) {
+#if defined(__linux__) && defined(SYS_syncfs)
+  return (int)syscall(SYS_syncfs, file);
+#else
+  (void)file;
   errno = ENOSYS;
   return -1;
 #endif

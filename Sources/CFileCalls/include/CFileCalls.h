@@ -1,0 +1,14 @@
+#ifndef KEYHAUL_CFILECALLS_H
+#define KEYHAUL_CFILECALLS_H
+
+/// Lets two names of one folder change places in one step.
+///
+/// Returns 0, or -1 with the reason in `errno`: ENOSYS where the system has no such call.
+int keyhaul_exchange(int folder, const char *first, const char *second);
+
+/// Asks the disk to keep all that was written to the file system of an open file or folder.
+///
+/// Returns 0, or -1 with the reason in `errno`: ENOSYS where the system has no such call.
+int keyhaul_sync_file_system(int file);
+
+#endif
