@@ -19,7 +19,7 @@ help:
 	@echo "make test-exhaustive  the tests with all of it"
 	@echo "make lint      formatting and house rules"
 	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
-	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults"
+	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults; kills"
 	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
 	@echo "make workflow  the workflow that a tutorial prints, run line by line in a fresh root; needs root, takes minutes"
 	@echo "make screenshots  the HTML reports, looked at in Chromium, and their pictures in docs/images"
@@ -58,6 +58,7 @@ interop: build .venv/.installed
 	$(PYTHON) Tests/Support/interop.py --keyhaul $(PROGRAM)
 	$(PYTHON) Tests/Support/check_backups.py --keyhaul $(PROGRAM)
 	$(PYTHON) Tests/Support/check_dumps.py --keyhaul $(PROGRAM)
+	$(PYTHON) Tests/Support/kill_exports.py $(PROGRAM)
 
 schemas: build .venv/.installed
 	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)
@@ -90,7 +91,8 @@ check-fixtures: .venv/.installed
 	@touch $@
 
 .venv/.bench: .venv/.installed Tests/Support/requirements-bench.txt
-	.venv/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements-bench.txt
+	python3 -m venv --clear .venv/mvt
+	.venv/mvt/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements-bench.txt
 	@touch $@
 
 # All figures, also where one is missed; ends with an error then.
@@ -98,7 +100,7 @@ bench: build .venv/.bench
 	@failed=0; \
 	swift run -c release --package-path Tests/Benchmarks Benchmarks $(abspath $(PROGRAM)) || failed=1; \
 	$(PYTHON) Tests/Support/bench_export.py $(PROGRAM) || failed=1; \
-	$(PYTHON) Tests/Support/bench_files.py $(PROGRAM) || failed=1; \
+	$(PYTHON) Tests/Support/bench_files.py $(PROGRAM) --mvt .venv/mvt/bin/mvt-ios || failed=1; \
 	exit $$failed
 
 contention: deps

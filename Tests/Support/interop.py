@@ -4,20 +4,25 @@
     interop.py --keyhaul .build/debug/keyhaul [--fixtures Fixtures/devices]
     interop.py --python-side-only
 
-Three parts, each in real files and through the program's command line:
+Four parts, each in real files and through the program's command line:
 1. published readers of iPhone backups open what our Python writer writes (so that the yardstick itself is right),
    in every layout that they know, file by file;
 2. published readers and our Python reader open what Keyhaul backs up, item by item equal to the device, and what it
    gives a new password or converts;
-3. Keyhaul plans and restores what our Python writer writes, item by item equal to the description.
+3. Keyhaul plans and restores what our Python writer writes, item by item equal to the description;
+4. the files that Keyhaul exports into a folder, and those of its copies in clear, are what published readers take out,
+   byte for byte and with the same times.
 """
 
 import argparse
 import base64
+import contextlib
 import hashlib
 import importlib.metadata
 import json
 import pathlib
+import shutil
+import sqlite3
 import subprocess
 import sys
 import tarfile
@@ -33,6 +38,8 @@ try:
     import iphone_backup_decrypt
     import iphone_backup_decrypt.exceptions
     import pyiosbackup
+    from dissect.target.filesystems.itunes import ITunesFilesystem
+    from dissect.target.loaders.itunes import ITunesBackup
 except ImportError as error:
     sys.exit(f"error: a published reader is missing ({error}); run `make interop`, which installs them")
 
@@ -479,6 +486,107 @@ def restored_equal(checks, work, program, fixtures, description, name, number, o
     same_items(checks, f"{name}, restored", restored, [shown_by_program(entry) for entry in program.items(target)])
 
 
+# Published readers once more: each gives all stored files of a folder, by domain and path, as bytes and a time in seconds
+# since 1970.
+
+def all_with_iphone_backup_decrypt(folder, password, work):
+    target = work / "theirs"
+    backup = iphone_backup_decrypt.EncryptedBackup(backup_directory=str(folder), passphrase=password)
+    backup.extract_files(
+        relative_paths_like="%", domain_like="%", output_folder=str(target), preserve_folders=True,
+        domain_subfolders=True, filter_callback=lambda *, file_id, **_: (folder / file_id[:2] / file_id).is_file())
+    found = tree_of(target)
+    shutil.rmtree(target)
+    return found
+
+
+def all_with_pyiosbackup(folder, password, work):
+    return {
+        f"{entry.domain}/{entry.relative_path}": (entry.read_bytes(), int(entry.last_modified.timestamp()))
+        for entry in pyiosbackup.Backup.from_path(folder, password).iter_files() if entry.real_path.is_file()}
+
+
+def all_with_dissect(folder, password, work):
+    backup = ITunesBackup(folder)
+    backup.open(password)
+    found = {}
+    for file in backup.files():
+        if file.flags == 1 and file.get().is_file():
+            entry = ITunesFilesystem(backup).get(file.translated_path)
+            with entry.open() as opened:
+                found[f"{file.domain}/{file.relative_path}"] = (opened.read(), int(entry.lstat().st_mtime))
+    return found
+
+
+ALL_READERS = {
+    "iphone_backup_decrypt": all_with_iphone_backup_decrypt, "pyiosbackup": all_with_pyiosbackup,
+    "dissect.target": all_with_dissect,
+}
+# Cuts an encrypted file off at the size that the list says; a device says the wrong one of a database that grew.
+CUTTING_READER = "dissect.target"
+
+
+def tree_of(folder):
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), int(path.lstat().st_mtime))
+        for path in folder.rglob("*") if path.is_file() and not path.is_symlink() and path.parent != folder}
+
+
+def part_four(checks, work, program):
+    checks.section("4. Files in a folder, and copies in clear, are what published readers take out")
+    for case in CASES:
+        if case.name in FOLDERS_OF_FILES:
+            checks.part(files_agree, checks, work, program, case)
+
+
+# Cases in the layout that all three readers know.
+FOLDERS_OF_FILES = {"db-encrypted", "keybag-5", "list-no-digests", "extra-files"}
+
+
+def files_agree(checks, work, program, case):
+    place = work / f"files-{case.name}"
+    path, answers = case.write(place)
+    password = case.recipe.password.decode("utf-8")
+    secret = place / "password"
+    secret.write_bytes(case.recipe.password)
+    secret.chmod(0o600)
+    exported, clear = place / "exported", place / "clear"
+    program.run("export", path, "--files", exported, "--password-file", secret)
+    ours = tree_of(exported)
+    stored = {f"{file['domain']}/{file['path']}": base64.b64decode(file["base64"]) for file in answers["files"]}
+    checks.equal(
+        {name: ours.get(name, (None,))[0] for name in stored}, stored,
+        f"{case.name}: export --files writes the {len(stored)} files that were made, equal")
+    sizes = {f"{file.domain}/{file.path}": len(file.content) if file.size is None else file.size
+             for file in case.recipe.files if file.is_regular}
+    for reader, read in ALL_READERS.items():
+        theirs = read(path, password, place)
+        cut = {name: content[:sizes.get(name)] for name, (content, _) in ours.items()} if reader == CUTTING_READER else {}
+        agree(checks, f"{case.name}, exported: {reader}", ours, theirs, cut)
+    program.run("convert", path, "--decrypted", "-o", f"{clear}/", "--password-file", secret)
+    for reader in ("pyiosbackup", "dissect.target"):
+        agree(checks, f"{case.name}, in clear: {reader}", ours, ALL_READERS[reader](clear, "", place))
+    listed = "SELECT fileID, domain, relativePath, flags FROM Files ORDER BY fileID"
+    with contextlib.closing(sqlite3.connect(f"file:{clear / 'Manifest.db'}?mode=ro", uri=True)) as database:
+        checks.equal(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)],
+                     f"{case.name}, in clear: sqlite3 finds its list whole")
+        rows = database.execute(listed).fetchall()
+    names = {f"{domain}/{name}" for _, domain, name, flags in rows if flags == 1}
+    checks.that(set(ours) <= names, f"{case.name}, in clear: its list names every file that was exported")
+
+
+def agree(checks, text, ours, theirs, cut={}):
+    """What the reader takes out is among ours, and nothing of ours that is stored is missing there; `cut` has the contents
+    that the reader gives otherwise."""
+    different = [
+        name for name, (content, modified) in theirs.items()
+        if name not in ours or (cut.get(name, ours[name][0]), ours[name][1]) != (content, modified)]
+    missing = [name for name in ours if name not in theirs and ours[name][0]]
+    checks.that(
+        theirs and not different and not missing, f"{text} takes out {len(theirs)} files, equal, with the same times",
+        f"different {different[:5]}, missing {missing[:5]}")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Check that Keyhaul and other readers of iPhone backups agree.")
     repository = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -488,7 +596,7 @@ def main():
     arguments = parser.parse_args()
     if not arguments.python_side_only and (arguments.keyhaul is None or not arguments.keyhaul.is_file()):
         parser.error("--keyhaul has to name the built program")
-    for reader in READERS:
+    for reader in ALL_READERS:
         print(f"{reader} {importlib.metadata.version(reader)}")
     description = json.loads((arguments.fixtures / "old-phone.json").read_text(encoding="utf-8"))
     checks = Checks()
@@ -502,6 +610,7 @@ def main():
             program = Program(arguments.keyhaul, work / "home")
             checks.part(part_two, checks, work, program, arguments.fixtures)
             checks.part(part_three, checks, work, program, arguments.fixtures, description)
+            checks.part(part_four, checks, work, program)
     print(f"\n{checks.passed} passed, {checks.failed} failed")
     return 0 if checks.failed == 0 and checks.passed > 0 else 1
 
