@@ -25,6 +25,8 @@ package struct ExtractionPlan: Sendable {
   package private(set) var byteCount: Int64 = 0
   /// Rows of the list that were chosen, directories among them.
   package private(set) var rowCount = 0
+  /// Rows of the list, of whatever domain, whose identifier is none: what they stand for cannot be found.
+  package private(set) var rowWithoutIdentifierCount = 0
 
   /// How many directories the tree has, without the folder itself.
   package var directoryCount: Int { directories.count - 1 }
@@ -40,7 +42,7 @@ package struct ExtractionPlan: Sendable {
     of list: FileList, stored: StoredPayloads, choosing isChosen: (ListedFile) -> Bool
   ) throws(BackupArchiveError) {
     var names = TreeNames(reserved: ExtractionFolder.ownNames)
-    _ = try list.listing { (file, place) throws(BackupArchiveError) in
+    let listing = try list.listing { (file, place) throws(BackupArchiveError) in
       guard let domain = file.domain, let path = file.relativePath, isChosen(file) else { return }
       rowCount += 1
       guard !TreeNames.isTooLong(file) else { return }
@@ -52,6 +54,7 @@ package struct ExtractionPlan: Sendable {
         _ = try names.directory(domain, parts.parent)
       }
     }
+    rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
     var seen: Set<StoredPayloads.Name> = []
     _ = try list.listing { (file, place) throws(BackupArchiveError) in
       guard let domain = file.domain, let path = file.relativePath, file.kind != .directory, isChosen(file) else {

@@ -64,6 +64,9 @@ public final class FileList: Sendable {
     public var rowWithoutDomainCount = 0
     /// Rows whose identifier isn't the hash of their domain and path, or whose path leads out of its domain.
     public var unreadableRowCount = 0
+    /// Of the rows that were to be lent, those whose identifier is none, so that what they stand for cannot be found; 0 where
+    /// nobody asked for files.
+    public var rowWithoutIdentifierCount = 0
     /// Files of which nothing is stored though they are not empty; 0 where nobody asked for them.
     public var missingCount = 0
 

@@ -149,10 +149,17 @@ final class ManifestDatabase: Sendable {
     against stored: StoredPayloads?, lending kind: ListedFile.Kind?,
     forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> FileList.Listing {
-    try listing(against: stored, "\(Self.columns), rowid") { (row) throws(BackupArchiveError) in
+    var withoutIdentifier = 0
+    var listing = try listing(against: stored, "\(Self.columns), rowid") { (row) throws(BackupArchiveError) in
       guard kind == nil || ListedFile.Kind(row, records) == kind else { return }
-      if let file = ListedFile(row, records), let place = row.number(5) { try body(file, FilePlace(number: place)) }
+      guard let file = ListedFile(row, records), let place = row.number(5) else {
+        withoutIdentifier += 1
+        return
+      }
+      try body(file, FilePlace(number: place))
     }
+    listing.rowWithoutIdentifierCount = withoutIdentifier
+    return listing
   }
 
   private func listing(

@@ -40,6 +40,7 @@ extension BackupRewriter {
       copy: RewrittenBackup(
         path: placed.path, byteCount: byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
         leftover: placed.leftover, foreignFiles: pass.foreignFiles),
-      decryptedCount: pass.decryptedCount, faults: pass.faults)
+      decryptedCount: pass.decryptedCount, faults: pass.faults,
+      rowWithoutIdentifierCount: pass.rowWithoutIdentifierCount)
   }
 }

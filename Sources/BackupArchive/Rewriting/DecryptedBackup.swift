@@ -6,6 +6,11 @@ public struct DecryptedBackup: Sendable {
   public let decryptedCount: Int
   /// The files that could not be read, each with the reason: they are in the list of the copy and not stored.
   public let faults: [Fault]
+  /// How many files have no identifier in the list, so that what is stored of them cannot be found: it is not in the copy.
+  public let rowWithoutIdentifierCount: Int
+
+  /// Whether every file that the list names is in the copy.
+  public var isComplete: Bool { faults.isEmpty && rowWithoutIdentifierCount == 0 }
 
   /// A file that is not in the copy.
   public struct Fault: Sendable, Equatable {

@@ -11,6 +11,7 @@ final class DecryptionPass {
   /// What is no part of the backup, and payloads that the list does not have.
   private(set) var foreignFiles: [String] = []
   private(set) var faults: [DecryptedBackup.Fault] = []
+  private(set) var rowWithoutIdentifierCount = 0
   private let archive: BackupArchive
   private let keys: ClassKeys
   private let list: ManifestWorkingCopy
@@ -38,12 +39,13 @@ final class DecryptionPass {
     let list = try archive.fileList(with: keys)
     var index = FileIndex()
     var missing: [(String, BackupArchiveError)] = []
-    _ = try list.listing(lending: .file) { (file, place) throws(BackupArchiveError) in
+    let listing = try list.listing(lending: .file) { (file, place) throws(BackupArchiveError) in
       index.add(file, at: place)
       guard stored.byteCount(of: file.fileIdentifier) == nil, (try? file.record())??.size != 0 else { return }
       let name = quoted("\(file.domain ?? "")/\(file.relativePath ?? "")")
       missing.append((file.fileIdentifier, BackupArchiveError(.payloadMissing, "\(name) is not there")))
     }
+    rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
     faults = missing.map { .init(fileIdentifier: $0.0, error: $0.1) }
     let reader = try list.reader()
     try archive.forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in

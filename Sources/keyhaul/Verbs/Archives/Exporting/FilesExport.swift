@@ -56,6 +56,7 @@ struct FilesExport {
     guard plan.rowCount > 0 else { throw nothingChosen(in: named, list) }
     let request = FileExtractor.Request(plan, choice: choice.text, into: folder)
     let report = FilesReport(plan, named.name, folder)
+    named.warn(ofRowsWithoutIdentifier: plan.rowWithoutIdentifierCount, in: session)
     guard !verb.dryRun.isOn else {
       try explaining(named) { () throws(BackupArchiveError) in try FileExtractor().check(request, of: named.archive) }
       try report.announcePlan(in: session)
@@ -67,7 +68,7 @@ struct FilesExport {
     // Rows that the list has lost name files that nobody can count among those that were written.
     let damage = list.findings.filter(\.isDamage)
     for finding in damage where !named.archive.findings.contains(finding) { named.warn(of: finding, in: session) }
-    return files.isComplete && damage.isEmpty ? .ok : .partial
+    return files.isComplete && damage.isEmpty && plan.rowWithoutIdentifierCount == 0 ? .ok : .partial
   }
 
   /// The class keys; `nil` for a backup whose files are in clear.

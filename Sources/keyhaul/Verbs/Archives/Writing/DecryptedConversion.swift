@@ -70,7 +70,7 @@ struct DecryptedConversion {
     }
     try report(written, in: session)
     warn(of: written, in: session)
-    return written.faults.isEmpty && damage.isEmpty ? .ok : .partial
+    return written.isComplete && damage.isEmpty ? .ok : .partial
   }
 
   /// What shows that the original is not as its device wrote it.
@@ -155,5 +155,6 @@ struct DecryptedConversion {
         why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellWord.quoted(named.name)) names them",
         evenQuiet: true)
     }
+    named.warn(ofRowsWithoutIdentifier: written.rowWithoutIdentifierCount, in: session)
   }
 }
