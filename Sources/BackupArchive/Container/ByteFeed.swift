@@ -111,6 +111,8 @@ final class DescriptorFeed: ByteFeed {
 /// Holds the decompressed count against the compressed one, so that a small file cannot ask for endless work.
 final class DecompressedFeed: ByteFeed {
   private let reader: LibArchiveReader
+  /// Zstandard's own decoder looks at its checksums.
+  private let check: GzipCheck?
   private let source: DescriptorFeed
   private let limits: ArchiveLimits
   private let buffer: UnsafeMutableRawBufferPointer
@@ -118,10 +120,15 @@ final class DecompressedFeed: ByteFeed {
   private var isOpen = false
   private(set) var hasEnded = false
 
-  init(_ source: DescriptorFeed, limits: ArchiveLimits) throws(BackupArchiveError) {
+  init(
+    _ source: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits
+  ) throws(BackupArchiveError) {
     self.source = source
     self.limits = limits
-    reader = try LibArchiveReader(source, reading: .compressedBytes)
+    check = format == .gzippedTar ? GzipCheck(source) : nil
+    reader = try LibArchiveReader(check ?? source, reading: .compressedBytes)
+    // What is inside of it would be held against no checksum.
+    guard reader.filterCount <= 1 else { throw BackupArchiveError(.unsupported, "it is compressed more than once") }
     buffer = .allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
   }
 
@@ -132,7 +139,13 @@ final class DecompressedFeed: ByteFeed {
       guard try reader.nextHeader() else { throw BackupArchiveError(.truncated, "it ends before its first byte") }
       isOpen = true
     }
+    let consumed = reader.consumedCompressedByteCount
     let count = hasEnded ? 0 : try reader.read(into: buffer)
+    if count > 0 {
+      check?.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), consumed: consumed)
+    } else if !hasEnded {
+      try check?.finish(consumed: reader.consumedCompressedByteCount)
+    }
     hasEnded = count == 0
     producedByteCount += Int64(count)
     let (justified, overflow) = source.position.multipliedReportingOverflow(by: limits.expansionFactor)

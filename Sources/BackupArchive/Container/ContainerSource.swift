@@ -12,7 +12,8 @@ struct ContainerSource {
   ) throws(BackupArchiveError) -> EntryLedger.Found {
     switch format {
     case .tar: try readTar(feed, fileByteCount: feed.fileByteCount)
-    case .gzippedTar, .zstandardTar: try readTar(try DecompressedFeed(feed, limits: limits), fileByteCount: nil)
+    case .gzippedTar, .zstandardTar:
+      try readTar(try DecompressedFeed(feed, as: format, limits: limits), fileByteCount: nil)
     case .zip: try readZip(feed)
     }
   }

@@ -28,7 +28,7 @@ final class ContainerWalk {
       remainingBytes = limits.decompressedByteCount(of: feed.fileByteCount ?? 0)
       reader = try LibArchiveReader(try ZipNameFeed(feed, limits: limits), reading: .zip)
     case .gzippedTar, .zstandardTar:
-      reader = try LibArchiveReader(try DecompressedFeed(feed, limits: limits), reading: .tar)
+      reader = try LibArchiveReader(try DecompressedFeed(feed, as: format, limits: limits), reading: .tar)
     }
     self.limits = limits
     ledger = EntryLedger(limits: limits)

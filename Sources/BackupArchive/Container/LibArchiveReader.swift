@@ -136,6 +136,12 @@ final class LibArchiveReader {
   /// Bytes of the container, decompressed, that the entries so far have taken.
   var consumedByteCount: Int64 { archive_filter_bytes(handle, 0) }
 
+  /// Bytes of the container, as they are stored, that were needed so far.
+  var consumedCompressedByteCount: Int64 { archive_filter_bytes(handle, -1) }
+
+  /// How many compressions lie around what is read.
+  var filterCount: Int { max(0, Int(archive_filter_count(handle)) - 1) }
+
   private func failure() -> BackupArchiveError {
     if let failure = state.failure { return failure }
     let text = archive_error_string(handle).map { String(cString: $0) } ?? "it cannot be read"

@@ -1,5 +1,6 @@
 """Faults of stored files, and of the single file a backup can be packed into."""
 
+import gzip
 import os
 import tarfile
 
@@ -110,6 +111,15 @@ def in_folder(found, name):
     return f"{found[0][0].split('/')[0]}/{name}"
 
 
+def members(packed, wrong=None):
+    """The same tar as three members of a gzip, of which one has a wrong checksum."""
+    content = gzip.decompress(packed)
+    third = len(content) // 3
+    parts = [content[:third], content[third:2 * third], content[2 * third:]]
+    found = [gzip.compress(part, mtime=0) for part in parts]
+    return b"".join(flipped(part, -8) if index == wrong else part for index, part in enumerate(found))
+
+
 def containers():
     for suffix in ("tar", "tar.gz", "tar.zst", "zip"):
         name = suffix.replace(".", "-")
@@ -124,6 +134,16 @@ def containers():
     yield packed("gz-checksum", "the checksum of a tar.gz is wrong", DAMAGED, "tar.gz", lambda data: flipped(data, -6))
     yield packed("gz-flip", "one bit in the middle of a tar.gz is flipped", DAMAGED, "tar.gz",
                  lambda data: flipped(data, len(data) // 2))
+    yield packed("gz-length", "a tar.gz says that it becomes one byte more", DAMAGED, "tar.gz",
+                 lambda data: flipped(data, -4), "checksum")
+    yield packed("gz-no-trailer", "the checksum and the length of a tar.gz are absent", DAMAGED, "tar.gz",
+                 lambda data: data[:-8])
+    yield packed("gz-members", "nothing is wrong: a tar.gz of three members", OK, "tar.gz", members)
+    yield packed("gz-earlier-member", "the checksum of the first of three members is wrong", DAMAGED, "tar.gz",
+                 lambda data: members(data, wrong=0), "checksum")
+    yield packed("gz-twice", "a tar.gz is compressed twice", REFUSED, "tar.gz", gzip.compress, "more than once")
+    yield packed("zip-checksum", "the checksum of a zipped file is wrong", DAMAGED, "zip",
+                 lambda data: flipped(data, data.index(b"PK\x01\x02") + 16))
     yield packed("zip-no-directory", "a zip has no directory", DAMAGED, "zip",
                  lambda data: data[:data.index(b"PK\x01\x02")])
     yield packed("zip-cut-by-one", "a zip's last byte is absent", DAMAGED, "zip", lambda data: data[:-1])
