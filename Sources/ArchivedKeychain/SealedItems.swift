@@ -4,7 +4,7 @@ package import KeychainRules
 /// The items of an archive that do not open, counted by as much as they say of themselves.
 package struct SealedItems {
   /// Items of one kind and class that stay shut for one reason.
-  package struct Group: Hashable {
+  package struct Group: Hashable, Sendable {
     package let kind: ItemKind
     /// `nil` where their blobs name no known class.
     package let protection: ProtectionClass?

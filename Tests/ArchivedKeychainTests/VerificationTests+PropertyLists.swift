@@ -43,6 +43,8 @@ extension VerificationTests {
     let fault = try #require(verification.faults.first)
     #expect(fault.kind == .structureDamaged && fault.file == name)
     #expect(fault.reason.hasPrefix("it ends inside of an element, at byte "))
+    // The line that fails says so, and what is right only behind it.
+    #expect(detail(.structure, verification)?.hasPrefix("\(name): \(fault.reason); besides, ") == true)
     #expect(!verification.isHostile && !verification.isOnlyIncomplete && !verification.isUnopened)
     if knowsPassword { #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0)) }
   }

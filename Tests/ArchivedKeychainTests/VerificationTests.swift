@@ -66,7 +66,8 @@ struct VerificationTests {
     #expect(verification.unchecked == [])
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
     #expect(
-      detail(.files, verification) == "4 of 4 present, 2 digests right, 1 without a digest, 2 paddings right")
+      detail(.files, verification)
+        == "4 of 4 present, 2 digests right, 1 without a digest, 2 paddings right besides the keychain's")
     #expect(
       verification.files
         == .init(listed: 4, present: 4, digestsRight: 2, withoutDigest: 1, paddingRight: 2))
@@ -118,7 +119,7 @@ struct VerificationTests {
     #expect(verification.verdict == .whole)
     #expect(
       detail(.files, verification)
-        == "2 of 2 present, 2 digests right, 1 padding right, 1 of another size than recorded")
+        == "2 of 2 present, 2 digests right, 1 padding right besides the keychain's, 1 of another size than recorded")
     #expect(verification.notes == ["HomeDomain/letter.txt has 61 bytes, the list records 5"])
   }
 
@@ -148,7 +149,7 @@ struct VerificationTests {
     let fault = try #require(verification.faults.first)
     #expect(verification.faultCount == [.files: 1] && verification.verdict == .damaged)
     #expect(fault.kind == .digestMismatch && fault.file == "HomeDomain/letter.txt")
-    let padding = hasPassword ? ", 1 padding right" : ""
+    let padding = hasPassword ? ", 1 padding right besides the keychain's" : ""
     #expect(
       detail(.files, verification)
         == "4 of 4 present, 1 digest right, 1 without a digest\(padding), 1 damaged")
@@ -175,7 +176,9 @@ struct VerificationTests {
     #expect(verification.faultCount == [.files: 1] && verification.missingCount == 1)
     #expect(verification.isOnlyIncomplete && !verification.isWhole)
     #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed and not stored")
-    #expect(detail(.files, verification) == "3 of 4 present, 1 digest right, 1 without a digest, 1 padding right")
+    #expect(
+      detail(.files, verification)
+        == "3 of 4 present, 1 digest right, 1 without a digest, 1 padding right besides the keychain's")
   }
 
   @Test("with a link in a file's place is not to be trusted, and the link is not followed", arguments: [true, false])
@@ -232,6 +235,8 @@ struct VerificationTests {
     #expect(verification.verdict == .damaged && !verification.isKeychainLost)
     #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
     #expect(detail(.files, verification)?.hasPrefix("1 of 1 present") == true)
+    let fact = "KeychainDomain/keychain-backup.plist: the digest recorded for the keychain file does not fit; besides, "
+    #expect(detail(.keychain, verification)?.hasPrefix(fact) == true)
   }
 
   @Test("of which the encrypted list is cut is damaged, which nobody needs a password to see")
@@ -259,6 +264,7 @@ struct VerificationTests {
     let verification = try verify(shelf)
     #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .keybagMismatch)
     #expect(verification.isKeychainRefused && !verification.isKeychainLost)
+    #expect(detail(.keychain, verification)?.contains("it names keybag 00000000-0000-0000-0000-000000000000") == true)
   }
 
   @Test("with a changed list of files cannot say what belongs to it", arguments: BackupLayout.allCases)

@@ -98,10 +98,46 @@ struct DamagedListTests {
     #expect(count <= Self.rowCount)
   }
 
-  @Test("with bytes behind its last page has every row, and says how many bytes those are", arguments: [1, 7, 4095])
+  @Test(
+    "with bytes behind its last page has every row, and says how many bytes those are",
+    arguments: [1, 7, 4095, 4096, 8192, 8200])
   func trailingBytes(count: Int) throws {
     let database = try open(try whole() + [UInt8](repeating: 0x5A, count: count))
-    #expect(database.notes == [.finding(.listTrailingBytes(count: count))])
+    #expect(database.notes == [.finding(.listTrailingBytes(count: count, isWholePages: count.isMultiple(of: 4096)))])
+    let isWholePages = count.isMultiple(of: Self.pageByteCount)
+    #expect(database.notes.compactMap(\.finding).map { $0.forbids(.restoring) } == [!isWholePages])
     #expect(try paths(of: database).count == Self.rowCount)
   }
+
+  @Test("that lacks its last pages is read row by row, and names no more rows than there were", arguments: 1...12)
+  func cut(missing: Int) throws {
+    let whole = try whole()
+    let database = try open(Array(whole.dropLast(missing * Self.pageByteCount)))
+    let present = grouped(whole.count - missing * Self.pageByteCount)
+    guard
+      case .listDamaged(let readable, let lost, let reason) = try #require(
+        database.notes.compactMap(\.finding).first)
+    else {
+      Issue.record("\(database.notes)")
+      return
+    }
+    #expect(reason == "the manifest database has \(present) of its \(grouped(whole.count)) bytes")
+    #expect(readable > 0 && lost.map { readable + $0 == Self.rowCount } ?? true)
+    let found = try paths(of: database)
+    #expect(found.count == readable && found.isSubset(of: (1...Self.rowCount).map(Self.path)))
+  }
+
+  @Test("that lacks nearly all of its pages is cut short, and nothing of it is given")
+  func cutToOnePage() throws {
+    let whole = try whole()
+    #expect(throws: BackupArchiveError.self) { try open(Array(whole.prefix(Self.pageByteCount))) }
+    #expect(throws: BackupArchiveError.self) { try open(Array(whole.prefix(Self.pageByteCount - 1))) }
+    // A header may claim any number of pages.
+    var claims = whole
+    claims.replaceSubrange(28..<32, with: [0xFF, 0xFF, 0xFF, 0xFF])
+    let error = #expect(throws: BackupArchiveError.self) { try open(claims) }
+    #expect(error?.code == .truncated)
+  }
+
+  private func grouped(_ count: Int) -> String { Amounts.grouped(Int64(count)) }
 }

@@ -1,9 +1,10 @@
-import BackupArchive
 import Files
 import Foundation
 import KeychainFormats
 import TestSupport
 import Testing
+
+@testable import BackupArchive
 
 @Suite("Each limit accepts its own value and nothing above it")
 struct LimitTests {
@@ -106,6 +107,33 @@ struct LimitTests {
       try BackupArchive.open(.path(directory.path("backup")), limits: limits)
     }
     #expect(error?.code == .overLimit)
+  }
+
+  @Test(
+    "for an Info.plist that is too large, which goes along as it is wherever the backup goes", arguments: [true, false])
+  func largeInfo(isDirectory: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let source = directory.path(isDirectory ? "backup/" : "backup.tar")
+    try SampleBackup().write(to: ArchiveDestination(path: source))
+    var limits = ArchiveLimits()
+    // The manifest is the largest property list; here it has to be Info.plist.
+    var files = try SampleBackup.storedFiles()
+    let info = [UInt8](repeating: 0x20, count: try #require(files["Manifest.plist"]).count + 1)
+    limits.propertyListByteCount = info.count - 1
+    if isDirectory {
+      try directory.write(info, to: "backup/Info.plist")
+    } else {
+      files["Info.plist"] = info
+      try directory.write(packed(files), to: "backup.tar")
+    }
+    let archive = try BackupArchive.open(.path(source), limits: limits)
+    #expect(archive.unreadablePropertyLists.map(\.name) == ["Info.plist"])
+    for target in ["copy/", "copy.tar", "copy.zip"] {
+      let rewriter = BackupRewriter(system: unsynced, limits: limits)
+      _ = try rewriter.convert(archive, at: source, to: ArchiveDestination(path: directory.path(target)))
+      let copy = try BackupArchive.open(.path(directory.path(target)))
+      #expect(copy.parts[.info] == info && copy.digest == archive.digest, "\(target)")
+    }
   }
 
   @Test("for many leading folders that each hold a manifest")

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 import DataProtection
 import Foundation
 import KeychainFormats
@@ -32,6 +33,19 @@ struct PlanChecksums {
     #expect(try file(saved).obstacle == nil && file(saved).document == PlanDocument.sample())
     #expect(try resealed(saved) == saved)
     #expect(try file(PlanDocument.sample().json.text()).obstacle == "it has no checksum")
+  }
+
+  @Test("fits with findings and counts of only copies, which are read back as they were")
+  func findings() throws {
+    var plan = PlanDocument.sample()
+    plan.findings = [
+      .init(.listDamaged(readable: 3, lost: nil, reason: "a page is garbled")), .init(.versionMissing),
+    ]
+    plan.removedOnlyCopies = 2
+    let saved = try text(plan)
+    #expect(saved.contains(#""removed_only_copies": 2"#) && saved.contains(#""id": "list-damaged""#))
+    #expect(try file(saved).document == plan && file(saved).obstacle == nil)
+    #expect(plan.redactingNames().findings.map(\.detail) == ["list-damaged", "version-missing"])
   }
 
   @Test("does not fit after any edit of a value, also of what decides nothing by itself")

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 import DataProtection
 import Foundation
 import KeychainFormats
@@ -127,6 +128,8 @@ struct PlanSchemas {
     full.redacted = true
     full.dump = .init(form: "objection", sentence: "in clear", unknown: ["who"])
     full.target.isImagined = true
+    full.removedOnlyCopies = 1
+    full.findings = [.init(.versionMissing)]
     var bare = PlanDocument.sample()
     bare.source = .init(
       kind: .device, name: "x", device: nil, made: nil, deviceName: nil, encrypted: false, digest: "sha256:")

@@ -53,6 +53,25 @@ struct InspectionPageTests {
       index: index, identity: identity, protection: protection, reason: reason, isSecretOnly: isSecretOnly)
   }
 
+  @Test("names what was gone around, counts what is sealed, and says how long the unlock took")
+  func findings() throws {
+    var facts = try facts([item(0, .whenUnlocked)])
+    let plain = try page(facts).html()
+    #expect(!plain.contains("Not as its device left it") && !plain.contains("Sealed items"))
+    facts.findings = [
+      .listTrailingBytes(count: 8192, isWholePages: true), .listUnreadable(name: "Manifest.db", reason: "a\u{1B}b"),
+    ]
+    var group = SealedItems.Group(kind: .key, protection: .whenUnlockedThisDeviceOnly, reason: .deviceBound)
+    group.count = 3
+    facts.sealed = [group]
+    facts.measuredUnlock = .seconds(2)
+    let html = try page(facts).html()
+    #expect(html.contains("8,192 bytes stand behind its last page. Nothing is lost by it."))
+    #expect(html.contains(#"a\u{1B}b. Something of it is lost in this copy, and no restore takes a backup with it."#))
+    #expect(html.contains("Sealed items") && html.contains("<td>3</td>"))
+    #expect(html.contains("2.0 s on the machine that made this page"))
+  }
+
   @Test("says first where this keychain can go")
   func verdicts() throws {
     let free = item(0, .whenUnlocked)

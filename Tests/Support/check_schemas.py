@@ -264,7 +264,7 @@ def moves(story):
     run(f"restore family.backup --to new-phone --plan move.plan {secret} --yes")
     run(f"restore family.backup --to new-phone --plan move.plan {secret} --yes", ends=16)
     run("restore plain.backup/ --to new-phone", ends=14)
-    run("restore plain.backup/ --to old-phone --yes", ends=3)
+    run("restore plain.backup/ --to old-phone --yes --existing replace", ends=3)
     for flag in ("--compare", "--by-app", "--audit", "--redact"):
         run(f"plan family.backup --to new-phone {secret} {flag}")
     story.write("expected.json", json.dumps({"format": "plan-expectations/1", "expectations": [

@@ -268,7 +268,19 @@ extension BackupVerification {
 
   /// - Parameter fails: Whether it fails for a fault that another check has.
   mutating func conclude(_ id: CheckID, _ detail: String, fails: Bool = false) {
-    checks.append(Check(id: id, isOK: faultCount[id] == nil && !fails, detail: detail))
+    let isOK = faultCount[id] == nil && !fails
+    checks.append(Check(id: id, isOK: isOK, detail: isOK ? detail : failing(id, detail)))
+  }
+
+  /// What a check that found a fault says: the fault, and what was right besides. Counts of files and of items have what is
+  /// wrong among them.
+  private func failing(_ id: CheckID, _ detail: String) -> String {
+    guard let first = faults.first(where: { $0.check == id }), !detail.contains(first.reason) else { return detail }
+    switch id {
+    case .files, .items: return detail
+    case .database: return first.placeText
+    case .structure, .keybag, .keychain: return "\(first.placeText); besides, \(detail)"
+    }
   }
 
   mutating func leaveOut(_ id: CheckID, _ reason: String) {

@@ -14,8 +14,10 @@ extension BackupVerifier {
     var digests = 0
     /// Files of which the list has no digest, so that a changed byte in them cannot be seen.
     var undigested = 0
-    /// Encrypted files that end in their padding.
+    /// Encrypted files that end in their padding, but for the keychain's.
     var paddings = 0
+    /// Whether the keychain's file, whose padding its own check looks at, was among those that were read.
+    var isKeychainRead = false
     var otherSizes = 0
     /// The first of them, with both sizes.
     var otherSizeNotes: [String] = []
@@ -152,6 +154,7 @@ extension BackupVerifier {
       let record = try file.record()
       let reading = try archive.read(payload, as: file, with: keys) { (_) throws(BackupArchiveError) in }
       tally.readByteCount += reading.storedByteCount
+      if isKeychain { tally.isKeychainRead = true }
       switch reading.fits(record?.digest) {
       case true?: tally.digests += 1
       // Nothing can be another in an empty file.
@@ -211,7 +214,8 @@ extension BackupVerifier {
     }
     if tally.undigested > 0 { parts.append("\(Amounts.grouped(tally.undigested)) without a digest") }
     if tally.paddings > 0 {
-      parts.append(tally.paddings == 1 ? "1 padding right" : "\(Amounts.grouped(tally.paddings)) paddings right")
+      let words = tally.paddings == 1 ? "1 padding right" : "\(Amounts.grouped(tally.paddings)) paddings right"
+      parts.append(tally.isKeychainRead ? "\(words) besides the keychain's" : words)
     }
     if tally.otherSizes > 0 { parts.append("\(Amounts.grouped(tally.otherSizes)) of another size than recorded") }
     if tally.sealed > 0 { parts.append("\(Amounts.grouped(tally.sealed)) under a key that needs the device") }

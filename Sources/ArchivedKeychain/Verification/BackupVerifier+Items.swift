@@ -34,6 +34,33 @@ extension BackupVerifier {
     }
   }
 
+  /// The keychain's file where files are in clear: its form and its keybag; with its digest the other files' check has
+  /// begun already.
+  ///
+  /// - Parameter reason: Why nothing more is tried.
+  mutating func checkKeychainInClear(_ reason: String) {
+    guard !archive.areFilesEncrypted, !archive.isListEncrypted else { return findings.leaveOut(.keychain, reason) }
+    do throws(BackupArchiveError) {
+      let payload = try archive.keychainFile()
+      for note in payload.notes where note != .digestDiffers { take(note) }
+      checkUUID(of: payload.file)
+      findings.conclude(
+        .keychain,
+        "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte")), "
+          + "none of them tried")
+    } catch {
+      // That it is not stored, or that the list cannot be read, is a fault of those checks.
+      guard error.category == .damaged, error.code != .payloadMissing, findings.faultCount[.database] == nil else {
+        return findings.leaveOut(
+          .keychain, error.code == .noKeychain ? "there is none in this backup" : "the keychain's file cannot be read")
+      }
+      findings.found.append(.keychainDamaged(reason: error.reason))
+      findings.note(error)
+      findings.add(.init(.keychain, .keychainDamaged, file: Self.keychainName, error.reason))
+      findings.conclude(.keychain, error.reason)
+    }
+  }
+
   private mutating func take(_ note: ArchiveNote) {
     switch note {
     case .digestDiffers:

@@ -45,10 +45,10 @@ struct BackupVerifier {
       findings.statesSnapshotState = false
       findings.notes.append(finding.description)
     // Entered by the check of the keybag, and by that of the keychain.
-    case .keybagUnusable, .keybagMismatch, .keychainMissing, .keychainDamaged: break
+    case .keybagUnusable, .classKeysDamaged, .keybagMismatch, .keychainMissing, .keychainDamaged: break
     case .keychainInXML, .keychainKeysUnknown: findings.notes.append(finding.description)
     case .falseClaim: findings.add(.init(check, .falseClaim, file: finding.place, finding.fact))
-    case .versionMissing, .propertyListUnreadable:
+    case .manifestUnreadable, .versionMissing, .propertyListUnreadable:
       findings.add(.init(check, .structureDamaged, file: finding.place, finding.fact))
     case .listTrailingBytes, .listDamaged, .listUnreadable:
       findings.add(.init(check, .databaseDamaged, file: finding.place, finding.fact))
@@ -144,7 +144,7 @@ struct BackupVerifier {
     }
     checkKeybagRecords(keybagFault)
     if isListInClear { checkDatabase(list, listing) } else { checkSealedList(reason) }
-    findings.leaveOut(.keychain, reason)
+    checkKeychainInClear(reason)
     findings.leaveOut(.items, reason)
   }
 

@@ -4,6 +4,14 @@ extension BackupArchive {
   /// What of it is not as a device leaves it and was gone around: what shows itself without a password.
   public var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
 
+  /// Whether nothing of its manifest can be read, so that nothing says whether it has a password.
+  package var isManifestUnreadable: Bool { findings.contains { $0.kind == .manifestUnreadable } }
+
+  /// Whether it is what is left of a backup: without its manifest or its list of files nothing in it can be opened.
+  package var isRemainder: Bool {
+    isManifestUnreadable || (findings.contains { $0.kind == .listUnreadable } && listByteCount == nil)
+  }
+
   /// Whether its manifest says that it has a password, and what it stores is in clear. The class keys may need that
   /// password all the same.
   public var hasFalseClaim: Bool { findings.contains { $0.kind == .falseClaim } }

@@ -73,15 +73,26 @@ public struct BackupArchive: Sendable {
     try open(location, limits: limits, storage: storage, system: .real)
   }
 
+  /// Opens a backup as `open` does, and also what is left of one whose manifest or list of files cannot be had: to be shown,
+  /// and for nothing else. Each is a finding.
+  ///
+  /// - Throws: Why neither can be read, where nothing else is there either.
+  package static func openRemains(
+    _ location: ArchiveLocation, storage: ManifestStorage = .temporaryFile
+  ) throws(BackupArchiveError) -> BackupArchive {
+    try open(location, limits: .standard, storage: storage, system: .real, takesRemains: true)
+  }
+
   package static func open(
-    _ location: ArchiveLocation, limits: ArchiveLimits, storage: ManifestStorage = .temporaryFile, system: FileSystem
+    _ location: ArchiveLocation, limits: ArchiveLimits, storage: ManifestStorage = .temporaryFile, system: FileSystem,
+    takesRemains: Bool = false
   ) throws(BackupArchiveError) -> BackupArchive {
     let container = ContainerSource(limits: limits, storage: storage, system: system)
     switch location {
     case .stream(let descriptor):
       let feed = try DescriptorFeed(descriptor: FileDescriptor(rawValue: descriptor), system: system)
       let found = try container.read(feed, as: try ContainerFormat(feed))
-      return try BackupArchive(found.parts, .stream(found.payloads))
+      return try BackupArchive(found.parts, .stream(found.payloads), takesRemains: takesRemains)
     case .path(let path):
       let descriptor = try opened(path) { () throws(Errno) in try system.openForReading(path) }
       let file = descriptor.raw
@@ -90,29 +101,38 @@ public struct BackupArchive: Sendable {
       case .directory:
         let source = DirectorySource(system: system, limits: limits, storage: storage)
         let parts = try source.read(descriptor)
-        return try BackupArchive(parts, .directory(DirectoryHandle(descriptor), source))
+        return try BackupArchive(
+          parts, .directory(DirectoryHandle(descriptor), source), takesRemains: takesRemains)
       case .file:
         let feed = try DescriptorFeed(descriptor: file, system: system)
         let format = try ContainerFormat(feed)
         let found = try container.read(feed, as: format)
-        return try BackupArchive(found.parts, .container(ContainerHandle(descriptor, container, format, found)))
+        return try BackupArchive(
+          found.parts, .container(ContainerHandle(descriptor, container, format, found)), takesRemains: takesRemains)
       case .link, .pipe, .other:
         throw BackupArchiveError(.notABackup, "\(quoted(path)) is neither a folder nor a regular file")
       }
     }
   }
 
-  private init(_ parts: StoredParts, _ source: PayloadSource) throws(BackupArchiveError) {
+  private init(
+    _ parts: StoredParts, _ source: PayloadSource, takesRemains: Bool
+  ) throws(BackupArchiveError) {
     guard let manifestBytes = parts[.manifest] else {
       throw BackupArchiveError(.notABackup, "it has no \(StoredPart.manifest.path)")
     }
-    let manifest = try BackupManifest(parsing: manifestBytes)
-    guard let layout = parts.layout else {
-      throw BackupArchiveError(
-        .payloadMissing, "it has neither a \(StoredPart.database.path) nor a \(StoredPart.oldDatabase.path)")
-    }
     var notes: [ArchiveNote] = []
-    if manifest.isEncrypted == nil { notes.append(.encryptionNotStated) }
+    let (manifest, manifestFault) = try Self.manifest(manifestBytes, takesRemains: takesRemains)
+    if let manifestFault { notes.append(.finding(.manifestUnreadable(reason: manifestFault.reason))) }
+    if parts.layout == nil {
+      let absence = BackupArchiveError(
+        .payloadMissing, "it has neither a \(StoredPart.database.path) nor a \(StoredPart.oldDatabase.path)")
+      guard takesRemains else { throw absence }
+      notes.append(
+        .finding(.listUnreadable(name: manifest.expectedLayout.listPart.path, reason: absence.reason)))
+    }
+    let layout = parts.layout ?? manifest.expectedLayout
+    if manifest.isEncrypted == nil, manifestFault == nil { notes.append(.encryptionNotStated) }
     let found = try FoundEncryption(of: parts, manifest, layout) { () throws(BackupArchiveError) in
       try Self.storedFiles(of: source, layout)
     }
@@ -121,11 +141,12 @@ public struct BackupArchive: Sendable {
       found.isEncrypted || manifest.isDecryptedCopy, found.isListClear, found.recordSalt
     )
     if let claim = found.falseClaim { notes.append(claim) }
-    if manifest.version == nil { notes.append(.finding(.versionMissing)) }
-    if let fault = manifest.keybagFault { notes.append(.finding(.keybagUnusable(reason: fault))) }
+    if manifest.version == nil, manifestFault == nil { notes.append(.finding(.versionMissing)) }
+    if manifestFault == nil, let fault = manifest.keybagFault { notes.append(.finding(.keybagUnusable(reason: fault))) }
     var unreadable = parts.unreadable
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.propertyList(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
+    if let manifestFault, parts.layout == nil, status == nil, computerProperties == nil { throw manifestFault }
     if let status {
       switch status.snapshotState {
       case nil: notes.append(.finding(.stateMissing))
@@ -144,6 +165,18 @@ public struct BackupArchive: Sendable {
     self.notes = notes
     self.parts = parts.only(layout)
     self.source = source
+  }
+
+  /// What the manifest says, and why nothing of it can be read where that is asked for.
+  private static func manifest(
+    _ bytes: [UInt8], takesRemains: Bool
+  ) throws(BackupArchiveError) -> (BackupManifest, fault: BackupArchiveError?) {
+    do throws(BackupArchiveError) {
+      return (try BackupManifest(parsing: bytes), nil)
+    } catch {
+      guard takesRemains, error.category == .damaged else { throw error }
+      return (BackupManifest(unreadable: error), error)
+    }
   }
 
   /// What a property list says that nothing depends on; `nil` where it is not there or cannot be read, which is entered.

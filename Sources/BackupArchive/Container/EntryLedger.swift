@@ -89,6 +89,13 @@ struct EntryLedger {
     }
     guard let wanted = path.wanted else { return nil }
     let limit = wanted.part.limit(limits)
+    if byteCount > limit, [.info, .status].contains(wanted.part) {
+      let error = BackupArchiveError(
+        .overLimit,
+        "\(wanted.part.path) has \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))")
+      parts[wanted.directory, default: StoredParts()].unreadable.append(UnreadablePropertyList(wanted.part, error))
+      return nil
+    }
     guard byteCount <= limit else {
       throw BackupArchiveError(
         .overLimit,
@@ -126,7 +133,7 @@ struct EntryLedger {
     guard let directory = directories.first, let found = parts[directory] else {
       throw BackupArchiveError(.notABackup, "it has no Manifest.plist")
     }
-    let stored = found.layout.flatMap { payloads[$0]?[directory] } ?? StoredPayloads()
+    let stored = payloads[found.layout ?? .manifestDB]?[directory] ?? StoredPayloads()
     return Found(directory: directory, parts: found, payloads: stored)
   }
 

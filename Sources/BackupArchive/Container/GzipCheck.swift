@@ -1,11 +1,3 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// Holds what a gzip becomes against the checksum and the length behind it, which libarchive (3.6) passes over.
 ///
 /// A gzip may have several members, each with a checksum of its own. Where one ends is not asked of libarchive, which
@@ -105,12 +97,7 @@ final class GzipCheck: ByteFeed {
 
   /// The place in the window of the next byte that a header could begin with.
   private func firstMark(from start: Int) -> Int? {
-    window.withUnsafeBytes { bytes in
-      guard start < bytes.count, let base = bytes.baseAddress,
-        let found = memchr(base + start, 0x1F, bytes.count - start)
-      else { return nil }
-      return UnsafeRawPointer(found) - base
-    }
+    start < window.count ? window.withUnsafeBytes { $0[start...].firstIndex(of: 0x1F) } : nil
   }
 
   /// - Parameter place: In the window, with at least eight bytes before it.

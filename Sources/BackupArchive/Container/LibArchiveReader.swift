@@ -73,6 +73,8 @@ final class LibArchiveReader {
     switch names.run({ archive_read_next_header(handle, &entry) }) {
     // A warning is about owner names or other fields that aren't used here, or leaves the entry without a name.
     case ARCHIVE_OK, ARCHIVE_WARN:
+      // What a zip's directory and the header before the file do not agree in: one of them was changed.
+      if isContradictory { throw failure() }
       header = entry
       return true
     case ARCHIVE_EOF:
@@ -80,6 +82,11 @@ final class LibArchiveReader {
       return false
     default: throw failure()
     }
+  }
+
+  private var isContradictory: Bool {
+    guard names == .utf8, archive_errno(handle) != 0, let text = archive_error_string(handle) else { return false }
+    return String(cString: text).hasPrefix("Inconsistent ")
   }
 
   var entry: Entry? {

@@ -3,8 +3,10 @@ import KeychainFormats
 
 /// The bytes of a manifest database as SQLite gets to see them: out of the private copy, decrypted where they are read.
 final class DatabaseBytes: Sendable {
-  /// Of the plain database, in whole pages.
+  /// Of the plain database, in whole pages: as many as its header says that it has, where the header says it.
   let byteCount: Int
+  /// Of these, the bytes that are there. What is behind them was cut off, and reads as zeros, which are no page.
+  let presentByteCount: Int
   /// What was unusual, and tolerated.
   let notes: [ArchiveNote]
   private let stored: StoredBytes
@@ -26,7 +28,7 @@ final class DatabaseBytes: Sendable {
     self.stored = stored
     key = nil
     let header = try Self.checkedHeader(stored: stored, byteCount: stored.byteCount, decryptor: nil)
-    byteCount = header.byteCount
+    (byteCount, presentByteCount) = (header.byteCount, header.presentByteCount)
     notes = header.notes
   }
 
@@ -49,10 +51,17 @@ final class DatabaseBytes: Sendable {
     let isPadded = hasPadding && (whole - padding).isMultiple(of: 512)
     let header = try Self.checkedHeader(
       stored: stored, byteCount: isPadded ? whole - padding : whole, trailing: rest, decryptor: decryptor)
-    byteCount = header.byteCount
-    notes = (isPadded || header.isTrailed ? [] : [.databaseUnpadded]) + header.notes
+    (byteCount, presentByteCount) = (header.byteCount, header.presentByteCount)
+    notes = (isPadded || header.isTrailed || header.isCut ? [] : [.databaseUnpadded]) + header.notes
     self.stored = stored
     self.key = HeldKey(key.copy())
+  }
+
+  /// Why its last pages cannot be read; `nil` where all of them are there.
+  var cut: String? {
+    guard presentByteCount < byteCount else { return nil }
+    return "the manifest database has \(Amounts.grouped(Int64(presentByteCount))) of its "
+      + "\(Amounts.grouped(Int64(byteCount))) bytes"
   }
 
   /// Reads on behalf of one connection.
@@ -104,9 +113,12 @@ final class DatabaseBytes: Sendable {
     private func load(_ offset: Int) throws(BackupArchiveError) {
       let start = offset / Self.windowByteCount * Self.windowByteCount
       let end = min(start + Self.windowByteCount, byteCount)
+      let present = max(0, min(end, source.presentByteCount) - start)
       range = 0..<0
       try DatabaseBytes.read(
-        source.stored, decryptor, at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<(end - start)]))
+        source.stored, decryptor, at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<present]))
+      UnsafeMutableRawBufferPointer(rebasing: window[present..<(end - start)])
+        .initializeMemory(as: UInt8.self, repeating: 0)
       range = start..<end
     }
   }
@@ -158,25 +170,41 @@ final class DatabaseBytes: Sendable {
 
   /// What the header says of the database.
   private struct Header {
-    /// Of the pages that are there.
+    /// Of the pages that it should have.
     let byteCount: Int
+    /// Of those that are there.
+    let presentByteCount: Int
     /// Bytes behind the last page.
     let trailingByteCount: Int
+    let pageByteCount: Int
     let isInWriteAheadMode: Bool
 
     var isTrailed: Bool { trailingByteCount > 0 }
+    var isCut: Bool { presentByteCount < byteCount }
 
     var notes: [ArchiveNote] {
       (isInWriteAheadMode ? [.databaseInWriteAheadMode] : [])
-        + (isTrailed ? [.finding(.listTrailingBytes(count: trailingByteCount))] : [])
+        + (isTrailed
+          ? [
+            .finding(
+              .listTrailingBytes(
+                count: trailingByteCount, isWholePages: trailingByteCount.isMultiple(of: pageByteCount)))
+          ] : [])
     }
   }
 
-  /// Checks the header before SQLite sees it: that the pages the file is made of are all there.
+  /// How many times as large as what is there a database may have been before it was cut. Each absent page that is asked
+  /// for is read as zeros.
+  private static let maximumCutFactor = 64
+
+  /// Checks the header before SQLite sees it: how many of the pages that the file is made of are there.
+  ///
+  /// Like SQLite it takes the header's count of pages where the two change counters agree: pages behind those are no
+  /// part of the database, as bytes are none that are no whole page.
   ///
   /// - Parameter rest: Bytes that stand behind those.
   ///
-  /// Source: SQLite, "Database File Format", section 1.3.
+  /// Source: SQLite, "Database File Format", section 1.3, of the count 1.3.8.
   private static func checkedHeader(
     stored: StoredBytes, byteCount: Int, trailing rest: Int = 0, decryptor: FileSectionDecryptor?
   ) throws(BackupArchiveError) -> Header {
@@ -196,15 +224,20 @@ final class DatabaseBytes: Sendable {
     let isCountValid = pageCount > 0 && header[24..<28].elementsEqual(header[92..<96])
     let wholePageCount = byteCount / pageByteCount
     // Without a count nothing tells what was cut off from what was added.
-    guard isCountValid ? pageCount <= wholePageCount : byteCount.isMultiple(of: pageByteCount) else {
+    guard
+      isCountValid
+        ? wholePageCount > 0 && pageCount / maximumCutFactor <= wholePageCount
+        : byteCount.isMultiple(of: pageByteCount)
+    else {
       throw BackupArchiveError(
         .truncated,
         "the manifest database has \(Amounts.grouped(Int64(byteCount))) bytes, which is not \(pageCount) whole pages")
     }
-    let isUneven = rest > 0 || !byteCount.isMultiple(of: pageByteCount)
-    let end = isUneven && isCountValid ? pageCount * pageByteCount : wholePageCount * pageByteCount
+    let end = (isCountValid ? pageCount : wholePageCount) * pageByteCount
+    let isCut = pageCount > wholePageCount && isCountValid
     return Header(
-      byteCount: end, trailingByteCount: isUneven ? byteCount + rest - end : 0,
+      byteCount: end, presentByteCount: isCut ? wholePageCount * pageByteCount : end,
+      trailingByteCount: isCut ? 0 : byteCount + rest - end, pageByteCount: pageByteCount,
       isInWriteAheadMode: header[18] == 2 || header[19] == 2)
   }
 }

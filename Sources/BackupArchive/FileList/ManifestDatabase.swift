@@ -36,7 +36,7 @@ final class ManifestDatabase: Sendable {
     records = RecordReader(key: recordKey)
     let connection = try DefensiveConnection(bytes)
     try ManifestSchema.check(connection)
-    if bytes.byteCount <= Self.maximumByteCountCheckedAtOnce { try checkPages(connection) }
+    if bytes.cut != nil || bytes.byteCount <= Self.maximumByteCountCheckedAtOnce { try checkPages(connection) }
   }
 
   private func checkedConnection() throws(BackupArchiveError) -> DefensiveConnection {
@@ -45,14 +45,18 @@ final class ManifestDatabase: Sendable {
     return connection
   }
 
-  /// SQLite's own check of every page. Where it fails every row is tried for itself.
+  /// SQLite's own check of every page, but of a database that is cut, where it would find nothing else. Where it fails
+  /// every row is tried for itself.
   private func checkPages(_ connection: DefensiveConnection) throws(BackupArchiveError) {
-    let result = try Self.firstFault(of: connection)
-    guard let result else { return check.withLock { $0 = .passed } }
-    let rows = try ReadableRows(
-      of: connection, byteCount: bytes.byteCount, columns: Self.columns,
-      reason: "the manifest database fails its check: \(quoted(result))")
-    guard !rows.numbers.isEmpty else { throw BackupArchiveError(.damaged, rows.reason) }
+    var fault = bytes.cut
+    if fault == nil, let result = try Self.firstFault(of: connection) {
+      fault = "the manifest database fails its check: \(quoted(result))"
+    }
+    guard let fault else { return check.withLock { $0 = .passed } }
+    let rows = try ReadableRows(of: connection, byteCount: bytes.byteCount, columns: Self.columns, reason: fault)
+    guard !rows.numbers.isEmpty else {
+      throw BackupArchiveError(bytes.cut == nil ? .damaged : .truncated, rows.reason)
+    }
     check.withLock { $0 = .failed(rows) }
   }
 

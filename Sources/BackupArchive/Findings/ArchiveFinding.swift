@@ -2,19 +2,26 @@ import KeychainFormats
 
 /// A part of a backup that is not as a device leaves it, and that reading goes around: everything else opens all the same.
 public enum ArchiveFinding: Sendable, Hashable {
+  /// Nothing of the manifest can be read: neither whether there is a password, nor the keybag.
+  case manifestUnreadable(reason: String)
   /// The manifest does not say its version.
   case versionMissing
   /// There is no keybag, or none whose keys can be had.
   case keybagUnusable(reason: String)
+  /// Some class keys of the keybag do not unwrap, though others do.
+  case classKeysDamaged(reason: String)
   /// `Status.plist` does not say how far the device came.
   case stateMissing
   /// `Status.plist` or `Info.plist` is there and cannot be read.
   case propertyListUnreadable(name: String, reason: String)
   /// The manifest says that there is a password, and what is stored is in clear.
   case falseClaim(reason: String)
-  /// Bytes stand behind the last page of the list of files, which has nothing of them.
-  case listTrailingBytes(count: Int)
-  /// The list of files fails its check: so many of its rows can be read, and so many cannot, where anything tells.
+  /// Bytes stand behind the last page that the list of files counts, which has nothing of them.
+  ///
+  /// Whole pages SQLite itself leaves where it lays a file out for more than it comes to need. Other bytes were added, or
+  /// are what a cut has left of the last block of an encrypted list.
+  case listTrailingBytes(count: Int, isWholePages: Bool)
+  /// The list of files fails its check, or is cut short: so many of its rows can be read, and so many cannot, where anything tells.
   case listDamaged(readable: Int, lost: Int?, reason: String)
   /// Nothing of the list of files can be read.
   case listUnreadable(name: String, reason: String)
@@ -31,8 +38,10 @@ public enum ArchiveFinding: Sendable, Hashable {
 
   /// The raw value is what machine-readable reports say.
   public enum Kind: String, Sendable, CaseIterable {
+    case manifestUnreadable = "manifest-unreadable"
     case versionMissing = "version-missing"
     case keybagUnusable = "keybag-unusable"
+    case classKeysDamaged = "class-keys-damaged"
     case stateMissing = "state-missing"
     case propertyListUnreadable = "property-list-unreadable"
     case falseClaim = "false-claim"
@@ -49,8 +58,10 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// What it is, for a program to switch on.
   public var kind: Kind {
     switch self {
+    case .manifestUnreadable: .manifestUnreadable
     case .versionMissing: .versionMissing
     case .keybagUnusable: .keybagUnusable
+    case .classKeysDamaged: .classKeysDamaged
     case .stateMissing: .stateMissing
     case .propertyListUnreadable: .propertyListUnreadable
     case .falseClaim: .falseClaim
@@ -68,7 +79,7 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// The file that it is in: one of the backup's own, or domain and path.
   public var place: String {
     switch self {
-    case .versionMissing, .keybagUnusable, .falseClaim: StoredPart.manifest.path
+    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim: StoredPart.manifest.path
     case .stateMissing: StoredPart.status.path
     case .propertyListUnreadable(let name, _), .listUnreadable(let name, _): name
     case .listTrailingBytes, .listDamaged: StoredPart.database.path
@@ -82,7 +93,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// Whether something of the backup cannot be had for it.
   public var isLoss: Bool {
     switch self {
-    case .keybagUnusable, .listUnreadable, .keychainMissing, .keychainDamaged: true
+    case .manifestUnreadable, .keybagUnusable, .classKeysDamaged, .listUnreadable, .keychainMissing, .keychainDamaged:
+      true
     case .listDamaged(_, let lost, _): lost != 0
     case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .listTrailingBytes, .keychainInXML,
       .keychainKeysUnknown, .keybagMismatch:
@@ -100,11 +112,12 @@ extension ArchiveFinding: CustomStringConvertible {
     switch self {
     case .versionMissing: "it does not say its version"
     case .stateMissing: "it does not say whether the backup was finished"
-    case .keybagUnusable(let reason), .propertyListUnreadable(_, let reason), .falseClaim(let reason),
+    case .manifestUnreadable(let reason), .keybagUnusable(let reason), .classKeysDamaged(let reason),
+      .propertyListUnreadable(_, let reason), .falseClaim(let reason),
       .listUnreadable(_, let reason), .keychainMissing(let reason), .keychainDamaged(let reason):
       reason
     case .keybagMismatch(let file, let keybag): "the keychain file names keybag \(file), the manifest holds \(keybag)"
-    case .listTrailingBytes(let count):
+    case .listTrailingBytes(let count, _):
       "\(Amounts.count(count, "byte")) \(count == 1 ? "stands" : "stand") behind its last page"
     case .listDamaged(let readable, let lost, let reason):
       "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)

@@ -18,7 +18,7 @@ extension ArchiveFinding {
     switch use {
     case .reading: false
     // Of a keychain that is not read, none of its items is not what it holds.
-    case .exporting, .planning: hidesKeychain
+    case .exporting, .planning: hidesKeychain || kind == .manifestUnreadable
     case .restoring: forbidsRestoring
     case .rewriting: forbidsRewriting
     }
@@ -31,17 +31,26 @@ extension ArchiveFinding {
     switch self {
     // Each item of it opens as it was written.
     case .keychainInXML, .keychainKeysUnknown: false
+    // No reader of the list comes to whole pages behind the last one, SQLite's neither, so that a restore reads what it
+    // would read without them. Other bytes tell of a file that was cut, or written to by something else than SQLite.
+    case .listTrailingBytes(_, let isWholePages): !isWholePages
+    // What an item loses by it is the item's, and asked about.
+    case .classKeysDamaged: false
     case .propertyListUnreadable(let name, _): name == StoredPart.status.path
-    case .versionMissing, .keybagUnusable, .stateMissing, .falseClaim, .listTrailingBytes, .listDamaged,
-      .listUnreadable, .keychainMissing, .keychainDamaged, .keybagMismatch:
+    case .manifestUnreadable, .versionMissing, .keybagUnusable, .stateMissing, .falseClaim, .listDamaged,
+      .listUnreadable, .keychainMissing,
+      .keychainDamaged, .keybagMismatch:
       true
     }
   }
 
-  /// What changes a password writes the manifest's keybag anew, and reads the list and the keychain.
+  /// What changes a password writes the manifest's keybag anew, and reads the list and the keychain. A list that it writes
+  /// anew would no longer have what stands behind its last page.
   private var forbidsRewriting: Bool {
     switch self {
-    case .versionMissing, .keybagUnusable, .falseClaim, .listTrailingBytes, .listDamaged: true
+    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .listTrailingBytes,
+      .listDamaged:
+      true
     // None of these depends on the password, and each stays as it is; where something is lost, that is said before.
     case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
       .keychainDamaged, .keybagMismatch, .listUnreadable:
@@ -54,8 +63,9 @@ extension ArchiveFinding {
     switch self {
     case .falseClaim: BackupArchiveError(.falseClaim, description)
     case .keychainMissing: BackupArchiveError(.payloadMissing, description)
-    case .versionMissing, .keybagUnusable, .stateMissing, .propertyListUnreadable, .listTrailingBytes, .listDamaged,
-      .listUnreadable, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
+    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .stateMissing,
+      .propertyListUnreadable, .listTrailingBytes, .listDamaged, .listUnreadable, .keychainDamaged, .keychainInXML,
+      .keychainKeysUnknown, .keybagMismatch:
       BackupArchiveError(.damaged, description)
     }
   }

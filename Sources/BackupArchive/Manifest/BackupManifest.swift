@@ -48,6 +48,23 @@ public struct BackupManifest: Sendable {
     isEncrypted == false && manifestKey == nil && others[Self.copyKey]?.booleanValue == true
   }
 
+  /// Of a `Manifest.plist` of which nothing can be read.
+  ///
+  /// - Parameter fault: Why not.
+  init(unreadable fault: BackupArchiveError) {
+    self.init(
+      version: nil, date: nil, isEncrypted: nil, wasPasscodeSet: nil, keybag: Keybag(), manifestKey: nil,
+      device: BackupDevice())
+    keybagFault = fault.reason
+  }
+
+  /// What the list of files is of a backup with such a manifest, where it is not there to tell: the version is 10 since
+  /// iOS 10.
+  var expectedLayout: BackupLayout {
+    let major = version.flatMap { Int($0.prefix { $0 != "." }) }
+    return major.map { $0 < 10 } ?? false ? .mbdb : .manifestDB
+  }
+
   /// The newest version that is known; no device has written a newer one since 2016.
   private static let newestMajorVersion = 10
 

@@ -16,7 +16,9 @@ struct DirectorySource {
     guard parts.contains(.manifest) else { throw notABackup(directory) }
     parts.database = try readDatabase(in: directory)
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: directory) }
-    if let layout = parts.layout { parts[layout.keychainPart] = try read(layout.keychainPart, in: directory) }
+    // Of one without a list it is known where its keychain would lie.
+    let layout = parts.layout ?? .manifestDB
+    parts[layout.keychainPart] = try read(layout.keychainPart, in: directory)
     return parts
   }
 

@@ -133,7 +133,12 @@ struct BackupWalk {
 
   /// Of a file of the backup, by its path in it.
   private func byteLimit(of path: String) -> Int64 {
-    StoredPart.allCases.first { $0.path == path }.map { Int64($0.limit(limits)) } ?? limits.entryByteCount
+    switch StoredPart.allCases.first(where: { $0.path == path }) {
+    case nil: limits.entryByteCount
+    // What is too large to be read, and needed by nobody, goes along as it is.
+    case .info?, .status?: Int64(limits.databaseByteCount)
+    case let part?: Int64(part.limit(limits))
+    }
   }
 
   /// What else stands in a directory, and would go with it; what systems leave in every directory doesn't count.

@@ -21,7 +21,9 @@ struct ArgumentResolver {
     if argument.contains("/"), !argument.hasPrefix("device:") {
       switch content(argument) {
       case .device: return .device(name: lastComponent(argument), directory: argument)
-      case .absent: throw notFound("\(argument) does not exist", nil)
+      case .absent:
+        try requireText(argument)
+        throw notFound("\(argument) does not exist", nil)
       case .file, .structuredText, .directory:
         throw CommandFailure(
           .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
@@ -79,6 +81,7 @@ struct ArgumentResolver {
   /// The name of a device that is made or deleted; it need not exist.
   package func deviceName(_ argument: String) throws(CommandFailure) -> String {
     let name = argument.hasPrefix("device:") ? String(argument.dropFirst("device:".count)) : argument
+    try requireText(name)
     guard DeviceName.isValid(name) else {
       throw .usage(
         "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
@@ -86,6 +89,15 @@ struct ArgumentResolver {
         try: "a name such as old-phone")
     }
     return name
+  }
+
+  /// Refuses bytes that are no UTF-8, which an argument has lost by now: no other name may be meant in their place.
+  private func requireText(_ name: String) throws(CommandFailure) {
+    guard name.unicodeScalars.contains("\u{FFFD}") else { return }
+    throw .usage(
+      "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
+      why: "it has bytes that are no UTF-8, or the sign that stands for such: keyhaul gives no device such a name",
+      try: "rename its folder with mv, then name it; or remove the folder with rm -r")
   }
 
   private func noDevice(_ name: String) -> CommandFailure {

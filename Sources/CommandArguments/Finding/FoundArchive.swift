@@ -82,13 +82,16 @@ package struct FoundArchive {
     return .path(path)
   }
 
+  /// - Parameter takesRemains: Also opens what is left of a backup without its manifest or its list of files.
   package static func read(
-    at location: ArchiveLocation, storage: ManifestStorage
+    at location: ArchiveLocation, storage: ManifestStorage, takesRemains: Bool = false
   ) throws(BackupArchiveError) -> BackupArchive {
-    guard case .stream = location else { return try BackupArchive.open(location, storage: storage) }
-    return try Interruption.leavingAtOnce { () throws(BackupArchiveError) in
-      try BackupArchive.open(location, storage: storage)
+    func read() throws(BackupArchiveError) -> BackupArchive {
+      takesRemains
+        ? try BackupArchive.openRemains(location, storage: storage) : try BackupArchive.open(location, storage: storage)
     }
+    guard case .stream = location else { return try read() }
+    return try Interruption.leavingAtOnce(read)
   }
 
   /// Opens what can be opened without a password, and says what nobody expects of it.
@@ -96,13 +99,14 @@ package struct FoundArchive {
   /// - Parameters:
   ///   - storage: Where a large list of files is kept meanwhile.
   ///   - use: Refuses what the use does not take, of which there is a warning otherwise.
+  ///   - takesRemains: Also opens what is left of a backup without its manifest or its list of files.
   package func open(
-    storage: ManifestStorage, for use: ArchiveUse = .reading, in session: Session
+    storage: ManifestStorage, for use: ArchiveUse = .reading, takesRemains: Bool = false, in session: Session
   ) throws(CommandFailure) -> NamedArchive {
     let location = try location(in: session)
     let archive: BackupArchive
     do throws(BackupArchiveError) {
-      archive = try Self.read(at: location, storage: storage)
+      archive = try Self.read(at: location, storage: storage, takesRemains: takesRemains)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
@@ -163,6 +167,14 @@ package struct NamedArchive {
     case .falseClaim, .propertyListUnreadable: return
     // Nothing is lost, and nobody refuses it.
     case .keychainInXML, .keychainKeysUnknown: session.detail("\(HostileText.shown(name)): \(finding)")
+    case .manifestUnreadable:
+      session.warn(
+        "\(name)'s \(finding.place) cannot be read", why: finding.description,
+        try: "another copy; nothing of this one can be opened without it")
+    case .classKeysDamaged:
+      session.warn(
+        "\(name)'s keybag is damaged", why: finding.description,
+        try: "another copy; what is under those keys is lost in this one")
     case .keybagUnusable:
       session.warn(
         "\(name)'s keybag is damaged", why: finding.description, try: "another copy; no item opens without it")

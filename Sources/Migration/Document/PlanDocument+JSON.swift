@@ -15,6 +15,8 @@ extension PlanDocument {
     if let cannotShow { fields.append(("cannot_show", cannotShow.json)) }
     if let notInBackup { fields.append(("not_in_backup", notInBackup.json)) }
     if let dump { fields.append(("dump", dump.json)) }
+    if removedOnlyCopies > 0 { fields.append(("removed_only_copies", .count(removedOnlyCopies))) }
+    if !findings.isEmpty { fields.append(("findings", .array(findings.map(\.json)))) }
     if let redacted { fields.append(("redacted", .boolean(redacted))) }
     return .object(fields)
   }
@@ -37,6 +39,9 @@ extension PlanDocument {
     if let node = try node.optional("cannot_show") { cannotShow = try CannotShow(node) }
     if let node = try node.optional("not_in_backup") { notInBackup = try NotInBackup(node) }
     if let node = try node.optional("dump") { dump = try Dump(node) }
+    removedOnlyCopies = try node.optional("removed_only_copies")?.count(from: 1) ?? 0
+    findings = []
+    for finding in try node.optional("findings")?.elements() ?? [] { findings.append(try Finding(finding)) }
     redacted = try node.optional("redacted")?.boolean()
   }
 }

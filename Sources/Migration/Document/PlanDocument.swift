@@ -1,4 +1,5 @@
 public import ArchivedKeychain
+public import BackupArchive
 import KeychainFormats
 public import KeychainRules
 
@@ -33,6 +34,11 @@ public struct PlanDocument: Sendable, Equatable {
   public var notInBackup: NotInBackup?
   /// Of a dump: in which form its items were, and what nobody can tell of them.
   public var dump: Dump?
+  /// How many of the removed items may be the only good copies of what the archive has lost: of each kind no more than
+  /// cannot be read in it, or all where items may be missing that nothing names.
+  public var removedOnlyCopies = 0
+  /// Of an archive: what of it is not as a device leaves it, and was gone around.
+  public var findings: [Finding] = []
   /// The names are taken out; such a document is no plan to carry out.
   public var redacted: Bool?
 
@@ -238,10 +244,13 @@ public struct PlanDocument: Sendable, Equatable {
   ///   - cannotShow: Of a plan of an archive; a device shows all that it has.
   ///   - notInBackup: What the device that made the archive has besides, where it was at hand.
   ///   - dump: Of a plan of a dump, what is said of it.
+  ///   - findings: What of the archive was gone around.
   public init(
     made: String, source: Source, target: Target, plan: MigrationPlan, cannotShow: CannotShow?,
-    notInBackup: NotInBackup? = nil, dump: Dump? = nil
+    notInBackup: NotInBackup? = nil, dump: Dump? = nil, findings: [ArchiveFinding] = []
   ) {
+    removedOnlyCopies = plan.removedOnlyCopies
+    self.findings = findings.map(Finding.init)
     self.made = made
     self.source = source
     self.target = target
@@ -259,6 +268,8 @@ public struct PlanDocument: Sendable, Equatable {
   public func redactingNames() -> PlanDocument {
     var document = self
     document.redacted = true
+    // What was found may be told with a name out of the archive.
+    for index in document.findings.indices { document.findings[index].detail = document.findings[index].id }
     document.source.name = document.source.kind.rawValue
     document.source.device = nil
     document.source.deviceName = nil

@@ -1,4 +1,5 @@
 public import ArchivedKeychain
+public import KeychainFormats
 public import KeychainRules
 
 extension MigrationPlan {
@@ -32,6 +33,24 @@ extension MigrationPlan {
   private func fate(of found: [Decision]) -> ItemFate {
     guard let first = found.first?.outcome.fate else { return .absent }
     return found.allSatisfy { $0.outcome.fate == first } ? first : .ambiguous
+  }
+}
+
+extension MigrationPlan {
+  /// The most items among the removed ones that may be the only good copy of an item which cannot be read in the archive:
+  /// of each kind no more than are removed, and no more than cannot be read. Which they are nobody can tell, for the name of
+  /// what does not open is sealed too.
+  public var removedOnlyCopies: Int {
+    let unreadable = decisions.filter { if case .unreadable = $0.outcome { true } else { false } }
+    return removedOnlyCopies(of: unreadable.map(\.identity.kind))
+  }
+
+  /// The same for a plan of some of an archive's items.
+  ///
+  /// - Parameter kinds: Those of all items that cannot be read in the archive, each as often as there are some.
+  public func removedOnlyCopies(of kinds: [ItemKind]) -> Int {
+    let lost = Dictionary(grouping: kinds) { $0 }
+    return Dictionary(grouping: removed, by: \.kind).reduce(0) { $0 + min($1.value.count, lost[$1.key]?.count ?? 0) }
   }
 }
 

@@ -39,6 +39,12 @@ public struct InspectionPage: HTMLPage {
     public var apps = AppDirectory([])
     /// What the device that made the archive has besides, where it was asked.
     public var maker: MakerItems?
+    /// What of it is not as a device leaves it, and was gone around.
+    package var findings: [ArchiveFinding] = []
+    /// The items that do not open, by kind, class and reason.
+    package var sealed: [SealedItems.Group] = []
+    /// How long deriving the password's key took on the machine that makes the page; `nil` where it was not derived.
+    package var measuredUnlock: Duration?
     /// Why nothing of its keychain can be read, though there is one.
     package var hiddenKeychain: ArchiveFinding?
     /// The device, and how the archive was made, each in a line of words; hostile.
@@ -135,7 +141,9 @@ public struct InspectionPage: HTMLPage {
       body: { page in
         heading(&page)
         if facts.items != nil { tiles.write(to: &page) }
+        FindingSection(facts.findings).write(to: &page)
         ItemSection(self).write(to: &page)
+        SealedSection(facts.sealed).write(to: &page)
         AbsentSection(maker: facts.maker).write(to: &page)
         FileSection(facts).write(to: &page)
         KeybagSection(facts).write(to: &page)
@@ -166,11 +174,15 @@ public struct InspectionPage: HTMLPage {
         }
         let model = [facts.device.productType, facts.device.productVersion.map { "iOS \($0)" }].compactMap(\.self)
         if !model.isEmpty { page.words(" (\(Markup.shortened(model.joined(separator: ", "))))") }
-        page.words(facts.isEncrypted ? ", with a password. " : ", without a password. ")
+        let isFalse = facts.findings.contains { $0.kind == .falseClaim }
+        page.words(
+          isFalse
+            ? ", its files in clear, though its manifest says that it is encrypted. "
+            : facts.isEncrypted ? ", with a password. " : ", without a password. ")
         page.words("\(Amounts.count(facts.storedFiles.count, "file")), \(Amounts.bytes(facts.storedFiles.byteCount)).")
       }
       for line in facts.about {
-        page.element("p", ["class": "facts"], Markup.shortened(HostileText.shown(line), to: Self.maximumAboutLength))
+        page.element("p", ["class": "facts"], Markup.shortened(line, to: Self.maximumAboutLength))
       }
       if facts.hasKeychain { page.element("p", ["class": "facts"], UnseenItems.sentence + " " + UnseenItems.guidance) }
     }

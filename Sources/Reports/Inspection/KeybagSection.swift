@@ -27,7 +27,10 @@ struct KeybagSection {
   }
 
   private var time: String {
-    facts.unlockTime.map { ", \(Amounts.estimate($0)) on the machine that made this page" } ?? ""
+    if let measured = facts.measuredUnlock {
+      return ", \(Amounts.estimate(measured).replacing("about ", with: "")) on the machine that made this page"
+    }
+    return facts.unlockTime.map { ", \(Amounts.estimate($0)) on the machine that made this page" } ?? ""
   }
 
   private func table(_ page: inout Markup) {

@@ -37,6 +37,9 @@ struct Markup: Sendable {
   /// Our own words, with names in them where they occur.
   mutating func words(_ words: String) { text += Self.escaped(words) }
 
+  /// A sentence of the library, in which names are escaped already.
+  mutating func sentence(_ words: String) { text += Self.escaped(words, keepingEscapes: true) }
+
   /// A name out of a backup inside a sentence: kept from lending its writing direction to the words around it.
   mutating func name(_ name: String) {
     element("bdi") { $0.words(Self.shortened(name)) }
@@ -54,8 +57,10 @@ struct Markup: Sendable {
   }
 
   /// Everything that a browser would act on or not show, spelled out.
-  static func escaped(_ words: String) -> String {
-    let shown = HostileText.shown(words)
+  ///
+  /// - Parameter keepingEscapes: As `HostileText.shown` takes it.
+  static func escaped(_ words: String, keepingEscapes: Bool = false) -> String {
+    let shown = HostileText.shown(words, keepingEscapes: keepingEscapes)
     guard shown.utf8.contains(where: { "<>&\"'".utf8.contains($0) }) else { return shown }
     var result = ""
     for scalar in shown.unicodeScalars {

@@ -1,7 +1,7 @@
-import KeychainFormats
+package import KeychainFormats
 
 /// A moment in words that need no locale: "20 November 2026 at 18:04 UTC".
-enum PageDate {
+package enum PageDate {
   private static let months = [
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
@@ -12,7 +12,8 @@ enum PageDate {
     Timestamp.date(from: text).map(words) ?? Markup.shortened(text)
   }
 
-  static func words(_ date: KeychainDate) -> String {
+  /// To the minute; parts of a second are in no page.
+  package static func words(_ date: KeychainDate) -> String {
     let parts = parts(of: date)
     guard parts.count >= 5 else { return day(date) }
     return "\(day(date)) at \(parts[3]):\(parts[4]) UTC"

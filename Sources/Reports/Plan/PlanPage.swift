@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 public import DataProtection
 import KeychainFormats
 import KeychainRules
@@ -72,6 +73,7 @@ public struct PlanPage: HTMLPage {
         tiles.write(to: &page)
         if counts.total + counts.removed > 0 { FlowViews(self).write(to: &page) }
         LossSection(self).write(to: &page)
+        FindingSection(document.findings).write(to: &page)
         AbsentSection(maker: maker).write(to: &page)
         SignInList(self).write(to: &page)
         PageTable(self).write(to: &page)
@@ -99,7 +101,7 @@ public struct PlanPage: HTMLPage {
         page.words(source.kind == .archive ? "From " : "From the device ")
         page.element("strong") { $0.name(source.name) }
         page.words(source.kind == .archive ? origin : ", as a backup made now would hold it")
-        page.words(source.encrypted ? ", with a password." : ", without a password.")
+        page.words(protection)
       }
       page.element("p", ["class": "facts"]) { page in
         page.words("To ")
@@ -119,6 +121,13 @@ public struct PlanPage: HTMLPage {
     let date = source.made.map { " " + PageDate.words($0) } ?? ""
     let device = source.deviceName.map { " by " + Markup.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
+  }
+
+  private var protection: String {
+    if document.findings.contains(where: { $0.id == ArchiveFinding.Kind.falseClaim.rawValue }) {
+      return ", its files in clear, though its manifest says that it is encrypted."
+    }
+    return source.encrypted ? ", with a password." : ", without a password."
   }
 
   private var state: String { target.state == "before-first-unlock" ? "before first unlock" : target.state }

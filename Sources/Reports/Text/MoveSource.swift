@@ -22,6 +22,24 @@ package struct MoveSource {
   package var maker: MakerItems?
   /// Of a dump: what is said of it.
   package private(set) var statement: DumpStatement?
+  /// What of the archive is not as a device leaves it, and was gone around.
+  package var findings: [ArchiveFinding] = []
+
+  /// Of an archive: the kinds of the items that cannot be read in it, each as often as there are some.
+  package var lostKinds: [ItemKind] = []
+  /// Of an archive: whether items may be missing in it that nothing names.
+  package var mayLackItems = false
+
+  /// How many of the items that a plan removes may be the only good copies of what the archive has lost.
+  package func onlyCopies(removedBy plan: MigrationPlan) -> Int {
+    mayLackItems ? plan.removed.count : plan.removedOnlyCopies(of: lostKinds)
+  }
+
+  /// How an archive is protected, as far as that is true of what it stores.
+  package var protection: String {
+    findings.contains { $0.kind == .falseClaim }
+      ? "files in clear, though its manifest says that it is encrypted" : isEncrypted ? "encrypted" : "no password"
+  }
 
   package var isDevice: Bool { document.kind == .device }
   /// Whether a plan of it can be saved to be carried out.
@@ -38,6 +56,7 @@ package struct MoveSource {
     self.apps = apps
     deviceName = archive.device.name
     made = archive.date
+    findings = archive.findings
     document = PlanDocument.Source(
       kind: .archive, name: name, device: archive.device.identifier, made: archive.date.map(Timestamp.text),
       deviceName: archive.device.name, encrypted: archive.isEncrypted, digest: archive.digest)
@@ -82,6 +101,9 @@ package struct MoveSource {
     made = source.made
     apps = AppDirectory([])
     maker = source.maker?.redacted
+    findings = source.findings
+    lostKinds = source.lostKinds
+    mayLackItems = source.mayLackItems
   }
 
   package var redacted: MoveSource { MoveSource(redacting: self) }

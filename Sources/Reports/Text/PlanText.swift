@@ -111,6 +111,12 @@ package struct PlanText {
       plan.onlyRemoves
       ? "Nothing arrives in their place: restore refuses to remove them for nothing."
       : "iOS removes what is on the device before it restores. Keep it with \(Commands.keepingExisting)."
+    let only = source.onlyCopies(removedBy: plan)
+    if only > 0 {
+      advice +=
+        " \(only == 1 ? "1 of them" : "Up to \(Amounts.grouped(only)) of them") may be the only good copy of what "
+        + "is lost in \(source.name)."
+    }
     if sealed > 0, isTargetLocked {
       advice += " The names of \(Amounts.count(sealed, "item")) cannot be read while \(targetName) is locked."
     }

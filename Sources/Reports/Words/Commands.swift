@@ -5,7 +5,7 @@ import KeychainFormats
 /// The one place below the program that knows its verbs and flags; Tests/Support/check_sources.py sees to it.
 package enum Commands {
   /// The flag that keeps what is on a target.
-  static let keepingExisting = "--existing merge"
+  package static let keepingExisting = "--existing merge"
   /// The flag that restores as iOS does.
   static let replacingExisting = "--existing replace"
   /// The plan of all four restores.

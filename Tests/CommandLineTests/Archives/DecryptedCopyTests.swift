@@ -52,6 +52,24 @@ struct DecryptedCopyTests {
     #expect(try world.devices.run("diff -r -x 'keyhaul-files*' out same").status == 0)
   }
 
+  @Test("writes a copy of which verify checks all but the items where nobody gives the password")
+  func verifiedWithout() throws {
+    let world = try world()
+    try world.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
+    let outcome = try world.keyhaul("verify clear --home elsewhere --no-input")
+    #expect(outcome.status == 0, "\(outcome)")
+    let text = outcome.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(text.contains("ok database integrity check"))
+    #expect(text.contains("ok keychain 18 items in ") && text.contains("none of them tried"))
+    #expect(text.contains("- items not checked: needs the password"))
+    #expect(text.hasSuffix("as far as can be seen without its password; with its password verify looks at the rest."))
+    let payload = try #require(try world.files(in: "clear").first { $0.contains("/") })
+    var bytes = try world.read("clear/\(payload)")
+    bytes[bytes.count / 2] ^= 1
+    try world.write(bytes, to: "clear/\(payload)")
+    #expect(try world.keyhaul("verify clear --home elsewhere --no-input").status == 13)
+  }
+
   @Test("writes the items in plain text beside the copy, where that is asked for")
   func revealed() throws {
     let world = try world()

@@ -97,6 +97,32 @@ struct AcceptDamageTests {
     #expect(yes.status == 3 && yes.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
   }
 
+  @Test("takes nothing from the target that it may have lost, unless that is said with --existing")
+  func onlyCopies() throws {
+    let world = try world(.cutKeychain)
+    try world.devices.run("printf x | keyhaul item add old-phone --service mine --account me --secret-file - -q")
+    let before = try state(of: world)
+    let fact = "the 1 item removed from old-phone may be the only good copy of what is lost in b/"
+    let line = "restore b/ --to old-phone --accept-damage"
+    let refused = try world.keyhaul("\(line) --yes")
+    #expect(refused.status == 13 && refused.output == "" && flat(refused.errors).contains("why: \(fact)"), "\(refused)")
+    #expect(flat(refused.errors).contains("--existing merge keeps what is there"))
+    let dry = try world.keyhaul("\(line) -n")
+    #expect(dry.status == 3 && flat(dry.errors).contains(fact), "\(dry)")
+    #expect(flat(dry.output).contains("1 of them may be the only good copy of what is lost in b/."), "\(dry)")
+    let plan = try world.object(try world.keyhaul("plan b/ --to old-phone --json").output)
+    #expect(plan["removed_only_copies"] as? Int == 1)
+    let no = try world.keyhaul(line, typed: ["n"])
+    #expect(no.status == 1 && flat(no.errors).contains(fact), "\(no)")
+    #expect(try state(of: world) == before)
+    let merged = try world.keyhaul("\(line) --yes --existing merge")
+    #expect(merged.status == 3 && !merged.errors.contains("only good copy"), "\(merged)")
+    #expect(try world.succeed("item find old-phone --service mine").contains("me"))
+    let replaced = try world.keyhaul("\(line) --yes --existing replace --json")
+    #expect(replaced.status == 3 && flat(replaced.errors).contains("the only good copy"), "\(replaced)")
+    #expect(try world.object(replaced.output)["removed_only_copies"] as? Int == 1)
+  }
+
   @Test("is a class key that items need and that is not there, as one that is changed is")
   func absentKey() throws {
     let world = try MoveWorld()

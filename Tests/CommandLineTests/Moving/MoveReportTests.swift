@@ -142,7 +142,7 @@ struct MoveReportTests {
     manifest[field.range.lowerBound] ^= 1
     try world.write(manifest, to: "b/Manifest.plist")
     try check("plan b/ --to new-phone --password-file .bp --json", 3, "migration-plan/1")
-    try check("inspect b/ --password-file .bp --json", 13, "backup-inspection/1")
+    try check("inspect b/ --password-file .bp --json", 3, "backup-inspection/1")
     try check("restore b/ --to new-phone --password-file .bp --json --yes", 13, nil)
     try check("restore b/ --to new-phone --password-file .bp --json --yes --accept-damage", 3, "restore-result/1")
   }

@@ -5,7 +5,7 @@ import struct
 from keychain_backup import mbfile
 from keychain_backup.recipe import KEYCHAIN, NOTES
 
-from . import DAMAGED, OK, REFUSED, Fault, both, flipped, in_part
+from . import DAMAGED, OK, PARTIAL, REFUSED, Fault, both, flipped, in_part
 
 
 def judged(code, verbs):
@@ -163,7 +163,7 @@ def bytes_of_databases():
     yield stored("first-block", "one bit of Manifest.db's first block is flipped", lambda data: flipped(data, 3))
     for base in ("encrypted", "plain", "mbdb"):
         name = "Manifest.mbdb" if base == "mbdb" else "Manifest.db"
-        yield Fault(f"database-absent-{base}", f"there is no {name}", both(DAMAGED), (name.lower()[:11],), base,
+        yield Fault(f"database-absent-{base}", f"there is no {name}", {"inspect": PARTIAL, **both(DAMAGED)}, (name.lower()[:11],), base,
                     edits={"parts": lambda parts, name=name: parts.pop(name) and None})
 
     def planted(path):

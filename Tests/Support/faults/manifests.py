@@ -8,8 +8,8 @@ from . import DAMAGED, NOT_FOUND, OK, PARTIAL, REFUSED, Fault, flipped
 
 
 def everywhere(code):
-    """What shows itself without a password."""
-    return {"inspect": code, "verify": code, "plan": code}
+    """What shows itself without a password. Of what is damaged `inspect` shows the rest."""
+    return {"inspect": PARTIAL if code == DAMAGED else code, "verify": code, "plan": code}
 
 
 def value(name, wrong, code, change, *says, base="encrypted"):

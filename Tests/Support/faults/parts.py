@@ -148,6 +148,20 @@ def damaged_leaf(wants_keychain=False):
     return {"files": more_files, "sql": leaf.find, "database": leaf.garble}
 
 
+def cut_list():
+    """The list without its last pages, as many as are no row's of the keychain, and not its index's."""
+    leaf = Leaf()
+
+    def cut(data):
+        leaves = _leaves(data, leaf.root)
+        name = KEYCHAIN[1].encode()
+        needed = max(number for number in leaves if name in data[(number - 1) * PAGE:number * PAGE])
+        assert needed < len(data) // PAGE, "there is nothing behind the keychain's page"
+        return data[:needed * PAGE]
+
+    return {"files": lambda files: more_files(files)[-len(files):] + more_files([]), "sql": leaf.find, "database": cut}
+
+
 # What `mvt-ios decrypt-backup` leaves.
 
 class Decrypted:
@@ -218,6 +232,12 @@ def lists():
         inspect = OK if base == "encrypted" else PARTIAL
         yield form(f"list-tail{mark}", "seven bytes stand behind Manifest.db", OK, DAMAGED, PARTIAL, "7 bytes", base=base,
                    database_stored=followed_by(7))
+        yield form(f"list-pages-more{mark}", "three whole pages stand behind those that Manifest.db counts", OK, DAMAGED,
+                   OK, "12,288 bytes stand", base=base, database=followed_by(3 * PAGE))
+        yield form(f"list-zeros-more{mark}", "whole pages of zeros stand behind those that Manifest.db counts", OK, DAMAGED,
+                   OK, "8,192 bytes stand", base=base, database=lambda data: data + bytes(2 * PAGE))
+        yield form(f"list-pages-less{mark}", "Manifest.db lacks its last pages, in which is no row of the keychain",
+                   inspect, DAMAGED, PARTIAL, "bytes; ", "can be read", base=base, **cut_list())
         yield form(f"list-leaf{mark}", "a page of Manifest.db's rows is garbled, not that of the keychain", inspect,
                    DAMAGED, PARTIAL, "can be read", base=base, **damaged_leaf())
         yield form(f"list-keychain-leaf{mark}", "the page of Manifest.db that has the keychain's row is garbled", inspect,

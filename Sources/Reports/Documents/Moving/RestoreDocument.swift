@@ -24,11 +24,13 @@ package struct RestoreDocument {
   }
 
   package var json: JSONValue {
-    [
-      "format": "restore-result/1", "summary": plan.summary.json, "restored": .count(restored),
-      "overwritten": .count(overwritten), "overwritten_newer": .count(newer),
-      "items": .array(plan.items.map(\.json)), "removed": .array(plan.removed.map(\.json)),
-      "revision": .string(revision),
+    var fields: [(String, JSONValue)] = [
+      ("format", "restore-result/1"), ("summary", plan.summary.json), ("restored", .count(restored)),
+      ("overwritten", .count(overwritten)), ("overwritten_newer", .count(newer)),
+      ("items", .array(plan.items.map(\.json))), ("removed", .array(plan.removed.map(\.json))),
     ]
+    if plan.removedOnlyCopies > 0 { fields.append(("removed_only_copies", .count(plan.removedOnlyCopies))) }
+    if !plan.findings.isEmpty { fields.append(("findings", .array(plan.findings.map(\.json)))) }
+    return .object(fields + [("revision", .string(revision))])
   }
 }

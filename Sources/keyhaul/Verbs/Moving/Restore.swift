@@ -65,7 +65,8 @@ struct Restore: RunnableVerb {
     let prepared = PreparedRestore(
       named: named, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
     let agreement = RestoreAgreement(
-      prepared: prepared, acceptsDamage: acceptDamage, isPlanned: saved != nil, session: session)
+      prepared: prepared, acceptsDamage: acceptDamage, isPlanned: saved != nil,
+      isPolicyChosen: saved != nil || move.existing.given != nil, session: session)
     agreement.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn {
       let report = try target.hold(.reading) { device in
@@ -73,6 +74,7 @@ struct Restore: RunnableVerb {
         return try prepared.report(onto: device, maker: maker, in: session)
       }
       try say(report, in: session)
+      try agreement.sayOnlyCopies(report, isChange: false)
       session.note("Nothing was changed (--dry-run).")
       try agreement.refusePointless(report)
       return prepared.status(of: report)

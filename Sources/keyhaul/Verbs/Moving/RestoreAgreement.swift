@@ -13,6 +13,8 @@ struct RestoreAgreement {
   let acceptsDamage: Bool
   /// Whether a saved plan is carried out, which somebody has read.
   let isPlanned: Bool
+  /// Whether somebody has said what becomes of the target's own items: with `--existing`, or by the saved plan.
+  let isPolicyChosen: Bool
   let session: Session
 
   var damage: BackupDamageNotice { prepared.damage }
@@ -38,11 +40,39 @@ struct RestoreAgreement {
         + "\(removed)", try: advice)
   }
 
+  /// Says, before anything is changed, that good copies may go which the damaged backup cannot replace.
+  ///
+  /// - Parameter isChange: Whether the restore is about to be done, and not only shown.
+  /// - Throws: `.damaged` where nobody is asked and nobody has said what becomes of the target's items: a yes to the
+  ///   damage, or to everything, is none to this.
+  func sayOnlyCopies(_ report: PlanReport, isChange: Bool) throws(CommandFailure) {
+    let count = report.document.removedOnlyCopies
+    guard count > 0 else { return }
+    let (source, target) = (report.source.name, report.target.name)
+    let removed = report.plan.removed.count
+    let which =
+      removed == 1
+      ? "the 1 item removed from \(target)"
+      : count == removed
+        ? "each of the \(Amounts.grouped(removed)) items removed from \(target)"
+        : "\(Amounts.grouped(count)) of the \(Amounts.grouped(removed)) items removed from \(target)"
+    let why = "\(which) may be the only good copy of what is lost in \(source)"
+    guard !isChange || !session.common.yes || isPolicyChosen else {
+      throw CommandFailure(
+        .damaged, "\(source) is damaged and cannot replace all that would be removed; nothing was restored", why: why,
+        try: "\(Commands.keepingExisting) keeps what is there; --existing replace removes it all the same")
+    }
+    session.warn(
+      "\(source) is damaged and cannot replace all that is removed from \(target)", why: why,
+      try: "\(Commands.keepingExisting) keeps what is there", evenQuiet: true)
+  }
+
   /// Asks for what has to be agreed to, or takes the flags for an answer.
   ///
   /// - Throws: `.refused`, `.damaged` or `.usage` where it cannot be done so; `.failed` after a no.
   func reach(on report: PlanReport) throws(CommandFailure) {
     try refusePointless(report)
+    try sayOnlyCopies(report, isChange: true)
     let losses = RestoreLosses(report)
     func lines() -> [String] {
       losses.lines(style: session.messageStyle, showsAll: session.common.verbose > 0)

@@ -13,7 +13,10 @@ struct BackupListing: Report {
     guard let proposal = BackupChoice.proposal(among: backups, in: directory) else { return [] }
     let table = self.table
     let list = table.fits(style) ? table.lines(style: style) : backups.flatMap { Self.block(of: $0, style: style) }
-    return list + ["Name one of them: keyhaul inspect \(proposal)"]
+    return list + [
+      "Their property lists alone were read; verify says whether one is whole.",
+      "Name one of them: keyhaul inspect \(proposal)",
+    ]
   }
 
   private var table: Table {

@@ -65,10 +65,16 @@ struct Inspect: RunnableVerb {
       try session.deliver(BackupListing(directory: archive, backups: backups), to: report.output)
       return .ok
     }
-    let named = try found.open(storage: unlocking.storage, in: session)
+    // What is left of a backup is shown in text and as a document; the page and single parts need the whole.
+    let named = try found.open(
+      storage: unlocking.storage, takesRemains: part == nil && !common.isHTML, in: session)
     var (opened, finding): (Opened?, ArchiveFinding?)
     do {
-      opened = try self.opened(named, in: session)
+      opened = named.archive.isRemainder ? nil : try self.opened(named, in: session)
+      if let report = opened?.archive.keybagDamage {
+        finding = .classKeysDamaged(reason: report)
+        if let finding { named.warn(of: finding, in: session) }
+      }
     } catch let error as CommandFailure where error.status == .damaged && !needsItems {
       // With the password no less is shown than without.
       finding = named.unopened(because: error)
@@ -79,7 +85,6 @@ struct Inspect: RunnableVerb {
       wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime)
     try session.deliver(
       inspection, page: inspection.page(argument: FoundKeychain.archive(found).word), to: report.output)
-    if let failure = inspection.failure { throw failure }
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
 

@@ -15,8 +15,11 @@ extension Inspection {
       layout: archive.layout, digest: archive.digest, isEncrypted: archive.isEncrypted,
       hasKeychain: archive.hasKeychain, keybag: archive.keybag, storedFiles: (files.count, files.byteCount))
     facts.unlockTime = unlockTime
+    facts.measuredUnlock = measuredUnlock
+    facts.findings = findings
+    facts.sealed = SealedItems(opened).groups
     let about = BackupFacts(archive)
-    facts.about = [about.device, about.making(Timestamp.text)]
+    facts.about = [about.device, about.making(PageDate.words)]
     facts.maker = maker
     facts.apps = AppDirectory(installed: InstalledApps.names(in: archive))
     if let listing, let tree {

@@ -19,18 +19,22 @@ extension Inspection {
 
   /// Nothing where there is no keychain that anybody could take for the whole.
   private func unseenLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
-    guard archive.hasKeychain else { return [] }
+    guard archive.hasKeychain, !archive.isRemainder else { return [] }
     return (maker?.lines(style: style, showsAll: showsAll) ?? []) + UnseenItems.lines(style: style, isAdvised: true)
   }
 
   // MARK: The overview
 
   private static let labelColumns = 15
+  /// A finding names what it found, escaped already.
+  private static let findingLabel = "found"
 
   private func overview(_ style: TextStyle, _ showsAll: Bool) -> [String] {
     let state =
-      archive.areFilesEncrypted
-      ? "encrypted" : archive.isEncrypted ? "files in clear, items under a password" : "no password"
+      archive.isManifestUnreadable
+      ? "nothing says whether it has a password"
+      : archive.areFilesEncrypted
+        ? "encrypted" : archive.isEncrypted ? "files in clear, items under a password" : "no password"
     let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
     let classes = archive.keybag.classKeys.count
     let shownName = HostileText.shown(name)
@@ -44,27 +48,32 @@ extension Inspection {
     rows += [
       (
         "keybag",
-        "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
-          + "\(Amounts.count(classes, "class key")) · \(facts.classes) · \(roundsText)"
+        archive.isManifestUnreadable
+          ? "unreadable, as Manifest.plist is"
+          : "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
+            + "\(Amounts.count(classes, "class key")) · \(facts.classes) · \(roundsText)"
       ),
       ("keychain", keychainText),
     ]
     if let contents { rows.append(("items", itemsText(contents))) }
-    rows += findings.map { ("found", $0.description) }
+    rows += findings.map { (Self.findingLabel, $0.description) }
     if let sealedText { rows.append(("sealed", sealedText)) }
     var lines = boundText.map { WordWrap.lines(of: style.adapted(HostileText.shown($0)), columns: style.width) } ?? []
     // A path is mostly longer than the labels are wide: it stands above them, whole.
     if isNameWide { lines.append(shownName) }
     lines += rows.flatMap { row in
       WordWrap.labeled(
-        DisplayWidth.padded(row.0, columns: Self.labelColumns) + " ", HostileText.shown(row.1),
+        DisplayWidth.padded(row.0, columns: Self.labelColumns) + " ",
+        HostileText.shown(row.1, keepingEscapes: row.0 == Self.findingLabel),
         columns: max(style.width, Self.labelColumns + 40))
     }
     if unreadableCount > 0 {
       lines.append("\(Amounts.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
     }
     lines += unseenLines(style, showsAll)
-    if !isUnlocked, archive.hasKeychain { lines.append("Add --password-file to see what is in it.") }
+    if !isUnlocked, archive.hasKeychain, !archive.isRemainder {
+      lines.append("Add --password-file to see what is in it.")
+    }
     return lines
   }
 
@@ -111,6 +120,10 @@ extension Inspection {
 
   /// The sentence that matters: where this keychain can go.
   private var keychainText: String {
+    if archive.isRemainder {
+      return archive.hasKeychain
+        ? "its file is stored; what it holds is not known" : "no file is stored where its file would be"
+    }
     if let hidden = opened?.hiddenKeychain { return "cannot be read: \(hidden.fact). What it holds is not known." }
     guard archive.hasKeychain else {
       return archive.isEncrypted && !isUnlocked

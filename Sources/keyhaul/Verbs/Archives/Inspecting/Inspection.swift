@@ -33,10 +33,8 @@ struct Inspection: Report {
   let measuredUnlock: Duration?
   /// What was gone around to show it.
   let findings: [ArchiveFinding]
-  /// What is wrong with the archive, to be said after everything else.
-  let failure: CommandFailure?
 
-  /// - Parameter unopened: Why it does not open though the password is right.
+  /// - Parameter unopened: Why it, or a part of it, does not open though the password is right.
   init(
     _ named: NamedArchive, opened: OpenedArchive?, maker: MakerItems? = nil, unopened: ArchiveFinding? = nil,
     part: Inspect.Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil,
@@ -78,7 +76,6 @@ struct Inspection: Report {
     }
     measuredUnlock = measured
     unlockTime = try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
-    failure = opened?.keybagDamage.map { .damagedKeybag(of: named.name, report: $0) }
   }
 
   /// The list of files where it can be had, and where nothing of it can be read, why.
@@ -89,11 +86,16 @@ struct Inspection: Report {
   ) throws(BackupArchiveError) -> (FileList?, ArchiveFinding?) {
     // Old backups have theirs in clear, also where they have a password.
     guard opened == nil, !archive.isListEncrypted else { return (opened?.fileList, nil) }
+    // What says that it is not there.
+    guard !archive.findings.contains(where: { $0.kind == .listUnreadable }) else { return (nil, nil) }
     do throws(BackupArchiveError) {
       return (try archive.fileList(), nil)
     } catch {
       guard !isNeeded, error.category == .damaged else { throw error }
-      return (nil, .listUnreadable(name: archive.layout.listName, reason: error.reason))
+      // Its key would be in the manifest.
+      let isPerhapsSealed = archive.isManifestUnreadable && archive.layout == .manifestDB
+      let reason = isPerhapsSealed ? "\(error.reason), or it is encrypted" : error.reason
+      return (nil, .listUnreadable(name: archive.layout.listName, reason: reason))
     }
   }
 

@@ -12,6 +12,8 @@ struct VerificationReport {
   let name: String
   /// The device that made the backup, as it claims.
   let device: String?
+  /// Whether the password was left out on request.
+  var isQuickAsked = true
 
   init(_ verification: BackupVerification, name: String, device: String?) {
     self.verification = verification
@@ -62,7 +64,9 @@ struct VerificationReport {
     _ state: String, _ id: BackupVerification.CheckID, _ detail: String, _ style: TextStyle, _ color: Color?
   ) -> [Line] {
     let label = "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(id.rawValue, columns: 13)
-    return WordWrap.labeled(label, style.adapted(HostileText.shown(detail)), columns: style.width).enumerated().map {
+    // A name in it is escaped already where an error names it.
+    let shown = HostileText.shown(detail, keepingEscapes: true)
+    return WordWrap.labeled(label, style.adapted(shown), columns: style.width).enumerated().map {
       Line(text: $1, color: $0 == 0 ? color : nil)
     }
   }
@@ -75,7 +79,10 @@ struct VerificationReport {
     let shown = showsAll ? faults[...] : faults.prefix(Self.shortList)
     let space = String(repeating: " ", count: Self.indent)
     var lines = shown.flatMap { fault in
-      WordWrap.labeled(space, style.adapted(HostileText.shown(fault.placeText)), columns: style.width)
+      var named = fault
+      named.file = fault.file.map { HostileText.shown($0) }
+      return WordWrap.labeled(
+        space, style.adapted(HostileText.shown(named.placeText, keepingEscapes: true)), columns: style.width)
     }
     let all = verification.faultCount[check.id, default: 0]
     let rest = all - shown.count
@@ -108,20 +115,30 @@ struct VerificationReport {
       return "\(faultless), as far as can be seen here: its \(items) open only on \(owner)."
     case .unproven:
       guard verification.unchecked.isEmpty else {
-        guard verification.isQuick else { return "\(faultless), as far as can be seen here." }
-        return "\(faultless), as far as can be seen without its password; verify without --quick looks at the rest."
+        guard verification.isQuick else { return "\(faultless), as far as can be seen here\(leftOut)." }
+        return "\(faultless), as far as can be seen without its password; \(rest)."
       }
       return boundItems.map { "\(faultless); \($0)." } ?? "\(faultless)."
     case .whole:
       guard verification.unchecked.isEmpty else {
         return verification.isQuick
-          ? "\(faultless), as far as can be seen without its password; verify without --quick looks at the rest."
-          : "\(faultless), as far as can be seen here."
+          ? "\(faultless), as far as can be seen without its password; \(rest)."
+          : "\(faultless), as far as can be seen here\(leftOut)."
       }
       guard let boundItems else { return "\(name) is whole." }
       return verification.hardware.isDivided
         ? "\(faultless), as far as can be seen here: \(boundItems)." : "\(name) is whole; \(boundItems)."
     }
+  }
+
+  /// ": files were not checked"
+  private var leftOut: String {
+    let names = verification.unchecked.map(\.id.rawValue)
+    return names.isEmpty ? "" : ": \(Amounts.list(names)) were not checked"
+  }
+
+  private var rest: String {
+    isQuickAsked ? "verify without --quick looks at the rest" : "with its password verify looks at the rest"
   }
 
   /// That there is no fault, in words that hold: where a change could not be seen, that is said.

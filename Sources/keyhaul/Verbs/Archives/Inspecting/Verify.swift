@@ -41,7 +41,9 @@ struct Verify: RunnableVerb {
       }
     }
     let name = HostileText.shown(report.name)
-    for note in report.verification.notes { session.detail("\(name): \(HostileText.shown(note))") }
+    for note in report.verification.notes {
+      session.detail("\(name): \(HostileText.shown(note, keepingEscapes: true))")
+    }
     guard session.isJSON else { return report.status }
     switch report.status {
     case .damaged:
@@ -66,7 +68,9 @@ struct Verify: RunnableVerb {
     let named = NamedArchive(name: name, archive: opened)
     found.warnOfSurprises(of: named, in: session)
     let verification = try verification(of: named, in: session)
-    return VerificationReport(verification, name: name, device: opened.device.name)
+    var report = VerificationReport(verification, name: name, device: opened.device.name)
+    report.isQuickAsked = quick
+    return report
   }
 
   // MARK: The checks
@@ -80,6 +84,9 @@ struct Verify: RunnableVerb {
           "--quick and a device key cannot go together", why: "without the password nothing of \(named.name) opens",
           try: "one of them")
       }
+      return try verification(of: named, with: nil, nil, in: session)
+    }
+    if try isLeftClosed(named, in: session) {
       return try verification(of: named, with: nil, nil, in: session)
     }
     // An item that the key of a virtual device does not open stays unchecked.
@@ -99,6 +106,12 @@ struct Verify: RunnableVerb {
     let verification = try verification(of: named, with: keys, nil, in: session)
     if !verification.hardware.proven.isEmpty { unlocker.tell(ofProven: hardware) }
     return verification
+  }
+
+  /// Whether nobody can be asked for the password of a copy in clear: all but its items can be checked without.
+  private func isLeftClosed(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> Bool {
+    guard named.archive.isEncrypted, !named.archive.areFilesEncrypted, session.terminal() == nil else { return false }
+    return try unlocking.password.source(environment: session.environment) == .prompt
   }
 
   private func verification(

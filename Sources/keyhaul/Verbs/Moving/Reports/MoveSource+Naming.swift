@@ -3,6 +3,7 @@ import BackupArchive
 import CommandArguments
 import CommandSession
 import DataProtection
+import KeychainRules
 import Migration
 import Reports
 import VirtualDevice
@@ -15,6 +16,11 @@ extension MoveSource {
 
   init(_ named: NamedArchive, namesFrom opened: ArchiveUnlocker.OpenedForDevice) {
     self.init(named)
+    let archive = opened.archive
+    findings = archive.findings
+    lostKinds = archive.items.filter { archive.reason(of: $0)?.isDamage == true }.map(\.kind)
+    // Without Status.plist nothing says that anything is missing.
+    mayLackItems = archive.damage.contains { $0 != .statusMissing && $0 != .finding(.stateMissing) }
     namesFrom = opened.archive.knownSealed.isEmpty ? nil : opened.maker
   }
 

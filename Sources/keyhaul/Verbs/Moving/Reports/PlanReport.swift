@@ -54,10 +54,12 @@ struct PlanReport {
   ) {
     self.plan = isRedacted ? plan.redacted : plan
     self.source = isRedacted ? source.redacted : source
-    let document = PlanDocument(
+    var document = PlanDocument(
       made: Timestamp.text(of: made), source: source.document, target: target, plan: self.plan,
       cannotShow: source.document.kind == .archive ? .unseenItems : nil,
-      notInBackup: self.source.maker.map(PlanDocument.NotInBackup.init), dump: self.source.statement?.ofPlan)
+      notInBackup: self.source.maker.map(PlanDocument.NotInBackup.init), dump: self.source.statement?.ofPlan,
+      findings: source.findings)
+    document.removedOnlyCopies = source.onlyCopies(removedBy: plan)
     self.document = isRedacted ? document.redactingNames() : document
     self.target = Target(
       name: self.document.target.name, state: state, isPasscodeSet: target.passcodeSet, itemCount: target.items,
@@ -108,7 +110,7 @@ struct PlanReport {
     let count = Amounts.count(plan.decisions.count, "item")
     guard source.isDevice || source.statement != nil else {
       let made = source.made.map { "made \(TimeText.local($0)) by " } ?? "made by "
-      return "\(made)\(source.sourceDevice) · \(source.isEncrypted ? "encrypted" : "no password") · \(count)"
+      return "\(made)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
     let made = source.isDevice ? "as backed up now" : "as a backup of the device that the dump is of would hold it,"
