@@ -209,6 +209,7 @@ let package = Package(
       dependencies: [
         "keyhaul", "CommandArguments", "CommandSession", "TextLayout", "TestSupport", "Reports", "Migration",
         "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system,
+        grdb,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],

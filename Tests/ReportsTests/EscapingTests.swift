@@ -1,5 +1,6 @@
 import KeychainFormats
 import Testing
+import TextLayout
 
 @testable import Reports
 
@@ -41,6 +42,6 @@ struct EscapingTests {
       ("yesterday", "yesterday"),
     ])
   func dates(text: String, words: String) {
-    #expect(PageDate.words(text) == words)
+    #expect(DateWords.words(text) == words)
   }
 }

@@ -276,27 +276,4 @@ public struct PlanDocument: Sendable, Equatable {
     document.target.name = target.isImagined ? target.name : "target"
     return document
   }
-
-  /// What differs between a saved plan and one made now, as one sentence; `nil` where they are the same plan.
-  ///
-  /// Compares every item, change and removal, not only the counts, so that an edited plan is refused as well.
-  public func difference(from now: PlanDocument) -> String? {
-    if format != now.format { return "its format is \(format), not \(now.format)" }
-    if source.digest != now.source.digest { return "the archive is another one or has changed" }
-    if target.name != now.target.name { return "it was made for \(target.name)" }
-    if target.revision != now.target.revision {
-      return "\(target.name) has changed since (revision \(target.revision), now \(now.target.revision))"
-    }
-    if policy != now.policy {
-      return "it was made for a restore that \(policy == .replace ? "replaces" : "merges with") what is there"
-    }
-    if target.sameDevice != now.target.sameDevice { return "it was made for another device" }
-    if items.count != now.items.count { return "it lists \(items.count) items, the archive has \(now.items.count)" }
-    if let index = items.indices.first(where: { !items[$0].decides(as: now.items[$0]) }) {
-      return "item \(index) is decided differently now"
-    }
-    if removed != now.removed { return "other items would be removed" }
-    if summary != now.summary { return "its summary does not fit its items" }
-    return nil
-  }
 }

@@ -3,6 +3,7 @@ public import DataProtection
 import KeychainFormats
 import KeychainRules
 public import Migration
+import TextLayout
 
 /// Four restores compared, as a page for people: with and without a password, to the same device and to another; and what
 /// to do before the phone is wiped, to print and to tick off.
@@ -71,7 +72,7 @@ public struct ComparisonPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Compared \(PageDate.words(document.made)). \(isOfBackup ? "Archive" : "Device") ")
+          page.words("Compared \(DateWords.words(document.made)). \(isOfBackup ? "Archive" : "Device") ")
           page.element("code", document.source.digest)
           page.words(".")
         }

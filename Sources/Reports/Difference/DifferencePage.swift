@@ -3,6 +3,7 @@ public import DataProtection
 import KeychainFormats
 import KeychainRules
 import Migration
+import TextLayout
 
 /// What two keychains differ in, as a page for people. It names the attributes that changed, never their values.
 public struct DifferencePage: HTMLPage {
@@ -124,7 +125,7 @@ public struct DifferencePage: HTMLPage {
       style: style, symbol: symbol, item: ItemWords(side.identity, index: side.index), kind: side.identity.kind,
       app: Self.app(of: side.identity), protection: side.protection,
       result: distinctions.isEmpty ? words : "\(words): \(distinctions.joined(separator: ", "))",
-      detail: side.modified.map(PageDate.day))
+      detail: side.modified.map(DateWords.day))
   }
 
   /// The most Unicode scalars of a name or a value beside an item.
@@ -134,7 +135,7 @@ public struct DifferencePage: HTMLPage {
     PageTable.Row(
       style: .stays, symbol: "~", item: ItemWords(change.after, index: change.indexAfter), kind: change.after.kind,
       app: Self.app(of: change.after), protection: change.protection, result: change.words,
-      detail: change.modifiedAfter.map(PageDate.day))
+      detail: change.modifiedAfter.map(DateWords.day))
   }
 
   /// As the access group says it: neither side has a list of apps that both share.

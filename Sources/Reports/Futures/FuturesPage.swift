@@ -3,6 +3,7 @@ public import DataProtection
 import KeychainFormats
 import KeychainRules
 import Migration
+import TextLayout
 
 /// What is lost on a new device and on the same one, erased, as a page for people, with what to do before the device is
 /// wiped, to print and to tick off.
@@ -38,7 +39,7 @@ public struct FuturesPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Of \(PageDate.words(facts.made)). \(facts.isOfBackup ? "Archive" : "Device") ")
+          page.words("Of \(DateWords.words(facts.made)). \(facts.isOfBackup ? "Archive" : "Device") ")
           page.element("code", facts.source.digest)
           page.words(".")
         }
@@ -64,7 +65,7 @@ public struct FuturesPage: HTMLPage {
 
   /// ", made 20 November 2026 at 18:04 UTC by old-phone"
   private var origin: String {
-    let date = facts.source.made.map { " " + PageDate.words($0) } ?? ""
+    let date = facts.source.made.map { " " + DateWords.words($0) } ?? ""
     let device = facts.source.deviceName.map { " by " + Markup.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }

@@ -4,6 +4,7 @@ public import DataProtection
 public import KeychainFormats
 public import KeychainRules
 public import Migration
+import TextLayout
 
 /// What is in an archive, as a page for people: with its password or without.
 public struct InspectionPage: HTMLPage {
@@ -167,7 +168,7 @@ public struct InspectionPage: HTMLPage {
       page.element("p", ["class": "verdict"], verdict)
       page.element("p", ["class": "facts"]) { page in
         page.words("Made ")
-        if let date = facts.made { page.words(PageDate.words(date) + " ") }
+        if let date = facts.made { page.words(DateWords.words(date) + " ") }
         page.words("by ")
         page.element("strong") { page in
           if let name = facts.device.name { page.name(name) } else { page.words("an unnamed device") }

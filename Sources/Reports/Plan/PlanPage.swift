@@ -4,6 +4,7 @@ public import DataProtection
 import KeychainFormats
 import KeychainRules
 public import Migration
+import TextLayout
 
 /// A plan as a page for people: what moves, what is lost and what to do about it.
 public struct PlanPage: HTMLPage {
@@ -81,7 +82,7 @@ public struct PlanPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Plan of \(PageDate.words(document.made)). \(source.kind == .archive ? "Archive" : "Device") ")
+          page.words("Plan of \(DateWords.words(document.made)). \(source.kind == .archive ? "Archive" : "Device") ")
           page.element("code", source.digest)
           page.words(", \(Markup.shortened(target.name)) at revision ")
           page.element("code", Markup.shortened(target.revision))
@@ -118,7 +119,7 @@ public struct PlanPage: HTMLPage {
 
   /// ", made 20 November 2026 at 18:04 UTC by old-phone"
   private var origin: String {
-    let date = source.made.map { " " + PageDate.words($0) } ?? ""
+    let date = source.made.map { " " + DateWords.words($0) } ?? ""
     let device = source.deviceName.map { " by " + Markup.shortened($0) } ?? ""
     return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
   }

@@ -13,6 +13,8 @@ package enum Commands {
   static let exportRevealing = "export --reveal"
   static let deviceKeyFile = "--device-key-file"
   static let verifying = "keyhaul verify"
+  /// A check of everything, where only the quick one was asked for.
+  static let verifyingAll = "verify without --quick"
   static let why = "why"
 
   static func explaining(_ word: String) -> String { "keyhaul explain \(word)" }

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import DataProtection
 import Foundation
+import GRDB
 import Reports
 import Testing
 
@@ -144,8 +145,10 @@ struct OpeningTests {
     let world = try MoveWorld()
     try world.write(Array("battery staple\n".utf8), to: ".np")
     try world.succeed("backup old-phone -o b/ --no-password -q")
-    // A list as large as that of some ten thousand files. SQLite reads no further than its header says.
-    try world.devices.run("truncate -s +9M b/Manifest.db")
+    // A list as large as that of some ten thousand files.
+    try DatabaseQueue(path: world.devices.home.appending(path: "b/Manifest.db").path).write {
+      try $0.execute(sql: "INSERT INTO Properties VALUES ('padding', zeroblob(9 << 20))")
+    }
     try world.succeed("rekey b --new-password-file .bp --rounds 1 -q")
     try world.succeed("convert b -o b.tar -q")
     for name in ["b", "b.tar"] {

@@ -4,6 +4,7 @@ import CommandArguments
 import KeychainFormats
 import Migration
 import Reports
+import TextLayout
 
 extension Inspection {
   /// All that is known of the archive as one HTML file.
@@ -19,7 +20,7 @@ extension Inspection {
     facts.findings = findings
     facts.sealed = SealedItems(opened).groups
     let about = BackupFacts(archive)
-    facts.about = [about.device, about.making(PageDate.words)]
+    facts.about = [about.device, about.making(DateWords.words)]
     facts.maker = maker
     facts.apps = AppDirectory(installed: InstalledApps.names(in: archive))
     if let listing, let tree {

@@ -5,6 +5,7 @@ import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
+import Reports
 
 /// `keyhaul verify`: whether a backup is what was written.
 struct Verify: RunnableVerb {
@@ -36,7 +37,7 @@ struct Verify: RunnableVerb {
     if session.isJSON {
       try session.answer(report.json)
     } else {
-      for line in report.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
+      for line in report.text.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
         try session.say(line.text, line.color)
       }
     }
@@ -47,10 +48,10 @@ struct Verify: RunnableVerb {
     guard session.isJSON else { return report.status }
     switch report.status {
     case .damaged:
-      throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.loss, try: "use another copy")
+      throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.text.loss, try: "use another copy")
     case .refused:
       throw CommandFailure(
-        .refused, "\(report.name) holds what no device writes", why: report.loss, try: "don't trust this file")
+        .refused, "\(report.name) holds what no device writes", why: report.text.loss, try: "don't trust this file")
     default: return report.status
     }
   }

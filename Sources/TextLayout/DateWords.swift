@@ -1,18 +1,13 @@
 package import KeychainFormats
 
 /// A moment in words that need no locale: "20 November 2026 at 18:04 UTC".
-package enum PageDate {
+package enum DateWords {
   private static let months = [
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
   ]
 
-  /// - Parameter text: RFC 3339; what is none comes back as it is.
-  static func words(_ text: String) -> String {
-    Timestamp.date(from: text).map(words) ?? Markup.shortened(text)
-  }
-
-  /// To the minute; parts of a second are in no page.
+  /// To the minute; parts of a second are left out.
   package static func words(_ date: KeychainDate) -> String {
     let parts = parts(of: date)
     guard parts.count >= 5 else { return day(date) }
@@ -20,7 +15,7 @@ package enum PageDate {
   }
 
   /// "20 November 2026"
-  static func day(_ date: KeychainDate) -> String {
+  package static func day(_ date: KeychainDate) -> String {
     let parts = parts(of: date)
     guard parts.count >= 3, let month = Int(parts[1]), let day = Int(parts[2]), months.indices.contains(month - 1)
     else { return Timestamp.text(of: date) }

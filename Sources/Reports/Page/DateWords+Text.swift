@@ -1,0 +1,9 @@
+import KeychainFormats
+import TextLayout
+
+extension DateWords {
+  /// - Parameter text: RFC 3339; what is none comes back as it is.
+  static func words(_ text: String) -> String {
+    Timestamp.date(from: text).map(words) ?? Markup.shortened(text)
+  }
+}
