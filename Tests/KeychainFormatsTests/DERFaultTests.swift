@@ -81,8 +81,10 @@ struct DERFaultTests {
   func byteCount() throws {
     func data(_ total: Int) -> [UInt8] {
       let count = total - 5
-      return [0x04, 0x83] + (0..<3).reversed().map { UInt8(count >> (8 * $0) & 0xFF) }
-        + [UInt8](repeating: 0, count: count)
+      var bytes: [UInt8] = [0x04, 0x83]
+      bytes += [UInt8](bigEndian: count, count: 3)
+      bytes += [UInt8](repeating: 0, count: count)
+      return bytes
     }
     let limit = DERPropertyList.maximumByteCount
     #expect(try DERPropertyList.decode(data(limit)).dataValue?.count == limit - 5)

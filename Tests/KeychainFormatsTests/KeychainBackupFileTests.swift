@@ -104,12 +104,15 @@ struct KeychainBackupFileTests {
   func entryCount() throws {
     func bytes(_ count: Int) throws -> [UInt8] {
       let head = PlistRecipe([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xD0])
-      let size = (0..<4).reversed().map { UInt8(count >> (8 * $0) & 0xFF) }
-      var bytes = head.header + [0xD1, 1, 3] + head.objects[1] + [0xD0] + [0xAF, 0x12] + size
+      var bytes: [UInt8] = head.header
+      bytes += [0xD1, 1, 3]
+      bytes += head.objects[1]
+      bytes += [0xD0, 0xAF, 0x12]
+      bytes += [UInt8](bigEndian: count, count: 4)
       bytes += [UInt8](repeating: 2, count: count)
       let table = bytes.count
       bytes += [8, 11, 16, 17] + [0, 0, 0, 0, 0, 0, 1, 1]
-      for number in [4, 0, table] { bytes += (0..<8).reversed().map { UInt8(number >> (8 * $0) & 0xFF) } }
+      for number in [4, 0, table] { bytes += [UInt8](bigEndian: number, count: 8) }
       return bytes
     }
     let limit = KeychainBackupFile.maximumEntryCount

@@ -150,13 +150,13 @@ struct ArchiveCheckTests {
     let world = try MoveWorld()
     let old = try OldBackup(in: world, named: "old")
     let text = try world.succeed("inspect old --tree --home elsewhere")
-    #expect(
-      text.split(separator: "\n").map(String.init) == [
-        "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainBytes)",
-        "HomeDomain          2      10", "  Library           2      10",
-        "all                 3  \(old.totalBytes)",
-        "-v names every file; export --domain D --path P takes one out.",
-      ])
+    let expected: [String] = [
+      "DOMAIN          FILES   BYTES", "KeychainDomain      1  \(old.keychainBytes)",
+      "HomeDomain          2      10", "  Library           2      10",
+      "all                 3  \(old.totalBytes)",
+      "-v names every file; export --domain D --path P takes one out.",
+    ]
+    #expect(text.split(separator: "\n").map(String.init) == expected)
     let document = try json(world, "inspect old --tree --home elsewhere", status: 0)
     #expect(document["layout"] as? String == "mbdb")
     #expect(document["listed"] as? [String: Int] == ["files": 3, "folders": 0, "links": 0, "unreadable": 0])

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CommandArguments
@@ -114,7 +115,8 @@ struct ForgedArchive {
   }
 
   var tar: [UInt8] {
-    entries.flatMap { entry in
+    var bytes: [UInt8] = []
+    for entry in entries {
       var header = [UInt8](repeating: 0, count: 512)
       func put(_ text: String, at offset: Int) {
         for (index, byte) in text.utf8.enumerated() { header[offset + index] = byte }
@@ -125,18 +127,22 @@ struct ForgedArchive {
       }
       put(entry.name, at: 0)
       put("0000600\u{0}0000000\u{0}0000000\u{0}", at: 100)
-      put(octal(entry.bytes.count, 11) + "\u{0}" + octal(1_700_000_000, 11) + "\u{0}", at: 124)
+      put("\(octal(entry.bytes.count, 11))\u{0}\(octal(1_700_000_000, 11))\u{0}", at: 124)
       put("        ", at: 148)
       put(String(entry.kind), at: 156)
       put(entry.target, at: 157)
       put("ustar\u{0}00", at: 257)
-      put(octal(header.reduce(0) { $0 + Int($1) }, 6) + "\u{0} ", at: 148)
-      return header + entry.bytes + [UInt8](repeating: 0, count: (512 - entry.bytes.count % 512) % 512)
-    } + [UInt8](repeating: 0, count: 1024)
+      let sum: Int = header.reduce(0) { $0 + Int($1) }
+      put("\(octal(sum, 6))\u{0} ", at: 148)
+      bytes += header
+      bytes += entry.bytes
+      bytes += [UInt8](repeating: 0, count: (512 - entry.bytes.count % 512) % 512)
+    }
+    return bytes + [UInt8](repeating: 0, count: 1024)
   }
 
   var zip: [UInt8] {
-    func little(_ value: Int, _ count: Int) -> [UInt8] { (0..<count).map { UInt8(value >> (8 * $0) & 0xFF) } }
+    func little(_ value: Int, _ count: Int) -> [UInt8] { [UInt8](littleEndian: value, count: count) }
     var bytes: [UInt8] = []
     var directory: [UInt8] = []
     for entry in entries {
@@ -157,8 +163,15 @@ struct ForgedArchive {
   }
 
   private static func crc32(_ bytes: [UInt8]) -> UInt32 {
-    ~bytes.reduce(~0) { sum, byte in
-      (0..<8).reduce(sum ^ UInt32(byte)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
+    var sum = UInt32.max
+    for byte in bytes {
+      sum ^= UInt32(byte)
+      for _ in 0..<8 {
+        let isOdd = sum & 1 == 1
+        sum >>= 1
+        if isOdd { sum ^= 0xEDB8_8320 }
+      }
     }
+    return ~sum
   }
 }
