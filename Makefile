@@ -16,7 +16,7 @@ help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
 	@echo "make build     the release program, $(PROGRAM)"
 	@echo "make test      the tests, with a part of what there is very much of"
-	@echo "make test-exhaustive  the tests with all of it"
+	@echo "make test-exhaustive  the tests of which there is very much, with all of it"
 	@echo "make lint      formatting and house rules"
 	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults; kills"
@@ -37,11 +37,12 @@ build: deps
 demo: build
 	@$(PROGRAM) demo
 
-test: deps
-	@.ci/test
+# The tests start the release program: it is what users get, and thousands of starts of a debug one take minutes.
+test: build
+	@KEYHAUL_TESTED_PROGRAM=$(abspath $(PROGRAM)) .ci/test
 
-test-exhaustive: deps
-	@KEYHAUL_EXHAUSTIVE=1 .ci/test
+test-exhaustive: build
+	@KEYHAUL_TESTED_PROGRAM=$(abspath $(PROGRAM)) KEYHAUL_EXHAUSTIVE=1 .ci/test
 
 lint: check-fixtures
 	swift format lint --recursive --strict Package.swift Sources Tests Fixtures docs/Examples

@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import CommandArguments
 
-/// The program as it was built beside the tests, run in a session of its own: without a terminal unless one is given.
+/// The program as it was built, run in a session of its own: without a terminal unless one is given.
 struct BuiltProgram {
   struct Outcome: Equatable {
     var output: String
@@ -19,8 +19,12 @@ struct BuiltProgram {
   /// An empty directory: the working directory, and the place of virtual devices.
   let home: URL
 
-  /// The directory that the test bundle and the program were built into.
+  /// The directory of the program: the one that `KEYHAUL_TESTED_PROGRAM` names, as `make test` does with the release
+  /// program, or the one that was built beside the test bundle.
   static var directory: URL {
+    if let path = ProcessInfo.processInfo.environment["KEYHAUL_TESTED_PROGRAM"] {
+      return URL(filePath: path).deletingLastPathComponent()
+    }
     var directory = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
     #if canImport(Darwin)
       if let bundle = Bundle.allBundles.first(where: { $0.bundlePath.hasSuffix(".xctest") }) {
