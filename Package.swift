@@ -57,7 +57,13 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
     Target.target(
       name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", swiftSettings: strict)
   ]
+  /// Apple's names of the modules, so that not even an import of existing code has to change.
+  let applesModules = [part("Security", ["KeychainServices"]), part("LocalAuthentication", ["KeychainServices"])]
   let keychainServicesTests = [
+    tests(of: "Security", ["LocalAuthentication", "KeychainServices"]),
+    .testTarget(
+      name: "FoundationOnlyTests", dependencies: ["Security"],
+      swiftSettings: strict + [.unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "Security"])]),
     tests(
       of: "KeychainServices",
       [
@@ -71,6 +77,7 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
   /// There are no virtual phones behind Security: the module says so where one is made.
   let keyhaulTesting = part("KeyhaulTesting", ["KeychainServices"], sources: ["Apple"])
   let keychainExamples: [Target] = []
+  let applesModules: [Target] = []
   let keychainServicesTests: [Target] = []
 #endif
 
@@ -94,7 +101,7 @@ let package = Package(
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .library(name: "KeyhaulTesting", targets: ["KeyhaulTesting"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
-  ],
+  ] + applesModules.map { .library(name: $0.name, targets: [$0.name]) },
   dependencies: [
     // Its words are read where its errors are told anew, so a new minor version is looked at first.
     .package(url: "https://github.com/apple/swift-argument-parser", .upToNextMinor(from: "1.8.2")),
@@ -214,6 +221,6 @@ let package = Package(
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],
       swiftSettings: strict),
-  ] + keychainExamples + keychainServicesTests,
+  ] + keychainExamples + applesModules + keychainServicesTests,
   swiftLanguageModes: [.v6]
 )

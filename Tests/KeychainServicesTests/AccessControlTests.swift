@@ -8,7 +8,7 @@ import VirtualDevice
 struct AccessControlTests {
   let phone: KeychainClient
 
-  init() throws { phone = try KeychainServices.client() }
+  init() throws { phone = try DefaultKeychain.client() }
 
   private let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "wallet"]
 
@@ -108,7 +108,7 @@ struct AccessControlTests {
 struct LAContextTests {
   let phone: KeychainClient
 
-  init() throws { phone = try KeychainServices.client() }
+  init() throws { phone = try DefaultKeychain.client() }
 
   private func code(_ body: () async throws -> Void) async -> LAError.Code? {
     do {

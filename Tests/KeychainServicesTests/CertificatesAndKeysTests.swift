@@ -113,7 +113,7 @@ struct CertificatesAndKeysTests {
     for reference in [try certificate(), try privateKey()] as [AnyObject] {
       #expect(SecItemAdd([kSecValueRef: reference] as [CFString: Any] as CFDictionary, nil) == errSecSuccess)
     }
-    let backup = try desk.backUp(KeychainServices.client(), password: Desk.password)
+    let backup = try desk.backUp(DefaultKeychain.client(), password: Desk.password)
     let new = try desk.phone()
     try desk.restore(backup, password: Desk.password, onto: new)
 

@@ -15,33 +15,33 @@ private func find() -> OSStatus { SecItemCopyMatching(item as CFDictionary, nil)
 struct ProcessClientTests {
   @Test("who chose nothing speaks to a new device that stays the same, until the process chooses")
   func choosing() throws {
-    defer { KeychainServices.use(nil) }
-    KeychainServices.use(nil)
+    defer { DefaultKeychain.use(nil) }
+    DefaultKeychain.use(nil)
     #expect(find() == errSecItemNotFound)
     #expect(add() == errSecSuccess)
     #expect(find() == errSecSuccess)
-    let first = try KeychainServices.client()
+    let first = try DefaultKeychain.client()
     #expect(first.notificationCenter === NotificationCenter.default)
 
     let chosen = try KeychainClient.onNewDevice(app: "mail")
-    KeychainServices.use(chosen.device, as: "mail")
+    DefaultKeychain.use(chosen.device, as: "mail")
     #expect(find() == errSecItemNotFound)
     #expect(add() == errSecSuccess)
     #expect(find() == errSecSuccess)
 
-    KeychainServices.use(first)
+    DefaultKeychain.use(first)
     #expect(find() == errSecSuccess)
-    KeychainServices.use(nil)
+    DefaultKeychain.use(nil)
     #expect(find() == errSecItemNotFound)
   }
 
   @Test("a thread of its own speaks to the process's device, a child task to its parent's")
   func threads() async throws {
-    defer { KeychainServices.use(nil) }
+    defer { DefaultKeychain.use(nil) }
     let process = try KeychainClient.onNewDevice()
-    KeychainServices.use(process)
+    DefaultKeychain.use(process)
     let own = try KeychainClient.onNewDevice()
-    await KeychainServices.using(own) {
+    await DefaultKeychain.using(own) {
       #expect(add() == errSecSuccess)
       async let child = find()
       #expect(await child == errSecSuccess)
@@ -59,7 +59,7 @@ struct ClientTests {
     try await withThrowingTaskGroup(of: [OSStatus].self) { group in
       for _ in 0..<100 {
         group.addTask {
-          try await KeychainServices.using(KeychainClient.onNewDevice()) {
+          try await DefaultKeychain.using(KeychainClient.onNewDevice()) {
             let before = find()
             await Task.yield()
             return [before, add(), add()]

@@ -132,11 +132,11 @@ struct PhoneTests {
     let client = try Phone().client()
     let status = await withCheckedContinuation { continuation in
       Thread.detachNewThread {
-        continuation.resume(returning: KeychainServices.using(client) { SignIn.add("from a thread", "t") })
+        continuation.resume(returning: DefaultKeychain.using(client) { SignIn.add("from a thread", "t") })
       }
     }
     #expect(status == errSecSuccess)
-    #expect(KeychainServices.using(client) { SignIn.secret(of: "from a thread") } == "t")
+    #expect(DefaultKeychain.using(client) { SignIn.secret(of: "from a thread") } == "t")
   }
 
   @Test("may be moved to another one while that one is moved to it")

@@ -23,7 +23,7 @@ MOST_LINES_OF_A_FILE = 300
 PARTS = [
     "Files", "KeychainFormats", "TextLayout", "DataProtection", "Certificates", "KeychainRules",
     "KeychainDumps", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration",
-    "KeyhaulKit", "Reports", "KeychainServices", "KeyhaulTesting", "CommandSession", "CommandArguments", "keyhaul",
+    "KeyhaulKit", "Reports", "KeychainServices", "Security", "LocalAuthentication", "KeyhaulTesting", "CommandSession", "CommandArguments", "keyhaul",
 ]
 
 # Larger than a target should be, and how large it may be: what is left to be divided does not grow meanwhile.
@@ -123,7 +123,8 @@ def main():
         imported = set()
         for file in files:
             checked += 1
-            ours = file.imports & set(PARTS)
+            # What is built on Apple's systems alone imports Apple's modules, which have the names of two of ours.
+            ours = set() if "Apple" in file.path.parts else file.imports & set(PARTS)
             imported |= ours
             for upward in sorted(ours - below):
                 findings.append(f"{file.path}: imports {upward}, which does not stand below {part}")

@@ -154,13 +154,13 @@ extension PasswordManager {
   ///
   /// - Returns: A manager that listens to nobody where there is no device at all.
   public static var shared: PasswordManager {
-    guard let client = try? KeychainServices.client() else { return PasswordManager(listeningTo: nil) }
+    guard let client = try? DefaultKeychain.client() else { return PasswordManager(listeningTo: nil) }
     return client.companion(PasswordManager.self) { PasswordManager(listeningTo: client.notificationCenter) }
   }
 
   /// Lets go of the shared manager and what it keeps; the next one starts anew.
   public static func dropShared() {
-    guard let client = try? KeychainServices.client() else { return }
+    guard let client = try? DefaultKeychain.client() else { return }
     client.dropCompanion(PasswordManager.self)
   }
 }

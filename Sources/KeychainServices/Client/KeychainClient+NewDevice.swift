@@ -32,8 +32,10 @@ extension KeychainClient {
 
   /// The client of a process that chose none. Its announcements reach whoever listens to the default center.
   static func ofTheProcess() throws(VirtualDeviceError) -> KeychainClient {
-    let client = try onNewDevice(notificationCenter: .default)
-    atexit { KeychainServices.use(nil) }
+    let device = ProcessDevice.ofThisProcess()
+    let client = try onNewDevice(
+      app: device.app, accessGroups: device.accessGroups, passcode: device.passcode, notificationCenter: .default)
+    atexit { DefaultKeychain.use(nil) }
     return client
   }
 

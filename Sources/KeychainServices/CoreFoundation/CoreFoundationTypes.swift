@@ -29,6 +29,10 @@ public typealias CFMutableArray = NSMutableArray
 public typealias CFDictionary = NSDictionary
 /// Foundation's `NSMutableDictionary`.
 public typealias CFMutableDictionary = NSMutableDictionary
+/// Foundation's `NSSet`.
+public typealias CFSet = NSSet
+/// Foundation's `NSMutableSet`.
+public typealias CFMutableSet = NSMutableSet
 /// Foundation's `NSError`.
 public typealias CFError = NSError
 /// Foundation's `NSNull`.
@@ -46,6 +50,10 @@ public typealias CFTimeInterval = Double
 /// Seconds since 2001-01-01T00:00:00Z.
 public typealias CFAbsoluteTime = Double
 
+/// Four characters as one number, the first in its highest byte.
+public typealias FourCharCode = UInt32
+/// Four characters that name a type.
+public typealias OSType = FourCharCode
 /// The result of a keychain call; 0 is success.
 public typealias OSStatus = Int32
 
@@ -65,3 +73,8 @@ public final class CFAllocator: Sendable {
 public let kCFAllocatorDefault: CFAllocator! = nil
 /// The allocator of the system, which is Swift's here.
 public let kCFAllocatorSystemDefault: CFAllocator! = CFAllocator()
+/// The allocator that gives nothing and frees nothing: what it is named for stays with the caller.
+public let kCFAllocatorNull: CFAllocator! = CFAllocator()
+
+/// The key of a bundle's identifier in its property list.
+nonisolated(unsafe) public let kCFBundleIdentifierKey: CFString! = "CFBundleIdentifier"

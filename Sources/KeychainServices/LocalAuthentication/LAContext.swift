@@ -4,30 +4,6 @@ import SecItem
 import Synchronization
 import VirtualDevice
 
-/// What a person is asked for. Source: Apple `LAContext.h`.
-public enum LAPolicy: Int, Sendable, CaseIterable {
-  /// Biometry alone.
-  case deviceOwnerAuthenticationWithBiometrics = 1
-  /// Biometry or the passcode.
-  case deviceOwnerAuthentication = 2
-}
-
-/// The sensor of a device; a virtual one says `faceID`.
-public enum LABiometryType: Int, Sendable {
-  /// There is none.
-  case none
-  /// A fingerprint sensor.
-  case touchID
-  /// A face sensor.
-  case faceID
-}
-
-/// What an app can bring along in the place of a dialog.
-public enum LACredentialType: Int, Sendable {
-  /// The password of items made with `.applicationPassword`.
-  case applicationPassword = 0
-}
-
 /// A dialog with the person at the device, who answers as `KeychainClient.authenticationOutcome` says.
 ///
 /// A person who was authenticated once by a context is not asked again by the keychain calls that it goes along with.
@@ -46,8 +22,8 @@ open class LAContext: @unchecked Sendable {
   private let state = Mutex(State())
   private let client: KeychainClient?
 
-  /// A dialog on the device that `KeychainServices` names now.
-  public init() { client = try? KeychainServices.client() }
+  /// A dialog on the device that `DefaultKeychain` names now.
+  public init() { client = try? DefaultKeychain.client() }
 
   /// Whether keychain calls with this context fail instead of asking.
   open var interactionNotAllowed: Bool {
@@ -112,6 +88,25 @@ open class LAContext: @unchecked Sendable {
     return true
   }
 
+  /// Asks the person for what an access control wants of them before the operation.
+  ///
+  /// - Parameters:
+  ///   - accessControl: Where it leaves the operation free, nobody is asked; where it allows it to nobody, that fails.
+  ///   - operation: What is to be done with the item or key.
+  ///   - localizedReason: The sentence that the dialog shows.
+  ///   - reply: Called once, on a queue of its own.
+  open func evaluateAccessControl(
+    _ accessControl: SecAccessControl, operation: LAAccessControlOperation, localizedReason: String,
+    reply: @escaping @Sendable (Bool, (any Error)?) -> Void
+  ) {
+    let required = accessControl.control.requirement(for: operation.accessOperation)
+    let failure: LAError.Code? =
+      if required.isForbidden { .authenticationFailed } else if required.isEmpty { nil } else {
+        evaluate(localizedReason)
+      }
+    DispatchQueue.global().async { reply(failure == nil, failure.map { LAError($0) }) }
+  }
+
   /// Brings a password for items made with `.applicationPassword`; `nil` takes it away.
   @discardableResult
   open func setCredential(_ credential: Data?, type: LACredentialType) -> Bool {
@@ -166,4 +161,11 @@ open class LAContext: @unchecked Sendable {
         prompt: state.localizedReason.isEmpty ? nil : state.localizedReason)
     }
   }
+}
+
+/// Two contexts are equal where they are one object.
+extension LAContext: Hashable {
+  public static func == (left: LAContext, right: LAContext) -> Bool { left === right }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -63,7 +63,7 @@ private struct KeyRequest {
     guard [.boolean(true), .number(1)].contains(attributes[kSecAttrIsPermanent as String]) else { return }
     attributes[kSecClass as String] = .string(kSecClassKey as String)
     attributes[kSecValueRef as String] = .reference(.key(KeychainItem(key)))
-    guard let client = try? KeychainServices.client() else {
+    guard let client = try? DefaultKeychain.client() else {
       throw SecItemError(.notAvailable, "there is no device to store the key on")
     }
     _ = try client.add(attributes)

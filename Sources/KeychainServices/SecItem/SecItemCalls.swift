@@ -3,7 +3,7 @@
 public import Foundation
 import SecItem
 
-// Apple's four calls. Each acts as the app, and on the device, that `KeychainServices` names at the moment of the call.
+// Apple's four calls. Each acts as the app, and on the device, that `DefaultKeychain` names at the moment of the call.
 // Source of the signatures: Apple `SecItem.h`.
 
 /// Adds an item, or several.
@@ -48,7 +48,7 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
 private func answer(
   _ result: UnsafeMutablePointer<CFTypeRef?>?, _ call: (KeychainClient) throws(SecItemError) -> SecItemValue?
 ) -> OSStatus {
-  guard let client = try? KeychainServices.client() else { return errSecNotAvailable }
+  guard let client = try? DefaultKeychain.client() else { return errSecNotAvailable }
   do throws(SecItemError) {
     let value = try call(client)
     result?.pointee = value?.object

@@ -6,7 +6,7 @@ extension Phone {
   /// Runs an app's own code on the phone: its keychain calls reach this phone's keychain and no other.
   ///
   /// That holds for the closure and for the child tasks that it starts. What runs on a queue or a thread of its own
-  /// speaks to the process's device: give such code `KeychainServices.using` with `client(as:)` where it runs.
+  /// speaks to the process's device: give such code `DefaultKeychain.using` with `client(as:)` where it runs.
   ///
   /// - Parameters:
   ///   - app: One of `apps`, whose access groups the calls have; may be left out where there is one alone.
@@ -14,7 +14,7 @@ extension Phone {
   /// - Throws: `PhoneError` of code `.noSuchApp` or `.appNotNamed`, and what the closure throws.
   @discardableResult
   public func run<Result>(as app: String? = nil, _ body: () throws -> Result) throws -> Result {
-    try KeychainServices.using(client(as: app), body)
+    try DefaultKeychain.using(client(as: app), body)
   }
 
   /// Runs an app's own code on the phone: its keychain calls reach this phone's keychain and no other.
@@ -28,7 +28,7 @@ extension Phone {
   public func run<Result>(
     as app: String? = nil, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
   ) async throws -> Result {
-    try await KeychainServices.using(client(as: app), isolation: isolation, body)
+    try await DefaultKeychain.using(client(as: app), isolation: isolation, body)
   }
 
   /// The app that a test means.

@@ -48,7 +48,7 @@ public final class Phone: Sendable {
     }
   }
 
-  /// An app of the phone as keychain calls act for it: for `KeychainServices.using` and what else it offers. The phone
+  /// An app of the phone as keychain calls act for it: for `DefaultKeychain.using` and what else it offers. The phone
   /// is there as long as the client is.
   ///
   /// - Parameter app: One of `apps`; may be left out where there is one alone.

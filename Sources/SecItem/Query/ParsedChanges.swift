@@ -11,7 +11,8 @@ struct ParsedChanges {
   ///   take and for attributes that no app changes.
   init(_ changes: SecItemQuery, for queryClass: QueryClass) throws(SecItemError) {
     var parsed = ParsedQuery(queryClass)
-    for (key, value) in changes.sorted(by: { $0.key < $1.key }) where key != "musr" {
+    // kSecUseDataProtectionKeychain has the form of an attribute and chooses between keychains of a Mac.
+    for (key, value) in changes.sorted(by: { $0.key < $1.key }) where key != "musr" && key != "nleg" {
       try take(key, value, queryClass, &parsed)
     }
     try parsed.checkProtection()

@@ -13,7 +13,7 @@ struct AppTestSuiteStory {
 
   init() throws {
     desk = try Desk.ofTheTest
-    phone = try KeychainServices.client()
+    phone = try DefaultKeychain.client()
   }
 
   // MARK: The app's unit tests

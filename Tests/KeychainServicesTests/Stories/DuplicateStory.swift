@@ -6,7 +6,7 @@ import Testing
 struct DuplicateStory {
   let phone: KeychainClient
 
-  init() throws { phone = try KeychainServices.client() }
+  init() throws { phone = try DefaultKeychain.client() }
 
   private func genericPassword(_ attributes: [CFString: Any] = [:]) -> CFDictionary {
     let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword]

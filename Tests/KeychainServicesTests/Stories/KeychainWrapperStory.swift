@@ -8,7 +8,7 @@ import VirtualDevice
 struct KeychainWrapperStory {
   let phone: KeychainClient
 
-  init() throws { phone = try KeychainServices.client() }
+  init() throws { phone = try DefaultKeychain.client() }
 
   @Test("on first use it shows the defaults and has written nothing")
   func firstUse() throws {
@@ -112,7 +112,7 @@ struct FTPLoginStory {
   let phone: KeychainClient
   let anna = FTPLogin.Credentials(account: "anna", password: "s3cret")
 
-  init() throws { phone = try KeychainServices.client() }
+  init() throws { phone = try DefaultKeychain.client() }
 
   /// Logs in to a server that takes one pair of credentials; counts the questions.
   private func logIn(

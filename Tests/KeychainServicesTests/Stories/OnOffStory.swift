@@ -13,7 +13,7 @@ struct OnOffStory {
 
   init() throws {
     desk = try Desk.ofTheTest
-    phone = try KeychainServices.client()
+    phone = try DefaultKeychain.client()
   }
 
   @Test(

@@ -10,7 +10,7 @@ struct PasswordManagerStory {
 
   init() throws {
     desk = try Desk.ofTheTest
-    phone = try KeychainServices.client()
+    phone = try DefaultKeychain.client()
   }
 
   /// A manager that listens to the phone, as an app's would.

@@ -7,7 +7,7 @@ import Testing
 struct PlainPasswordsStory {
   let phone: KeychainClient
 
-  init() throws { phone = try KeychainServices.client() }
+  init() throws { phone = try DefaultKeychain.client() }
 
   /// The failure of the closure as what an app gets: an error with a domain and a number.
   private func failure(_ body: () throws -> Void) throws -> Int? {

@@ -68,7 +68,7 @@ extension KeychainClient {
   func removePasscode() throws { try removePasscode(Desk.passcode) }
 
   /// What the closure does, it does as this client's app.
-  func speak<Result>(_ body: () throws -> Result) rethrows -> Result { try KeychainServices.using(self, body) }
+  func speak<Result>(_ body: () throws -> Result) rethrows -> Result { try DefaultKeychain.using(self, body) }
 
   /// How many items the device has, whoever's they are.
   func itemCount() throws -> Int {
@@ -87,7 +87,7 @@ struct OnAPhone: SuiteTrait, TestTrait, TestScoping {
     let desk = try Desk()
     let phone = try desk.phone(passcode: passcode)
     try await Desk.$current.withValue(desk) {
-      try await KeychainServices.using(phone) { try await function() }
+      try await DefaultKeychain.using(phone) { try await function() }
     }
   }
 }

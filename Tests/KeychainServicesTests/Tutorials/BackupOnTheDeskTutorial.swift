@@ -17,7 +17,7 @@ struct FoundBackup {
       kSecAttrAccount as String: "anna",
       kSecValueData as String: Data("plum-orchard-42".utf8),
     ]
-    #expect(KeychainServices.using(phone) { SecItemAdd(item as CFDictionary, nil) } == errSecSuccess)
+    #expect(DefaultKeychain.using(phone) { SecItemAdd(item as CFDictionary, nil) } == errSecSuccess)
   }
 
   private func backUp(password: String?) throws {

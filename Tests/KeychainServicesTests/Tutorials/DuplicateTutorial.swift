@@ -7,7 +7,7 @@ import Testing
     attributes.merging([kSecClass: kSecClassGenericPassword]) { $1 } as CFDictionary
   }
 
-  try KeychainServices.using(KeychainClient.onNewDevice()) {
+  try DefaultKeychain.using(KeychainClient.onNewDevice()) {
     #expect(SecItemAdd(password([kSecAttrGeneric: Data("work".utf8)]), nil) == errSecSuccess)
     #expect(SecItemAdd(password([kSecAttrGeneric: Data("home".utf8)]), nil) == errSecDuplicateItem)
     #expect(SecItemCopyMatching(password([kSecAttrGeneric: Data("home".utf8)]), nil) == errSecItemNotFound)

@@ -7,18 +7,18 @@ import Testing
   func wrapper() throws -> KeychainWrapper { try KeychainWrapper(identifier: "Password") }
 
   // Nothing is stored yet: the defaults show.
-  let first = try KeychainServices.using(phone) { try wrapper() }
+  let first = try DefaultKeychain.using(phone) { try wrapper() }
   #expect(first[kSecAttrAccount] == "Account")
   #expect(!first.isStored)
 
   // The first value adds the item, the next ones update it.
-  try KeychainServices.using(phone) {
+  try DefaultKeychain.using(phone) {
     try first.set("anna", for: kSecAttrAccount)
     try first.set("s3cret", for: kSecValueData)
   }
-  let second = try KeychainServices.using(phone) { try wrapper() }
+  let second = try DefaultKeychain.using(phone) { try wrapper() }
   #expect(second[kSecValueData] == "s3cret")
 
-  try KeychainServices.using(phone) { try second.reset() }
+  try DefaultKeychain.using(phone) { try second.reset() }
   #expect(second[kSecValueData] == "password")
 }

@@ -6,7 +6,7 @@ import Testing
 @Test func noPasscodeNoItem() throws {
   let phone = try KeychainClient.onNewDevice(passcode: "1234")
   let keys = ProtectedKeys(service: "game", accessible: kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly)
-  func play(_ step: () -> OSStatus) -> OSStatus { KeychainServices.using(phone, step) }
+  func play(_ step: () -> OSStatus) -> OSStatus { DefaultKeychain.using(phone, step) }
 
   #expect(play { keys.addKey(Data("secret".utf8), named: "key") } == errSecSuccess)
   #expect(play { keys.readKey(named: "key").status } == errSecSuccess)

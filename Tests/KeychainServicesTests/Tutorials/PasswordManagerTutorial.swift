@@ -4,7 +4,7 @@ import Testing
 
 @Test func aLockedPhoneKeepsTheSecretToItself() throws {
   let phone = try KeychainClient.onNewDevice(passcode: "1234")
-  KeychainServices.using(phone) {
+  DefaultKeychain.using(phone) {
     let passwords = PasswordManager.shared
     passwords.accessMode = .whenUnlocked
     passwords.migrate = false  // this device only: class "aku"
@@ -15,7 +15,7 @@ import Testing
   try phone.pressSideButton()  // announced now, done in ten seconds
   try phone.lock()  // waits for them
 
-  KeychainServices.using(phone) {
+  DefaultKeychain.using(phone) {
     #expect(!PasswordManager.shared.validKey("s3cret", forIdentifier: "mail"))
     #expect(PasswordManager.shared.lastStatus == errSecInteractionNotAllowed)
   }

@@ -5,10 +5,10 @@ import Testing
 @Test func passwordsWithoutAQuery() throws {
   let phone = try KeychainClient.onNewDevice(passcode: "1234")
   func password() throws -> String? {
-    try KeychainServices.using(phone) { try PlainPasswords.password(service: "mail", account: "anna") }
+    try DefaultKeychain.using(phone) { try PlainPasswords.password(service: "mail", account: "anna") }
   }
 
-  try KeychainServices.using(phone) {
+  try DefaultKeychain.using(phone) {
     try PlainPasswords.setPassword("s3cret", service: "mail", account: "anna")
   }
   #expect(try password() == "s3cret")
@@ -18,7 +18,7 @@ import Testing
 
   try phone.unlock(passcode: "1234")
   #expect(throws: KeychainFailure.badArguments) {
-    try KeychainServices.using(phone) { try PlainPasswords.setPassword("", service: "mail", account: "anna") }
+    try DefaultKeychain.using(phone) { try PlainPasswords.setPassword("", service: "mail", account: "anna") }
   }
   #expect(throws: KeychainFailure(status: errSecItemNotFound)) { try password() }
 }

@@ -10,7 +10,7 @@ struct ReadingABackup {
   /// A backup to read, of a virtual phone with two items; yours is a directory below `MobileSync/Backup`.
   private func makeBackup() throws {
     let phone = try KeychainClient.onNewDevice()
-    KeychainServices.using(phone) {
+    DefaultKeychain.using(phone) {
       for (account, accessible) in [
         ("mail", kSecAttrAccessibleWhenUnlocked), ("device id", kSecAttrAccessibleWhenUnlockedThisDeviceOnly),
       ] {

@@ -4,8 +4,11 @@ public import VirtualDevice
 /// Which device, and which of its apps, the keychain calls of this process speak to.
 ///
 /// A task that was given a client of its own with `using` speaks to that one, and so do its child tasks; everyone else
-/// speaks to the one of the process. Where nobody chose, that is an app on a new device that is gone with the process.
-public enum KeychainServices {
+/// speaks to the one of the process. Where nobody chose, that is an app on a new device that is gone with the process: with
+/// the passcode 0000, unlocked, and one access group. `KEYHAUL_DEVICE_APP`, `KEYHAUL_DEVICE_GROUPS` (with commas between
+/// them) and `KEYHAUL_DEVICE_PASSCODE` in the environment say otherwise; so do `CFBundleIdentifier` and
+/// `keychain-access-groups` of an `Info.plist` beside the program.
+public enum DefaultKeychain {
   @TaskLocal private static var ownClient: KeychainClient?
   private static let processClient = Mutex<KeychainClient?>(nil)
 
