@@ -4,7 +4,7 @@
     check_dumps.py --keyhaul .build/release/keyhaul
 
 The dumps are written anew by `keychain_backup.dumps`, for a seed, and know nothing of Keyhaul's code: for each form
-inspect, export, diff and plan; then what is exported as genp-plist, read with Python's own plistlib; then what others might
+inspect, export, diff and plan; then what is exported as genp-plist, read with Python's own plistlib, and as cxf; then what others might
 write, which has to end with a code of ours. Exit 1 where a check fails.
 """
 
@@ -20,6 +20,8 @@ import plistlib
 import subprocess
 import sys
 import tempfile
+
+import jsonschema
 
 from checks import Checks
 from keychain_backup import dumps
@@ -172,6 +174,29 @@ def check_genp_plist(checks, program):
         == [secret for _, secret in passwords], "our reader reads it again")
 
 
+def check_credential_exchange(checks, program):
+    """Every form that can be read, as password managers exchange it: by the schema, and each secret there that is text."""
+    schema = json.loads((ROOT / "Tests/Support/credential-exchange.schema.json").read_text(encoding="utf-8"))
+    for form in dumps.FORMS:
+        contents, expected = dumps.written(form, SEED)
+        (program.folder / "exchanged").write_bytes(contents)
+        result = program.run("export", "exchanged", "-o", "-", "--format", "cxf", "--reveal", "-q")
+        checks.check(result.returncode == 0, f"{form}: export --format cxf ends with {result.returncode}")
+        document = json.loads(result.stdout)
+        faults = [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(document)]
+        checks.check(not faults, f"{form}: {faults[:3]}")
+        entries = document["accounts"][0]["items"]
+        checks.check(len({entry["id"] for entry in entries}) == len(entries), f"{form}: two of one identifier")
+        texts = [
+            secret.decode() for table, _, secret in expected
+            if table in ("genp", "inet") and secret and is_text(secret)
+            and not secret.startswith(b"otpauth://")]
+        found = [
+            credential[name]["value"] for entry in entries for credential in entry["credentials"]
+            for name in ("password", "passphrase") if name in credential]
+        checks.check(sorted(found) == sorted(texts), f"{form}: {len(found)} secrets, not {len(texts)}")
+
+
 def check_hostile(checks, program):
     """What is made up ends with 14 (never with a signal), and within seconds."""
     made = {
@@ -201,6 +226,7 @@ def main():
             check_form(checks, program, form)
         check_differences(checks, program)
         check_genp_plist(checks, program)
+        check_credential_exchange(checks, program)
         check_hostile(checks, program)
     return checks.conclude()
 

@@ -31,5 +31,5 @@ extension ItemExport {
 
 extension KeychainItem {
   /// Apple's devices keep the password of a network under this service, its name as the account.
-  fileprivate var isWirelessNetwork: Bool { kind == .genericPassword && words(.service) == "AirPort" }
+  var isWirelessNetwork: Bool { kind == .genericPassword && words(.service) == "AirPort" }
 }

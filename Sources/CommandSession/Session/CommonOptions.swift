@@ -18,6 +18,8 @@ package enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case wifi
   /// Generic passwords, as forensic tools take a keychain.
   case genpPlist = "genp-plist"
+  /// Logins, as password managers exchange them.
+  case cxf
 }
 
 extension ColorChoice: ExpressibleByArgument {}

@@ -22,12 +22,12 @@ struct Export: RunnableVerb {
       "keyhaul export family.backup --files notes/ --app org.example.notes",
     ],
     flags: [
-      .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys), wifi or genp-plist"), "--reveal",
+      .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys), wifi, genp-plist or cxf"), "--reveal",
       .init("--kind, --service, --server", "export these items alone; * stands for any text"), "--domain",
       "--files", "--password-file", "--dry-run", "--yes",
     ])
   static let configuration = described(as: "export")
-  static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi, .genpPlist]
+  static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi, .genpPlist, .cxf]
 
   @Argument(help: "The backup, the device, or another tool's dump.", completion: .devicesAndFiles) var source: String
   @Option(

@@ -43,7 +43,7 @@ struct ExportForm {
   /// The kinds whose secrets go into it.
   var kinds: [ItemKind] {
     switch format {
-    case .csv: [.genericPassword, .internetPassword]
+    case .csv, .cxf: [.genericPassword, .internetPassword]
     case .otpauth, .wifi, .genpPlist: [.genericPassword]
     case .pem: [.certificate, .key]
     default: []
@@ -51,12 +51,12 @@ struct ExportForm {
   }
 
   /// Whether it makes no sense without secrets.
-  var isSecret: Bool { [.csv, .otpauth, .wifi, .genpPlist].contains(format) }
+  var isSecret: Bool { [.csv, .otpauth, .wifi, .genpPlist, .cxf].contains(format) }
 
   /// What it holds one of for each item.
   var noun: String {
     switch format {
-    case .csv: "password"
+    case .csv, .cxf: "password"
     case .genpPlist: "generic password"
     case .otpauth: "one-time secret"
     case .wifi: "network"

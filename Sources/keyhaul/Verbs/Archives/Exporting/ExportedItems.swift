@@ -81,6 +81,7 @@ struct ExportedItems {
     switch form.format {
     case .csv: return .passwords(items)
     case .genpPlist: return .genericPasswordPlist(items)
+    case .cxf: return .credentialExchange(items, made: DeviceEnvironment.interruptible.clock.now())
     case .otpauth: return .oneTimeSecrets(items)
     case .pem: return .certificatesAndKeys(items)
     case .wifi: return .wirelessNetworks(items)
