@@ -38,6 +38,7 @@ struct DecryptionTests {
     }
     let written = try decrypt(backup, directory, from: source, to: target)
     #expect(written.decryptedCount == 5 && written.faults.isEmpty && written.copy.foreignFiles.isEmpty)
+    #expect(written.differing.map(\.relativePath) == ["wrong digest"] && !written.isComplete)
 
     let copy = try BackupArchive.open(.path(directory.path(target)))
     #expect(copy.manifest.isEncrypted == false && copy.manifest.manifestKey == nil && copy.manifest.isDecryptedCopy)

@@ -50,7 +50,7 @@ struct BackupVerifier {
     case .falseClaim: findings.add(.init(check, .falseClaim, file: finding.place, finding.fact))
     case .manifestUnreadable, .versionMissing, .propertyListUnreadable:
       findings.add(.init(check, .structureDamaged, file: finding.place, finding.fact))
-    case .listTrailingBytes, .listDamaged, .listUnreadable:
+    case .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
       findings.add(.init(check, .databaseDamaged, file: finding.place, finding.fact))
     }
   }

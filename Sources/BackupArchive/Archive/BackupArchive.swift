@@ -146,6 +146,9 @@ public struct BackupArchive: Sendable {
     var unreadable = parts.unreadable
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.propertyList(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
+    for (name, byteCount) in parts.journals.sorted(by: { $0.key < $1.key }) where layout == .manifestDB {
+      notes.append(.finding(.listJournalUnread(name: name, byteCount: byteCount)))
+    }
     if let manifestFault, parts.layout == nil, status == nil, computerProperties == nil { throw manifestFault }
     if let status {
       switch status.snapshotState {

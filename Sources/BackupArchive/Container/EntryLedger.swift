@@ -87,6 +87,12 @@ struct EntryLedger {
       guard let (directory, identifier) = path.payload(in: layout) else { continue }
       payloads[layout, default: [:]][directory, default: StoredPayloads()].add(identifier, byteCount: byteCount)
     }
+    if byteCount > 0, path.components.count <= 2, let last = path.components.last,
+      let journal = StoredParts.journalNames.first(where: { $0.utf8.elementsEqual(last) })
+    {
+      let directory = path.components.count == 1 ? .none : EntryName(bytes: path.components[0])
+      parts[directory, default: StoredParts()].journals[journal] = byteCount
+    }
     guard let wanted = path.wanted else { return nil }
     let limit = wanted.part.limit(limits)
     if byteCount > limit, [.info, .status].contains(wanted.part) {

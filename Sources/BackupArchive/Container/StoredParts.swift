@@ -5,6 +5,9 @@ struct StoredParts: Sendable {
   var database: StoredBytes?
   /// What is there and was not read.
   var unreadable: [UnreadablePropertyList] = []
+  /// The journals beside `Manifest.db` that are not empty, by name, in bytes. Nothing is read of them.
+  var journals: [String: Int64] = [:]
+  static let journalNames = ["-wal", "-journal"].map { StoredPart.database.path + $0 }
 
   subscript(part: StoredPart) -> [UInt8]? {
     get { small[part] }

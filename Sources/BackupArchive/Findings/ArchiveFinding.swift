@@ -21,6 +21,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// Whole pages SQLite itself leaves where it lays a file out for more than it comes to need. Other bytes were added, or
   /// are what a cut has left of the last block of an encrypted list.
   case listTrailingBytes(count: Int, isWholePages: Bool)
+  /// A journal of SQLite's stands beside `Manifest.db`: what it would change in the list of files is not read.
+  case listJournalUnread(name: String, byteCount: Int64)
   /// The list of files fails its check, or is cut short: so many of its rows can be read, and so many cannot, where anything tells.
   case listDamaged(readable: Int, lost: Int?, reason: String)
   /// Nothing of the list of files can be read.
@@ -38,20 +40,37 @@ public enum ArchiveFinding: Sendable, Hashable {
 
   /// The raw value is what machine-readable reports say.
   public enum Kind: String, Sendable, CaseIterable {
+    /// `Manifest.plist` cannot be read.
     case manifestUnreadable = "manifest-unreadable"
+    /// `Manifest.plist` says no version.
     case versionMissing = "version-missing"
+    /// The manifest holds no keybag that can be used.
     case keybagUnusable = "keybag-unusable"
+    /// Class keys of the keybag do not unwrap.
     case classKeysDamaged = "class-keys-damaged"
+    /// `Status.plist` does not say whether the backup was finished.
     case stateMissing = "state-missing"
+    /// `Info.plist` or `Status.plist` cannot be read.
     case propertyListUnreadable = "property-list-unreadable"
+    /// The manifest claims what is not so.
     case falseClaim = "false-claim"
+    /// Bytes stand behind the last page of `Manifest.db`.
     case listTrailingBytes = "list-trailing-bytes"
+    /// A journal beside `Manifest.db` is not read.
+    case listJournalUnread = "list-journal-unread"
+    /// A part of the list of files is damaged.
     case listDamaged = "list-damaged"
+    /// Nothing of the list of files can be read.
     case listUnreadable = "list-unreadable"
+    /// The listed keychain file is not stored.
     case keychainMissing = "keychain-missing"
+    /// Nothing of the keychain file can be read.
     case keychainDamaged = "keychain-damaged"
+    /// The keychain file is a property list in XML.
     case keychainInXML = "keychain-in-xml"
+    /// The keychain file has keys of no kind of item.
     case keychainKeysUnknown = "keychain-keys-unknown"
+    /// The keychain file names another keybag.
     case keybagMismatch = "keybag-mismatch"
   }
 
@@ -66,6 +85,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .propertyListUnreadable: .propertyListUnreadable
     case .falseClaim: .falseClaim
     case .listTrailingBytes: .listTrailingBytes
+    case .listJournalUnread: .listJournalUnread
     case .listDamaged: .listDamaged
     case .listUnreadable: .listUnreadable
     case .keychainMissing: .keychainMissing
@@ -81,7 +101,9 @@ public enum ArchiveFinding: Sendable, Hashable {
     switch self {
     case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim: StoredPart.manifest.path
     case .stateMissing: StoredPart.status.path
-    case .propertyListUnreadable(let name, _), .listUnreadable(let name, _): name
+    case .propertyListUnreadable(let name, _), .listUnreadable(let name, _),
+      .listJournalUnread(let name, _):
+      name
     case .listTrailingBytes, .listDamaged: StoredPart.database.path
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
       Self.keychainName
@@ -97,7 +119,7 @@ public enum ArchiveFinding: Sendable, Hashable {
       true
     case .listDamaged(_, let lost, _): lost != 0
     case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .listTrailingBytes, .keychainInXML,
-      .keychainKeysUnknown, .keybagMismatch:
+      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread:
       false
     }
   }
@@ -119,6 +141,8 @@ extension ArchiveFinding: CustomStringConvertible {
     case .keybagMismatch(let file, let keybag): "the keychain file names keybag \(file), the manifest holds \(keybag)"
     case .listTrailingBytes(let count, _):
       "\(Amounts.count(count, "byte")) \(count == 1 ? "stands" : "stand") behind its last page"
+    case .listJournalUnread(_, let byteCount):
+      "it stands beside \(StoredPart.database.path) with \(Amounts.bytes(byteCount)), may change it, and is not read"
     case .listDamaged(let readable, let lost, let reason):
       "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)
     case .keychainInXML: "it is a property list in XML, as no device writes it"

@@ -15,6 +15,10 @@ struct DirectorySource {
     var parts = try readPropertyLists(directory)
     guard parts.contains(.manifest) else { throw notABackup(directory) }
     parts.database = try readDatabase(in: directory)
+    for name in StoredParts.journalNames {
+      let status = try explained(name) { () throws(Errno) in try system.status(of: name.systemName, in: directory) }
+      if let status, status.kind != .file || status.byteCount > 0 { parts.journals[name] = status.byteCount }
+    }
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: directory) }
     // Of one without a list it is known where its keychain would lie.
     let layout = parts.layout ?? .manifestDB

@@ -41,6 +41,6 @@ extension BackupRewriter {
         path: placed.path, byteCount: byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
         leftover: placed.leftover, foreignFiles: pass.foreignFiles),
       decryptedCount: pass.decryptedCount, faults: pass.faults,
-      rowWithoutIdentifierCount: pass.rowWithoutIdentifierCount)
+      rowWithoutIdentifierCount: pass.rowWithoutIdentifierCount, differing: pass.differing)
   }
 }

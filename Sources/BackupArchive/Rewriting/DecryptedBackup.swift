@@ -9,8 +9,11 @@ public struct DecryptedBackup: Sendable {
   /// How many files have no identifier in the list, so that what is stored of them cannot be found: it is not in the copy.
   public let rowWithoutIdentifierCount: Int
 
-  /// Whether every file that the list names is in the copy.
-  public var isComplete: Bool { faults.isEmpty && rowWithoutIdentifierCount == 0 }
+  /// The files that are in the copy though the digest in the list is of other bytes; it stays beside them.
+  public let differing: [ListedFile]
+
+  /// Whether every file that the list names is in the copy, and none has other bytes than its digest says.
+  public var isComplete: Bool { faults.isEmpty && rowWithoutIdentifierCount == 0 && differing.isEmpty }
 
   /// A file that is not in the copy.
   public struct Fault: Sendable, Equatable {

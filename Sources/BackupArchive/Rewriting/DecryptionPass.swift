@@ -12,6 +12,7 @@ final class DecryptionPass {
   private(set) var foreignFiles: [String] = []
   private(set) var faults: [DecryptedBackup.Fault] = []
   private(set) var rowWithoutIdentifierCount = 0
+  private(set) var differing: [ListedFile] = []
   private let archive: BackupArchive
   private let keys: ClassKeys
   private let list: ManifestWorkingCopy
@@ -74,7 +75,9 @@ final class DecryptionPass {
     guard reading.hasValidPadding else {
       throw BackupArchiveError(.damaged, "\(file.fileIdentifier) does not end in its padding")
     }
-    let isRight = try file.record()?.digest == reading.storedSHA1
+    let recorded = try file.record()?.digest
+    if reading.fits(recorded) == false { differing.append(file) }
+    let isRight = recorded == reading.storedSHA1
     let plain = try explained("a digest") { () throws(DataProtectionError) in try digest.finish() }
     return Readable(file: file, plainByteCount: reading.plainByteCount, digest: isRight ? plain : nil)
   }

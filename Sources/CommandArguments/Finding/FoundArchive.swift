@@ -185,7 +185,7 @@ package struct NamedArchive {
       session.warn(
         "\(name)'s keychain does not name its keybag", why: finding.description,
         try: "another copy: no device restores it; \(ArchivedKeychainError.meaning(ofName: file, for: keybag))")
-    case .versionMissing, .stateMissing, .listTrailingBytes, .listDamaged, .listUnreadable:
+    case .versionMissing, .stateMissing, .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
       session.warn(
         "\(name) is not as its device left it", why: finding.description,
         try: "another copy, or look through what it has with verify")

@@ -26,7 +26,7 @@ package struct VerificationText {
   }
 
   /// The most faults of one check that are named unless all are asked for.
-  static let shortList = 10
+  package static let shortList = 10
 
   package func lines(style: TextStyle, showsAll: Bool) -> [Line] {
     var lines: [Line] = []
@@ -176,6 +176,9 @@ package struct VerificationText {
     let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
     if unbound > 0 { parts.append("its keybag leaves keys of the keychain bound to no device") }
     if count[.keybag, default: 0] > unbound { parts.append("its keybag is not what was written") }
+    if verification.faults.contains(where: { $0.check == .structure && $0.kind == .databaseDamaged }) {
+      parts.append("what stands beside its list of files, and may change it, is not read")
+    }
     if count[.database] != nil { parts.append("its list of files is not what was written") }
     if verification.isKeychainLost {
       parts.append("its keychain is lost in this copy")

@@ -274,5 +274,16 @@ def records():
                 ("manifest.mbdb",), "mbdb", edits={"mbdb": lambda data: data[:-1] + b"\x01"})
 
 
+def journals():
+    def beside(name):
+        return lambda path: (path / name).write_bytes(b"\0" * 5_000)
+
+    for base in ("encrypted", "plain"):
+        for name in ("wal", "journal"):
+            yield Fault(f"list-{name}" if base == "encrypted" else f"list-{name}-{base}",
+                        f"a Manifest.db-{name} stands beside Manifest.db", {"inspect": OK, **in_part()},
+                        (f"manifest.db-{name}",), base, on_disk=beside(f"Manifest.db-{name}"))
+
+
 def faults():
-    return [*hostile_names(), *rows(), *schemas(), *bytes_of_databases(), *streams(), *records()]
+    return [*hostile_names(), *rows(), *journals(), *schemas(), *bytes_of_databases(), *streams(), *records()]

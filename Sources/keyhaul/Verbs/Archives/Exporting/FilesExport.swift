@@ -68,7 +68,8 @@ struct FilesExport {
     // Rows that the list has lost name files that nobody can count among those that were written.
     let damage = list.findings.filter(\.isDamage)
     for finding in damage where !named.archive.findings.contains(finding) { named.warn(of: finding, in: session) }
-    return files.isComplete && damage.isEmpty && plan.rowWithoutIdentifierCount == 0 ? .ok : .partial
+    let isListWhole = damage.isEmpty && !named.archive.findings.contains { $0.kind == .listJournalUnread }
+    return files.isComplete && isListWhole && plan.rowWithoutIdentifierCount == 0 ? .ok : .partial
   }
 
   /// The class keys; `nil` for a backup whose files are in clear.

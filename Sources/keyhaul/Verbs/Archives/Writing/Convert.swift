@@ -82,7 +82,11 @@ struct Convert: RunnableVerb {
         why: "\(others)\(first) is no part of a backup")
     }
     try report(named, outcome: outcome, in: session)
-    return .ok
+    // A copy without what may change its list of files does not show that there was any.
+    let losesJournal = named.archive.findings.contains { finding in
+      finding.kind == .listJournalUnread && outcome.foreignFiles.contains(finding.place)
+    }
+    return losesJournal ? .partial : .ok
   }
 
   /// Refuses what only a copy in clear takes.

@@ -123,7 +123,11 @@ struct DecryptedConversion {
         "digest": .string(named.archive.digest), "files": copy.map { .count($0.fileCount) } ?? .null,
         "bytes": copy.map { .integer($0.byteCount) } ?? .null,
         "foreign": .array((copy?.foreignFiles ?? []).map { .string($0) }), "decrypted": true,
-        "faults": .array(faults ?? []), "items": verb.reveal ? .string(itemsPath) : .null,
+        "faults": .array(faults ?? []),
+        "differing": .array(
+          differing(written).map {
+            ["file_id": .string($0.fileIdentifier), "domain": .text($0.domain), "path": .text($0.relativePath)]
+          }), "items": verb.reveal ? .string(itemsPath) : .null,
         "dry_run": .boolean(verb.dryRun.isOn),
       ])
     }
@@ -155,6 +159,30 @@ struct DecryptedConversion {
         why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellWord.quoted(named.name)) names them",
         evenQuiet: true)
     }
+    warn(ofDiffering: differing(written).map(Self.name), in: session)
     named.warn(ofRowsWithoutIdentifier: written.rowWithoutIdentifierCount, in: session)
+  }
+
+  /// In the order of their names, whatever order they are stored in.
+  private func differing(_ written: DecryptedBackup?) -> [ListedFile] {
+    (written?.differing ?? []).sorted { Self.name(of: $0) < Self.name(of: $1) }
+  }
+
+  private static func name(of file: ListedFile) -> String {
+    guard let domain = file.domain, let path = file.relativePath else { return file.fileIdentifier }
+    return "\(domain)/\(path)"
+  }
+
+  private func warn(ofDiffering names: [String], in session: Session) {
+    guard !names.isEmpty else { return }
+    session.warn(
+      "\(Amounts.count(names.count, "file")) not what was backed up, and copied as \(names.count == 1 ? "it is" : "they are")",
+      why: "the digest in the list of files is another one, in the copy too",
+      try: "another copy of the backup", evenQuiet: true)
+    let shown = verb.common.verbose > 0 ? names[...] : names.prefix(VerificationText.shortList)
+    for name in shown { session.note("  \(HostileText.quoted(name))") }
+    if shown.count < names.count {
+      session.note("  \(Amounts.grouped(names.count - shown.count)) more (-v names all)")
+    }
   }
 }
