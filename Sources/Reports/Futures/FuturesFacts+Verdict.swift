@@ -81,7 +81,7 @@ extension FuturesFacts {
 
   private func cause(_ counts: MigrationFutures.Counts) -> String {
     let isClosed = futures.items.contains { $0.reason == .backupNotEncrypted }
-    guard isClosed, !futures.hasPassword else { return "" }
+    guard isClosed, !futures.hasPassword, protection == nil else { return "" }
     return isOfBackup ? "; the backup has no password" : " in a backup without a password"
   }
 

@@ -13,6 +13,8 @@ public struct FuturesFacts: Sendable {
   /// Whose hardware key was tried; `nil` where none was.
   let hardware: String?
   let isRedacted: Bool
+  /// How the backup is protected, where neither "encrypted" nor "no password" is true of it.
+  package var protection: String?
   /// What the commands call source and backups.
   let words: CommandWords
 

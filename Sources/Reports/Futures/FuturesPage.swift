@@ -57,7 +57,8 @@ public struct FuturesPage: HTMLPage {
         page.words(facts.isOfBackup ? "From " : "From the device ")
         page.element("strong") { $0.name(facts.source.name) }
         page.words(facts.isOfBackup ? origin : ", as a backup made now would hold it")
-        page.words(facts.source.encrypted ? ", with a password." : ", without a password.")
+        let password = facts.source.encrypted ? "with a password" : "without a password"
+        page.words(", \(facts.protection ?? password).")
         page.words(" Both devices are only thought of: empty, unlocked, with a passcode. Nothing has been changed.")
       }
     }

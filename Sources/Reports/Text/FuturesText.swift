@@ -46,7 +46,7 @@ package struct FuturesText {
     let date = facts.source.made.flatMap(Timestamp.date).map { " " + TimeText.local($0) } ?? ""
     let device = facts.source.deviceName ?? "the device that made it"
     return "made\(date) by \(facts.isRedacted ? "the old device" : device) · "
-      + "\(facts.source.encrypted ? "encrypted" : "no password") · \(count)"
+      + "\(facts.protection ?? (facts.source.encrypted ? "encrypted" : "no password")) · \(count)"
   }
 
   /// Where nobody knows what never entered the backup, no 0 stands for it.

@@ -37,10 +37,12 @@ package struct MoveSource {
 
   /// How an archive is protected, as far as that is true of what it stores.
   package var protection: String {
-    findings.contains { $0.kind == .falseClaim }
+    isFalselyEncrypted
       ? "files in clear, though its manifest says that it is encrypted" : isEncrypted ? "encrypted" : "no password"
   }
 
+  /// Whether its manifest says that there is a password, and what is stored is in clear.
+  package var isFalselyEncrypted: Bool { findings.contains { $0.kind == .falseClaim } }
   package var isDevice: Bool { document.kind == .device }
   /// Whether a plan of it can be saved to be carried out.
   package var isArchive: Bool { document.kind == .archive }

@@ -57,6 +57,14 @@ public struct DeviceHome: Sendable {
     return devices
   }
 
+  /// What stands in the directory under names that are no UTF-8, each byte that is none replaced. No device has such a name,
+  /// so that none of them is among `devices()`, and nothing is looked for in them.
+  ///
+  /// - Throws: `.io`.
+  public func unreadableNames() throws(VirtualDeviceError) -> [String] {
+    (try files.names(in: path) ?? []).filter { $0.unicodeScalars.contains("\u{FFFD}") && !$0.hasPrefix(".") }
+  }
+
   /// The device of this name.
   ///
   /// - Throws: `.notFound`.

@@ -36,6 +36,18 @@ struct DeviceVerbTests {
     #expect(shown["last_backup"] == .null)
   }
 
+  @Test("list what stands under a name that is no UTF-8, escaped, and say that it was not looked into")
+  func unreadableName() throws {
+    try world.run("keyhaul device create d --passcode-command 'echo 1' -q")
+    let made = try world.run("cp -r devices/d \"devices/$(printf 'p\\377x')\"")
+    try #require(made.status == 0, "\(made)")
+    let outcome = try world.run("keyhaul device list")
+    #expect(outcome.status == 3 && outcome.output.contains("cannot be read"), "\(outcome)")
+    #expect(outcome.errors.contains("cannot be named, and was not looked into"))
+    let listed = try world.run("keyhaul device list --json")
+    #expect(listed.output.contains("\"p\u{FFFD}x\"") || listed.output.contains("\\ufffd"), "\(listed.output)")
+  }
+
   @Test("name the three states to programs as the contract spells them")
   func states() throws {
     try world.run("keyhaul device create d --passcode-command 'echo 1'")

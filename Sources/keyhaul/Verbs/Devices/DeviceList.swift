@@ -17,9 +17,9 @@ struct DeviceList: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let home = try DeviceHome(of: session)
-    let devices = try session.devices(in: home)
+    let (devices, unreadable) = try session.devices(in: home)
     var reports: [DeviceReport] = []
-    var broken: [(name: String, failure: CommandFailure)] = []
+    var broken = unreadable.map { ($0, Self.unreadable($0)) }
     for device in devices {
       do throws(VirtualDeviceError) {
         let summary = try device.summary(verb: session.verb, knownSeeds: PublishedSeeds.all)
@@ -35,16 +35,23 @@ struct DeviceList: RunnableVerb {
         "format": "device-list/1", "devices": .array(reports.map { .object($0.fields) }),
         "unreadable": .array(
           broken.map {
-            ["name": .string($0.name), "message": .string($0.failure.message), "why": .text($0.failure.why)]
+            ["name": .string($0.0), "message": .string($0.1.message), "why": .text($0.1.why)]
           }),
       ])
     } else if reports.isEmpty, broken.isEmpty {
       session.note("There are no devices in \(HostileText.shown(home.path)) (keyhaul device create NAME).")
     } else {
-      try session.say(table(reports, broken: broken.map(\.name)))
+      try session.say(table(reports, broken: broken.map(\.0)))
     }
-    for failure in broken.map(\.failure) { session.warn(failure.message, why: failure.why, try: failure.advice) }
+    for failure in broken.map(\.1) { session.warn(failure.message, why: failure.why, try: failure.advice) }
     return broken.isEmpty ? .ok : .partial
+  }
+
+  private static func unreadable(_ name: String) -> CommandFailure {
+    CommandFailure(
+      .partial, "\"\(HostileText.shortened(name, columns: 60))\" cannot be named, and was not looked into",
+      why: "it has bytes that are no UTF-8, or the sign that stands for such: keyhaul gives no device such a name",
+      try: "rename its folder with mv, where it is a device")
   }
 
   private func table(_ reports: [DeviceReport], broken: [String]) -> Table {
@@ -59,9 +66,9 @@ struct DeviceList: RunnableVerb {
 }
 
 extension Session {
-  fileprivate func devices(in home: DeviceHome) throws(CommandFailure) -> [VirtualDevice] {
+  fileprivate func devices(in home: DeviceHome) throws(CommandFailure) -> ([VirtualDevice], unreadable: [String]) {
     do throws(VirtualDeviceError) {
-      return try home.devices()
+      return (try home.devices(), try home.unreadableNames())
     } catch {
       throw CommandFailure(error, doing: "cannot list \(home.path)")
     }

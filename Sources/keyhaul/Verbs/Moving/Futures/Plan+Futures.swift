@@ -53,10 +53,11 @@ extension Plan {
     _ question: Question, _ futures: MigrationFutures, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
     let made = DeviceEnvironment.interruptible.clock.now()
-    let facts = FuturesFacts(
+    var facts = FuturesFacts(
       futures, of: question.source.document, made: Timestamp.text(of: made), apps: question.source.apps,
       productType: question.productType, hardware: question.hardware, sourceArgument: question.word,
       isRedacted: redact)
+    if question.source.isFalselyEncrypted { facts.protection = question.source.protection }
     guard view == nil, expectations == nil else {
       let report = PlanReport(
         futures.planForNewDevice, of: question.source, ontoNew: facts.newPhone, made: made)
