@@ -230,3 +230,31 @@ class TheRunner(WithFolder):
         self.assertEqual(bench.misses, ["inspect: says a secret", "inspect: leaves ['left'] among the temporary files"])
         bench.run("inspect", reveals=True)
         self.assertEqual(len(bench.misses), 3)
+
+
+class Untruths(unittest.TestCase):
+    """The check that no report calls a backup whole in which one byte is another is able to fail."""
+
+    def misses(self, said):
+        with tempfile.TemporaryDirectory() as folder:
+            work = pathlib.Path(folder)
+            program = work / "program"
+            (work / "said").write_text(said)
+            program.write_text('#!/bin/sh\ncat "$(dirname "$0")/said"\n')
+            program.chmod(0o755)
+            bench = check_backups.Bench(program, work / "bench", ("inspect", "plan"))
+            check_backups.told_of(bench, check_backups.changed("encrypted", None, "no digest"), "patched", False)
+            return bench.misses
+
+    def test_a_patched_sentence_is_found_in_every_form(self):
+        for said in ("b is whole.", "b <b>is</b>\n  whole; 2 items", "Nothing in b is\ndamaged, as far as",
+                     "The rest is right.", '{"verdict": "whole"}', '{"whole":true}'):
+            with self.subTest(said):
+                found = [miss for miss in self.misses(said) if "says more than it saw" in miss]
+                self.assertEqual(len(found), 12, found)
+
+    def test_what_is_known_may_be_said(self):
+        for said in ("Check that the backup is whole.", "verify tells whether a copy is whole:", "b is damaged.",
+                     "No fault was found in b (1 file carries none: a change in it cannot be seen)"):
+            with self.subTest(said):
+                self.assertEqual(self.misses(said), [])
