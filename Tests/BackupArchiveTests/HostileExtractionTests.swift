@@ -135,6 +135,27 @@ struct HostileExtractionTests {
     #expect(try standing(in: directory, "out")["HomeDomain/file"] == "file 644 1600000000 true")
   }
 
+  @Test("may have rows whose identifier is none: they are counted, and nothing is written for them")
+  func withoutIdentifier() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup([
+      .text("whole", "whole"), .init(path: "short", content: [1], identifier: "abc"),
+      .init(path: "path", content: [1], identifier: "../../escape"),
+    ])
+    try backup.write(to: directory)
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
+    let list = try archive.fileList(with: archive.keybag.keys(SampleBackup.password))
+    let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: { _ in true })
+    #expect(plan.rowWithoutIdentifierCount == 2 && plan.fileCount == 1)
+    let copy = try BackupRewriter(system: unsynced).decrypt(
+      archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path("clear/")),
+      keys: archive.keybag.keys(SampleBackup.password))
+    #expect(copy.rowWithoutIdentifierCount == 2 && !copy.isComplete && copy.faults.isEmpty)
+    #expect(try ExtractionTests.extract(backup, directory).fileCount == 1)
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path(".")).sorted()
+    #expect(names == ["backup", "clear", "out"])
+  }
+
   @Test("has each part of a name spelled as every file system takes it")
   func names() throws {
     let expected = [

@@ -97,6 +97,19 @@ struct AcceptDamageTests {
     #expect(yes.status == 3 && yes.output == "Restored \(damage.itemCount) items to old-phone in one step.\n")
   }
 
+  @Test("restores a part of it with --only, and asks for the flag there too", arguments: Damage.allCases)
+  func part(_ damage: Damage) throws {
+    let world = try world(damage)
+    let before = try state(of: world)
+    try world.write(Array(#"{"indexes": [0]}"#.utf8), to: "one.json")
+    let items = "--only one.json"
+    let refused = try world.keyhaul("restore b/ --to old-phone \(items) --yes")
+    #expect(refused.status == 13 && refused.output == "" && flat(refused.errors).contains(damage.fact), "\(refused)")
+    #expect(try state(of: world) == before)
+    let done = try world.keyhaul("restore b/ --to old-phone \(items) --yes --accept-damage")
+    #expect(done.status == 3 && done.output == "Restored 1 item to old-phone in one step.\n", "\(done)")
+  }
+
   @Test("takes nothing from the target that it may have lost, unless that is said with --existing")
   func onlyCopies() throws {
     let world = try world(.cutKeychain)
