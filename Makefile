@@ -57,6 +57,7 @@ docs: deps
 interop: build .venv/.installed
 	$(PYTHON) Tests/Support/test_support.py
 	$(PYTHON) Tests/Support/interop.py --keyhaul $(PROGRAM)
+	$(PYTHON) Tests/Support/readers_agree.py --keyhaul $(PROGRAM)
 	$(PYTHON) Tests/Support/check_backups.py --keyhaul $(PROGRAM)
 	$(PYTHON) Tests/Support/check_dumps.py --keyhaul $(PROGRAM)
 	$(PYTHON) Tests/Support/kill_exports.py $(PROGRAM)
