@@ -15,7 +15,8 @@ extension KeychainDump {
   /// - Parameter bytes: The whole file. They are in clear where it lies; what is a secret of an item is copied into memory
   ///   that is wiped.
   /// - Throws: `.unreadable` for bytes that are no property list or JSON, `.unknownForm` for those that are none of a
-  ///   keychain, `.backupKeychain` for the sealed keychain of a backup, `.unsupportedForm`, `.overLimit`.
+  ///   keychain, `.backupKeychain` for the sealed keychain of a backup, `.overLimit`, and `.failed` where the
+  ///   ciphers that open sealed entries do not work.
   public init(parsing bytes: [UInt8]) throws(KeychainDumpError) {
     try self.init(parsing: bytes, acceptingAtMost: Self.maximumItemCount)
   }
@@ -65,22 +66,12 @@ extension KeychainDump {
       throw KeychainDumpError(error.code == .overLimit ? .overLimit : .unreadable, error.reason)
     }
     switch root {
-    case .dictionary(let tables) where SealedEntries.recognize(tables):
-      throw KeychainDumpError(
-        .unsupportedForm, "it holds \(DumpForm.sealedEntries.phrase), and no reader for them is built in")
+    case .dictionary(let root) where SealedEntryReader.recognizes(root): return try SealedEntryReader.read(root, limit)
     case .dictionary(let tables) where TablesReader.recognizes(tables): return try TablesReader.read(tables, limit)
     case .array(let entries) where ItemArrayReader.recognizes(entries): return try ItemArrayReader.read(entries, limit)
     default:
       throw KeychainDumpError(
         .unknownForm, "it is a property list with neither the tables of a keychain nor an array of items")
     }
-  }
-}
-
-/// Entries that are sealed, with the keys beside them (`.sealedEntries`).
-enum SealedEntries {
-  /// Whether a dictionary has the two keys that tell such a dump.
-  static func recognize(_ root: PropertyDictionary) -> Bool {
-    root["keychainEntries"] != nil && root["classKeyIdxToUnwrappedMetadataClassKey"] != nil
   }
 }

@@ -23,15 +23,6 @@ struct HostileDumpTests {
       code(plist("<dict><key>keybag-uuid</key><string>a</string><key>genp</key><array/></dict>")) == .backupKeychain)
   }
 
-  @Test("sealed entries with keys are known, and not read here")
-  func sealedEntries() {
-    #expect(
-      code(
-        plist(
-          "<dict><key>classKeyIdxToUnwrappedMetadataClassKey</key><dict/><key>keychainEntries</key><array/></dict>"))
-        == .unsupportedForm)
-  }
-
   @Test(
     "what is no dump is refused, with a code for each reason",
     arguments: [

@@ -197,13 +197,42 @@ def check_credential_exchange(checks, program):
         checks.check(sorted(found) == sorted(texts), f"{form}: {len(found)} secrets, not {len(texts)}")
 
 
+def check_sealed(checks, program):
+    """Sealed entries: the same without tables, then without the key of a class, and with parts of entries exchanged."""
+    made = dumps.items(SEED)
+    (program.folder / "untold.dump").write_bytes(dumps.sealed(made, names_table=False, binary=True))
+    code, found = program.json("inspect", "untold.dump", "--list")
+    checks.check(
+        code == 0 and [item["kind"] for item in found["items"]] == [KINDS[table] for table, _, _ in dumps.in_order(made)],
+        f"sealed entries without tables: the attributes tell them, {code}")
+
+    without = dumps.CLASS_NUMBERS["dku"]
+    shut = [attributes["pdmn"] == "dku" for _, attributes, _ in dumps.in_order(made)]
+    (program.folder / "keyless.dump").write_bytes(dumps.sealed(made, without={without}))
+    code, found = program.json("inspect", "keyless.dump", "--list")
+    checks.check(
+        any(shut) and found["dump"]["secrets"]["shut"] == sum(shut) and code == 3,
+        f"sealed entries without a key: {found['dump']['secrets']}, {code}")
+    checks.check(
+        [item.get("reason") for item in found["items"]] == ["no-class-key" if is_shut else None for is_shut in shut],
+        "sealed entries without a key: each is listed with its reason")
+
+    root = plistlib.loads(dumps.sealed(made))
+    first, second = root["keychainEntries"][:2]
+    first["data"], second["data"] = second["data"], first["data"]
+    (program.folder / "exchanged.dump").write_bytes(plistlib.dumps(root))
+    code, found = program.json("inspect", "exchanged.dump")
+    checks.check(found["dump"]["secrets"]["shut"] == 2, f"secrets of two entries exchanged: both are shut, {code}")
+
+
 def check_hostile(checks, program):
     """What is made up ends with 14 (never with a signal), and within seconds."""
     made = {
         "deep.json": b"[" * 100_000, "deep.plist": b"<plist>" + b"<array>" * 100_000,
         "long.json": b"[" + b" " * (64 << 20), "none.json": b"{}", "none.plist": plistlib.dumps({"a": 1}),
         "backup.plist": plistlib.dumps({"genp": [{"v_Data": b"x", "v_PersistentRef": b"y"}]}),
-        "ufed.plist": plistlib.dumps({"keychainEntries": [], "classKeyIdxToUnwrappedMetadataClassKey": {}}),
+        "ufed.plist": plistlib.dumps({"keychainEntries": {}, "classKeyIdxToUnwrappedMetadataClassKey": {}}),
+        "both.plist": plistlib.dumps({"keychainEntries": [], "classKeyIdxToUnwrappedMetadataClassKey": {}, "genp": []}),
         "wide.json": b"[" + b"0," * 6_000_000 + b"0]", "cut.plist": dumps.tables(dumps.items(1))[:-40],
     }
     for name, contents in made.items():
@@ -227,6 +256,7 @@ def main():
         check_differences(checks, program)
         check_genp_plist(checks, program)
         check_credential_exchange(checks, program)
+        check_sealed(checks, program)
         check_hostile(checks, program)
     return checks.conclude()
 

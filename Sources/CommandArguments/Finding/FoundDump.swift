@@ -40,8 +40,8 @@ package struct FoundDump {
     switch code {
     case .unreadable, .unknownForm: "\(name) is neither a backup nor a known dump of a keychain"
     case .backupKeychain: "\(name) is the sealed keychain of a backup, and no backup"
-    case .unsupportedForm: "\(name) is a dump of a form that is not read"
     case .overLimit: "refused to read \(name)"
+    case .failed: "cannot open the entries of \(name)"
     }
   }
 
@@ -57,7 +57,7 @@ package struct FoundDump {
   package func refuse(_ options: UnlockingOptions) throws(CommandFailure) {
     guard options.isGiven else { return }
     throw .usage(
-      "\(typed) takes no password and no key", why: "it is a dump in clear; nothing of it is opened",
+      "\(typed) takes no password and no key", why: "it is \(dump.form.nature)",
       try: "leave the password and the flags about opening out")
   }
 

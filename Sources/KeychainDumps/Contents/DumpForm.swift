@@ -32,6 +32,16 @@ public enum DumpForm: String, Sendable, CaseIterable, Hashable {
   }
 }
 
+extension DumpForm {
+  /// How the items stand in it, after "it is": "a dump in clear".
+  public var nature: String {
+    switch self {
+    case .tables, .untypedTables, .items, .genericPasswords, .objection: "a dump in clear"
+    case .sealedEntries: "a dump of sealed items with the keys beside them"
+    }
+  }
+}
+
 /// What objection calls the attributes of an item.
 enum ObjectionAttributes {
   static let codes: [String: AttributeCode] = [

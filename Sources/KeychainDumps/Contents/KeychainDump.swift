@@ -1,4 +1,5 @@
 public import KeychainFormats
+public import KeychainRules
 
 /// What another program's dump gives of a keychain. Its secrets are in clear, or beside their keys: nothing enforced the
 /// classes of its items, and nothing shows who wrote it.
@@ -80,6 +81,36 @@ public struct KeychainDump: Sendable {
   public var skippedCount: Int { skipped.values.reduce(0, +) }
   /// How many entries the dump has, items and skipped ones.
   public var entryCount: Int { items.count + skippedCount }
+
+  /// What does not open whole, counted by how far it opens, its class and the reason; the most first.
+  public var shutCounts: [ShutCount] {
+    var counts: [ShutCount: Int] = [:]
+    for item in items {
+      guard let fault = item.fault else { continue }
+      let key = ShutCount(
+        protection: item.protection, reason: fault.reason, hasAttributes: item.item != nil, itemCount: 0)
+      counts[key, default: 0] += 1
+    }
+    let order = { (count: ShutCount) in
+      (-count.itemCount, count.protection?.rawValue ?? "", count.reason.rawValue, count.hasAttributes ? 1 : 0)
+    }
+    return counts.map { key, count in
+      ShutCount(
+        protection: key.protection, reason: key.reason, hasAttributes: key.hasAttributes, itemCount: count)
+    }.sorted { order($0) < order($1) }
+  }
+
+  /// Items that do not open whole, of one class and for one reason.
+  public struct ShutCount: Sendable, Hashable {
+    /// The class; `nil` where nothing names one that is known.
+    public let protection: ProtectionClass?
+    /// Why they do not open.
+    public let reason: Reason
+    /// Whether the attributes are open and only the secrets are shut.
+    public let hasAttributes: Bool
+    /// How many items.
+    public let itemCount: Int
+  }
 
   /// The attributes that the dump can tell of an item; `nil` for all. Of forms that leave attributes out, what is not
   /// there says nothing.

@@ -10,10 +10,10 @@ public struct KeychainDumpError: ExplainedError, Equatable {
     case unknownForm
     /// A backup's own keychain file: its items are sealed with the keys of the backup.
     case backupKeychain
-    /// The form is known, and not read.
-    case unsupportedForm
     /// More, deeper or larger than a named limit accepts.
     case overLimit
+    /// The ciphers that open sealed entries do not work here.
+    case failed
   }
 
   /// Why, for a program to switch on.
@@ -37,9 +37,9 @@ public struct KeychainDumpError: ExplainedError, Equatable {
     case .backupKeychain:
       .init(
         .refused, "it is the sealed keychain of a backup", advice: "the backup that it is from, with its password")
-    case .unsupportedForm:
-      .init(.refused, "this form of dump is not read", advice: "a newer version of this program may read it")
     case .overLimit: .init(.refused, "the dump is over a limit", advice: "don't trust this file")
+    case .failed:
+      .init(.failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
     }
   }
 }

@@ -36,7 +36,7 @@ package struct DumpStatement {
 
   /// That the source was in clear.
   package var sentence: String {
-    "\(name) is a dump in clear, read as \(dump.form.phrase): nothing enforced the protection classes of its items, and "
+    "\(name) is \(dump.form.nature), read as \(dump.form.phrase): nothing enforced the protection classes of its items, and "
       + "nothing shows who wrote it or that it is whole."
   }
 
@@ -73,7 +73,7 @@ package struct DumpStatement {
       line(
         inferred, "names no table: its attributes tell it", "name no table: their attributes tell it"),
       line(counts.absent, "has no secret in the dump", "have no secret in the dump"),
-      line(counts.shut, "does not open whole", "do not open whole"),
+      line(counts.shut, "does not open whole", "do not open whole").map { "\($0.dropLast()): \(shutList)." },
       line(
         rendered, "has its secret as the tool rendered it: its bytes may have been others",
         "have their secrets as the tool rendered them: their bytes may have been others"),
@@ -89,6 +89,16 @@ package struct DumpStatement {
         : "\(Amounts.count(dump.repeatedKeyCount, "key")) \(dump.repeatedKeyCount == 1 ? "stands" : "stand") twice in one "
           + "entry; the first was taken.",
     ].compactMap(\.self)
+  }
+
+  /// "1 of class dku shut (no-class-key) and 2 of class ak without the secret (tag-mismatch)".
+  private var shutList: String {
+    Amounts.list(
+      dump.shutCounts.map { shut in
+        let name = shut.protection.map { "class \($0.rawValue)" } ?? "no known class"
+        let what = shut.hasAttributes ? "without the secret" : "shut"
+        return "\(Amounts.grouped(shut.itemCount)) of \(name) \(what) (\(shut.reason.rawValue))"
+      })
   }
 
   /// Items by what of their secrets could be read.

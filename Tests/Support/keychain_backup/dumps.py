@@ -1,4 +1,4 @@
-"""Dumps of a keychain as other tools write them: tables with and without types, arrays of items, objection's JSON.
+"""Dumps of a keychain as other tools write them: tables, arrays of items, objection's JSON, sealed entries with keys.
 
 Written from what public readers of such files say, for a given seed; beside each dump stands what a reader has to find.
 """
@@ -9,7 +9,9 @@ import json
 import plistlib
 import random
 
-FORMS = ("keychain-tables", "keychain-tables-untyped", "keychain-items", "generic-passwords", "objection")
+from . import apple_der, crypto
+
+FORMS = ("keychain-tables", "keychain-tables-untyped", "keychain-items", "generic-passwords", "objection", "sealed-entries")
 CLASSES = {"ak": "kSecAttrAccessibleWhenUnlocked", "ck": "kSecAttrAccessibleAfterFirstUnlock",
            "dk": "kSecAttrAccessibleAlways", "aku": "kSecAttrAccessibleWhenUnlockedThisDeviceOnly",
            "cku": "kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly", "dku": "kSecAttrAccessibleAlwaysThisDeviceOnly",
@@ -22,6 +24,7 @@ OBJECTION = {"acct": "account", "svce": "service", "srvr": "server", "labl": "la
              "desc": "description", "icmt": "comment", "type": "type", "cdat": "create_date", "mdat": "modification_date",
              "port": "port", "ptcl": "protocol", "path": "path"}
 PASSWORDS_HAVE = {"cdat", "mdat", "desc", "labl", "agrp", "pdmn", "UUID", "acct"}
+CLASS_NUMBERS = {"ak": 6, "ck": 7, "dk": 8, "aku": 9, "cku": 10, "dku": 11, "akpu": 12}
 START = datetime.datetime(2024, 5, 6, 7, 8, 9)
 
 
@@ -108,6 +111,54 @@ def objection(made):
     return json.dumps(entries).encode()
 
 
+def _box(source, key, plaintext):
+    """A keyed archive of AES-256-GCM with a nonce of 32 bytes."""
+    nonce, uid = source.randbytes(32), plistlib.UID
+    sealed = crypto.AESGCM(key).encrypt(nonce, plaintext, None)
+    objects = [
+        "$null", {"$class": uid(5), "SFInitializationVector": uid(4), "SFCiphertext": uid(2),
+                  "SFAuthenticationCode": uid(3)},
+        sealed[:-16], sealed[-16:], nonce,
+        {"$classname": "_SFAuthenticatedCiphertext",
+         "$classes": ["_SFAuthenticatedCiphertext", "_SFCiphertext", "NSObject"]}]
+    return plistlib.dumps(
+        {"$version": 100_000, "$objects": objects, "$archiver": "NSKeyedArchiver", "$top": {"root": uid(1)}},
+        fmt=plistlib.FMT_BINARY, sort_keys=False)
+
+
+def _sealed_entry(source, number, item, class_keys, names_table=True):
+    table, attributes, secret = item
+    check, metadata_key, secret_key = f"00000000-0000-4000-8000-{number:012X}", source.randbytes(32), source.randbytes(32)
+    moments = {code: apple_der.Moment.from_datetime(value) if isinstance(value, datetime.datetime) else value
+               for code, value in attributes.items()}
+    control = apple_der.encode({"prot": attributes["pdmn"]})
+    shown = apple_der.encode(moments | {"TamperCheck": check, "SecAccessControl": control})
+    hidden = apple_der.encode({"TamperCheck": check} | ({} if secret is None else {"v_Data": secret}))
+    fill = 20 - len(hidden) % 20
+    keyclass = CLASS_NUMBERS[attributes["pdmn"]]
+    text = number % 2
+    entry = {
+        "rowID": number, "version": 7 + number % 2, "classKeyIdx": keyclass,
+        "metadata": {"wrappedKey": _box(source, class_keys[keyclass], metadata_key),
+                     "ciphertext": _box(source, metadata_key, shown), "tamperCheck": check},
+        "data": {"ciphertext": _box(source, secret_key, hidden + bytes([fill]) * fill), "tamperCheck": check,
+                 # Some have a tail, some stand as base64 text.
+                 "unwrappedKey": base64.b64encode(secret_key).decode() if text else secret_key + bytes(number % 3 * 4)}}
+    return entry | ({"table": table} if names_table else {})
+
+
+def sealed(made, seed=1, without=(), names_table=True, binary=False):
+    """Entries that are sealed, with the keys of the classes beside them, but for those of the numbers in `without`."""
+    source = random.Random(seed)
+    class_keys = {number: source.randbytes(32) for number in CLASS_NUMBERS.values()}
+    entries = [_sealed_entry(source, number, item, class_keys, names_table) for number, item in enumerate(made)]
+    root = {
+        "classKeyIdxToUnwrappedMetadataClassKey": {
+            str(number): key + bytes(number % 2 * 8) for number, key in class_keys.items() if number not in without},
+        "keychainEntries": entries}
+    return plistlib.dumps(root, fmt=plistlib.FMT_BINARY if binary else plistlib.FMT_XML)
+
+
 def written(form, seed):
     """A dump's bytes, the items that a reader finds, and how many entries it passes over, by why."""
     made = items(seed, tables=("genp",) if form == "generic-passwords" else TABLES)
@@ -124,6 +175,6 @@ def written(form, seed):
                     for table, attributes, secret in expected]
     contents = {
         "keychain-tables": tables, "keychain-items": array, "generic-passwords": passwords, "objection": objection,
-        "keychain-tables-untyped": lambda made: tables(made, typed=False),
+        "sealed-entries": sealed, "keychain-tables-untyped": lambda made: tables(made, typed=False),
     }[form](made)
     return contents, in_order(expected)
