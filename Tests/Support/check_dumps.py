@@ -168,6 +168,18 @@ def check_genp_plist(checks, program):
         result.returncode == 0 and sentence in said and f"{others} are of other kinds ({kinds})" in said,
         f"its balance: {said}")
     checks.check(f"{formless} has no form as genp-plist" in said or formless == 0, f"what has no secret: {said}")
+    for form, own in (("genp-plist", ("genp",)), ("csv", ("genp", "inet")), ("pem", ("cert", "keys"))):
+        result = program.run("export", "all.dump", "-o", f"x.{form}", "--format", form, "--reveal", "--dry-run", "--json")
+        if form == "pem":
+            checks.check(result.returncode == 4, f"made-up certificates have no form as pem: {result.returncode}")
+            continue
+        found = json.loads(result.stdout)
+        balance, kinds = found["balance"], {table: left[table] for table in dumps.TABLES if table not in own}
+        written = sum(table in own and bool(secret) and (form != "csv" or is_text(secret)) for table, _, secret in expected)
+        wanted = {
+            "total": len(expected), "written": written, "other_kinds": kinds, "other": 0, "asking": 0, "unreadable": 0,
+            "without_form": len(expected) - written - sum(kinds.values())}
+        checks.check(balance == wanted, f"the balance of {form}: expected {wanted}, found {balance}")
     code, found = program.json("export", "keys.genp.plist", "-o", "-", "--reveal")
     checks.check(
         code == 0 and [base64.b64decode(entry["secret"]["base64"]) for entry in found["items"]]

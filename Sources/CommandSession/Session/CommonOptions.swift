@@ -71,14 +71,18 @@ package struct CommonOptions: ParsableArguments {
   }
 
   /// What cannot be meant together, and a form that the verb's result does not have.
-  package func check(formats: [OutputFormat] = OutputFormat.allCases) throws(CommandFailure) {
+  ///
+  /// - Parameter answersBeside: Whether `--json` may stand beside a format: that is the file's, the answer is a document.
+  package func check(
+    formats: [OutputFormat] = OutputFormat.allCases, answersBeside: Bool = false
+  ) throws(CommandFailure) {
     if let format, !formats.contains(format) {
       let known = Amounts.list(formats.map(\.rawValue), conjunction: "or")
       throw .usage(
         "the result is not made as \(format.rawValue)", why: "it is \(known)",
         try: "--format \(formats.first?.rawValue ?? "text")")
     }
-    if json, let format, format != .json {
+    if json, !answersBeside, let format, format != .json {
       throw .usage("--json and --format \(format.rawValue) cannot go together", try: "one of them")
     }
     if quiet, verbose > 0 {

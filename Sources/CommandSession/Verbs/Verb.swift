@@ -6,10 +6,13 @@ package protocol Verb: ParsableCommand {
   var common: CommonOptions { get }
   /// The forms that its result has.
   static var formats: [OutputFormat] { get }
+  /// Whether `--format` may say what a file is written as, and `--json` beside it asks for a document about that.
+  static var answersBesideFiles: Bool { get }
 }
 
 extension Verb {
   package static var formats: [OutputFormat] { [.text, .json] }
+  package static var answersBesideFiles: Bool { false }
 }
 
 /// A verb that can be run, and so can stand in the root command's list.

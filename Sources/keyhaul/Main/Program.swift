@@ -88,7 +88,7 @@ struct Program {
   private func run(_ verb: any RunnableVerb, named name: String) -> CommandStatus {
     let session = Session(common: verb.common, verb: name, environment: environment)
     do {
-      try verb.common.check(formats: type(of: verb).formats)
+      try verb.common.check(formats: type(of: verb).formats, answersBeside: type(of: verb).answersBesideFiles)
       let status = try verb.perform(in: session)
       try session.flush()
       return status

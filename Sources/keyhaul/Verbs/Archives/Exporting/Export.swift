@@ -28,6 +28,7 @@ struct Export: RunnableVerb {
     ])
   static let configuration = described(as: "export")
   static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi, .genpPlist, .cxf]
+  static let answersBesideFiles = true
 
   @Argument(help: "The backup, the device, or another tool's dump.", completion: .devicesAndFiles) var source: String
   @Option(
@@ -72,7 +73,7 @@ struct Export: RunnableVerb {
       throw CommandFailure.usage(
         "--domain is given twice", why: "-o names one file", try: "--files DIR for all of them")
     }
-    if domain.isEmpty { try common.check(output: output) }
+    if domain.isEmpty { try common.check(output: output) } else { try common.check() }
     if let domain = domain.first { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(chosen)
     if let path = chosen.attributes.path, path.contains("/"), !path.hasPrefix("/") {
@@ -205,7 +206,7 @@ struct Export: RunnableVerb {
         Reason.allCases.compactMap { reason in reasons[reason].map { (reason.rawValue, JSONValue.count($0)) } }),
       "dry_run": .boolean(dryRun.isOn),
     ]
-    return document.adding(items.unseenFields)
+    return document.adding(items.balanceFields + items.unseenFields)
   }
 
   /// Says what was exported, once it has left the program: beside it, where it is on standard output itself.

@@ -10,7 +10,12 @@ struct ExportForm {
   ///   promises none.
   init(_ common: CommonOptions, output: String, reveals: Bool) throws(CommandFailure) {
     let promised = Self.format(ofFile: output)
-    guard common.isJSON else {
+    if common.json, let format = common.format, format != .json, output == "-" {
+      throw .usage(
+        "--json and -o - cannot go together with --format \(format.rawValue)",
+        why: "standard output would hold two results", try: "-o FILE, or leave --json out")
+    }
+    guard common.isJSON, common.format ?? .json == .json else {
       guard let format = common.format ?? promised ?? (reveals ? nil : .json) else {
         let endings = Export.formats.map { ".\(Self.ending(of: $0))" }
         throw .usage(

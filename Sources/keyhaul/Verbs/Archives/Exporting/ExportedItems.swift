@@ -123,19 +123,25 @@ struct ExportedItems {
     }
   }
 
+  /// What became of the items: each is in one of the counts.
+  private var counts: (formless: Int, asking: Int, others: Int) {
+    let (written, formless) = (made?.count ?? 0, made?.leftOut.count ?? 0)
+    let asking = guarded.count { form.kinds.contains($0.kind) }
+    return (formless, asking, entries.count - reasons.count - asking - formless - written)
+  }
+
   /// "Of 18 items 11 are in it, 3 are of other kinds and 4 have no form as csv."; `nil` where all are, and of a document,
   /// which holds all. The numbers add up to the first.
   var balance: String? {
     guard let made, made.count < entries.count else { return nil }
-    let formless = made.leftOut.count
-    let asking = guarded.count { form.kinds.contains($0.kind) }
-    let others = entries.count - reasons.count - asking - formless - made.count
-    let kinds = form.isOfWholeKinds ? " (\(otherKinds))" : ""
+    let counts = counts
+    let kinds = form.isOfWholeKinds ? " (\(otherKindWords))" : ""
+    let format = form.format.rawValue
     let parts = [
       (made.count, "is in it", "are in it"),
-      (others, "is \(form.otherNoun)\(kinds)", "are \(form.otherNouns)\(kinds)"),
-      (formless, "has no form as \(form.format.rawValue)", "have no form as \(form.format.rawValue)"),
-      (asking, "asks for its owner", "ask for their owner"), (reasons.count, "cannot be read", "cannot be read"),
+      (counts.others, "is \(form.otherNoun)\(kinds)", "are \(form.otherNouns)\(kinds)"),
+      (counts.formless, "has no form as \(format)", "have no form as \(format)"),
+      (counts.asking, "asks for its owner", "ask for their owner"), (reasons.count, "cannot be read", "cannot be read"),
     ]
     let words = parts.enumerated().filter { $0.offset == 0 || $0.element.0 > 0 }.map(\.element).map {
       "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)"
@@ -143,14 +149,34 @@ struct ExportedItems {
     return "Of \(Amounts.count(entries.count, "item")) \(Amounts.list(words))."
   }
 
-  /// "2 certificates and 1 key": the items that can be read and are of a kind that the form has not.
-  private var otherKinds: String {
-    let others = Dictionary(grouping: Self.readable(entries).map(\.kind)) { $0 }
-    return Amounts.list(
-      ItemKind.allCases.filter { !form.kinds.contains($0) }.compactMap { kind in
-        others[kind].map { Amounts.count($0.count, kind.noun) }
-      })
+  /// The same for programs; none of a document, which holds all. `total` is the sum of the others.
+  var balanceFields: [(String, JSONValue)] {
+    guard let made else { return [] }
+    let counts = counts
+    let kinds = form.isOfWholeKinds ? otherKinds.map { ($0.rawValue, JSONValue.count($1)) } : []
+    let others = counts.others - kinds.reduce(0) { $0 + Int($1.1.integerValue ?? 0) }
+    return [
+      (
+        "balance",
+        [
+          "total": .count(entries.count), "written": .count(made.count), "other_kinds": .object(kinds),
+          "other": .count(others), "without_form": .count(counts.formless), "asking": .count(counts.asking),
+          "unreadable": .count(reasons.count),
+        ]
+      )
+    ]
   }
+
+  /// The items that can be read and are of a kind that the form has not, counted.
+  private var otherKinds: [(ItemKind, Int)] {
+    let others = Dictionary(grouping: Self.readable(entries).map(\.kind)) { $0 }
+    return ItemKind.allCases.filter { !form.kinds.contains($0) }.compactMap { kind in
+      others[kind].map { (kind, $0.count) }
+    }
+  }
+
+  /// "2 certificates and 1 key"
+  private var otherKindWords: String { Amounts.list(otherKinds.map { Amounts.count($1, $0.noun) }) }
 
   // MARK: What cannot be exported
 
