@@ -94,8 +94,9 @@ let package = Package(
     .library(
       name: "KeyhaulKit",
       targets: [
-        "KeyhaulKit", "Files", "KeychainFormats", "TextLayout", "DataProtection", "Certificates", "KeychainRules",
-        "KeychainDumps", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration",
+        "KeyhaulKit", "Files", "KeychainFormats", "TextLayout", "DataProtection", "PageLayout", "Certificates",
+        "KeychainRules", "KeychainDumps", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive",
+        "ArchivedKeychain", "Migration",
         "Reports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
@@ -123,6 +124,7 @@ let package = Package(
     part("KeychainFormats", []),
     part("TextLayout", ["KeychainFormats", "CUTF8Proc"]),
     part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
+    part("PageLayout", ["DataProtection", "KeychainFormats"]),
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
     part("KeychainRules", ["DataProtection", "KeychainFormats"]),
     part("KeychainDumps", ["KeychainRules", "DataProtection", "KeychainFormats"]),
@@ -147,7 +149,7 @@ let package = Package(
       "Reports",
       [
         "Migration", "KeychainDumps", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore",
-        "KeychainRules", "Certificates", "DataProtection", "TextLayout", "KeychainFormats",
+        "KeychainRules", "Certificates", "DataProtection", "PageLayout", "TextLayout", "KeychainFormats",
       ]),
     part(
       "KeyhaulKit",
@@ -210,7 +212,10 @@ let package = Package(
     tests(of: "KeyhaulKit"),
     tests(
       of: "Reports",
-      ["Migration", "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats"]),
+      [
+        "Migration", "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "PageLayout",
+        "KeychainFormats",
+      ]),
     .testTarget(
       name: "CommandLineTests",
       dependencies: [

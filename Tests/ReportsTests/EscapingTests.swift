@@ -1,6 +1,8 @@
 import KeychainFormats
+import PageLayout
 import Testing
 import TextLayout
+import VirtualDevice
 
 @testable import Reports
 

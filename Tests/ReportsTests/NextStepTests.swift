@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 import Testing
 
 @testable import BackupArchive

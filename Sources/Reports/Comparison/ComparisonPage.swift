@@ -3,6 +3,7 @@ public import DataProtection
 import KeychainFormats
 import KeychainRules
 public import Migration
+import PageLayout
 import TextLayout
 
 /// Four restores compared, as a page for people: with and without a password, to the same device and to another; and what

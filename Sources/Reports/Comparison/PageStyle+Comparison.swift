@@ -1,3 +1,5 @@
+import PageLayout
+
 extension PageStyle {
   /// What only the page of four restores has: their table.
   static let comparison = """

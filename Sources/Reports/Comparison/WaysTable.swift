@@ -1,6 +1,7 @@
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 
 /// How many items come to another device on which way.
 struct WaysTable {

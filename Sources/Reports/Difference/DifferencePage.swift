@@ -3,6 +3,7 @@ public import DataProtection
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 import TextLayout
 
 /// What two keychains differ in, as a page for people. It names the attributes that changed, never their values.

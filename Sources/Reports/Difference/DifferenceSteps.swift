@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import KeychainFormats
+import PageLayout
 
 extension StepList {
   /// What to do after a comparison: each step asks for something that the page does not say already.

@@ -1,5 +1,6 @@
 import KeychainFormats
 import Migration
+import PageLayout
 
 /// The picture of the move: streams of items from what they belong to, on the left, to where they end on the right.
 /// Patterns and words say what the colors say.

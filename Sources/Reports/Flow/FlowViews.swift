@@ -1,3 +1,5 @@
+import PageLayout
+
 /// The picture of a move in two views, one of which is shown: by the app or the kind of the items, and by when they may
 /// be read. Nothing but radio buttons and style rules chooses; paper has the one that is chosen.
 struct FlowViews {

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 
 extension FuturesFacts {
   /// Items that share a future and a reason, as the text has them under one heading and the page on one card.

@@ -3,6 +3,7 @@ public import DataProtection
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 import TextLayout
 
 /// What is lost on a new device and on the same one, erased, as a page for people, with what to do before the device is

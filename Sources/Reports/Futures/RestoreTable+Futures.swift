@@ -1,6 +1,7 @@
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 
 extension RestoreTable {
   /// The counts of both futures: of a backup one row, of a device one for each kind of backup.

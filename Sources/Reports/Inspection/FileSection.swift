@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import BackupArchive
 import KeychainFormats
+import PageLayout
 
 /// The files that the archive lists, by domain and directory, folded.
 struct FileSection {

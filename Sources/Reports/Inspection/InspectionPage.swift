@@ -4,6 +4,7 @@ public import DataProtection
 public import KeychainFormats
 public import KeychainRules
 public import Migration
+import PageLayout
 import TextLayout
 
 /// What is in an archive, as a page for people: with its password or without.

@@ -2,6 +2,8 @@ import ArchivedKeychain
 import BackupArchive
 import KeychainFormats
 import KeychainRules
+import PageLayout
+import VirtualDevice
 
 extension StepList {
   /// What to do with an archive, by what was found in it.

@@ -3,6 +3,7 @@ import BackupArchive
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 
 /// The keychain's items: by class and where that lets them go, what is damaged, and every item, folded.
 struct ItemSection {

@@ -1,5 +1,6 @@
 import BackupArchive
 import KeychainFormats
+import PageLayout
 
 /// The keybag: what deriving its key costs, and its class keys, folded.
 struct KeybagSection {

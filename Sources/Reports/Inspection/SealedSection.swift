@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
+import PageLayout
 
 /// The items that do not open, counted by as much as they say of themselves; nothing where all open.
 struct SealedSection {

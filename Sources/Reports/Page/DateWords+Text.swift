@@ -1,4 +1,5 @@
 import KeychainFormats
+import PageLayout
 import TextLayout
 
 extension DateWords {

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 
 /// The items of the device that made a backup and that are not in it, on a page: a card for each reason, and as of when.
 struct AbsentSection {

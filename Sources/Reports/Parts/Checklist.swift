@@ -1,4 +1,5 @@
 import KeychainFormats
+import PageLayout
 
 /// Things to do, with a box for each: to tick on the page, where that is a form without a script, or on paper.
 struct Checklist {

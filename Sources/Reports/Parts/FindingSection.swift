@@ -1,5 +1,6 @@
 import BackupArchive
 import Migration
+import PageLayout
 
 /// What of a backup is not as a device leaves it, and was gone around: nothing where there is none.
 struct FindingSection {

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import KeychainFormats
 import Migration
+import PageLayout
 
 /// How a page names an item: a name, who it belongs to, and what kind of thing it is.
 struct ItemWords: Sendable {

@@ -1,4 +1,5 @@
 import KeychainFormats
+import PageLayout
 
 /// Items in a table, folded, with filters that are nothing but radio buttons before it and style rules.
 struct PageTable {

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
+import PageLayout
 
 /// Why some items do not arrive, do not open or are of no use, and what to do about it.
 struct ReasonCard {

@@ -1,4 +1,5 @@
 import KeychainFormats
+import PageLayout
 
 /// A table of restores: a row for each backup that they come from, a column for each device that they go to.
 struct RestoreTable {

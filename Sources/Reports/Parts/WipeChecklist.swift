@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 
 /// What to do before a phone is wiped, from what is known of its keychain: the backup, what has to be moved by hand while
 /// the phone still opens it, and where to sign in again.

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 
 /// What does not arrive, why, and what to do about it: one card for each reason, damage after rules; then what the
 /// restore removes.

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 
 extension StepList {
   /// What to do after a plan: of a backup, carry it out; of a device, make the backup first.

@@ -1,3 +1,5 @@
+import PageLayout
+
 extension PageStyle {
   /// What only the page of a plan has: the picture of where the items go.
   ///

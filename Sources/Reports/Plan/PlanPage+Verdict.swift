@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 
 extension PlanPage {
   /// The plan in one sentence, which stands first.

@@ -4,6 +4,7 @@ public import DataProtection
 import KeychainFormats
 import KeychainRules
 public import Migration
+import PageLayout
 import TextLayout
 
 /// A plan as a page for people: what moves, what is lost and what to do about it.

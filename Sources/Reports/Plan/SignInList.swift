@@ -1,5 +1,6 @@
 import KeychainFormats
 import Migration
+import PageLayout
 
 /// The apps that lose something, those that lose most first: where to sign in again.
 struct SignInList {

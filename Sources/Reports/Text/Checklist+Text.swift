@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import KeychainFormats
+import PageLayout
 import TextLayout
 
 extension Checklist {

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 import Migration
+import PageLayout
 package import TextLayout
 
 /// The two futures of a keychain as text: the verdict, the counts of both, what is lost and why, what to do before the

@@ -1,6 +1,7 @@
 import KeychainFormats
 import KeychainRules
 package import Migration
+import PageLayout
 
 /// What a list of expectations came to as JUnit XML, which systems for continuous integration show: a suite for each
 /// restore, a test for each expectation that holds for it. What was not checked is a test that was skipped.

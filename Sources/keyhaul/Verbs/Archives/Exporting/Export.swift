@@ -22,7 +22,8 @@ struct Export: RunnableVerb {
       "keyhaul export family.backup --files notes/ --app org.example.notes",
     ],
     flags: [
-      .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys), wifi, genp-plist or cxf"), "--reveal",
+      .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys), wifi, genp-plist or cxf"),
+      "--reveal",
       .init("--kind, --service, --server", "export these items alone; * stands for any text"), "--domain",
       "--files", "--password-file", "--dry-run", "--yes",
     ])

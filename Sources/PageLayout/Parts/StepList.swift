@@ -1,13 +1,20 @@
 /// What to do now, in order, with the commands to copy.
-struct StepList {
-  struct Step {
-    let words: String
-    var commands: [String] = []
+package struct StepList {
+  package struct Step {
+    package let words: String
+    package let commands: [String]
+
+    package init(words: String, commands: [String] = []) {
+      self.words = words
+      self.commands = commands
+    }
   }
 
-  let steps: [Step]
+  package let steps: [Step]
 
-  func write(to page: inout Markup) {
+  package init(steps: [Step]) { self.steps = steps }
+
+  package func write(to page: inout Markup) {
     guard !steps.isEmpty else { return }
     page.newLine()
     page.element("section", ["class": "next"]) { page in
@@ -24,7 +31,7 @@ struct StepList {
     }
   }
 
-  static func write(_ commands: [String], to page: inout Markup) {
+  package static func write(_ commands: [String], to page: inout Markup) {
     page.element("pre") { page in
       for command in commands { write(command, to: &page) }
     }

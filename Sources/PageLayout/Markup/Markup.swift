@@ -5,51 +5,53 @@ import KeychainFormats
 /// Names of elements and attributes are literals of the program; every other text goes through `escaped`, so that no
 /// name out of a backup can become markup, reorder the words around it or hide. What is written is HTML and well-formed
 /// XML at the same time.
-struct Markup: Sendable {
-  private(set) var text = ""
+package struct Markup: Sendable {
+  package private(set) var text = ""
 
-  typealias Attributes = KeyValuePairs<StaticString, String>
-  typealias Body = (inout Markup) -> Void
+  package init() {}
+
+  package typealias Attributes = KeyValuePairs<StaticString, String>
+  package typealias Body = (inout Markup) -> Void
 
   /// The most Unicode scalars of a name that a page shows.
-  static let maximumNameLength = 160
+  package static let maximumNameLength = 160
 
   /// An element with content.
-  mutating func element(_ name: StaticString, _ attributes: Attributes = [:], _ body: Body) {
+  package mutating func element(_ name: StaticString, _ attributes: Attributes = [:], _ body: Body) {
     open(name, attributes)
     text += ">"
     body(&self)
     text += "</\(name)>"
   }
 
-  mutating func element(_ name: StaticString, _ attributes: Attributes, _ words: String) {
+  package mutating func element(_ name: StaticString, _ attributes: Attributes, _ words: String) {
     element(name, attributes) { $0.words(words) }
   }
 
-  mutating func element(_ name: StaticString, _ words: String) { element(name, [:], words) }
+  package mutating func element(_ name: StaticString, _ words: String) { element(name, [:], words) }
 
   /// An element without content.
-  mutating func void(_ name: StaticString, _ attributes: Attributes = [:]) {
+  package mutating func void(_ name: StaticString, _ attributes: Attributes = [:]) {
     open(name, attributes)
     text += "/>"
   }
 
   /// Our own words, with names in them where they occur.
-  mutating func words(_ words: String) { text += Self.escaped(words) }
+  package mutating func words(_ words: String) { text += Self.escaped(words) }
 
   /// A sentence of the library, in which names are escaped already.
-  mutating func sentence(_ words: String) { text += Self.escaped(words, keepingEscapes: true) }
+  package mutating func sentence(_ words: String) { text += Self.escaped(words, keepingEscapes: true) }
 
   /// A name out of a backup inside a sentence: kept from lending its writing direction to the words around it.
-  mutating func name(_ name: String) {
+  package mutating func name(_ name: String) {
     element("bdi") { $0.words(Self.shortened(name)) }
   }
 
   /// The style sheet as it is: a literal of the program.
-  mutating func style(_ sheet: String) { text += "<style>\(sheet)</style>" }
+  package mutating func style(_ sheet: String) { text += "<style>\(sheet)</style>" }
 
   /// A line break between parts of the page, for people who read its source.
-  mutating func newLine() { text += "\n" }
+  package mutating func newLine() { text += "\n" }
 
   private mutating func open(_ name: StaticString, _ attributes: Attributes) {
     text += "<\(name)"
@@ -59,7 +61,7 @@ struct Markup: Sendable {
   /// Everything that a browser would act on or not show, spelled out.
   ///
   /// - Parameter keepingEscapes: As `HostileText.shown` takes it.
-  static func escaped(_ words: String, keepingEscapes: Bool = false) -> String {
+  package static func escaped(_ words: String, keepingEscapes: Bool = false) -> String {
     let shown = HostileText.shown(words, keepingEscapes: keepingEscapes)
     guard shown.utf8.contains(where: { "<>&\"'".utf8.contains($0) }) else { return shown }
     var result = ""
@@ -77,7 +79,7 @@ struct Markup: Sendable {
   }
 
   /// A name's beginning, where it is longer than anybody reads.
-  static func shortened(_ name: String, to limit: Int = maximumNameLength) -> String {
+  package static func shortened(_ name: String, to limit: Int = maximumNameLength) -> String {
     let scalars = name.unicodeScalars
     guard let end = scalars.index(scalars.startIndex, offsetBy: limit, limitedBy: scalars.endIndex),
       end != scalars.endIndex

@@ -4,7 +4,7 @@ extension PageStyle {
   /// The filters and the clipping of cells are for screens alone, and no rule has a `:has()`: with them the time in which a
   /// browser printed ten thousand rows grew with their square. Paper has all rows in any case, and words that break where
   /// they have to.
-  static let parts = """
+  package static let parts = """
     .tiles{display:grid;gap:.75rem;grid-template-columns:repeat(auto-fit,minmax(7.5rem,1fr));margin-top:1.6rem}
     .tiles li{background:var(--card);border:1px solid var(--line);border-radius:.7rem;line-height:1.3;\
     padding:.8rem 1rem}

@@ -1,21 +1,31 @@
-import DataProtection
+package import DataProtection
 
 /// The frame of every report that is a page: one file that fetches nothing, runs nothing, and reads well in light, in
 /// dark and on paper.
-struct ReportPage: Sendable {
+package struct ReportPage: Sendable {
   /// What the browser's tab says.
-  let title: String
+  package let title: String
   /// Who made it, as the page's last words name it: "keyhaul 1.0".
-  let program: String
+  package let program: String
   /// What the page tells of people, in a sentence for whoever thinks of passing it on.
-  var content = "It holds names of accounts and no passwords."
+  package var content: String
   /// Rules that only this report needs, after those of all pages.
-  var style = ""
+  package var style: String
+
+  package init(
+    title: String, program: String, content: String = "It holds names of accounts and no passwords.",
+    style: String = ""
+  ) {
+    self.title = title
+    self.program = program
+    self.content = content
+    self.style = style
+  }
 
   /// The page in UTF-8, with what `body` writes as its content and `footer` before the program's name.
   ///
   /// - Throws: Where the digest of the style sheet, which the policy names, cannot be computed.
-  func html(body: Markup.Body, footer: Markup.Body = { _ in }) throws(DataProtectionError) -> String {
+  package func html(body: Markup.Body, footer: Markup.Body = { _ in }) throws(DataProtectionError) -> String {
     let sheet = PageStyle.base + PageStyle.parts + style + PageStyle.print
     let policy = try ContentPolicy.admitting(style: sheet)
     var page = Markup()

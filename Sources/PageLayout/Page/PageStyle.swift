@@ -1,7 +1,7 @@
 /// The style sheets of the pages. Plain text, so that a page needs nothing besides itself.
-enum PageStyle {
+package enum PageStyle {
   /// Colors, type and the parts that every report has.
-  static let base = """
+  package static let base = """
     :root{color-scheme:light dark;--paper:#faf9f6;--card:#fff;--ink:#1c2330;--soft:#565f6e;--line:#e2dfd7;\
     --moves:#17725a;--moves-tint:#bfe0d3;--stays:#8a5300;--stays-tint:#f6e2bd;--lost:#b02a2a;--lost-tint:#f6d4d0;\
     --gone:#5550a0;--gone-tint:#dcdaf2;--code:#f1efe9}
@@ -36,7 +36,7 @@ enum PageStyle {
     """
 
   /// On paper: everything open, in ink, and cards in one piece.
-  static let print = """
+  package static let print = """
     @media print{@page{margin:14mm}html{background:none;font-size:9pt;line-height:1.4}body{max-width:none;padding:0}\
     .verdict{font-size:1.5rem}h2{break-after:avoid;margin:1.1rem 0 .5rem}\
     details::details-content{content-visibility:visible;display:block}summary{list-style:none}\

@@ -1,22 +1,31 @@
 import KeychainFormats
 
 /// The counts that stand under a verdict, each with its sign: color says nothing that the sign and the words don't.
-struct Tiles {
-  enum Style: String {
+package struct Tiles {
+  package enum Style: String {
     case moves, stays, lost, gone
     case plain
   }
 
-  struct Tile {
-    let style: Style
-    let symbol: String
-    let count: Int
-    let words: String
+  package struct Tile {
+    package let style: Style
+    package let symbol: String
+    package let count: Int
+    package let words: String
+
+    package init(style: Style, symbol: String, count: Int, words: String) {
+      self.style = style
+      self.symbol = symbol
+      self.count = count
+      self.words = words
+    }
   }
 
-  let tiles: [Tile]
+  package let tiles: [Tile]
 
-  func write(to page: inout Markup) {
+  package init(tiles: [Tile]) { self.tiles = tiles }
+
+  package func write(to page: inout Markup) {
     page.newLine()
     page.element("ul", ["class": "tiles", "aria-label": "Summary"]) { page in
       for tile in tiles {
