@@ -3,8 +3,10 @@
 
     readers_agree.py --keyhaul .build/release/keyhaul [--only NAME]
 
-Every good backup of `backup_cases` that is a folder, and every odd form (`part-…`) of `backup_faults` that is one. What one of the readers opens has to open here, with the same bytes for every file that it gives. A table says at the end how
-many forms each reader opens; those that none of them opens are counted.
+Every good backup of `backup_cases` that is a folder, and every odd form (`part-…`) of `backup_faults` that is one. What
+one of the readers opens has to open here, with the same bytes for every file that it gives. A table says at the end how
+many forms each reader opens; those that none of them opens are counted. mvt opens backups with iphone_backup_decrypt and
+is not run beside it.
 """
 
 import argparse
@@ -19,9 +21,39 @@ import tempfile
 
 from backup_cases import CASES
 from backup_faults import FAULTS
+from iOSbackup import iOSbackup
+
 from interop import ALL_READERS, CUTTING_READER
 
 OPENS = {0, 3}
+
+
+def all_with_iosbackup(folder, password, work):
+    """Every file that the reader gives: it stops at single ones, an empty one among them."""
+    backup = iOSbackup(udid=folder.name, cleartextpassword=password or None, backuproot=str(folder.parent))
+    found = {}
+    for row in backup.getBackupFilesList():
+        if row["flags"] != 1:
+            continue
+        with contextlib.suppress(Exception):
+            entry = backup.getFileManifestDBEntry(fileNameHash=row["backupFile"])
+            info = backup.getFileDecryptedCopy(manifestEntry=entry, targetName="file", targetFolder=str(work))
+            written = work / "file"
+            found[f"{entry['domain']}/{entry['relativePath']}"] = (
+                written.read_bytes(), int(info["lastModified"].timestamp()))
+            written.unlink()
+    return found
+
+
+READERS = ALL_READERS | {"iOSbackup": all_with_iosbackup}
+# Cut an encrypted file off at the size that the list says, or fill it up to it; a device says the wrong one of a database
+# that grew.
+CUTTING_READERS = {CUTTING_READER, "iOSbackup"}
+
+
+def as_cut(content, size):
+    """What a cutting reader makes of a file's bytes."""
+    return content if size is None else content[:size] + bytes(max(0, size - len(content)))
 
 
 def ours_of(program, work, path, password):
@@ -81,7 +113,7 @@ def main():
                 total[kind] += 1
                 ours, code = ours_of(program, work, path, password)
                 opened = []
-                for reader, read in ALL_READERS.items():
+                for reader, read in READERS.items():
                     theirs = theirs_of(read, path, (password or b"").decode("utf-8", "replace"), work)
                     if theirs is None:
                         continue
@@ -91,9 +123,9 @@ def main():
                         differences.append(f"{name}: {reader} opens it, and export --files ends with {code}")
                         continue
                     sizes = {f"{file.domain}/{file.path}": len(file.content) if file.size is None else file.size
-                             for file in recipe.files if file.is_regular} if reader == CUTTING_READER else {}
+                             for file in recipe.files if file.is_regular} if reader in CUTTING_READERS else {}
                     other = [file for file, content in theirs.items()
-                             if file not in ours or content not in (ours[file], ours[file][:sizes.get(file)])]
+                             if file not in ours or content not in (ours[file], as_cut(ours[file], sizes.get(file)))]
                     if other:
                         differences.append(f"{name}: {reader} has other bytes or more files: {other[:3]}")
                     else:
@@ -102,9 +134,9 @@ def main():
                 counts[kind, "none"] += not opened
             finally:
                 tempfile.tempdir = None
-    print(f"{'form':6}{'forms':>7}{'keyhaul':>9}" + "".join(f"{reader:>24}" for reader in ALL_READERS) + f"{'none of them':>14}")
+    print(f"{'form':6}{'forms':>7}{'keyhaul':>9}" + "".join(f"{reader:>24}" for reader in READERS) + f"{'none of them':>14}")
     for kind in total:
-        cells = (f"{counts[kind, reader]} open, {counts[kind, reader, 'equal']} equal" for reader in ALL_READERS)
+        cells = (f"{counts[kind, reader]} open, {counts[kind, reader, 'equal']} equal" for reader in READERS)
         print(f"{kind:6}{total[kind]:>7}{counts[kind, 'keyhaul']:>9}" + "".join(f"{cell:>24}" for cell in cells)
               + f"{counts[kind, 'none']:>14}")
     print("\n".join(f"FAIL  {difference}" for difference in differences))
