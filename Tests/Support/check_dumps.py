@@ -236,6 +236,15 @@ def check_sealed(checks, program):
     code, found = program.json("inspect", "exchanged.dump")
     checks.check(found["dump"]["secrets"]["shut"] == 2, f"secrets of two entries exchanged: both are shut, {code}")
 
+    root = plistlib.loads(dumps.sealed(made))
+    for entry in root["keychainEntries"][:2]:
+        entry["data"]["unwrappedKey"] = bytes(32)
+    (program.folder / "wrong-keys.dump").write_bytes(plistlib.dumps(root))
+    code, plan = program.json("plan", "wrong-keys.dump", "--to", "target")
+    checks.check(
+        any(sentence.startswith("2 items of which the secret does not open here") for sentence in plan["dump"]["unknown"]),
+        f"wrong keys of two secrets: a plan says that it takes them as readable on the device, {code}")
+
 
 def check_hostile(checks, program):
     """What is made up ends with 14 (never with a signal), and within seconds."""

@@ -116,11 +116,17 @@ package struct DumpStatement {
       ? nil
       : "\(Amounts.count(tombstones, "mark")) of deleted items \(tombstones == 1 ? "is" : "are") in no count: whether the "
         + "device synchronizes is not known."
+    let lacking = dump.shutCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
+    let taken =
+      lacking == 0
+      ? nil
+      : "\(Amounts.count(lacking, "item")) of which the secret does not open here \(lacking == 1 ? "is" : "are") taken as "
+        + "readable on the device, which has its own keys."
     return [
       "The device that the items are of is not known: the target is taken for another one, and were it the same, the "
         + "items of one device only would come back.",
       "Whether an item is of an App Clip or asks for a person is known only where the dump says so.",
-      "What the dump leaves out, nobody sees here.", marks,
+      "What the dump leaves out, nobody sees here.", taken, marks,
     ].compactMap(\.self)
   }
 
