@@ -170,8 +170,8 @@ def bytes_of_databases():
         (path / "Manifest.db-wal").write_bytes(b"\x37\x7f\x06\x82" + bytes(4096))
         (path / "Manifest.db-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(512))
 
-    yield Fault("database-journals-planted", "journals lie beside Manifest.db: nobody reads them", both(OK),
-                base="plain", on_disk=planted)
+    yield Fault("database-journals-planted", "journals lie beside Manifest.db: nobody reads them", in_part(),
+                ("manifest.db-journal",), "plain", on_disk=planted)
 
 
 # Manifest.mbdb.
