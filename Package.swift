@@ -188,7 +188,9 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "TestSupport", dependencies: ["KeychainFormats"], path: "Tests/TestSupport",
-      exclude: ["test-vectors.json", "certificate-vectors.json", "database-item-vectors.json"], swiftSettings: strict),
+      exclude: [
+        "test-vectors.json", "certificate-vectors.json", "database-item-vectors.json", "key-operation-vectors.json",
+      ], swiftSettings: strict),
     tests(of: "Files", [system]),
     tests(of: "KeychainFormats"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),

@@ -16,7 +16,8 @@ extension KeyMaterial {
     }
   }
 
-  private var publicKeyInfo: [UInt8] {
+  /// The DER of the SubjectPublicKeyInfo.
+  var publicKeyInfo: [UInt8] {
     let parameters =
       switch algorithm {
       case .rsa: ASN1Encoding.element(.null, [])
@@ -36,7 +37,7 @@ extension KeyMaterial {
   private func withPrivateKeyInfo<Result>(
     _ body: (UnsafeRawBufferPointer) -> Result
   ) throws(MaterialError) -> Result {
-    let key = try PrivateKeyHandle(der: privateKeyStructure)
+    let key = try KeyHandle(self)
     guard let info = EVP_PKEY2PKCS8(key.handle) else { throw .openSSL("EVP_PKEY2PKCS8") }
     defer { PKCS8_PRIV_KEY_INFO_free(info) }
     var bytes: UnsafeMutablePointer<UInt8>?
@@ -48,7 +49,7 @@ extension KeyMaterial {
 
   /// The DER of the algorithm's own structure: RSAPrivateKey as it is stored (RFC 8017, A.1.2), or ECPrivateKey
   /// (RFC 5915) made of 04‖X‖Y‖K.
-  private var privateKeyStructure: SensitiveBytes {
+  var privateKeyStructure: SensitiveBytes {
     guard case .ellipticCurve(let curve) = algorithm else { return externalRepresentation }
     let before = ASN1Encoding.element(.integer, [1])
     let after =
@@ -71,19 +72,32 @@ extension CertificateFacts {
   public var pem: SensitiveBytes { der.withRawBytes { PEM.encode("CERTIFICATE", $0) } }
 }
 
-/// A private key of OpenSSL, wiped at its end.
-private struct PrivateKeyHandle: ~Copyable {
+/// A key of OpenSSL, wiped at its end.
+struct KeyHandle: ~Copyable {
   let handle: OpaquePointer
 
-  init(der: SensitiveBytes) throws(MaterialError) {
-    handle = try der.withBytes { (bytes) throws(MaterialError) in
-      var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-      guard let handle = d2i_AutoPrivateKey(nil, &position, bytes.count) else {
-        ERR_clear_error()
-        throw .openSSL("d2i_AutoPrivateKey")
+  /// - Throws: `.failed` where OpenSSL does not take the key.
+  init(_ key: KeyMaterial) throws(MaterialError) {
+    switch key.half {
+    case .publicKey:
+      handle = try key.publicKeyInfo.withRawBytes { (bytes) throws(MaterialError) in
+        var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        return try Self.checked(d2i_PUBKEY(nil, &position, bytes.count), "d2i_PUBKEY")
       }
-      return handle
+    case .privateKey:
+      handle = try key.privateKeyStructure.withBytes { (bytes) throws(MaterialError) in
+        var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        return try Self.checked(d2i_AutoPrivateKey(nil, &position, bytes.count), "d2i_AutoPrivateKey")
+      }
     }
+  }
+
+  private static func checked(_ handle: OpaquePointer?, _ call: String) throws(MaterialError) -> OpaquePointer {
+    guard let handle else {
+      ERR_clear_error()
+      throw .openSSL(call)
+    }
+    return handle
   }
 
   deinit { EVP_PKEY_free(handle) }

@@ -28,6 +28,11 @@ public struct TestVectors {
     try load(file: "certificate-vectors.json")
   }
 
+  /// Signatures, ciphertexts and shared secrets of those keys, made by `Tests/Support/make_key_operation_vectors.py`.
+  public static func keyOperations() throws -> TestVectors {
+    try load(file: "key-operation-vectors.json")
+  }
+
   /// Read from the checked-in file: embedded in code, 170 kB of them took the compiler 45 seconds.
   private static func load(file: String) throws -> TestVectors {
     let bytes = try Data(contentsOf: Repository.root.appending(path: "Tests/TestSupport").appending(path: file))

@@ -5,18 +5,19 @@ import KeychainFormats
 ///
 /// Naming the cipher once matters: fetching it costs more than sealing a small item. Padding is off; ECB and CBC take
 /// whole blocks. OpenSSL overwrites the key schedule when the context is freed.
-struct CipherContext: ~Copyable {
-  enum Direction: Int32 {
+package struct CipherContext: ~Copyable {
+  package enum Direction: Int32 {
     case decrypt = 0
     case encrypt = 1
   }
 
-  enum Algorithm {
+  package enum Algorithm {
     case aes128ECB
     case aes192ECB
     case aes256ECB
     case aes128CBC
     case aes256CBC
+    case aes128GCM
     case aes256GCM
 
     fileprivate var handle: OpaquePointer? {
@@ -26,13 +27,14 @@ struct CipherContext: ~Copyable {
       case .aes256ECB: EVP_aes_256_ecb()
       case .aes128CBC: EVP_aes_128_cbc()
       case .aes256CBC: EVP_aes_256_cbc()
+      case .aes128GCM: EVP_aes_128_gcm()
       case .aes256GCM: EVP_aes_256_gcm()
       }
     }
 
     var keySize: Int {
       switch self {
-      case .aes128ECB, .aes128CBC: 16
+      case .aes128ECB, .aes128CBC, .aes128GCM: 16
       case .aes192ECB: 24
       case .aes256ECB, .aes256CBC, .aes256GCM: 32
       }
@@ -43,7 +45,7 @@ struct CipherContext: ~Copyable {
     fileprivate var hasPadding: Bool {
       switch self {
       case .aes128ECB, .aes192ECB, .aes256ECB, .aes128CBC, .aes256CBC: true
-      case .aes256GCM: false
+      case .aes128GCM, .aes256GCM: false
       }
     }
 
@@ -52,17 +54,18 @@ struct CipherContext: ~Copyable {
       switch self {
       case .aes128ECB, .aes192ECB, .aes256ECB: 0
       case .aes128CBC, .aes256CBC: 16
-      case .aes256GCM: 12
+      case .aes128GCM, .aes256GCM: 12
       }
     }
   }
 
-  static let tagSize = 16
+  /// Of a GCM message, in bytes.
+  package static let tagSize = 16
 
   private let algorithm: Algorithm
   private let handle: OpaquePointer
 
-  init(_ algorithm: Algorithm, _ direction: Direction) throws(DataProtectionError) {
+  package init(_ algorithm: Algorithm, _ direction: Direction) throws(DataProtectionError) {
     guard let handle = EVP_CIPHER_CTX_new() else { throw .crypto("EVP_CIPHER_CTX_new") }
     guard EVP_CipherInit_ex2(handle, algorithm.handle, nil, nil, direction.rawValue, nil) == 1,
       !algorithm.hasPadding || EVP_CIPHER_CTX_set_padding(handle, 0) == 1
@@ -89,8 +92,9 @@ struct CipherContext: ~Copyable {
   /// Begins a new message of GCM with a nonce of another length than twelve bytes; at most 128.
   ///
   /// A context keeps the length, so that one which was begun so is always begun so.
-  borrowing func begin(key: UnsafeRawBufferPointer, longNonce nonce: [UInt8]) throws(DataProtectionError) {
-    guard key.count == algorithm.keySize, algorithm == .aes256GCM, let count = Int32(exactly: nonce.count), count > 0
+  package borrowing func begin(key: UnsafeRawBufferPointer, longNonce nonce: [UInt8]) throws(DataProtectionError) {
+    guard key.count == algorithm.keySize, algorithm == .aes128GCM || algorithm == .aes256GCM,
+      let count = Int32(exactly: nonce.count), count > 0
     else { throw .crypto("a key of \(key.count) bytes with a nonce of \(nonce.count)") }
     guard EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_SET_IVLEN, count, nil) == 1 else {
       throw .crypto("EVP_CTRL_AEAD_SET_IVLEN")
@@ -99,7 +103,7 @@ struct CipherContext: ~Copyable {
   }
 
   /// Transforms `input` into `output`, which is as long and may be the same memory.
-  borrowing func update(
+  package borrowing func update(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(DataProtectionError) {
     guard !input.isEmpty else { return }
@@ -113,7 +117,7 @@ struct CipherContext: ~Copyable {
   }
 
   /// Adds authenticated data to a GCM message, before the first `update`.
-  borrowing func authenticate(_ data: UnsafeRawBufferPointer) throws(DataProtectionError) {
+  package borrowing func authenticate(_ data: UnsafeRawBufferPointer) throws(DataProtectionError) {
     guard !data.isEmpty else { return }
     guard let count = Int32(exactly: data.count) else { throw .crypto("\(data.count) authenticated bytes") }
     var written: Int32 = 0
@@ -121,7 +125,7 @@ struct CipherContext: ~Copyable {
   }
 
   /// Ends a GCM encryption and returns its tag.
-  borrowing func finishWithTag() throws(DataProtectionError) -> [UInt8] {
+  package borrowing func finishWithTag() throws(DataProtectionError) -> [UInt8] {
     guard finishesSuccessfully() else { throw .crypto("EVP_CipherFinal_ex") }
     return try [UInt8](count: Self.tagSize) { (buffer) throws(DataProtectionError) in
       guard EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagSize), buffer.baseAddress) == 1 else {
@@ -131,7 +135,7 @@ struct CipherContext: ~Copyable {
   }
 
   /// Ends a GCM decryption; `false` where the tag is not the message's.
-  borrowing func finish(verifying tag: [UInt8]) throws(DataProtectionError) -> Bool {
+  package borrowing func finish(verifying tag: [UInt8]) throws(DataProtectionError) -> Bool {
     let isSet = tag.withRawBytes { bytes in
       // Read only, in spite of its type.
       let tag = UnsafeMutableRawPointer(mutating: bytes.baseAddress)

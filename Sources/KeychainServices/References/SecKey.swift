@@ -25,7 +25,7 @@ public final class SecKey: Sendable {
   /// The key as its bytes tell it.
   ///
   /// - Throws: `.parameter` for a key without bytes, or of a kind that has no external form.
-  fileprivate func material() throws(SecItemError) -> KeyMaterial {
+  func material() throws(SecItemError) -> KeyMaterial {
     guard let secret = item.secret, let keyType, let half else {
       throw SecItemError(.parameter, "the key has no external form")
     }

@@ -1,0 +1,169 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+import Certificates
+public import Foundation
+import KeychainFormats
+import SecItem
+
+/// Signs a message or a digest with a private key.
+///
+/// - Parameters:
+///   - dataToSign: What the algorithm's name says: a message, or a digest of its length.
+///   - error: Receives `errSecParam` where the key or the data is not for this algorithm.
+/// - Returns: `nil` where there is an error.
+public func SecKeyCreateSignature(
+  _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ dataToSign: CFData,
+  _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> CFData? {
+  reporting(to: error) { () throws(SecItemError) in
+    let (material, scheme, digest) = try signing(key, algorithm, .sign, dataToSign)
+    let signature = try working { () throws(MaterialError) in try material.signature(of: digest, scheme) }
+    return NSData(data: Data(signature))
+  }
+}
+
+/// Whether a signature is that of a message or a digest.
+///
+/// - Parameters:
+///   - signedData: What the algorithm's name says: a message, or a digest of its length.
+///   - error: Receives `errSecVerifyFailed` where the signature is another one, `errSecParam` where the key or the data is
+///     not for this algorithm.
+public func SecKeyVerifySignature(
+  _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ signedData: CFData, _ signature: CFData,
+  _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> Bool {
+  reporting(to: error) { () throws(SecItemError) in
+    let (material, scheme, digest) = try signing(key, algorithm, .verify, signedData)
+    let isRight = try working { () throws(MaterialError) in
+      try material.verifies(Array(Data(referencing: signature)), of: digest, scheme)
+    }
+    guard isRight else { throw SecItemError(.verifyFailed, "the signature is not that of the data") }
+    return true
+  } ?? false
+}
+
+/// Encrypts bytes with a public key.
+///
+/// - Parameter error: Receives `errSecParam` where the key is not for this algorithm, or the bytes are more than it takes.
+/// - Returns: `nil` where there is an error.
+public func SecKeyCreateEncryptedData(
+  _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ plaintext: CFData,
+  _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> CFData? {
+  reporting(to: error) { () throws(SecItemError) in
+    let (material, scheme) = try encrypting(key, algorithm, .encrypt)
+    let bytes = SensitiveBytes(copying: Array(Data(referencing: plaintext)))
+    return NSData(data: Data(try working { () throws(MaterialError) in try material.encrypt(bytes, scheme) }))
+  }
+}
+
+/// Decrypts with a private key what was encrypted for its public one.
+///
+/// - Parameter error: Receives `errSecParam` where the key is not for this algorithm, `errSecDecode` where the bytes are not
+///   what it encrypts.
+/// - Returns: `nil` where there is an error.
+public func SecKeyCreateDecryptedData(
+  _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
+  _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> CFData? {
+  reporting(to: error) { () throws(SecItemError) in
+    let (material, scheme) = try encrypting(key, algorithm, .decrypt)
+    let plaintext = try working { () throws(MaterialError) in
+      try material.decrypt(Array(Data(referencing: ciphertext)), scheme)
+    }
+    return plaintext.withBytes { NSData(data: Data($0)) }
+  }
+}
+
+/// Agrees on a secret with the holder of another key on the same curve.
+///
+/// - Parameters:
+///   - parameters: For the algorithms that derive a key: `SecKeyKeyExchangeParameter.requestedSize`, a number of bytes, and
+///     `.sharedInfo`, data or nothing.
+///   - error: Receives `errSecParam` where the keys are not for this algorithm, or no size is asked for.
+/// - Returns: `nil` where there is an error.
+public func SecKeyCopyKeyExchangeResult(
+  _ privateKey: SecKey, _ algorithm: SecKeyAlgorithm, _ publicKey: SecKey, _ parameters: CFDictionary,
+  _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> CFData? {
+  reporting(to: error) { () throws(SecItemError) in
+    let (material, plan) = try privateKey.plan(algorithm, .keyExchange)
+    guard case .exchange(let digest) = plan else { throw unsupported(algorithm) }
+    let other = try publicKey.material()
+    let secret = try working { () throws(MaterialError) in try material.sharedSecret(with: other) }
+    guard let digest else { return secret.withBytes { NSData(data: Data($0)) } }
+    let named = try SecItemQuery(parameters)
+    guard let size = named["requestedSize"]?.numberValue.flatMap({ Int(exactly: $0) }) else {
+      throw SecItemError(.parameter, "no requestedSize says how many bytes are to be derived")
+    }
+    let info = named["sharedInfo"]?.dataValue ?? []
+    let derived = try working { () throws(MaterialError) in
+      try X963KeyDerivation.derive(size, of: secret, digest, sharedInfo: info)
+    }
+    return derived.withBytes { NSData(data: Data($0)) }
+  }
+}
+
+/// Whether a key does an operation with an algorithm.
+///
+/// - Returns: `false` also for an algorithm of a name that Apple's constants do not have, and for those with MD5.
+public func SecKeyIsAlgorithmSupported(
+  _ key: SecKey, _ operation: SecKeyOperationType, _ algorithm: SecKeyAlgorithm
+) -> Bool {
+  guard let plan = KeyAlgorithmPlan(algorithm), let material = try? key.material() else { return false }
+  return plan.isSupported(by: material, for: operation)
+}
+
+extension SecKey {
+  fileprivate func plan(
+    _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
+  ) throws(SecItemError) -> (KeyMaterial, KeyAlgorithmPlan) {
+    let material = try material()
+    guard let plan = KeyAlgorithmPlan(algorithm), plan.isSupported(by: material, for: operation) else {
+      throw unsupported(algorithm)
+    }
+    return (material, plan)
+  }
+}
+
+private func unsupported(_ algorithm: SecKeyAlgorithm) -> SecItemError {
+  SecItemError(.parameter, "the key does not do this with the algorithm \(HostileText.quoted(algorithm.name))")
+}
+
+/// The key, what it does, and the digest that it does it with.
+private func signing(
+  _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType, _ data: CFData
+) throws(SecItemError) -> (KeyMaterial, SignatureScheme, [UInt8]) {
+  let (material, plan) = try key.plan(algorithm, operation)
+  guard case .signature(let scheme, let input) = plan else { throw unsupported(algorithm) }
+  let bytes = Array(Data(referencing: data))
+  switch input {
+  case .message(let digest):
+    return (material, scheme, try working { () throws(MaterialError) in try digest.digest(of: bytes) })
+  case .digest(let digest):
+    guard digest.map({ $0.size == bytes.count }) ?? true else {
+      throw SecItemError(.parameter, "a digest of \(bytes.count) bytes is not what the algorithm takes")
+    }
+    return (material, scheme, bytes)
+  }
+}
+
+private func encrypting(
+  _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
+) throws(SecItemError) -> (KeyMaterial, KeyEncryption) {
+  let (material, plan) = try key.plan(algorithm, operation)
+  guard case .encryption(let scheme) = plan else { throw unsupported(algorithm) }
+  return (material, scheme)
+}
+
+private func working<Value>(_ body: () throws(MaterialError) -> Value) throws(SecItemError) -> Value {
+  do throws(MaterialError) {
+    return try body()
+  } catch {
+    switch error.code {
+    case .failed: throw SecItemError(.internalError, error.reason)
+    case .mismatch, .malformed: throw SecItemError(.decode, error.reason)
+    case .encrypted, .unexpectedKind, .unsupported, .overLimit: throw SecItemError(.parameter, error.reason)
+    }
+  }
+}

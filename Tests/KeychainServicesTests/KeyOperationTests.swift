@@ -1,0 +1,236 @@
+import Foundation
+import KeychainServices
+import TestSupport
+import Testing
+
+/// A pair of the vectors, with what Python's cryptography made with it.
+struct KeyOperations: CustomTestStringConvertible, Sendable {
+  /// An input and what an algorithm makes of it.
+  struct Made: Sendable {
+    let algorithm: SecKeyAlgorithm
+    let input: Data
+    let output: Data
+    var other = Data()
+  }
+
+  let name: String
+  let privateKey: SecKey
+  let publicKey: SecKey
+  let signatures: [Made]
+  let ciphertexts: [Made]
+  let exchanges: [Made]
+
+  var testDescription: String { name }
+
+  init(_ vector: TestVectors) throws {
+    let name = try vector["name"].string
+    self.name = name
+    let found = try TestVectors.certificates()["keys"].elements.first { (try? $0["name"].string) == name }
+    let key = try #require(found)
+    let type = name.hasPrefix("RSA") ? kSecAttrKeyTypeRSA : kSecAttrKeyTypeECSECPrimeRandom
+    privateKey = try Self.key(Data(try key["private_hex"].bytes), type, kSecAttrKeyClassPrivate)
+    publicKey = try Self.key(Data(try key["public_hex"].bytes), type, kSecAttrKeyClassPublic)
+    signatures = try vector["signatures"].elements.map { try Made($0, "data_hex", "signature_hex") }
+    ciphertexts = try vector["ciphertexts"].elements.map { try Made($0, "plaintext_hex", "ciphertext_hex") }
+    exchanges = try vector["exchanges"].elements.map { try Made($0, "info_hex", "result_hex", other: "other_hex") }
+  }
+
+  static func key(_ data: Data, _ type: CFString, _ half: CFString) throws -> SecKey {
+    let attributes: [CFString: Any] = [kSecAttrKeyType: type, kSecAttrKeyClass: half]
+    return try #require(SecKeyCreateWithData(data as CFData, attributes as CFDictionary, nil))
+  }
+
+  static let all = (try? TestVectors.keyOperations()["keys"].elements.map(KeyOperations.init)) ?? []
+}
+
+extension KeyOperations.Made {
+  init(_ vector: TestVectors, _ input: String, _ output: String, other: String? = nil) throws {
+    algorithm = SecKeyAlgorithm(rawValue: try vector["algorithm"].string as CFString)
+    self.input = Data(try vector[input].bytes)
+    self.output = Data(try vector[output].bytes)
+    if let other { self.other = Data(try vector[other].bytes) }
+  }
+}
+
+/// The value of a call, or the status of its error.
+private func result<Value>(
+  _ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Value?
+) -> Result<Value, KeyFailure> {
+  var error: Unmanaged<CFError>?
+  if let value = call(&error) { return .success(value) }
+  return .failure(KeyFailure(status: error.map { OSStatus(CFErrorGetCode($0.takeRetainedValue())) }))
+}
+
+private struct KeyFailure: Error, Equatable { let status: OSStatus? }
+
+private func signed(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data) -> Result<Data, KeyFailure> {
+  result { SecKeyCreateSignature(key, algorithm, data as CFData, $0) as Data? }
+}
+
+private func verified(
+  _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data, _ signature: Data
+) -> Result<Bool, KeyFailure> {
+  result { SecKeyVerifySignature(key, algorithm, data as CFData, signature as CFData, $0) ? true : nil }
+}
+
+private func sealed(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data) -> Result<Data, KeyFailure> {
+  result { SecKeyCreateEncryptedData(key, algorithm, data as CFData, $0) as Data? }
+}
+
+private func opened(_ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: Data) -> Result<Data, KeyFailure> {
+  result { SecKeyCreateDecryptedData(key, algorithm, data as CFData, $0) as Data? }
+}
+
+private func flipped(_ data: Data, _ index: Int) -> Data {
+  var bytes = [UInt8](data)
+  bytes[index] ^= 1
+  return Data(bytes)
+}
+
+@Suite("What is done with a key")
+struct KeyOperationTests {
+  @Test("the vectors have what the tests below go through")
+  func vectors() {
+    #expect(KeyOperations.all.map(\.name) == ["RSA 2048", "P-256", "P-384", "P-521"])
+    #expect(KeyOperations.all.map(\.signatures.count) == [22, 20, 20, 20])
+    #expect(KeyOperations.all.map(\.ciphertexts.count) == [12, 9, 9, 9])
+    #expect(KeyOperations.all.map(\.exchanges.count) == [0, 6, 6, 6])
+  }
+
+  @Test("signatures of Python's cryptography verify, changed ones do not", arguments: KeyOperations.all)
+  func verifying(key: KeyOperations) {
+    for made in key.signatures {
+      let name = made.algorithm.rawValue
+      #expect(verified(key.publicKey, made.algorithm, made.input, made.output) == .success(true), "\(name)")
+      for index in [0, made.output.count / 2, made.output.count - 1] {
+        let other = verified(key.publicKey, made.algorithm, made.input, flipped(made.output, index))
+        #expect(other == .failure(.init(status: errSecVerifyFailed)), "\(name), byte \(index)")
+      }
+      let longer = verified(key.publicKey, made.algorithm, made.input, made.output + [0])
+      #expect(longer == .failure(.init(status: errSecVerifyFailed)), "\(name), longer")
+      let changed = verified(key.publicKey, made.algorithm, flipped(made.input, 9), made.output)
+      #expect(changed == .failure(.init(status: errSecVerifyFailed)), "\(name), other data")
+    }
+  }
+
+  @Test(
+    "signatures made here verify; those that chance has no part in are Python's to the byte",
+    arguments: KeyOperations.all)
+  func signing(key: KeyOperations) throws {
+    for made in key.signatures {
+      let name = made.algorithm.rawValue as String
+      let signature = try signed(key.privateKey, made.algorithm, made.input).get()
+      #expect(verified(key.publicKey, made.algorithm, made.input, signature) == .success(true), "\(name)")
+      let hasChance = name.contains("PSS") || name.contains("ECDSA")
+      #expect((signature == made.output) != hasChance, "\(name)")
+    }
+  }
+
+  @Test(
+    "what Python's cryptography encrypted opens; changed, what is authenticated does not", arguments: KeyOperations.all)
+  func decrypting(key: KeyOperations) {
+    for made in key.ciphertexts {
+      let name = made.algorithm.rawValue as String
+      #expect(opened(key.privateKey, made.algorithm, made.output) == .success(made.input), "\(name)")
+      guard !name.hasSuffix("raw"), !name.hasSuffix("PKCS1") else { continue }
+      for index in [0, made.output.count / 2, made.output.count - 1] {
+        let other = opened(key.privateKey, made.algorithm, flipped(made.output, index))
+        #expect(other == .failure(.init(status: errSecDecode)), "\(name), byte \(index)")
+      }
+      for count in [0, 16, made.output.count - 1] {
+        let cut = opened(key.privateKey, made.algorithm, made.output.prefix(count))
+        #expect(cut == .failure(.init(status: errSecDecode)), "\(name), \(count) bytes")
+      }
+    }
+  }
+
+  @Test("what is encrypted here opens here, and is never twice the same", arguments: KeyOperations.all)
+  func encrypting(key: KeyOperations) throws {
+    for made in key.ciphertexts {
+      let name = made.algorithm.rawValue as String
+      let ciphertext = try sealed(key.publicKey, made.algorithm, made.input).get()
+      #expect(opened(key.privateKey, made.algorithm, ciphertext) == .success(made.input), "\(name)")
+      #expect(ciphertext.count == made.output.count, "\(name)")
+      let again = try sealed(key.publicKey, made.algorithm, made.input).get()
+      #expect((ciphertext == again) == name.hasSuffix("raw"), "\(name)")
+    }
+  }
+
+  @Test("two keys of a curve agree on the secret that Python computes", arguments: KeyOperations.all)
+  func exchanging(key: KeyOperations) throws {
+    for made in key.exchanges {
+      let other = try KeyOperations.key(made.other, kSecAttrKeyTypeEC, kSecAttrKeyClassPublic)
+      let parameters: [String: Any] = [
+        SecKeyKeyExchangeParameter.requestedSize.rawValue as String: made.output.count,
+        SecKeyKeyExchangeParameter.sharedInfo.rawValue as String: made.input,
+      ]
+      for name in ["ECDH", "ECDHC"] {
+        let parts = (made.algorithm.rawValue as String).split(separator: ":")
+        let algorithm = (Array(parts.prefix(2)) + [Substring(name)] + parts.dropFirst(3)).joined(separator: ":")
+        let found = result {
+          SecKeyCopyKeyExchangeResult(
+            key.privateKey, SecKeyAlgorithm(rawValue: algorithm as CFString), other, parameters as CFDictionary, $0)
+            as Data?
+        }
+        #expect(found == .success(made.output), "\(algorithm)")
+      }
+    }
+  }
+
+  @Test("a key does what its half, its type and its size allow, and nothing else")
+  func supported() throws {
+    let rsa = try #require(KeyOperations.all.first)
+    let curve = try #require(KeyOperations.all.last)
+    let cases: [(SecKeyAlgorithm, SecKeyOperationType, [Bool])] = [
+      (.rsaSignatureMessagePKCS1v15SHA256, .sign, [true, false, false, false]),
+      (.rsaSignatureMessagePSSSHA512, .verify, [false, true, false, false]),
+      (.rsaEncryptionOAEPSHA256AESGCM, .decrypt, [true, false, false, false]),
+      (.ecdsaSignatureMessageX962SHA256, .sign, [false, false, true, false]),
+      (.ecdsaSignatureDigestRFC4754, .verify, [false, false, false, true]),
+      (.eciesEncryptionCofactorVariableIVX963SHA256AESGCM, .encrypt, [false, false, false, true]),
+      (.ecdhKeyExchangeStandard, .keyExchange, [false, false, true, false]),
+      (.ecdhKeyExchangeStandard, .sign, [false, false, false, false]),
+      (SecKeyAlgorithm(rawValue: "algid:sign:RSA:message-PKCS1v15:MD5"), .sign, [false, false, false, false]),
+      (SecKeyAlgorithm(rawValue: "algid:sign:RSA:message-PSS:SHA1:SHA256:32"), .sign, [false, false, false, false]),
+      (SecKeyAlgorithm(rawValue: ""), .encrypt, [false, false, false, false]),
+    ]
+    for (algorithm, operation, expected) in cases {
+      let keys = [rsa.privateKey, rsa.publicKey, curve.privateKey, curve.publicKey]
+      let found = keys.map { SecKeyIsAlgorithmSupported($0, operation, algorithm) }
+      #expect(found == expected, "\(algorithm.rawValue) \(operation)")
+    }
+    // 512 bits are too few for PSS with SHA-512; OAEP of SHA-512 wants more than 1,024.
+    let small = try #require(
+      try TestVectors.certificates()["keys"].elements.first { try $0["name"].string == "RSA 1024" })
+    let key = try KeyOperations.key(Data(try small["public_hex"].bytes), kSecAttrKeyTypeRSA, kSecAttrKeyClassPublic)
+    #expect(!SecKeyIsAlgorithmSupported(key, .verify, .rsaSignatureMessagePSSSHA512))
+    #expect(!SecKeyIsAlgorithmSupported(key, .encrypt, .rsaEncryptionOAEPSHA512))
+    #expect(SecKeyIsAlgorithmSupported(key, .encrypt, .rsaEncryptionOAEPSHA256))
+  }
+
+  @Test(
+    "a wrong half, a digest of another length, too many bytes and no size are told from each other by nothing: errSecParam"
+  )
+  func refused() throws {
+    let rsa = try #require(KeyOperations.all.first)
+    let curve = try #require(KeyOperations.all.dropFirst().first)
+    let parameter = KeyFailure(status: errSecParam)
+    let data = Data(repeating: 7, count: 31)
+    #expect(signed(rsa.publicKey, .rsaSignatureMessagePKCS1v15SHA256, data) == .failure(parameter))
+    #expect(signed(rsa.privateKey, .ecdsaSignatureMessageX962SHA256, data) == .failure(parameter))
+    #expect(signed(rsa.privateKey, .rsaSignatureDigestPKCS1v15SHA256, data) == .failure(parameter))
+    #expect(signed(curve.privateKey, .ecdsaSignatureDigestX962SHA256, data) == .failure(parameter))
+    #expect(signed(rsa.privateKey, .rsaSignatureRaw, Data(repeating: 7, count: 257)) == .failure(parameter))
+    #expect(sealed(rsa.publicKey, .rsaEncryptionOAEPSHA256, Data(repeating: 7, count: 191)) == .failure(parameter))
+    #expect(sealed(rsa.publicKey, .rsaEncryptionPKCS1, Data(repeating: 7, count: 246)) == .failure(parameter))
+    let other = try #require(KeyOperations.all.last)
+    for (key, algorithm) in [
+      (curve.publicKey, SecKeyAlgorithm.ecdhKeyExchangeStandardX963SHA256), (other.publicKey, .ecdhKeyExchangeStandard),
+    ] {
+      let found = result {
+        SecKeyCopyKeyExchangeResult(curve.privateKey, algorithm, key, [:] as CFDictionary, $0) as Data?
+      }
+      #expect(found == .failure(parameter))
+    }
+  }
+}
