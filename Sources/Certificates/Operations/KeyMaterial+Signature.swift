@@ -56,7 +56,9 @@ public enum SignatureScheme: Sendable, Hashable {
 extension KeyMaterial {
   /// Signs a digest.
   ///
-  /// - Parameter digest: As long as the scheme's digest, where it names one.
+  /// - Parameters:
+  ///   - digest: As long as the scheme's digest, where it names one.
+  ///   - scheme: How the signature is made of it.
   /// - Throws: `.unexpectedKind` where the key is no private key of the scheme's type; `.overLimit` where the key is too
   ///   small for it.
   public func signature(of digest: [UInt8], _ scheme: SignatureScheme) throws(MaterialError) -> [UInt8] {

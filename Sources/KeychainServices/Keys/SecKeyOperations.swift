@@ -8,6 +8,8 @@ import SecItem
 /// Signs a message or a digest with a private key.
 ///
 /// - Parameters:
+///   - key: A private key.
+///   - algorithm: The scheme, and of what a signature is made.
 ///   - dataToSign: What the algorithm's name says: a message, or a digest of its length.
 ///   - error: Receives `errSecParam` where the key or the data is not for this algorithm.
 /// - Returns: `nil` where there is an error.
@@ -25,7 +27,10 @@ public func SecKeyCreateSignature(
 /// Whether a signature is that of a message or a digest.
 ///
 /// - Parameters:
+///   - key: The public key of the one that signed.
+///   - algorithm: The scheme, and of what the signature was made.
 ///   - signedData: What the algorithm's name says: a message, or a digest of its length.
+///   - signature: As `SecKeyCreateSignature` gives it.
 ///   - error: Receives `errSecVerifyFailed` where the signature is another one, `errSecParam` where the key or the data is
 ///     not for this algorithm.
 public func SecKeyVerifySignature(
@@ -44,7 +49,11 @@ public func SecKeyVerifySignature(
 
 /// Encrypts bytes with a public key.
 ///
-/// - Parameter error: Receives `errSecParam` where the key is not for this algorithm, or the bytes are more than it takes.
+/// - Parameters:
+///   - key: A public key.
+///   - algorithm: The scheme.
+///   - plaintext: The bytes.
+///   - error: Receives `errSecParam` where the key is not for this algorithm, or the bytes are more than it takes.
 /// - Returns: `nil` where there is an error.
 public func SecKeyCreateEncryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ plaintext: CFData,
@@ -59,8 +68,12 @@ public func SecKeyCreateEncryptedData(
 
 /// Decrypts with a private key what was encrypted for its public one.
 ///
-/// - Parameter error: Receives `errSecParam` where the key is not for this algorithm, `errSecDecode` where the bytes are not
-///   what it encrypts.
+/// - Parameters:
+///   - key: A private key.
+///   - algorithm: The scheme.
+///   - ciphertext: As `SecKeyCreateEncryptedData` gives it.
+///   - error: Receives `errSecParam` where the key is not for this algorithm, `errSecDecode` where the bytes are not what it
+///     encrypts.
 /// - Returns: `nil` where there is an error.
 public func SecKeyCreateDecryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
@@ -78,6 +91,9 @@ public func SecKeyCreateDecryptedData(
 /// Agrees on a secret with the holder of another key on the same curve.
 ///
 /// - Parameters:
+///   - privateKey: One's own key.
+///   - algorithm: The agreement, and the digest of the derivation where a key is derived.
+///   - publicKey: The other's key.
 ///   - parameters: For the algorithms that derive a key: `SecKeyKeyExchangeParameter.requestedSize`, a number of bytes, and
 ///     `.sharedInfo`, data or nothing.
 ///   - error: Receives `errSecParam` where the keys are not for this algorithm, or no size is asked for.
