@@ -12,21 +12,26 @@ extension ItemExport {
   ///   - made: The moment of the export, in whole seconds.
   public static func credentialExchange(_ items: [KeychainItem], made: KeychainDate) -> ItemExport {
     var builder = ItemExportBuilder()
-    builder.text.append(
-      #"{"version":{"major":1,"minor":0},"exporterRpId":"keyhaul.invalid","exporterDisplayName":"Keyhaul","#)
-    builder.text.append(#""timestamp":\#(CredentialExchange.seconds(made) ?? 0),"#)
-    builder.text.append(#""accounts":[{"id":"\#(CredentialExchange.identifier("keychain"))","username":"","email":"","#)
-    builder.text.append(#""collections":[],"items":["#)
     var identifiers: Set<String> = []
+    var entries: [JSONValue] = []
     for (index, item) in items.enumerated() where item.kind == .genericPassword || item.kind == .internetPassword {
-      builder.appendCredential(item, at: index, &identifiers)
+      guard let credential = builder.credential(of: item) else { continue }
+      entries.append(builder.entry(for: item, at: index, credential, &identifiers))
     }
-    builder.text.append("]}]}\n")
+    let account: JSONValue = [
+      "id": .string(CredentialExchange.identifier("keychain")), "username": "", "email": "", "collections": [],
+      "items": .array(entries),
+    ]
+    let document: JSONValue = [
+      "version": ["major": 1, "minor": 0], "exporterRpId": "keyhaul.invalid", "exporterDisplayName": "Keyhaul",
+      "timestamp": .integer(CredentialExchange.seconds(made) ?? 0), "accounts": [account],
+    ]
+    document.write(to: &builder.text)
     return builder.finish()
   }
 }
 
-enum CredentialExchange {
+private enum CredentialExchange {
   /// Bytes as the format names things: Base64 for addresses, without padding.
   static func identifier(_ text: String) -> String {
     String(
@@ -41,114 +46,75 @@ enum CredentialExchange {
   }
 
   /// Seconds since 1970; `nil` for a moment before, which the format has no number for.
-  static func seconds(_ date: KeychainDate) -> UInt64? {
-    UInt64(exactly: (date.secondsSinceReferenceDate + 978_307_200).rounded(.down))
+  static func seconds(_ date: KeychainDate) -> Int64? {
+    Int64(exactly: date.secondsSince1970.rounded(.down)).flatMap { $0 < 0 ? nil : $0 }
+  }
+
+  /// A value that a person may change.
+  static func field(_ type: String, _ value: JSONValue) -> JSONValue { ["fieldType": .string(type), "value": value] }
+
+  /// A member for a text; none where there is no text.
+  static func member(_ name: String, _ words: String) -> [(String, JSONValue)] {
+    words.isEmpty ? [] : [(name, field("string", .string(words)))]
   }
 }
 
 extension ItemExportBuilder {
-  fileprivate mutating func appendCredential(_ item: KeychainItem, at index: Int, _ identifiers: inout Set<String>) {
-    guard let secret = item.secret, !secret.isEmpty else { return leave(item, "it has no secret") }
-    guard item.hasTextSecret else { return leave(item, "its secret is not text") }
-    let oneTime: TimedSecret?
-    if secret.withBytes({ OneTimeSecret.isOne($0) }) {
-      guard let timed = secret.withBytes({ TimedSecret($0) }) else {
-        return leave(item, "its one-time passwords are not made of the time, or not as the format can say")
-      }
-      oneTime = timed
-    } else {
-      oneTime = nil
+  /// An item's secret as a credential; `nil` where the format has none for it, which is noted.
+  fileprivate mutating func credential(of item: KeychainItem) -> JSONValue? {
+    func leave(_ reason: String) -> JSONValue? {
+      self.leave(item, reason)
+      return nil
     }
-    let title = PasswordEntry.title(of: item)
-    if title.isEmpty { namelessCount += 1 }
-    if count > 0 { text.append(",") }
-    let uuid = item.words(.uuid)
-    let isOwn = !uuid.isEmpty && uuid.utf8.count <= 36 && identifiers.insert(uuid).inserted
-    let identifier = CredentialExchange.identifier(isOwn ? uuid : "item \(index)")
-    text.append(#"{"id":"\#(identifier)","title":"#)
-    appendJSON(title)
-    for (name, code) in [("creationAt", AttributeCode.creationDate), ("modifiedAt", .modificationDate)] {
-      guard case .date(let date)? = item[code], let seconds = CredentialExchange.seconds(date) else { continue }
-      text.append(#","\#(name)":\#(seconds)"#)
+    guard let secret = item.secret, !secret.isEmpty else { return leave("it has no secret") }
+    guard item.hasTextSecret else { return leave("its secret is not text") }
+    guard secret.withBytes({ OneTimeSecret.isOne($0) }) else { return Self.login(item, secret) }
+    guard let timed = secret.withBytes({ TimedSecret($0) }) else {
+      return leave("its one-time passwords are not made of the time, or not as the format can say")
     }
-    let address = InternetAddress.text(of: item)
-    if !address.isEmpty {
-      text.append(#","scope":{"urls":["#)
-      appendJSON(address)
-      text.append(#"],"androidApps":[]}"#)
-    }
-    text.append(#","credentials":["#)
-    secret.withBytes { bytes in
-      if let oneTime {
-        append(oneTime, of: item, bytes)
-      } else {
-        appendLogin(item, bytes)
-      }
-    }
-    let comment = item.words(.comment)
-    if !comment.isEmpty {
-      text.append(#",{"type":"note","content":"#)
-      appendField("string") { $0.appendJSON(comment) }
-      text.append("}")
-    }
-    text.append("]}")
-    count += 1
-    secretCount += 1
+    return Self.oneTime(timed, item, secret)
   }
 
-  private mutating func appendLogin(_ item: KeychainItem, _ secret: UnsafeRawBufferPointer) {
-    let account = item.words(.account)
+  private static func login(_ item: KeychainItem, _ secret: SensitiveBytes) -> JSONValue {
     let (type, name, password) =
       item.isWirelessNetwork ? ("wifi", "ssid", "passphrase") : ("basic-auth", "username", "password")
-    text.append(#"{"type":"\#(type)","#)
-    if !account.isEmpty {
-      text.append(#""\#(name)":"#)
-      appendField("string") { $0.appendJSON(account) }
-      text.append(",")
-    }
-    text.append(#""\#(password)":"#)
-    appendField("concealed-string") { $0.appendJSON(secret) }
-    text.append("}")
+    return .object(
+      [("type", .string(type))] + CredentialExchange.member(name, item.words(.account))
+        + [(password, CredentialExchange.field("concealed-string", .sensitive(secret, .text)))])
   }
 
-  private mutating func append(_ timed: TimedSecret, of item: KeychainItem, _ secret: UnsafeRawBufferPointer) {
-    text.append(#"{"type":"totp","secret":"#)
-    appendJSON(UnsafeRawBufferPointer(rebasing: secret[timed.secret]))
-    text.append(#","period":\#(timed.period),"digits":\#(timed.digits),"algorithm":"\#(timed.algorithm)""#)
+  private static func oneTime(_ timed: TimedSecret, _ item: KeychainItem, _ secret: SensitiveBytes) -> JSONValue {
+    let key = secret.withBytes { SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: $0[timed.secret])) }
+    let credential: JSONValue = [
+      "type": "totp", "secret": .sensitive(key, .text), "period": .integer(Int64(timed.period)),
+      "digits": .integer(Int64(timed.digits)), "algorithm": .string(timed.algorithm),
+    ]
     let account = item.words(.account)
-    if !account.isEmpty {
-      text.append(#","username":"#)
-      appendJSON(account)
+    return credential.adding(account.isEmpty ? [] : [("username", .string(account))])
+  }
+
+  fileprivate mutating func entry(
+    for item: KeychainItem, at index: Int, _ credential: JSONValue, _ identifiers: inout Set<String>
+  ) -> JSONValue {
+    count += 1
+    secretCount += 1
+    let title = PasswordEntry.title(of: item)
+    if title.isEmpty { namelessCount += 1 }
+    let uuid = item.words(.uuid)
+    let isOwn = !uuid.isEmpty && uuid.utf8.count <= 36 && identifiers.insert(uuid).inserted
+    var members: [(String, JSONValue)] = [
+      ("id", .string(CredentialExchange.identifier(isOwn ? uuid : "item \(index)"))), ("title", .string(title)),
+    ]
+    for (name, code) in [("creationAt", AttributeCode.creationDate), ("modifiedAt", .modificationDate)] {
+      guard case .date(let date)? = item[code], let seconds = CredentialExchange.seconds(date) else { continue }
+      members.append((name, .integer(seconds)))
     }
-    text.append("}")
-  }
-
-  private mutating func appendField(_ type: String, _ value: (inout ItemExportBuilder) -> Void) {
-    text.append(#"{"fieldType":"\#(type)","value":"#)
-    value(&self)
-    text.append("}")
-  }
-
-  private mutating func appendJSON(_ words: String) {
-    var words = words
-    words.withUTF8 { appendJSON(UnsafeRawBufferPointer($0)) }
-  }
-
-  /// UTF-8 as a string of JSON (RFC 8259, 7), without a copy that nobody wipes.
-  private mutating func appendJSON(_ bytes: UnsafeRawBufferPointer) {
-    text.append(#"""#)
-    for byte in bytes {
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-        text.append(UInt8(ascii: "\\"))
-        text.append(byte)
-      case ..<0x20:
-        text.append(byte < 0x10 ? #"\u000"# : #"\u00"#)
-        text.append(String(byte, radix: 16))
-      default: text.append(byte)
-      }
-    }
-    text.append(#"""#)
+    let address = InternetAddress.text(of: item)
+    if !address.isEmpty { members.append(("scope", ["urls": [.string(address)], "androidApps": []])) }
+    let comment = CredentialExchange.member("content", item.words(.comment))
+    let note: [JSONValue] = comment.isEmpty ? [] : [.object([("type", "note")] + comment)]
+    members.append(("credentials", .array([credential] + note)))
+    return .object(members)
   }
 }
 
