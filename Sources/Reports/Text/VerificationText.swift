@@ -176,7 +176,7 @@ package struct VerificationText {
     let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
     if unbound > 0 { parts.append("its keybag leaves keys of the keychain bound to no device") }
     if count[.keybag, default: 0] > unbound { parts.append("its keybag is not what was written") }
-    if verification.faults.contains(where: { $0.check == .structure && $0.kind == .databaseDamaged }) {
+    if verification.found.contains(where: { $0.kind == .listJournalUnread }) {
       parts.append("what stands beside its list of files, and may change it, is not read")
     }
     if count[.database] != nil { parts.append("its list of files is not what was written") }
