@@ -199,7 +199,7 @@ struct KeyOperationTests {
       let found = keys.map { SecKeyIsAlgorithmSupported($0, operation, algorithm) }
       #expect(found == expected, "\(algorithm.rawValue) \(operation)")
     }
-    // 512 bits are too few for PSS with SHA-512; OAEP of SHA-512 wants more than 1,024.
+    // Two digests of SHA-512 and two bytes are 130 bytes, more than the 128 of 1,024 bits; PSS and OAEP want as many.
     let small = try #require(
       try TestVectors.certificates()["keys"].elements.first { try $0["name"].string == "RSA 1024" })
     let key = try KeyOperations.key(Data(try small["public_hex"].bytes), kSecAttrKeyTypeRSA, kSecAttrKeyClassPublic)
@@ -208,9 +208,7 @@ struct KeyOperationTests {
     #expect(SecKeyIsAlgorithmSupported(key, .encrypt, .rsaEncryptionOAEPSHA256))
   }
 
-  @Test(
-    "a wrong half, a digest of another length, too many bytes and no size are told from each other by nothing: errSecParam"
-  )
+  @Test("a wrong half, a digest of another length, too many bytes and a missing size are all errSecParam")
   func refused() throws {
     let rsa = try #require(KeyOperations.all.first)
     let curve = try #require(KeyOperations.all.dropFirst().first)

@@ -36,7 +36,11 @@ package final class ProgressLine: Sendable {
   ///   - unit: What is counted.
   ///   - style: How it looks.
   ///   - descriptor: Where it is shown.
-  package init(_ title: String, unit: ProgressUnit = .step, style: TextStyle, descriptor: Int32) {
+  ///   - delay: How long the work may take without it.
+  package init(
+    _ title: String, unit: ProgressUnit = .step, style: TextStyle, descriptor: Int32,
+    delay: DispatchTimeInterval = ProgressLine.delay
+  ) {
     self.unit = unit
     self.title = style.adapted(HostileText.shown(title))
     self.style = style
@@ -44,7 +48,7 @@ package final class ProgressLine: Sendable {
     let source = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
     timer = source
     source.setEventHandler { [weak self] in self?.draw() }
-    source.schedule(deadline: .now() + Self.delay, repeating: Self.interval)
+    source.schedule(deadline: .now() + delay, repeating: Self.interval)
     source.resume()
   }
 

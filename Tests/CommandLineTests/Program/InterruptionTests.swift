@@ -187,7 +187,9 @@ struct ProgressLineTests {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
     defer { close(descriptor) }
-    ProgressLine("Fast", style: .plain, descriptor: descriptor).end()
+    let line = ProgressLine("Fast", style: .plain, descriptor: descriptor, delay: .seconds(3600))
+    terminal.collect(milliseconds: 400)
+    line.end()
     terminal.collect(milliseconds: 50)
     #expect(terminal.transcript == "")
   }
