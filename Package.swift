@@ -128,6 +128,7 @@ let package = Package(
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
     part("KeychainRules", ["DataProtection", "KeychainFormats"]),
     part("KeychainDumps", ["KeychainRules", "DataProtection", "KeychainFormats"]),
+    part("KeychainDatabases", ["DataProtection", "KeychainFormats", "CSQLite"]),
     part("KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", "Files", system, grdb, sqlite]),
     part("SecItem", ["KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats"]),
     part(
@@ -189,7 +190,8 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["KeychainFormats"], path: "Tests/TestSupport",
       exclude: [
-        "test-vectors.json", "certificate-vectors.json", "database-item-vectors.json", "key-operation-vectors.json",
+        "test-vectors.json", "certificate-vectors.json", "database-item-vectors.json", "database-vectors.json",
+        "key-operation-vectors.json",
       ], swiftSettings: strict),
     tests(of: "Files", [system]),
     tests(of: "KeychainFormats"),
@@ -197,6 +199,7 @@ let package = Package(
     tests(of: "Certificates", ["DataProtection", "KeychainFormats"]),
     tests(of: "KeychainRules", ["DataProtection", "KeychainFormats"]),
     tests(of: "KeychainDumps", ["KeychainRules", "DataProtection", "KeychainFormats"]),
+    tests(of: "KeychainDatabases", ["DataProtection", "KeychainFormats", "CSQLite"]),
     tests(of: "KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", "Files", system, grdb]),
     tests(of: "SecItem", ["KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", grdb]),
     tests(

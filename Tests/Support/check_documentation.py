@@ -22,7 +22,7 @@ LEAST_PERCENT = 90
 
 # The targets of the library products, from the bottom; what is public in Files is nothing.
 TARGETS = [
-    "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainDumps", "KeychainStore", "SecItem",
+    "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainDumps", "KeychainDatabases", "KeychainStore", "SecItem",
     "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "KeyhaulKit", "Reports", "KeychainServices", "KeyhaulTesting",
 ]
 

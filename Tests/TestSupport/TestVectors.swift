@@ -44,6 +44,11 @@ public struct TestVectors {
     try load(file: "database-item-vectors.json")
   }
 
+  /// A database of a Simulator with its log.
+  public static func database() throws -> TestVectors {
+    try load(file: "database-vectors.json")
+  }
+
   /// A section of the file by its name.
   public static func section(_ name: String) throws -> TestVectors { try load()[name] }
 

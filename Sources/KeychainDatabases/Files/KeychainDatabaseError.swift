@@ -1,0 +1,41 @@
+public import KeychainFormats
+
+/// Why a file could not be read as a keychain database. What happens to a single item is a `DatabaseItemFault` instead.
+public struct KeychainDatabaseError: ExplainedError, Equatable {
+  /// Why, for a program to switch on.
+  public enum Code: String, Sendable {
+    /// The bytes are no SQLite database.
+    case unreadable
+    /// A database, and none of a keychain.
+    case unknownForm
+    /// Cut off, or its pages contradict each other.
+    case damaged
+    /// More or larger than a named limit accepts.
+    case overLimit
+    /// SQLite or the ciphers do not work here.
+    case failed
+  }
+
+  /// Why, for a program to switch on.
+  public let code: Code
+  /// The fact found, with its place where it has one. It quotes no value.
+  public let reason: String
+
+  /// Creates an error.
+  public init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  /// What is said of every error with the same code.
+  public var meaning: ErrorMeaning {
+    switch code {
+    case .unreadable: .init(.refused, "it is no SQLite database", advice: "check the path")
+    case .unknownForm: .init(.refused, "it is no keychain database", advice: "check the path")
+    case .damaged: .init(.refused, "the database is damaged", advice: "another copy of it, with its -wal")
+    case .overLimit: .init(.refused, "the database is over a limit", advice: "don't trust this file")
+    case .failed:
+      .init(.failed, "the database cannot be read here", advice: "check the installation of SQLite's library")
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/// The committed pages of a database's log, the file `-wal` beside it.
+///
+/// Source: SQLite, "Database File Format", section 4 (the write-ahead log).
+struct WriteAheadLog {
+  let pageByteCount: Int
+  /// The last committed content of each page, by its number from 1: where it begins in the log.
+  let pageStarts: [Int: Int]
+  /// How many pages the database has after the last commit; 0 where the log has none.
+  let pageCount: Int
+  /// Frames after the last one that counts: of a transaction that was not finished, or left of an earlier round.
+  let ignoredFrameCount: Int
+
+  private static let headerByteCount = 32
+  private static let frameHeaderByteCount = 24
+
+  /// - Returns: `nil` where its header is not one of a log, or its check sum does not fit.
+  init?(_ bytes: [UInt8]) {
+    guard bytes.count >= Self.headerByteCount else { return nil }
+    let magic = bytes.bigEndian(at: 0)
+    guard magic & ~1 == 0x377f_0682, bytes.bigEndian(at: 4) == 3_007_000,
+      let size = Int(exactly: bytes.bigEndian(at: 8)), DatabaseImage.isPageByteCount(size)
+    else { return nil }
+    var sum = LogSum(isBigEndian: magic & 1 == 1)
+    sum.add(bytes, 0..<24)
+    guard sum.first == bytes.bigEndian(at: 24), sum.second == bytes.bigEndian(at: 28) else { return nil }
+    pageByteCount = size
+    var committed: [Int: Int] = [:]
+    var pending: [Int: Int] = [:]
+    var lastPageCount = 0
+    var countedFrames = 0
+    var frame = 0
+    let frameByteCount = Self.frameHeaderByteCount + size
+    let frameCount = (bytes.count - Self.headerByteCount) / frameByteCount
+    while frame < frameCount {
+      let start = Self.headerByteCount + frame * frameByteCount
+      let page = Int(bytes.bigEndian(at: start))
+      let count = Int(bytes.bigEndian(at: start + 4))
+      guard bytes[start + 8..<start + 16].elementsEqual(bytes[16..<24]), page > 0 else { break }
+      sum.add(bytes, start..<start + 8)
+      sum.add(bytes, start + Self.frameHeaderByteCount..<start + frameByteCount)
+      guard sum.first == bytes.bigEndian(at: start + 16), sum.second == bytes.bigEndian(at: start + 20) else { break }
+      pending[page] = start + Self.frameHeaderByteCount
+      frame += 1
+      if count > 0 {
+        committed.merge(pending) { _, later in later }
+        pending = [:]
+        lastPageCount = count
+        countedFrames = frame
+      }
+    }
+    pageStarts = committed
+    pageCount = lastPageCount
+    ignoredFrameCount = frameCount - countedFrames
+  }
+}
+
+/// The running check sum of a log.
+private struct LogSum {
+  let isBigEndian: Bool
+  private(set) var first: UInt32 = 0
+  private(set) var second: UInt32 = 0
+
+  init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
+
+  /// - Parameter range: Of a multiple of eight bytes.
+  mutating func add(_ bytes: [UInt8], _ range: Range<Int>) {
+    for offset in stride(from: range.lowerBound, to: range.upperBound, by: 8) {
+      let (left, right) = (bytes.bigEndian(at: offset), bytes.bigEndian(at: offset + 4))
+      first = first &+ (isBigEndian ? left : left.byteSwapped) &+ second
+      second = second &+ (isBigEndian ? right : right.byteSwapped) &+ first
+    }
+  }
+}
+
+extension [UInt8] {
+  func bigEndian(at offset: Int) -> UInt32 {
+    self[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}

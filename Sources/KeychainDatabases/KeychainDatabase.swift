@@ -1,0 +1,165 @@
+public import KeychainFormats
+
+/// A keychain database as its file gives it: `keychain-2-debug.db` of a Simulator, `keychain-2.db` of a device or a Mac.
+///
+/// It is read from memory: nothing is written, beside the file or anywhere else, and nothing that the file defines, a
+/// trigger or a view, is run. Source: Apple `SecItemSchema.c`, `SecItemDb.c`; no database of a real Simulator was
+/// available.
+public struct KeychainDatabase: Sendable {
+  /// The version of its schema; `nil` where the table `tversion` has no row that names one.
+  public let schema: SchemaVersion?
+  /// The rows of the item tables in the order genp, inet, cert, keys, each by its row's number.
+  public let rows: [Row]
+  /// The column `data` of `metadatakeys` by its class. Those of a Simulator are keys in clear, with eight bytes behind.
+  public let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
+  /// What became of the log beside it.
+  public let log: LogUse
+
+  /// The version of a schema, "12.11".
+  public struct SchemaVersion: Sendable, Hashable {
+    /// What a daemon of another one refuses where it is higher.
+    public let major: Int
+    /// Accepted higher than known.
+    public let minor: Int
+  }
+
+  /// A row of an item table.
+  public struct Row: Sendable {
+    /// The table.
+    public let kind: ItemKind
+    /// Its number in the table.
+    public let number: Int64
+    /// The column `data`: the sealed item. Empty where the column holds no data.
+    public let sealed: [UInt8]
+    /// The column `sha1`; `nil` where it holds no data.
+    public let digest: [UInt8]?
+
+    /// The version word of the item without its highest bit; `nil` for fewer than four bytes.
+    public var version: UInt32? { ItemBlob.versionNumber(of: sealed) }
+  }
+
+  /// What became of the log, the file `-wal`. The raw value is the identifier in machine-readable output.
+  public enum LogUse: String, Sendable, CaseIterable, Hashable {
+    /// There is none, or nothing is in it.
+    case none
+    /// What it had committed was read with the database.
+    case applied
+    /// It begins as no log does, or has no finished transaction.
+    case unreadable
+    /// It is of another database: pages of another size, or a database that is intact without it and not with it. A
+    /// log of an earlier state of the same database may go unnoticed.
+    case foreign
+  }
+
+  /// The most rows of items that a database may have.
+  public static let maximumItemCount = KeychainBackupFile.maximumEntryCount
+  /// How many bytes of a file's start `mayBegin` wants to see.
+  public static let signatureByteCount = 16
+
+  /// Whether a file that begins so may be an SQLite database.
+  public static func mayBegin(with start: [UInt8]) -> Bool { start.starts(with: "SQLite format 3\0".utf8) }
+
+  /// Reads a database.
+  ///
+  /// - Parameters:
+  ///   - file: The whole file, at most 256 MiB.
+  ///   - log: The whole file `-wal` that was beside it; empty where none was.
+  /// - Throws: `.unreadable` for no SQLite database, `.unknownForm` for none of a keychain, `.damaged`, `.overLimit`, and
+  ///   `.failed` where SQLite does not work.
+  public init(file: [UInt8], log: [UInt8] = []) throws(KeychainDatabaseError) {
+    try self.init(file: file, log: log, acceptingAtMost: Self.maximumItemCount)
+  }
+
+  /// The same with another limit of rows.
+  package init(file: [UInt8], log: [UInt8], acceptingAtMost limit: Int) throws(KeychainDatabaseError) {
+    let (database, image, use) = try Self.opened(DatabaseImage(file), log)
+    let (schema, keys) = (try Self.schema(of: database), try Self.metadataKeys(of: database))
+    var rows: [Row] = []
+    var byteCount = 0
+    var knownTables = 0
+    for kind in ItemKind.allCases {
+      guard let columns = try database.columns(of: kind.rawValue), columns.isSuperset(of: ["data", "sha1"]) else {
+        continue
+      }
+      knownTables += 1
+      try database.forEachRow("SELECT rowid, data, sha1 FROM main.\(kind.rawValue) ORDER BY rowid") {
+        (row) throws(KeychainDatabaseError) in
+        guard rows.count < limit else {
+          throw KeychainDatabaseError(.overLimit, "it has more than \(limit) items")
+        }
+        let found = Row(kind: kind, number: row.number(0) ?? 0, sealed: row.data(1) ?? [], digest: row.data(2))
+        byteCount += found.sealed.count + (found.digest?.count ?? 0)
+        // Rows that share their pages would take more memory than the file has bytes.
+        guard byteCount <= image.bytes.count else {
+          throw KeychainDatabaseError(.overLimit, "its rows hold more bytes than the file has")
+        }
+        rows.append(found)
+      }
+    }
+    guard knownTables == ItemKind.allCases.count else {
+      throw KeychainDatabaseError(
+        .unknownForm, "it has \(knownTables) of the \(ItemKind.allCases.count) tables of items")
+    }
+    self.schema = schema
+    self.rows = rows
+    wrappedMetadataKeys = keys
+    self.log = use
+  }
+
+  private static func opened(
+    _ image: DatabaseImage, _ logBytes: [UInt8]
+  ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, LogUse) {
+    guard !logBytes.isEmpty else { return (try ForeignDatabase(image), image, .none) }
+    guard let log = WriteAheadLog(logBytes), log.pageCount > 0 else {
+      return (try ForeignDatabase(image), image, .unreadable)
+    }
+    guard log.pageByteCount == image.pageByteCount else { return (try ForeignDatabase(image), image, .foreign) }
+    do throws(KeychainDatabaseError) {
+      let applied = try image.applying(log, of: logBytes)
+      let database = try ForeignDatabase(applied)
+      if try database.isIntact() { return (database, applied, .applied) }
+    } catch {
+      guard error.code == .damaged || error.code == .unreadable else { throw error }
+    }
+    let alone = try ForeignDatabase(image)
+    guard try alone.isIntact() else {
+      throw KeychainDatabaseError(.damaged, "its pages contradict each other, with its log and without")
+    }
+    return (alone, image, .foreign)
+  }
+
+  /// The low eight bits of both columns: the others are flags of the daemon.
+  private static func schema(of database: ForeignDatabase) throws(KeychainDatabaseError) -> SchemaVersion? {
+    guard let columns = try database.columns(of: "tversion"), columns.contains("version") else { return nil }
+    let minor = columns.contains("minor") ? "minor" : "0"
+    var version: SchemaVersion?
+    try database.forEachRow("SELECT version, \(minor) FROM main.tversion LIMIT 1") { row in
+      guard let major = row.number(0), let minor = row.number(1) else { return }
+      version = SchemaVersion(major: Int(major & 0xFF), minor: Int(minor & 0xFF))
+    }
+    return version
+  }
+
+  private static func metadataKeys(
+    of database: ForeignDatabase
+  ) throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
+    guard let columns = try database.columns(of: "metadatakeys"), columns.isSuperset(of: ["keyclass", "data"]) else {
+      return [:]
+    }
+    var keys: [KeyClass: SensitiveBytes] = [:]
+    var count = 0
+    try database.forEachRow("SELECT CAST(keyclass AS TEXT), data FROM main.metadatakeys ORDER BY rowid") {
+      (row) throws(KeychainDatabaseError) in
+      count += 1
+      guard count <= maximumKeyRowCount else {
+        throw KeychainDatabaseError(.overLimit, "metadatakeys has more than \(maximumKeyRowCount) rows")
+      }
+      guard let keyClass = row.text(0).flatMap(UInt32.init), let data = row.data(1) else { return }
+      keys[KeyClass(rawValue: keyClass)] = SensitiveBytes(copying: data)
+    }
+    return keys
+  }
+
+  /// There are seven classes.
+  private static let maximumKeyRowCount = 1000
+}
