@@ -10,13 +10,13 @@ enum DatabaseFile {
   struct Refused: Error { let message: String }
 
   /// The same database after statements that somebody else ran on it, without a log.
-  static func changed(by sql: String, from start: [UInt8]? = nil) throws -> [UInt8] {
+  static func changed(by sql: String) throws -> [UInt8] {
     let directory = try TemporaryDirectory()
     let path = directory.url.appending(path: "changed.db")
-    try Data(start ?? bytes()).write(to: path)
+    try Data(bytes()).write(to: path)
     var handle: OpaquePointer?
     defer { sqlite3_close_v2(handle) }
-    let all = "PRAGMA journal_mode = DELETE; PRAGMA writable_schema = OFF; \(sql)"
+    let all = "PRAGMA synchronous = OFF; PRAGMA journal_mode = DELETE; \(sql)"
     guard sqlite3_open(path.path, &handle) == SQLITE_OK, sqlite3_exec(handle, all, nil, nil, nil) == SQLITE_OK else {
       throw Refused(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
     }

@@ -64,6 +64,17 @@ struct KeychainDatabaseTests {
     #expect(database.rows.count == 12)
   }
 
+  @Test(
+    "A log whose pages all fit in, but belong elsewhere, is found by what SQLite says of all pages",
+    arguments: [
+      "DELETE FROM cert", "UPDATE genp SET data = zeroblob(9000) WHERE rowid = 1",
+      "DELETE FROM ckmirror; DELETE FROM genp WHERE rowid > 3; PRAGMA incremental_vacuum",
+    ])
+  func logOfOtherContent(sql: String) throws {
+    let database = try KeychainDatabase(file: DatabaseFile.changed(by: sql), log: DatabaseFile.log())
+    #expect(database.log == .foreign)
+  }
+
   @Test("A column sha1 that is not the digest of the content is told, and the item stays")
   func otherDigest() throws {
     let changed = try DatabaseFile.changed(by: "UPDATE genp SET sha1 = x'00' WHERE rowid = 2")
