@@ -128,7 +128,7 @@ let package = Package(
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
     part("KeychainRules", ["DataProtection", "KeychainFormats"]),
     part("KeychainDumps", ["KeychainRules", "DataProtection", "KeychainFormats"]),
-    part("KeychainDatabases", ["DataProtection", "KeychainFormats", "CSQLite"]),
+    part("KeychainDatabases", ["KeychainDumps", "KeychainRules", "DataProtection", "KeychainFormats", "CSQLite"]),
     part("KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", "Files", system, grdb, sqlite]),
     part("SecItem", ["KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats"]),
     part(
@@ -149,7 +149,8 @@ let package = Package(
     part(
       "Reports",
       [
-        "Migration", "KeychainDumps", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore",
+        "Migration", "KeychainDatabases", "KeychainDumps", "VirtualDevice", "ArchivedKeychain", "BackupArchive",
+        "KeychainStore",
         "KeychainRules", "Certificates", "DataProtection", "PageLayout", "TextLayout", "KeychainFormats",
       ]),
     part(
@@ -174,7 +175,8 @@ let package = Package(
       "CommandArguments",
       [
         "CommandSession", "TextLayout", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
-        "KeychainDumps", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files",
+        "KeychainDatabases", "KeychainDumps", "KeychainStore", "KeychainRules", "Certificates", "DataProtection",
+        "KeychainFormats", "Files",
         "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
@@ -199,7 +201,7 @@ let package = Package(
     tests(of: "Certificates", ["DataProtection", "KeychainFormats"]),
     tests(of: "KeychainRules", ["DataProtection", "KeychainFormats"]),
     tests(of: "KeychainDumps", ["KeychainRules", "DataProtection", "KeychainFormats"]),
-    tests(of: "KeychainDatabases", ["DataProtection", "KeychainFormats", "CSQLite"]),
+    tests(of: "KeychainDatabases", ["KeychainDumps", "KeychainRules", "DataProtection", "KeychainFormats", "CSQLite"]),
     tests(of: "KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", "Files", system, grdb]),
     tests(of: "SecItem", ["KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", grdb]),
     tests(

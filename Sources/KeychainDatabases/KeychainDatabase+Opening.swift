@@ -1,5 +1,6 @@
 public import DataProtection
 public import KeychainFormats
+import KeychainRules
 
 extension KeychainDatabase {
   /// The keys that open its items: those of a Simulator are in the database itself.
@@ -17,12 +18,7 @@ extension KeychainDatabase {
   /// - Throws: What is not an item's fault.
   public func opened(with keys: DatabaseKeys) throws(DataProtectionError) -> [OpenedRow] {
     var all: [OpenedRow] = []
-    for row in rows {
-      let opened = try keys.open(row: row.sealed, kind: row.kind)
-      var digestFits: Bool?
-      if opened.isOpen, let item = opened.item, let digest = try? item.digest() { digestFits = row.digest == digest }
-      all.append(OpenedRow(row: row, opened: opened, hasFittingDigest: digestFits))
-    }
+    for row in rows { all.append(try OpenedRow(row, opened: keys.open(row: row.sealed, kind: row.kind))) }
     return all
   }
 
@@ -34,5 +30,39 @@ extension KeychainDatabase {
     public let opened: OpenedDatabaseItem
     /// Whether the column `sha1` is the digest of the content; `nil` where that is not known, the secret being shut.
     public let hasFittingDigest: Bool?
+    /// The columns that say something else than the attributes do from which they are made; none where the attributes
+    /// are shut.
+    public let differingColumns: [AttributeCode]
+
+    init(_ row: Row, opened: OpenedDatabaseItem) {
+      self.row = row
+      self.opened = opened
+      hasFittingDigest =
+        opened.isOpen ? opened.item.flatMap { try? $0.digest() }.map { row.digest == $0 } : nil
+      differingColumns = opened.item.map { Self.differences(of: row, from: $0) } ?? []
+    }
+
+    /// What stands in a column alone, or is made anew from something else: nothing in the item tells it.
+    private static let ownColumns: Set<AttributeCode> = [.appClip, .accessControl]
+
+    private static func differences(of row: Row, from item: KeychainItem) -> [AttributeCode] {
+      ColumnDefinitions.all(of: row.kind).compactMap { definition in
+        guard let stored = row.columns[definition.code], !ownColumns.contains(definition.code) else { return nil }
+        // Of an absent attribute some releases write the default of its kind, others nothing.
+        if stored == .null, item[definition.code] == nil { return nil }
+        // A value that no column can have is the item's own matter.
+        guard let expected = try? ItemColumns.value(item[definition.code], for: definition) else { return nil }
+        return stored.isSame(as: expected) ? nil : definition.code
+      }
+    }
+  }
+}
+
+extension ColumnValue {
+  /// Whether a daemon takes both for the same: an empty text and empty data are, and a date may stand as a whole number.
+  fileprivate func isSame(as other: ColumnValue) -> Bool {
+    if self == other || isEmptyTextOrBlob && other.isEmptyTextOrBlob { return true }
+    if case .real(let seconds) = other { return realValue == seconds }
+    return false
   }
 }

@@ -1,4 +1,6 @@
+public import KeychainDumps
 public import KeychainFormats
+package import KeychainRules
 
 /// A keychain database as its file gives it: `keychain-2-debug.db` of a Simulator, `keychain-2.db` of a device or a Mac.
 ///
@@ -12,8 +14,10 @@ public struct KeychainDatabase: Sendable {
   public let rows: [Row]
   /// The column `data` of `metadatakeys` by its class. Those of a Simulator are keys in clear, with eight bytes behind.
   public let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
+  /// Whether SQLite finds nothing wrong with its pages, its log applied.
+  public let isIntact: Bool
   /// What became of the log beside it.
-  public let log: LogUse
+  public let log: DatabaseFacts.LogUse
 
   /// The version of a schema, "12.11".
   public struct SchemaVersion: Sendable, Hashable {
@@ -21,6 +25,9 @@ public struct KeychainDatabase: Sendable {
     public let major: Int
     /// Accepted higher than known.
     public let minor: Int
+
+    /// "12.11"
+    public var text: String { "\(major).\(minor)" }
   }
 
   /// A row of an item table.
@@ -33,26 +40,17 @@ public struct KeychainDatabase: Sendable {
     public let sealed: [UInt8]
     /// The column `sha1`; `nil` where it holds no data.
     public let digest: [UInt8]?
+    /// Every other column whose name is known, as it stands.
+    package let columns: [AttributeCode: ColumnValue]
 
     /// The version word of the item without its highest bit; `nil` for fewer than four bytes.
     public var version: UInt32? { ItemBlob.versionNumber(of: sealed) }
   }
 
-  /// What became of the log, the file `-wal`. The raw value is the identifier in machine-readable output.
-  public enum LogUse: String, Sendable, CaseIterable, Hashable {
-    /// There is none, or nothing is in it.
-    case none
-    /// What it had committed was read with the database.
-    case applied
-    /// It begins as no log does, or has no finished transaction.
-    case unreadable
-    /// It is of another database: pages of another size, or a database that is intact without it and not with it. A
-    /// log of an earlier state of the same database may go unnoticed.
-    case foreign
-  }
-
   /// The most rows of items that a database may have.
   public static let maximumItemCount = KeychainBackupFile.maximumEntryCount
+  /// The most bytes of a database, and of its log.
+  public static let maximumByteCount = DatabaseImage.maximumByteCount
   /// How many bytes of a file's start `mayBegin` wants to see.
   public static let signatureByteCount = 16
 
@@ -82,13 +80,20 @@ public struct KeychainDatabase: Sendable {
         continue
       }
       knownTables += 1
-      try database.forEachRow("SELECT rowid, data, sha1 FROM main.\(kind.rawValue) ORDER BY rowid") {
+      let known = ColumnDefinitions.all(of: kind).map(\.code).filter { code in
+        columns.contains(code.rawValue) && !["rowid", "data", "sha1"].contains(code.rawValue)
+      }
+      let names = known.map { ", \"\($0.rawValue)\"" }.joined()
+      try database.forEachRow("SELECT rowid, data, sha1\(names) FROM main.\(kind.rawValue) ORDER BY rowid") {
         (row) throws(KeychainDatabaseError) in
         guard rows.count < limit else {
           throw KeychainDatabaseError(.overLimit, "it has more than \(limit) items")
         }
-        let found = Row(kind: kind, number: row.number(0) ?? 0, sealed: row.data(1) ?? [], digest: row.data(2))
-        byteCount += found.sealed.count + (found.digest?.count ?? 0)
+        var values: [AttributeCode: ColumnValue] = [:]
+        for (place, code) in known.enumerated() { values[code] = row.value(Int32(place + 3)) }
+        let found = Row(
+          kind: kind, number: row.number(0) ?? 0, sealed: row.data(1) ?? [], digest: row.data(2), columns: values)
+        byteCount += found.sealed.count + (found.digest?.count ?? 0) + values.values.reduce(0) { $0 + $1.byteCount }
         // Rows that share their pages would take more memory than the file has bytes.
         guard byteCount <= image.bytes.count else {
           throw KeychainDatabaseError(.overLimit, "its rows hold more bytes than the file has")
@@ -102,13 +107,14 @@ public struct KeychainDatabase: Sendable {
     }
     self.schema = schema
     self.rows = rows
+    isIntact = try database.isIntact()
     wrappedMetadataKeys = keys
     self.log = use
   }
 
   private static func opened(
     _ image: DatabaseImage, _ logBytes: [UInt8]
-  ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, LogUse) {
+  ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, DatabaseFacts.LogUse) {
     guard !logBytes.isEmpty else { return (try ForeignDatabase(image), image, .none) }
     guard let log = WriteAheadLog(logBytes), log.pageCount > 0 else {
       return (try ForeignDatabase(image), image, .unreadable)
@@ -162,4 +168,14 @@ public struct KeychainDatabase: Sendable {
 
   /// There are seven classes.
   private static let maximumKeyRowCount = 1000
+}
+
+extension ColumnValue {
+  /// The bytes of a text or of data; none of a number.
+  fileprivate var byteCount: Int {
+    switch self {
+    case .text(let bytes), .blob(let bytes): bytes.count
+    case .null, .integer, .real: 0
+    }
+  }
 }

@@ -1,5 +1,6 @@
 import DataProtection
 import KeychainDatabases
+import KeychainDumps
 import KeychainFormats
 import TestSupport
 import Testing

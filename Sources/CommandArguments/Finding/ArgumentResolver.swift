@@ -24,7 +24,7 @@ struct ArgumentResolver {
       case .absent:
         try requireText(argument)
         throw notFound("\(argument) does not exist", nil)
-      case .file, .structuredText, .directory:
+      case .file, .structured, .directory, .databaseDirectory:
         throw CommandFailure(
           .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
       }
@@ -41,7 +41,8 @@ struct ArgumentResolver {
     if argument == "-" { return .standardInput }
     switch content(argument) {
     case .file, .directory: return .archive(path: argument)
-    case .structuredText: return .dump(path: argument)
+    case .structured: return .dump(path: argument)
+    case .databaseDirectory(let database): return .dump(path: database)
     case .device: return .device(name: lastComponent(argument), directory: argument)
     case .absent:
       let directory = "\(home)/\(argument)"

@@ -1,27 +1,53 @@
 import ArchivedKeychain
 package import CommandSession
 import DataProtection
+package import KeychainDatabases
 package import KeychainDumps
 import KeychainFormats
 import KeychainRules
 package import Reports
 
-/// Another tool's dump of a keychain that an argument means: read once, its form recognized by its content.
+/// Another tool's dump of a keychain, or a keychain's own database, that an argument means: read once, its form
+/// recognized by its content.
 package struct FoundDump {
   /// As the user wrote it.
   package let typed: String
   package let path: String
   package let dump: KeychainDump
-  /// SHA-256 of the file's bytes.
+  /// SHA-256 of the file's bytes; of a database that was read with its log, of those of both, one behind the other.
   package let digest: [UInt8]
+  /// The rows as they opened; `nil` of a dump.
+  package let database: DatabaseRows?
+
+  /// A database's rows, and what of each opened.
+  package struct DatabaseRows {
+    package let database: KeychainDatabase
+    package let rows: [KeychainDatabase.OpenedRow]
+  }
+
+  package var isDatabase: Bool { database != nil }
+  /// "dump" or "database".
+  package var noun: String { dump.form.noun }
 
   /// What every report says of it.
   package var statement: DumpStatement { DumpStatement(dump, named: typed) }
 
-  /// - Throws: `.refused` for a file that is neither a backup nor a known dump, and for one over a limit.
-  init(typed: String, path: String, in session: Session) throws(CommandFailure) {
+  /// What is read of it, which no result may replace.
+  package var files: [String] { isDatabase ? [path, path + "-wal", path + "-shm"] : [path] }
+
+  /// - Throws: `.refused` for a file that is neither a backup nor a known dump nor a database, and for one over a limit.
+  init(
+    typed: String, path: String, _ databaseKeys: DatabaseKeyOptions?, in session: Session
+  ) throws(CommandFailure) {
     self.typed = typed
     self.path = path
+    let start = InputFile.start(of: path, byteCount: KeychainDatabase.signatureByteCount)
+    if KeychainDatabase.mayBegin(with: start) {
+      let read = try DatabaseReading(path, named: typed, databaseKeys, in: session)
+      (dump, digest, database) = (read.dump, read.digest, DatabaseRows(database: read.database, rows: read.rows))
+      return
+    }
+    database = nil
     let bytes = try InputFile.read(path, atMost: KeychainDump.maximumByteCount, what: typed, in: session)
     do throws(KeychainDumpError) {
       dump = try KeychainDump(parsing: bytes)
@@ -47,7 +73,13 @@ package struct FoundDump {
 
   /// What a verb says that takes backups alone.
   package var refusal: CommandFailure {
-    CommandFailure(
+    if isDatabase {
+      return CommandFailure(
+        .refused, "\(typed) is a keychain's own database, and no backup",
+        why: "it has no keybag and no files of apps",
+        try: "inspect, verify, export, diff, or plan --to DEVICE, which take it")
+    }
+    return CommandFailure(
       .refused, "\(typed) is a dump of a keychain, and no backup",
       why: "it is read as \(dump.form.phrase): it has no keybag and no files, and nothing protects it",
       try: "inspect, export, diff, or plan --to DEVICE, which take it")
@@ -57,15 +89,15 @@ package struct FoundDump {
   package func refuse(_ options: UnlockingOptions) throws(CommandFailure) {
     guard options.isGiven else { return }
     throw .usage(
-      "\(typed) takes no password and no key", why: "it is \(dump.form.nature)",
+      "\(typed) takes no password and no key", why: "it is \(dump.nature)",
       try: "leave the password and the flags about opening out")
   }
 
-  /// Refuses a page: none is made of a dump.
+  /// Refuses a page: none is made of a dump or a database.
   package func refusePage(in session: Session) throws(CommandFailure) {
     guard session.common.isHTML else { return }
     throw .usage(
-      "--format html is not made of a dump", why: "its pages are about backups and devices",
+      "--format html is not made of a \(dump.form.noun)", why: "its pages are about backups and devices",
       try: "--format text or json")
   }
 
@@ -81,7 +113,8 @@ package struct FoundDump {
   package func side(leavesOut: Bool) -> ComparisonSide {
     var items: [ComparedItem] = []
     var leftOut: [ComparisonSide.LeftOut] = []
-    for dumped in dump.items {
+    // As of a device: a mark of a deleted item is no item, and is one to what a backup may hold.
+    for dumped in dump.items where leavesOut || dumped.item?.isTombstone != true {
       let candidate = dumped.item.map { item in
         ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil,

@@ -5,10 +5,12 @@ package import CommandSession
 package enum FoundKeychain {
   case device(FoundDevice)
   case archive(FoundArchive)
-  /// Another tool's dump, its form recognized.
+  /// Another tool's dump or a keychain's own database, its form recognized.
   case dump(FoundDump)
 
   package var isDevice: Bool { if case .device = self { true } else { false } }
+  /// Whether it is a keychain's own database.
+  package var isDatabase: Bool { if case .dump(let found) = self { found.isDatabase } else { false } }
   package var isArchive: Bool { if case .archive = self { true } else { false } }
 
   /// What is read of it, which no result may replace.
@@ -16,7 +18,7 @@ package enum FoundKeychain {
     switch self {
     case .device(let device): device.files
     case .archive(let archive): archive.files
-    case .dump(let dump): [dump.path]
+    case .dump(let dump): dump.files
     }
   }
 
@@ -35,10 +37,13 @@ package enum FoundKeychain {
 package struct ArgumentFinder {
   private let resolver: ArgumentResolver
   private let session: Session
+  private let databaseKeys: DatabaseKeyOptions?
 
-  package init(_ session: Session) throws(CommandFailure) {
+  /// - Parameter databaseKeys: What opens a keychain's own database, of a verb that takes one.
+  package init(_ session: Session, _ databaseKeys: DatabaseKeyOptions? = nil) throws(CommandFailure) {
     resolver = ArgumentResolver(home: try session.homeDirectory())
     self.session = session
+    self.databaseKeys = databaseKeys
   }
 
   /// A device that must exist.
@@ -59,7 +64,7 @@ package struct ArgumentFinder {
     switch try resolver.archive(typed) {
     case .archive(let path): return FoundArchive(typed: typed, path: path)
     case .standardInput: return FoundArchive(typed: typed, path: nil)
-    case .dump(let path): throw try FoundDump(typed: typed, path: path, in: session).refusal
+    case .dump(let path): throw try FoundDump(typed: typed, path: path, databaseKeys, in: session).refusal
     case .device(let name, _): throw FoundArchive.isDevice(name)
     }
   }
@@ -69,7 +74,7 @@ package struct ArgumentFinder {
   /// - Throws: `.usage` for a device.
   package func archiveOrDump(_ typed: String) throws(CommandFailure) -> FoundKeychain {
     guard case .dump(let path) = try resolver.archive(typed) else { return .archive(try archive(typed)) }
-    return .dump(try FoundDump(typed: typed, path: path, in: session))
+    return .dump(try FoundDump(typed: typed, path: path, databaseKeys, in: session))
   }
 
   /// A device, an archive or a dump, where a verb takes any of them.
@@ -78,7 +83,7 @@ package struct ArgumentFinder {
     case .device(let name, let directory):
       .device(try FoundDevice(typed: typed, name: name, directory: directory, wait: wait, session))
     case .archive(let path): .archive(FoundArchive(typed: typed, path: path))
-    case .dump(let path): .dump(try FoundDump(typed: typed, path: path, in: session))
+    case .dump(let path): .dump(try FoundDump(typed: typed, path: path, databaseKeys, in: session))
     case .standardInput: .archive(FoundArchive(typed: typed, path: nil))
     }
   }
@@ -91,5 +96,15 @@ extension TargetDevice {
   /// Looks the device up; a verb does so once, and holds it as often as it has to.
   package func find(in session: Session) throws(CommandFailure) -> FoundDevice {
     try ArgumentFinder(session).device(device, wait: wait.time)
+  }
+}
+
+extension DatabaseKeyOptions {
+  /// Refuses the keys where nothing that is meant is a keychain's own database.
+  package func check(_ found: [FoundKeychain]) throws(CommandFailure) {
+    guard classKeysFile != nil, !found.contains(where: \.isDatabase) else { return }
+    throw .usage(
+      "--class-keys-file is about a keychain's own database", why: "no keychain-2.db is meant here",
+      try: "leave --class-keys-file out")
   }
 }

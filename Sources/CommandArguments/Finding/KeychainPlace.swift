@@ -1,5 +1,6 @@
 import CommandSession
 import Foundation
+import KeychainDatabases
 import KeychainDumps
 
 /// Where the keychain is that an argument of the command line means.
@@ -8,7 +9,7 @@ enum KeychainPlace: Equatable, Sendable {
   case device(name: String, directory: String)
   /// A backup: a directory or one file. Its content decides what it is, not its name.
   case archive(path: String)
-  /// A file that may be another tool's dump of a keychain, as its first bytes say.
+  /// A file that may be another tool's dump of a keychain, or its database, as its first bytes say.
   case dump(path: String)
   /// A stream on standard input.
   case standardInput
@@ -18,8 +19,10 @@ enum KeychainPlace: Equatable, Sendable {
 package enum PathContent: Equatable, Sendable {
   case absent
   case file
-  /// A file that begins as a property list or as JSON, which no backup in one file does.
-  case structuredText
+  /// A file that begins as a property list, as JSON or as an SQLite database, which no backup in one file does.
+  case structured
+  /// A directory that no backup is and a keychain's database lies in: a Simulator's, at any of its levels.
+  case databaseDirectory(database: String)
   case device
   /// A directory that is no virtual device.
   case directory
@@ -33,11 +36,16 @@ package enum PathContent: Equatable, Sendable {
       return
     }
     guard isDirectory.boolValue else {
-      self =
-        KeychainDump.mayBegin(with: InputFile.start(of: path, byteCount: KeychainDump.signatureByteCount))
-        ? .structuredText : .file
+      let start = InputFile.start(of: path, byteCount: KeychainDump.signatureByteCount)
+      self = KeychainDump.mayBegin(with: start) || KeychainDatabase.mayBegin(with: start) ? .structured : .file
       return
     }
-    self = files.fileExists(atPath: path + "/device.json") ? .device : .directory
+    if files.fileExists(atPath: path + "/device.json") {
+      self = .device
+    } else if let database = KeychainDatabasePlace.database(in: path) {
+      self = .databaseDirectory(database: database)
+    } else {
+      self = .directory
+    }
   }
 }

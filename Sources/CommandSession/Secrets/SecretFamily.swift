@@ -12,6 +12,8 @@ package enum SecretFamily: String, CaseIterable, Sendable {
   case secret
   case newSecret = "new-secret"
   case deviceKey = "device-key"
+  /// Of a keychain's own database.
+  case classKeys = "class-keys"
 
   /// What flags start with, after the two hyphens.
   package var flagPrefix: String { rawValue }
@@ -22,12 +24,17 @@ package enum SecretFamily: String, CaseIterable, Sendable {
   /// The environment may name a source for the password of a backup alone.
   package var hasEnvironment: Bool { self == .password }
 
-  /// Bytes of an item are kept as they are; what a person types or saves ends in a newline that is not meant.
-  package var isTakenVerbatim: Bool { self == .secret || self == .newSecret || self == .deviceKey }
+  /// Bytes of an item and of keys are kept as they are; what a person types or saves ends in a newline that is not meant.
+  package var isTakenVerbatim: Bool { [.secret, .newSecret, .deviceKey, .classKeys].contains(self) }
 
   /// "--password-file, --password-fd or --password-command"
   package var flags: String {
-    let endings = self == .deviceKey ? ["file", "fd"] : ["file", "fd", "command"]
+    let endings =
+      switch self {
+      case .classKeys: ["file"]
+      case .deviceKey: ["file", "fd"]
+      default: ["file", "fd", "command"]
+      }
     return Amounts.list(endings.map { "--\(flagPrefix)-\($0)" }, conjunction: "or")
   }
 }

@@ -74,6 +74,11 @@ extension Session {
     }
   }
 
+  /// Gets the keys of a device's classes from a file, as its bytes.
+  package func classKeys(from path: String, of subject: String) throws(CommandFailure) -> SensitiveBytes {
+    try read(path == "-" ? .standardInput : .file(path), family: .classKeys, subject: subject).sensitiveBytes()
+  }
+
   // MARK: Prompts
 
   private func promptedPassword(

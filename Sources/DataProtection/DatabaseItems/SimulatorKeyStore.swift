@@ -1,4 +1,4 @@
-internal import KeychainFormats
+package import KeychainFormats
 
 /// What stands for a key store in a Simulator: it wraps a key by putting eight equal bytes behind it.
 ///
@@ -20,7 +20,7 @@ public enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
   }
 
   /// Which one wrapped a key; `nil` where neither did. A device's wrap looks so once in 2^63.
-  static func of(_ wrapped: SensitiveBytes) -> SimulatorKeyStore? {
+  package static func of(_ wrapped: SensitiveBytes) -> SimulatorKeyStore? {
     wrapped.withBytes { bytes in
       guard bytes.count >= padByteCount else { return nil }
       return allCases.first { store in bytes.suffix(padByteCount).allSatisfy { $0 == store.padByte } }

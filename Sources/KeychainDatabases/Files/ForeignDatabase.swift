@@ -1,4 +1,5 @@
 import CSQLite
+import KeychainRules
 
 /// A read-only connection to a database from outside, in memory, with every door of SQL shut.
 ///
@@ -136,5 +137,17 @@ struct ForeignRow: ~Copyable {
     guard sqlite3_column_type(statement, column) == SQLITE_BLOB else { return nil }
     let start = sqlite3_column_blob(statement, column)
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
+  }
+
+  func value(_ column: Int32) -> ColumnValue {
+    switch sqlite3_column_type(statement, column) {
+    case SQLITE_INTEGER: return .integer(sqlite3_column_int64(statement, column))
+    case SQLITE_FLOAT: return .real(sqlite3_column_double(statement, column))
+    case SQLITE_BLOB: return .blob(data(column) ?? [])
+    case SQLITE_TEXT:
+      let start = sqlite3_column_text(statement, column)
+      return .text(Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column)))))
+    default: return .null
+    }
   }
 }

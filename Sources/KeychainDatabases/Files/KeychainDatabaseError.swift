@@ -8,6 +8,8 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case unreadable
     /// A database, and none of a keychain.
     case unknownForm
+    /// A file of class keys that does not have its form.
+    case malformed
     /// Cut off, or its pages contradict each other.
     case damaged
     /// More or larger than a named limit accepts.
@@ -32,6 +34,10 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     switch code {
     case .unreadable: .init(.refused, "it is no SQLite database", advice: "check the path")
     case .unknownForm: .init(.refused, "it is no keychain database", advice: "check the path")
+    case .malformed:
+      .init(
+        .refused, "it is no file of class keys", advice: "a JSON object from classes, 6 to 12, to 64 hexadecimal digits"
+      )
     case .damaged: .init(.refused, "the database is damaged", advice: "another copy of it, with its -wal")
     case .overLimit: .init(.refused, "the database is over a limit", advice: "don't trust this file")
     case .failed:

@@ -18,6 +18,8 @@ public enum DumpForm: String, Sendable, CaseIterable, Hashable {
   case objection
   /// A property list with `keychainEntries` that are sealed and the keys beside them: UFED's `backup_keychain_v2.plist`.
   case sealedEntries = "sealed-entries"
+  /// A keychain's own database: `keychain-2-debug.db` of a Simulator, `keychain-2.db` of a device or a Mac.
+  case database = "keychain-database"
 
   /// What a sentence calls it: "decrypted keychain tables (as of GrayKey)".
   public var phrase: String {
@@ -28,18 +30,14 @@ public enum DumpForm: String, Sendable, CaseIterable, Hashable {
     case .genericPasswords: "an array of decrypted generic passwords (keychain_decrypted.plist)"
     case .objection: "keychain items as JSON (as objection writes them)"
     case .sealedEntries: "sealed keychain entries with their keys (as UFED writes them)"
+    case .database: "a keychain's own database (keychain-2.db)"
     }
   }
 }
 
 extension DumpForm {
-  /// How the items stand in it, after "it is": "a dump in clear".
-  public var nature: String {
-    switch self {
-    case .tables, .untypedTables, .items, .genericPasswords, .objection: "a dump in clear"
-    case .sealedEntries: "a dump of sealed items with the keys beside them"
-    }
-  }
+  /// What a sentence calls a file of this form: "dump".
+  public var noun: String { self == .database ? "database" : "dump" }
 }
 
 /// What objection calls the attributes of an item.

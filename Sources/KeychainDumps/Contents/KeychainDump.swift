@@ -14,6 +14,8 @@ public struct KeychainDump: Sendable {
   public let unknownTables: [String]
   /// Keys that stand twice in one dictionary; of each the first was taken.
   public let repeatedKeyCount: Int
+  /// What is told of a database besides its items; `nil` of every other form.
+  public let database: DatabaseFacts?
 
   /// Why an entry is no item here. The raw value is the identifier in machine-readable output.
   public enum SkippedEntry: String, Sendable, CaseIterable, Hashable {
@@ -59,11 +61,13 @@ public struct KeychainDump: Sendable {
   ///   - skipped: Entries that are no item here.
   ///   - unknownTables: Names of tables that are not known.
   ///   - repeatedKeyCount: Keys that stand twice in one dictionary.
+  ///   - database: What is told of a database besides its items.
   public init(
     form: DumpForm, items: [DumpedItem], skipped: [SkippedEntry: Int] = [:], unknownTables: [String] = [],
-    repeatedKeyCount: Int = 0
+    repeatedKeyCount: Int = 0, database: DatabaseFacts? = nil
   ) {
     self.form = form
+    self.database = database
     self.skipped = skipped
     self.unknownTables = unknownTables
     self.repeatedKeyCount = repeatedKeyCount
@@ -118,7 +122,21 @@ public struct KeychainDump: Sendable {
     switch form {
     case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])
     case .genericPasswords: items.reduce(into: []) { $0.formUnion($1.item?.attributes.keys.map { $0 } ?? []) }
-    case .tables, .untypedTables, .items, .sealedEntries: nil
+    case .tables, .untypedTables, .items, .sealedEntries, .database: nil
+    }
+  }
+
+  /// How the items stand in it, after "it is": "a dump in clear".
+  public var nature: String {
+    switch form {
+    case .tables, .untypedTables, .items, .genericPasswords, .objection: "a dump in clear"
+    case .sealedEntries: "a dump of sealed items with the keys beside them"
+    case .database:
+      switch database?.keys {
+      case .beside: "a keychain's own database with its keys in clear in it, as a Simulator's"
+      case .given: "a keychain's own database, opened with keys of classes that were given"
+      case .absent, nil: "a keychain's own database, without the keys that open it"
+      }
     }
   }
 }

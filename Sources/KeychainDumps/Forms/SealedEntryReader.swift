@@ -104,16 +104,7 @@ struct SealedEntryReader {
     let opened = try Self.working { [keys] () throws(DataProtectionError) in
       try keys.open(blob, kind: kind, secretKey: secretKey)
     }
-    let fault = opened.fault.map { DumpFault(Self.reason(of: $0.verdict), "\($0.place.rawValue): \($0.reason)") }
-    guard var item = opened.item else {
-      return .shut(fault ?? DumpFault(.malformed, "its attributes do not open"), protection: protection)
-    }
-    if let constraints = opened.accessControl?.constraints,
-      constraints.entries.contains(where: { $0.key.stringValue != "dacl" })
-    {
-      item[.accessControl] = .dictionary(constraints)
-    }
-    return opened.isOpen && fault == nil && item.secret != nil ? .open(item) : .attributesOnly(item, fault)
+    return DumpedItem.Content(opened)
   }
 
   private static func blob(of entry: PropertyDictionary, _ keyClass: KeyClass?) throws(DumpedPartFault)
@@ -161,16 +152,6 @@ struct SealedEntryReader {
 
   private static func repeatedKeyCount(in dictionary: PropertyDictionary) -> Int {
     dictionary.entries.count - Set(dictionary.entries.map(\.key)).count
-  }
-
-  private static func reason(of verdict: DatabaseItemVerdict) -> Reason {
-    switch verdict {
-    case .open, .malformed, .tamper: .malformed
-    case .unsupportedVersion: .unsupportedVersion
-    case .noClassKey: .noClassKey
-    case .tagMismatch: .tagMismatch
-    case .accessControl: .needsAuthentication
-    }
   }
 
   /// Names what is not the dump's fault.

@@ -17,6 +17,9 @@ package struct DumpStatement {
     self.dump = dump
   }
 
+  /// "dump" or "database".
+  package var noun: String { dump.form.noun }
+
   /// The same without the dump's name.
   var redacted: DumpStatement { DumpStatement(dump, named: "the source") }
 
@@ -36,8 +39,39 @@ package struct DumpStatement {
 
   /// That the source was in clear.
   package var sentence: String {
-    "\(name) is \(dump.form.nature), read as \(dump.form.phrase): nothing enforced the protection classes of its items, and "
+    if let facts = dump.database { return databaseSentence(facts) }
+    return
+      "\(name) is \(dump.nature), read as \(dump.form.phrase): nothing enforced the protection classes of its items, and "
       + "nothing shows who wrote it or that it is whole."
+  }
+
+  /// What protects a database's items, and what does not.
+  private func databaseSentence(_ facts: DatabaseFacts) -> String {
+    let trust =
+      switch facts.keys {
+      case .beside:
+        "nothing enforces the protection classes of its items, and nothing shows who wrote it or that it is whole"
+      case .given, .absent: "nothing shows who wrote it or that it is whole"
+      }
+    return "\(name) is \(dump.nature): \(trust)."
+  }
+
+  /// What is told of a database besides its items, one sentence each.
+  private var databaseRemarks: [String] {
+    guard let facts = dump.database else { return [] }
+    let versions = facts.versionCounts.sorted { $0.key < $1.key }.map { version, count in
+      "\(Amounts.count(count, "row")) of version \(version)"
+    }
+    let log =
+      switch facts.log {
+      case .none: String?.none
+      case .applied: "What its log (-wal) had committed was read with it."
+      case .unreadable: "Its log (-wal) has no finished change that can be read: nothing of it is shown."
+      case .foreign:
+        "Its log (-wal) is of another database, or of another state of this one: nothing of it is shown."
+      }
+    let schema = facts.schema.map { "Its schema is \($0)" } ?? "It names no version of its schema"
+    return [schema + (versions.isEmpty ? "" : ", with \(Amounts.list(versions))") + ".", log].compactMap(\.self)
   }
 
   /// "Of 12 entries 9 are items; 1 identity, ... and 2 entries of unknown tables (a, b) were passed over."; `nil` where
@@ -69,26 +103,29 @@ package struct DumpStatement {
     func line(_ count: Int, _ one: String, _ several: String) -> String? {
       count == 0 ? nil : "\(Amounts.count(count, "item")) \(count == 1 ? one : several)."
     }
-    return [
-      line(
-        inferred, "names no table: its attributes tell it", "name no table: their attributes tell it"),
-      line(counts.absent, "has no secret in the dump", "have no secret in the dump"),
-      line(counts.shut, "does not open whole", "do not open whole").map { "\($0.dropLast()): \(shutList)." },
-      line(
-        rendered, "has its secret as the tool rendered it: its bytes may have been others",
-        "have their secrets as the tool rendered them: their bytes may have been others"),
-      line(nameless, "names no known protection class", "name no known protection class"),
-      line(
-        unusable, "has attributes with values that they cannot have; those were left out",
-        "have attributes with values that they cannot have; those were left out"),
-      dump.toldAttributes == nil
-        ? nil
-        : "The form has some attributes alone: what else the items have does not show, nor whether two differ in it.",
-      dump.repeatedKeyCount == 0
-        ? nil
-        : "\(Amounts.count(dump.repeatedKeyCount, "key")) \(dump.repeatedKeyCount == 1 ? "stands" : "stand") twice in one "
-          + "entry; the first was taken.",
-    ].compactMap(\.self)
+    return databaseRemarks
+      + [
+        line(
+          inferred, "names no table: its attributes tell it", "name no table: their attributes tell it"),
+        line(
+          items.count { $0.item?.isTombstone == true }, "is the mark of a deleted one", "are the marks of deleted ones"),
+        line(counts.absent, "has no secret in the \(noun)", "have no secret in the \(noun)"),
+        line(counts.shut, "does not open whole", "do not open whole").map { "\($0.dropLast()): \(shutList)." },
+        line(
+          rendered, "has its secret as the tool rendered it: its bytes may have been others",
+          "have their secrets as the tool rendered them: their bytes may have been others"),
+        line(nameless, "names no known protection class", "name no known protection class"),
+        line(
+          unusable, "has attributes with values that they cannot have; those were left out",
+          "have attributes with values that they cannot have; those were left out"),
+        dump.toldAttributes == nil
+          ? nil
+          : "The form has some attributes alone: what else the items have does not show, nor whether two differ in it.",
+        dump.repeatedKeyCount == 0
+          ? nil
+          : "\(Amounts.count(dump.repeatedKeyCount, "key")) \(dump.repeatedKeyCount == 1 ? "stands" : "stand") twice in one "
+            + "entry; the first was taken.",
+      ].compactMap(\.self)
   }
 
   /// "1 of class dku shut (no-class-key) and 2 of class ak without the secret (tag-mismatch)".
@@ -125,8 +162,9 @@ package struct DumpStatement {
     return [
       "The device that the items are of is not known: the target is taken for another one, and were it the same, the "
         + "items of one device only would come back.",
-      "Whether an item is of an App Clip or asks for a person is known only where the dump says so.",
-      "What the dump leaves out, nobody sees here.", taken, marks,
+      dump.form == .database
+        ? nil : "Whether an item is of an App Clip or asks for a person is known only where the dump says so.",
+      "What the \(noun) leaves out, nobody sees here.", taken, marks,
     ].compactMap(\.self)
   }
 
@@ -141,7 +179,7 @@ package struct DumpStatement {
 
   private var json: JSONValue {
     let counts = counts
-    return [
+    let document: JSONValue = [
       "form": .string(dump.form.rawValue), "sentence": .string(sentence), "entries": .count(dump.entryCount),
       "items": .count(dump.items.count),
       "skipped": .object(
@@ -152,6 +190,19 @@ package struct DumpStatement {
       "secrets": ["open": .count(counts.open), "absent": .count(counts.absent), "shut": .count(counts.shut)],
       "remarks": .array(remarks.map { .string($0) }),
     ]
+    return document.adding(
+      dump.database.map { facts in
+        [
+          (
+            "database",
+            [
+              "schema": .text(facts.schema), "log": .string(facts.log.rawValue), "keys": .string(facts.keys.rawValue),
+              "versions": .object(
+                facts.versionCounts.sorted { $0.key < $1.key }.map { (String($0.key), .count($0.value)) }),
+            ]
+          )
+        ]
+      } ?? [])
   }
 }
 

@@ -49,7 +49,7 @@ package struct MoveSource {
   package var isEncrypted: Bool { document.encrypted }
   /// The device that made it, for sentences.
   package var sourceDevice: String {
-    deviceName ?? (statement == nil ? "the device that made it" : "the device that the dump is of")
+    deviceName ?? statement.map { "the device that the \($0.noun) is of" } ?? "the device that made it"
   }
 
   /// An archive.

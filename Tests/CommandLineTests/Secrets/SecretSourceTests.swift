@@ -73,6 +73,7 @@ struct SecretSourceTests {
       case .newPasscode: try NewPasscodeFlags.parse(flags).source(environment: [:])
       case .secret: try ItemSecretFlags.parse(flags).source(environment: [:])
       case .newSecret: try NewItemSecretFlags.parse(flags).source(environment: [:])
+      case .classKeys: try DatabaseKeyOptions.parse(flags).classKeysFile.map(SecretSource.file) ?? .prompt
       case .deviceKey: try #require(try OpeningOptions.parse(flags).deviceKeySource())
       }
     #expect(source == .file("x"))

@@ -53,10 +53,11 @@ package struct DumpInspection {
       return count == 0 ? nil : "\(Amounts.grouped(count)) \(protection.phrase)"
     }
     let counts = statement.counts
-    let secrets = [(counts.open, "in clear"), (counts.absent, "not in the dump"), (counts.shut, "not readable")]
+    let absent = "not in the \(dump.form.noun)"
+    let secrets = [(counts.open, "in clear"), (counts.absent, absent), (counts.shut, "not readable")]
       .filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
     let rows = [
-      ("dump", dump.form.phrase),
+      (dump.form.noun, dump.form.phrase),
       (
         "items",
         ([Amounts.count(dump.items.count, "item")] + [kinds.joined(separator: ", ")]).filter { !$0.isEmpty }
@@ -77,7 +78,7 @@ package struct DumpInspection {
   private static let labelColumns = 10
 
   private func listLines(_ style: TextStyle) -> [String] {
-    guard !dump.items.isEmpty else { return ["The dump holds no item."] }
+    guard !dump.items.isEmpty else { return ["The \(dump.form.noun) holds no item."] }
     let table = itemTable(isShort: false)
     return (table.fits(style) ? table : itemTable(isShort: true)).lines(style: style)
   }
@@ -103,7 +104,8 @@ package struct DumpInspection {
 
   /// What of an item could be read.
   private static func state(of item: DumpedItem) -> String {
-    switch item.content {
+    if item.item?.isTombstone == true { return "deleted" }
+    return switch item.content {
     case .open: "readable"
     case .attributesOnly(_, nil): "no secret"
     case .attributesOnly(_, let fault?): "no secret: \(fault.reason.rawValue)"

@@ -5,15 +5,21 @@ import Reports
 import VirtualDevice
 
 extension Plan {
-  /// Plans for a backup that the device of a dump would give, as far as the dump tells its items.
+  /// Plans for a backup that the device of a dump or of a database would give, as far as either tells its items.
   func plan(
-    _ found: FoundDump, onto target: FoundDevice?, _ expectations: [PlanExpectation]?, in session: Session
+    _ found: FoundDump, onto target: FoundDevice?, maker: FoundDevice?, _ expectations: [PlanExpectation]?,
+    in session: Session
   ) throws -> CommandStatus {
+    guard maker == nil else {
+      throw CommandFailure.usage(
+        "--source is about a backup", why: "\(found.typed) is a \(found.noun), and nothing says of which device",
+        try: "leave --source out")
+    }
     try found.refuse(unlocking)
     try found.refusePage(in: session)
     guard let target else {
       throw CommandFailure.usage(
-        "a plan of a dump needs --to",
+        "a plan of a \(found.noun) needs --to",
         why: "nothing says of which device \(found.typed) is, so that nothing can be lost "
           + "with it", try: "--to DEVICE; keyhaul device create NAME makes one")
     }
@@ -31,7 +37,7 @@ extension Plan {
         report: try report(plan, of: source, onto: device), word: found.typed, isSameDevice: nil
       ) { () throws(CommandFailure) in
         throw .usage(
-          "a dump is not compared in four restores", why: "nothing says of which device it is",
+          "a \(found.noun) is not compared in four restores", why: "nothing says of which device it is",
           try: "leave --compare or --audit out")
       }
       return try finish(outlook, expectations, isDamaged: false, in: session)

@@ -43,7 +43,7 @@ struct Plan: RunnableVerb {
   }
 
   @Argument(
-    help: "The backup: a folder, a file, or - for a tar stream; or a device or a dump, as one made of it would be.",
+    help: "The backup: a folder, a file, - for a tar stream; or a device, a dump, a database, as one of it would be.",
     completion: .devicesAndFiles)
   var source: String
   @OptionGroup var move: MoveOptions
@@ -74,6 +74,7 @@ struct Plan: RunnableVerb {
   @Flag(help: "Of a device: think of a backup without a password.") var noPassword = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
@@ -83,8 +84,9 @@ struct Plan: RunnableVerb {
     try checkFlags()
     try session.requirePlaceForPage(output)
     let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path, in: session) }
-    let finder = try ArgumentFinder(session)
+    let finder = try ArgumentFinder(session, databaseKeys)
     let found = try finder.keychain(source, wait: wait.time)
+    try databaseKeys.check([found])
     let target = try move.to.map { to throws(CommandFailure) in try self.target(to, finder) }
     let maker = try maker.map { name throws(CommandFailure) in try finder.device(name, wait: wait.time) }
     if let output, output != "-" {
@@ -112,13 +114,7 @@ struct Plan: RunnableVerb {
         let items = try unlocker.maker(named: maker, orTarget: device, with: key)?.items
         return try plan(named, opened, found.word, onto: device, maker: items, expectations, in: session)
       }
-    case .dump(let dump):
-      guard maker == nil else {
-        throw CommandFailure.usage(
-          "--source is about a backup", why: "\(source) is a dump, and nothing says of which device",
-          try: "leave --source out")
-      }
-      return try plan(dump, onto: target, expectations, in: session)
+    case .dump(let dump): return try plan(dump, onto: target, maker: maker, expectations, in: session)
     case .device(let origin):
       if maker != nil {
         throw CommandFailure.usage(

@@ -35,12 +35,14 @@ struct Diff: RunnableVerb {
   @OptionGroup(title: "The archives' password") var password: PasswordFlags
   @OptionGroup(title: "The second archive's password, where it is another one") var otherPassword: OtherPasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let finder = try ArgumentFinder(session)
+    let finder = try ArgumentFinder(session, databaseKeys)
     let sides = [try finder.keychain(first, wait: wait.time), try finder.keychain(second, wait: wait.time)]
+    try databaseKeys.check(sides)
     if sides.allSatisfy(\.isDevice) {
       try password.refuse(for: first)
       try opening.refuse(for: first)

@@ -112,12 +112,13 @@ struct DifferenceReport: Report {
     [first, second].filter { !$0.hasKeychain }.map { "\($0.name) has no keychain." }
   }
 
-  /// "2 items that both have were compared without their secrets: a dump does not tell them."
+  /// "2 items that both have were compared without their secrets: not both sides tell them."
   private var openSecretSentence: String? {
     let count = difference.openSecretCount
     guard count > 0 else { return nil }
     let (was, its) = count == 1 ? ("was", "its secret") : ("were", "their secrets")
-    return "\(Amounts.count(count, "item")) that both have \(was) compared without \(its): a dump does not tell it."
+    return
+      "\(Amounts.count(count, "item")) that both have \(was) compared without \(its): not both sides tell \(count == 1 ? "it" : "them")."
   }
 
   /// Which items may be among the other side's sealed ones.
@@ -182,7 +183,7 @@ struct DifferenceReport: Report {
   /// "2 archives compared: 1 new, 1 changed, 1 gone, 13 the same." Each item that both may have counts once.
   var summary: String {
     let subject =
-      first.kind == second.kind ? "2 \(first.kind.rawValue)s compared" : "\(first.name) and \(second.name) compared"
+      first.noun == second.noun ? "2 \(first.noun)s compared" : "\(first.name) and \(second.name) compared"
     let counts = [
       (difference.added.count, "new"), (difference.changed.count, "changed"), (difference.removed.count, "gone"),
       (difference.sameCount, "the same"),

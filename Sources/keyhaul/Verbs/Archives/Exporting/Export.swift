@@ -31,7 +31,9 @@ struct Export: RunnableVerb {
   static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi, .genpPlist, .cxf]
   static let answersBesideFiles = true
 
-  @Argument(help: "The backup, the device, or another tool's dump.", completion: .devicesAndFiles) var source: String
+  @Argument(
+    help: "The backup, the device, another tool's dump, or a keychain's own database.", completion: .devicesAndFiles)
+  var source: String
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
@@ -55,6 +57,7 @@ struct Export: RunnableVerb {
   var files: String?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
@@ -98,7 +101,9 @@ struct Export: RunnableVerb {
   private func readItems(
     _ selection: ItemSelection, _ form: ExportForm, in session: Session
   ) throws -> ExportedItems {
-    switch try ArgumentFinder(session).keychain(source, wait: wait.time) {
+    let found = try ArgumentFinder(session, databaseKeys).keychain(source, wait: wait.time)
+    try databaseKeys.check([found])
+    switch found {
     case .device(let device):
       try unlocking.refuse(for: device.name)
       try prepareOutput(inputs: device.files, in: session)
@@ -108,8 +113,8 @@ struct Export: RunnableVerb {
       }
     case .dump(let found):
       try found.refuse(unlocking)
-      try refuseApp(of: "a dump")
-      try prepareOutput(inputs: [found.path], in: session)
+      try refuseApp(of: "a \(found.noun)")
+      try prepareOutput(inputs: found.files, in: session)
       found.warn(in: session)
       return ExportedItems(of: found, selection, as: form)
     case .archive(let found):

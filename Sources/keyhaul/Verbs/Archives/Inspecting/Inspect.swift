@@ -35,13 +35,15 @@ struct Inspect: RunnableVerb {
   }
 
   @Argument(
-    help: "The backup: a folder, a file, or - for a tar stream; or another tool's dump of a keychain.",
+    help:
+      "The backup: a folder, a file, or - for a tar stream; or another tool's dump of a keychain, or its own database.",
     completion: .file())
   var archive: String
   @Flag var part: Part?
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
@@ -53,7 +55,9 @@ struct Inspect: RunnableVerb {
         try: "leave --\(part.rawValue) out")
     }
     let found: FoundArchive
-    switch try ArgumentFinder(session).archiveOrDump(archive) {
+    let source = try ArgumentFinder(session, databaseKeys).archiveOrDump(archive)
+    try databaseKeys.check([source])
+    switch source {
     case .archive(let archive): found = archive
     case .dump(let dump): return try inspect(dump, in: session)
     case .device(let device): throw FoundArchive.isDevice(device.name)
@@ -94,10 +98,10 @@ struct Inspect: RunnableVerb {
     try found.refusePage(in: session)
     if let part, part != .list {
       throw .usage(
-        "--\(part.rawValue) is about backups", why: "\(found.typed) is a dump: it has no keybag and no files",
+        "--\(part.rawValue) is about backups", why: "\(found.typed) is a \(found.noun): it has no keybag and no files",
         try: "--list")
     }
-    try report.prepare(inputs: [found.path], in: session)
+    try report.prepare(inputs: found.files, in: session)
     let inspection = DumpInspection(found, listsItems: part == .list)
     try session.deliver(inspection, to: report.output)
     return inspection.isPartlyUnreadable ? .partial : .ok

@@ -20,10 +20,13 @@ struct Verify: RunnableVerb {
     ])
   static let configuration = described(as: "verify")
 
-  @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
+  @Argument(
+    help: "The backup: a folder, a file, or - for a tar stream; or a keychain's own database.", completion: .file())
+  var archive: String
   @Flag(help: "Check what can be checked without the password, and say what cannot.") var quick = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
@@ -33,7 +36,15 @@ struct Verify: RunnableVerb {
       throw CommandFailure.usage(
         "--quick and a password cannot go together", why: "it checks what needs none", try: "one of them")
     }
-    let report = try report(in: session)
+    let source = try ArgumentFinder(session, databaseKeys).archiveOrDump(archive)
+    try databaseKeys.check([source])
+    let found: FoundArchive
+    switch source {
+    case .archive(let archive): found = archive
+    case .dump(let dump): return try verify(dump, in: session)
+    case .device(let device): throw FoundArchive.isDevice(device.name)
+    }
+    let report = try report(of: found, in: session)
     if session.isJSON {
       try session.answer(report.json)
     } else {
@@ -56,8 +67,28 @@ struct Verify: RunnableVerb {
     }
   }
 
-  private func report(in session: Session) throws(CommandFailure) -> VerificationReport {
-    let found = try ArgumentFinder(session).archive(archive)
+  /// Checks a keychain's own database.
+  private func verify(_ found: FoundDump, in session: Session) throws(CommandFailure) -> CommandStatus {
+    guard let rows = found.database else { throw found.refusal }
+    try found.refuse(unlocking)
+    if quick {
+      throw .usage("--quick is about backups", why: "\(found.typed) is checked at once", try: "leave --quick out")
+    }
+    let verification = DatabaseVerification(rows.database, opened: rows.rows, named: found.typed)
+    if session.isJSON {
+      try session.answer(verification.json)
+      guard !verification.isDamaged else {
+        throw CommandFailure(.damaged, "\(found.typed) is damaged", why: verification.loss, try: "use another copy")
+      }
+    } else {
+      for line in verification.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
+        try session.say(line.text, line.color)
+      }
+    }
+    return verification.isDamaged ? .damaged : verification.isPartial ? .partial : .ok
+  }
+
+  private func report(of found: FoundArchive, in session: Session) throws(CommandFailure) -> VerificationReport {
     let (location, name) = (try found.location(in: session), found.name)
     let opened: BackupArchive
     do throws(BackupArchiveError) {

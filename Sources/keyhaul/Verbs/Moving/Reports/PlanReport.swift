@@ -113,7 +113,7 @@ struct PlanReport {
       return "\(made)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
-    let made = source.isDevice ? "as backed up now" : "as a backup of the device that the dump is of would hold it,"
+    let made = source.isDevice ? "as backed up now" : "as a backup of \(source.sourceDevice) would hold it,"
     return "\(made) \(password) · \(count)"
   }
 

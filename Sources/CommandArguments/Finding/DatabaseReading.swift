@@ -1,0 +1,69 @@
+import CommandSession
+import DataProtection
+import Files
+import KeychainDatabases
+import KeychainDumps
+import KeychainFormats
+import SystemPackage
+
+/// A keychain's own database read from its file and the log beside it, without touching either.
+struct DatabaseReading {
+  let database: KeychainDatabase
+  let rows: [KeychainDatabase.OpenedRow]
+  let dump: KeychainDump
+  /// SHA-256 of the file, or of file and log, one behind the other.
+  let digest: [UInt8]
+
+  /// - Throws: `.busy` for one that somebody writes to while it is read.
+  init(
+    _ path: String, named name: String, _ keys: DatabaseKeyOptions?, in session: Session
+  ) throws(CommandFailure) {
+    let classKeys = try keys?.keys(of: name, in: session) ?? [:]
+    let (file, log) = try Self.bytes(of: path, named: name, in: session)
+    do throws(KeychainDatabaseError) {
+      database = try KeychainDatabase(file: file, log: log)
+    } catch {
+      let isNone = error.code == .unreadable || error.code == .unknownForm
+      throw CommandFailure(
+        CommandStatus(error.category),
+        isNone ? "\(name) is neither a backup nor a keychain's database" : "cannot read \(name)",
+        why: error.reason, try: error.advice)
+    }
+    do throws(DataProtectionError) {
+      rows = try database.opened(with: database.keys(classKeys: classKeys))
+      digest = try Digest.sha256(database.log == .applied ? file + log : file)
+    } catch {
+      throw CommandFailure(error, doing: "cannot read \(name)")
+    }
+    dump = KeychainDump(database, opened: rows, hasGivenKeys: !classKeys.isEmpty)
+  }
+
+  /// The file and its log as they stood at one moment: what changed in between is read again.
+  private static func bytes(
+    of path: String, named name: String, in session: Session
+  ) throws(CommandFailure) -> (file: [UInt8], log: [UInt8]) {
+    let system = FileSystem.real
+    let logPath = path + "-wal"
+    func statuses() -> [FileStatus?] {
+      [path, logPath].map { (try? system.status(of: $0, followsLink: true)) ?? nil }
+    }
+    for _ in 0..<3 {
+      let before = statuses()
+      let file = try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: name, in: session)
+      let log =
+        before[1] == nil
+        ? [] : try InputFile.read(logPath, atMost: KeychainDatabase.maximumByteCount, what: logPath, in: session)
+      let isUnchanged = zip(before, statuses()).allSatisfy { before, after in
+        switch (before, after) {
+        case (nil, nil): true
+        case (let before?, let after?): after.isUnchanged(since: before)
+        default: false
+        }
+      }
+      if isUnchanged { return (file, log) }
+    }
+    throw CommandFailure(
+      .busy, "\(name) is being written to", why: "it changed each time it was read",
+      try: "shut the Simulator down, or read a copy")
+  }
+}

@@ -1,0 +1,30 @@
+package import ArgumentParser
+import CommandSession
+import KeychainDatabases
+import KeychainFormats
+
+/// What opens a keychain's own database where its keys are not in it.
+package struct DatabaseKeyOptions: ParsableArguments {
+  @Option(
+    name: [.customLong("class-keys-file"), .customLong("class-keys")],
+    help: ArgumentHelp(
+      "The class keys of the device whose keychain-2.db it is: a JSON object from 6 to 12 to 64 hexadecimal digits.",
+      valueName: "path"),
+    completion: .file())
+  package var classKeysFile: String?
+
+  package init() {}
+
+  /// The keys; none where no file is named.
+  func keys(of subject: String, in session: Session) throws(CommandFailure) -> [KeyClass: SensitiveBytes] {
+    guard let classKeysFile else { return [:] }
+    let bytes = try session.classKeys(from: classKeysFile, of: subject)
+    do throws(KeychainDatabaseError) {
+      return try ClassKeyFile.keys(in: bytes)
+    } catch {
+      throw CommandFailure(
+        .refused, "\(classKeysFile) is no file of class keys", why: error.reason,
+        try: "{\"6\": \"64 hexadecimal digits\", \"7\": ...}")
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/// What is told of a keychain's own database besides its items.
+public struct DatabaseFacts: Sendable, Hashable {
+  /// The version of its schema, "12.11"; `nil` where it names none.
+  public let schema: String?
+  /// How many rows are of which version of sealing; rows that are too short to name one are of none of them.
+  public let versionCounts: [UInt32: Int]
+  /// What became of the log beside it.
+  public let log: LogUse
+  /// Where the keys are from.
+  public let keys: KeySource
+
+  /// What became of the log, the file `-wal`. The raw value is the identifier in machine-readable output.
+  public enum LogUse: String, Sendable, CaseIterable, Hashable {
+    /// There is none, or nothing is in it.
+    case none
+    /// What it had committed was read with the database.
+    case applied
+    /// It begins as no log does, or has no finished transaction.
+    case unreadable
+    /// It is of another database: pages of another size, or a database that is intact without it and not with it. A
+    /// log of an earlier state of the same database may go unnoticed.
+    case foreign
+  }
+
+  /// Where the keys of a database are from. The raw value is the identifier in machine-readable output.
+  public enum KeySource: String, Sendable, CaseIterable, Hashable {
+    /// They lie in the database, wrapped with nothing, as a Simulator's key store leaves them.
+    case beside
+    /// The keys of classes were given.
+    case given
+    /// There are none: nothing opens.
+    case absent
+  }
+
+  /// Creates what is told of a database.
+  ///
+  /// - Parameters:
+  ///   - schema: The version of its schema.
+  ///   - versionCounts: How many rows are of which version.
+  ///   - log: What became of the log.
+  ///   - keys: Where the keys are from.
+  public init(schema: String?, versionCounts: [UInt32: Int], log: LogUse, keys: KeySource) {
+    self.schema = schema
+    self.versionCounts = versionCounts
+    self.log = log
+    self.keys = keys
+  }
+}

@@ -1,0 +1,38 @@
+package import DataProtection
+import KeychainFormats
+package import KeychainRules
+
+extension DumpedItem.Content {
+  /// An item of a database, as far as it opened.
+  ///
+  /// - Parameter opened: What the keys made of it. An access control that asks for nothing is none.
+  package init(_ opened: OpenedDatabaseItem) {
+    let fault = opened.fault.map { DumpFault(Reason($0.verdict), "\($0.place.rawValue): \($0.reason)") }
+    guard var item = opened.item else {
+      self = .shut(
+        fault ?? DumpFault(.malformed, "its attributes do not open"),
+        protection: opened.keyClass.flatMap(ProtectionClass.init(keyClass:)))
+      return
+    }
+    if let constraints = opened.accessControl?.constraints,
+      constraints.entries.contains(where: { $0.key.stringValue != "dacl" })
+    {
+      item[.accessControl] = .dictionary(constraints)
+    }
+    self =
+      opened.isOpen && fault == nil && item.secret != nil ? .open(item) : .attributesOnly(item, fault)
+  }
+}
+
+extension Reason {
+  /// Why an item of a database does not open, as every report names it.
+  package init(_ verdict: DatabaseItemVerdict) {
+    switch verdict {
+    case .open, .malformed, .tamper: self = .malformed
+    case .unsupportedVersion: self = .unsupportedVersion
+    case .noClassKey: self = .noClassKey
+    case .tagMismatch: self = .tagMismatch
+    case .accessControl: self = .needsAuthentication
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("A keychain's own database")
+struct DatabaseVerbTests {
+  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  /// A Simulator's directory with the database of the vectors and its log.
+  private static func world() throws -> DeviceWorld {
+    let world = try DeviceWorld()
+    let vectors = try TestVectors.database()
+    try world.run("mkdir -p sim/data/Library/Keychains")
+    let path = world.home.appending(path: "sim/data/Library/Keychains/keychain-2-debug.db").path
+    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
+    try Data(vectors["wal"]["base64"].base64Bytes).write(to: URL(filePath: path + "-wal"))
+    return world
+  }
+
+  @Test("is found in a Simulator's directory and read with its log by five verbs, with nothing written beside it")
+  func read() throws {
+    let world = try Self.world()
+    let fingerprint = "cd sim/data/Library/Keychains && ls -la --time-style=full-iso && sha256sum *"
+    let before = try world.run(fingerprint).output
+    try world.run("keyhaul device create new-phone -q")
+    let keys = "its keys in clear in it, as a Simulator's"
+    // The log holds one item more than the file; a mark of a deleted item is no item to a device.
+    for (line, words) in [
+      ("inspect sim", "13 items: 7 generic, 3 internet, 1 certificate, 2 key"),
+      ("inspect sim --list", "notes · in t"), ("verify sim", "13 of 13 open"),
+      ("plan sim --to new-phone", "8 will migrate (8 new), 4 stay behind, 0 cannot be read"),
+      ("diff sim new-phone", "0 new, 0 changed, 12 gone, 0 the same"),
+      ("export sim -o - --format json", "\"in the log only\""),
+    ] {
+      let outcome = try world.run("keyhaul \(line)")
+      #expect(outcome.status == 0, "\(line): \(outcome)")
+      #expect(flat(outcome.output).contains(words), "\(line): \(outcome.output)")
+      let said = flat(outcome.output + outcome.errors)
+      #expect(said.contains(keys) || line.hasPrefix("verify"), "\(line): \(outcome)")
+    }
+    for path in ["sim/data", "sim/data/Library/Keychains", "sim/data/Library/Keychains/keychain-2-debug.db"] {
+      #expect(try world.run("keyhaul inspect \(path)").output.contains("13 items"), "\(path)")
+    }
+    #expect(try world.run(fingerprint).output == before)
+  }
+
+  @Test("with a log that is not its own is shown without it, and verify does not call that whole")
+  func foreignLog() throws {
+    let world = try Self.world()
+    try world.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db; printf 'no log at all' > k.db-wal")
+    let verified = try world.run("keyhaul verify k.db")
+    #expect(verified.status == 3 && flat(verified.output).contains("as far as can be seen here"), "\(verified)")
+    let inspected = try world.run("keyhaul inspect k.db")
+    #expect(inspected.status == 0 && flat(inspected.output).contains("12 items"))
+    #expect(flat(inspected.output).contains("has no finished change that can be read: nothing of it is shown"))
+  }
+
+  @Test("with columns that lie is damaged, and the row is named")
+  func changedColumn() throws {
+    let world = try Self.world()
+    try world.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
+    // The group as the columns and their indexes have it, by another of equal length: a search would find it under that.
+    try world.run("sed -i 's/ABCDE12345.com.example.notes/ABCDE12345.com.mallory.notes/g' k.db")
+    let outcome = try world.run("keyhaul verify k.db")
+    #expect(outcome.status == 13, "\(outcome)")
+    #expect(outcome.output.contains("differ from the item: agrp"))
+    #expect(outcome.output.contains("k.db is damaged: columns."))
+    let document = try JSONReader.read(Array(world.run("keyhaul verify k.db --json").output.utf8))
+    #expect(document["damaged"] == .boolean(true) && document["whole"] == .boolean(false))
+  }
+
+  @Test("is no answer to what is about backups, and what is none of a keychain is not called one")
+  func refused() throws {
+    let world = try Self.world()
+    try world.run("keyhaul device create new-phone -q; cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
+    try world.run("head -c 20000 k.db > cut.db; printf 'SQLite format 3\\0' > short.db")
+    try world.run("umask 077; printf '{\"6\": \"00\"}' > short.keys; printf x > .bp")
+    for (line, status, words) in [
+      ("restore k.db --to new-phone --yes", Int32(14), "k.db is a keychain's own database, and no backup"),
+      ("why k.db --account x", 14, "k.db is a keychain's own database, and no backup"),
+      ("inspect k.db --keybag", 64, "k.db is a database: it has no keybag and no files"),
+      ("inspect k.db --password-file .bp", 64, "k.db takes no password and no key"),
+      ("verify k.db --quick", 64, "--quick is about backups"),
+      ("plan k.db", 64, "a plan of a database needs --to"),
+      ("plan k.db --to new-phone --compare", 64, "a database is not compared in four restores"),
+      ("inspect cut.db", 14, "cannot read cut.db"),
+      ("inspect short.db", 14, "short.db is neither a backup nor a keychain's database"),
+      ("inspect k.db --class-keys short.keys", 14, "the key of class 6 has 2 digits; it has 64"),
+      ("inspect k.db --class-keys absent.keys", 10, "absent.keys"),
+      ("plan new-phone --to new-phone --class-keys-file short.keys", 64, "about a keychain's own database"),
+    ] {
+      let outcome = try world.run("keyhaul \(line)")
+      #expect(outcome.status == status && flat(outcome.errors).contains(words), "\(line): \(outcome)")
+    }
+  }
+}
