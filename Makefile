@@ -9,6 +9,8 @@ endif
 
 PROGRAM := .build/release/keyhaul
 PYTHON := .venv/bin/python
+# How many random keychain databases `make interop` writes and has read.
+DATABASES ?= 200
 
 .PHONY: help deps build demo test test-exhaustive lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention clean
 
@@ -60,6 +62,7 @@ interop: build .venv/.installed
 	$(PYTHON) Tests/Support/readers_agree.py --keyhaul $(PROGRAM)
 	$(PYTHON) Tests/Support/check_backups.py --keyhaul $(PROGRAM)
 	$(PYTHON) Tests/Support/check_dumps.py --keyhaul $(PROGRAM)
+	$(PYTHON) Tests/Support/check_databases.py --keyhaul $(PROGRAM) --count $(DATABASES)
 	$(PYTHON) Tests/Support/kill_exports.py $(PROGRAM)
 
 schemas: build .venv/.installed

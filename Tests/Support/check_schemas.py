@@ -24,6 +24,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry, Resource
 
 from checks import Checks
+from keychain_backup import databases, dumps
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMAS = {path.name: path for path in sorted((ROOT / "docs" / "schemas").glob("*.schema.json"))}
@@ -288,6 +289,27 @@ def moves(story):
     run("why old-phone --kind key")
 
 
+def other_sources(story):
+    """What other tools write of a keychain, and a keychain's own database: with a log, changed, without its keys."""
+    run, made = story.run, dumps.items(5)
+    for form in dumps.FORMS:
+        (story.folder / form).write_bytes(dumps.written(form, 5)[0])
+        run(f"inspect {form} --list")
+    databases.Writer(1).write(str(story.folder / "simulator.db"), made, log=3)
+    databases.Writer(1, "class").write(str(story.folder / "device.db"), made)
+    for line in ("inspect simulator.db", "inspect simulator.db --list", "verify simulator.db",
+                 "plan simulator.db --to new-phone", "diff simulator.db new-phone", "diff simulator.db simulator.db",
+                 "export simulator.db -o -"):
+        run(line)
+    for line in ("inspect device.db", "inspect device.db --list", "verify device.db"):
+        run(line, ends=3)
+    connection = sqlite3.connect(story.folder / "device.db")
+    connection.execute("UPDATE genp SET data = x'00' WHERE rowid = 1")
+    connection.commit()
+    connection.close()
+    run("verify device.db", ends=13)
+
+
 def futures(story, secret):
     """Plans without a target: of backups, with and without their device at hand, and of a device."""
     for line in (f"plan family.backup {secret}", f"plan family.backup {secret} --redact", "plan plain.backup/",
@@ -421,7 +443,7 @@ def main():
             story.check(schema.get("$schema", "").endswith("2020-12/schema") and "title" in schema, f"{file}: no title")
         for path in sorted((ROOT / "Fixtures" / "devices").glob("*.json")):
             story.valid(json.loads(path.read_text(encoding="utf-8")), path.name)
-        for part in (devices, items, backups, moves, ends):
+        for part in (devices, items, backups, moves, other_sources, ends):
             part(story)
         for schema, what, document in broken(story.seen):
             story.check(document is not None and schemas.faults(schema, document), f"{schema} lets pass: {what}")
