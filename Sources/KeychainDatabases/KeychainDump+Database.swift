@@ -12,7 +12,9 @@ extension KeychainDump {
   ///   - hasGivenKeys: Whether keys of classes were given.
   public init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.OpenedRow], hasGivenKeys: Bool) {
     let items = rows.enumerated().map { place, row in
-      DumpedItem(entry: place, kind: row.row.kind, content: row.content)
+      DumpedItem(
+        entry: place, kind: row.row.kind, content: row.content,
+        hasOtherDigest: row.hasFittingDigest == false || row.opened.findings.contains(.digestDiffers))
     }
     let opensByItself = !hasGivenKeys && (items.contains { $0.item != nil } || database.keepsItsKeys)
     self.init(

@@ -24,7 +24,7 @@ import tempfile
 import jsonschema
 
 from checks import Checks
-from keychain_backup import dumps
+from keychain_backup import apple_der, dumps, items
 
 KINDS = dict(zip(dumps.TABLES, ("generic-password", "internet-password", "certificate", "key")))
 BOUND = {"aku", "cku", "dku"}
@@ -246,6 +246,22 @@ def check_sealed(checks, program):
         f"wrong keys of two secrets: a plan says that it takes them as readable on the device, {code}")
 
 
+def check_digests(checks, program):
+    """A digest that is not that of its item, sealed with the right keys: nothing else would tell."""
+    made = [(table, dict(attributes, sha1=b"\0" * 20 if number < 3 else items.digest(table, moments(attributes, secret))), secret)
+            for number, (table, attributes, secret) in enumerate(dumps.items(SEED))]
+    (program.folder / "digests.dump").write_bytes(dumps.sealed(made))
+    code, found = program.json("inspect", "digests.dump")
+    told = [remark for remark in found["dump"]["remarks"] if "sha1" in remark]
+    checks.check(code == 0 and told and told[0].startswith("3 items have digests"), f"digests of three entries: {told}, {code}")
+
+
+def moments(attributes, secret):
+    values = {code: apple_der.Moment.from_datetime(value) if isinstance(value, datetime.datetime) else value
+              for code, value in attributes.items()}
+    return values | ({} if secret is None else {"v_Data": secret})
+
+
 def check_hostile(checks, program):
     """What is made up ends with 14 (never with a signal), and within seconds."""
     made = {
@@ -278,6 +294,7 @@ def main():
         check_genp_plist(checks, program)
         check_credential_exchange(checks, program)
         check_sealed(checks, program)
+        check_digests(checks, program)
         check_hostile(checks, program)
     return checks.conclude()
 

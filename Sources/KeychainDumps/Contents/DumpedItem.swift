@@ -18,6 +18,8 @@ public struct DumpedItem: Sendable {
   public let unusableAttributes: [AttributeCode]
   /// Whether the secret is only as the dump rendered it as text, so that its bytes may have been others.
   public let isSecretRendered: Bool
+  /// Whether the digest that stands with it is another than that of what opens: something was changed, with its keys.
+  public let hasOtherDigest: Bool
 
   /// How it is known which table an item is of.
   public enum TableSource: String, Sendable, Hashable {
@@ -46,10 +48,12 @@ public struct DumpedItem: Sendable {
   ///   - content: What of it could be read.
   ///   - unusableAttributes: Attributes whose values had the wrong kind.
   ///   - isSecretRendered: Whether the secret is only a rendering as text.
+  ///   - hasOtherDigest: Whether the digest that stands with it is not that of what opens.
   public init(
     entry: Int, kind: ItemKind, tableSource: TableSource = .stated, content: Content,
-    unusableAttributes: [AttributeCode] = [], isSecretRendered: Bool = false
+    unusableAttributes: [AttributeCode] = [], isSecretRendered: Bool = false, hasOtherDigest: Bool = false
   ) {
+    self.hasOtherDigest = hasOtherDigest
     self.entry = entry
     self.kind = kind
     self.tableSource = tableSource

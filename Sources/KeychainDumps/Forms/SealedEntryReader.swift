@@ -67,13 +67,15 @@ struct SealedEntryReader {
       let isIdentity = named.stringValue == TableName.identities
       return collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : named.stringValue)
     }
+    let (content, hasOtherDigest) = try content(of: entry, as: kind)
     collector.take(
-      DumpedItem(entry: position, kind: kind, tableSource: .stated, content: try content(of: entry, as: kind)))
+      DumpedItem(
+        entry: position, kind: kind, tableSource: .stated, content: content, hasOtherDigest: hasOtherDigest))
   }
 
   /// Older files leave the table out: the attributes tell it where they open.
   private mutating func takeWithoutTable(_ entry: PropertyDictionary, at position: Int) throws(KeychainDumpError) {
-    let first = try content(of: entry, as: .genericPassword)
+    let (first, _) = try content(of: entry, as: .genericPassword)
     let attributes: KeychainItem
     switch first {
     case .open(let item), .attributesOnly(let item, _): attributes = item
@@ -83,28 +85,32 @@ struct SealedEntryReader {
       return collector.take(
         DumpedItem(entry: position, kind: .genericPassword, tableSource: .inferred, content: first))
     }
+    let (content, hasOtherDigest) = try content(of: entry, as: kind)
     collector.take(
-      DumpedItem(entry: position, kind: kind, tableSource: .inferred, content: try content(of: entry, as: kind)))
+      DumpedItem(
+        entry: position, kind: kind, tableSource: .inferred, content: content, hasOtherDigest: hasOtherDigest))
   }
 
   private mutating func content(
     of entry: PropertyDictionary, as kind: ItemKind
-  ) throws(KeychainDumpError) -> DumpedItem.Content {
+  ) throws(KeychainDumpError) -> (DumpedItem.Content, hasOtherDigest: Bool) {
     let keyClass = entry["classKeyIdx"]?.integerValue.flatMap(UInt32.init(exactly:)).map(KeyClass.init(rawValue:))
     let protection = keyClass.flatMap(ProtectionClass.init(keyClass:))
     let blob: DatabaseItemBlob
     do throws(DumpedPartFault) {
       blob = try Self.blob(of: entry, keyClass)
     } catch {
-      return .shut(error.fault, protection: protection)
+      return (.shut(error.fault, protection: protection), false)
     }
-    if let fault = unusableKeys[blob.keyClass.withoutGeneration] { return .shut(fault, protection: protection) }
+    if let fault = unusableKeys[blob.keyClass.withoutGeneration] {
+      return (.shut(fault, protection: protection), false)
+    }
     let found = entry["data"]?.dictionaryValue?["unwrappedKey"]
     let secretKey = found.map { Self.bytes($0).map(Self.key) ?? SensitiveBytes(copying: []) }
     let opened = try Self.working { [keys] () throws(DataProtectionError) in
       try keys.open(blob, kind: kind, secretKey: secretKey)
     }
-    return DumpedItem.Content(opened)
+    return (DumpedItem.Content(opened), opened.findings.contains(.digestDiffers))
   }
 
   private static func blob(of entry: PropertyDictionary, _ keyClass: KeyClass?) throws(DumpedPartFault)

@@ -114,6 +114,9 @@ package struct DumpStatement {
         line(
           rendered, "has its secret as the tool rendered it: its bytes may have been others",
           "have their secrets as the tool rendered them: their bytes may have been others"),
+        line(
+          items.count(where: \.hasOtherDigest), "has a digest (sha1) that is not its own: something of it was changed",
+          "have digests (sha1) that are not their own: something of them was changed"),
         line(nameless, "names no known protection class", "name no known protection class"),
         line(
           unusable, "has attributes with values that they cannot have; those were left out",
