@@ -28,6 +28,16 @@ public struct KeychainDatabase: Sendable {
 
     /// "12.11"
     public var text: String { "\(major).\(minor)" }
+
+    /// Creates a version.
+    ///
+    /// - Parameters:
+    ///   - major: What a daemon of another one refuses where it is higher.
+    ///   - minor: Accepted higher than known.
+    public init(major: Int, minor: Int) {
+      self.major = major
+      self.minor = minor
+    }
   }
 
   /// A row of an item table.
@@ -135,7 +145,7 @@ public struct KeychainDatabase: Sendable {
   }
 
   /// The low eight bits of both columns: the others are flags of the daemon.
-  private static func schema(of database: ForeignDatabase) throws(KeychainDatabaseError) -> SchemaVersion? {
+  static func schema(of database: some DatabaseRows) throws(KeychainDatabaseError) -> SchemaVersion? {
     guard let columns = try database.columns(of: "tversion"), columns.contains("version") else { return nil }
     let minor = columns.contains("minor") ? "minor" : "0"
     var version: SchemaVersion?
@@ -146,8 +156,8 @@ public struct KeychainDatabase: Sendable {
     return version
   }
 
-  private static func metadataKeys(
-    of database: ForeignDatabase
+  static func metadataKeys(
+    of database: some DatabaseRows
   ) throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
     guard let columns = try database.columns(of: "metadatakeys"), columns.isSuperset(of: ["keyclass", "data"]) else {
       return [:]

@@ -4,7 +4,7 @@ import KeychainRules
 /// A read-only connection to a database from outside, in memory, with every door of SQL shut.
 ///
 /// Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts" (untrusted database files).
-final class ForeignDatabase {
+final class ForeignDatabase: DatabaseRows {
   private let handle: OpaquePointer
 
   init(_ image: DatabaseImage) throws(KeychainDatabaseError) {
@@ -63,6 +63,52 @@ final class ForeignDatabase {
     return isIntact
   }
 
+  private func failure() -> KeychainDatabaseError {
+    let code: KeychainDatabaseError.Code =
+      switch sqlite3_errcode(handle) {
+      case SQLITE_TOOBIG: .overLimit
+      case SQLITE_NOMEM: .failed
+      case SQLITE_NOTADB: .unreadable
+      default: .damaged
+      }
+    return KeychainDatabaseError(code, Self.sentence(sqlite3_errcode(handle)))
+  }
+
+  /// SQLite's own words for a result; what it says of one database may hold names out of it.
+  static func sentence(_ code: Int32) -> String {
+    sqlite3_errstr(code).map { "SQLite says: \(String(cString: $0))" } ?? "SQLite gave no reason"
+  }
+
+  private static let settings = ["PRAGMA cell_size_check = ON", "PRAGMA query_only = ON", "PRAGMA temp_store = MEMORY"]
+
+  static let switches: [(Int32, Int32)] = [
+    (SQLITE_DBCONFIG_DEFENSIVE, 1),
+    (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+    (SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
+    (SQLITE_DBCONFIG_ENABLE_VIEW, 0),
+    (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
+  ]
+
+  static let limits: [(Int32, Int32)] = [
+    // An item has some thousand bytes, one with a large secret some MiB.
+    (SQLITE_LIMIT_LENGTH, 16 << 20),
+    // The widest table has some forty columns.
+    (SQLITE_LIMIT_COLUMN, 100),
+    (SQLITE_LIMIT_ATTACHED, 0),
+    (SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+    (SQLITE_LIMIT_EXPR_DEPTH, 100),
+  ]
+}
+
+/// What answers queries about a database.
+protocol DatabaseRows: AnyObject {
+  /// Runs one query and lends its rows. The values of a row are valid until the closure returns.
+  func forEachRow(
+    _ sql: String, _ body: (borrowing ForeignRow) throws(KeychainDatabaseError) -> Void
+  ) throws(KeychainDatabaseError)
+}
+
+extension DatabaseRows {
   /// The columns of a table that lies in pages of its own and computes nothing; `nil` where it is none, or a view.
   func columns(of table: String) throws(KeychainDatabaseError) -> Set<String>? {
     var isTable = false
@@ -80,47 +126,11 @@ final class ForeignDatabase {
     guard !computes else { throw KeychainDatabaseError(.damaged, "a column of its table \(table) is computed") }
     return names
   }
-
-  private func failure() -> KeychainDatabaseError {
-    let code: KeychainDatabaseError.Code =
-      switch sqlite3_errcode(handle) {
-      case SQLITE_TOOBIG: .overLimit
-      case SQLITE_NOMEM: .failed
-      case SQLITE_NOTADB: .unreadable
-      default: .damaged
-      }
-    return KeychainDatabaseError(code, Self.sentence(sqlite3_errcode(handle)))
-  }
-
-  /// SQLite's own words for a result; what it says of one database may hold names out of it.
-  private static func sentence(_ code: Int32) -> String {
-    sqlite3_errstr(code).map { "SQLite says: \(String(cString: $0))" } ?? "SQLite gave no reason"
-  }
-
-  private static let settings = ["PRAGMA cell_size_check = ON", "PRAGMA query_only = ON", "PRAGMA temp_store = MEMORY"]
-
-  private static let switches: [(Int32, Int32)] = [
-    (SQLITE_DBCONFIG_DEFENSIVE, 1),
-    (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
-    (SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
-    (SQLITE_DBCONFIG_ENABLE_VIEW, 0),
-    (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
-  ]
-
-  private static let limits: [(Int32, Int32)] = [
-    // An item has some thousand bytes, one with a large secret some MiB.
-    (SQLITE_LIMIT_LENGTH, 16 << 20),
-    // The widest table has some forty columns.
-    (SQLITE_LIMIT_COLUMN, 100),
-    (SQLITE_LIMIT_ATTACHED, 0),
-    (SQLITE_LIMIT_TRIGGER_DEPTH, 1),
-    (SQLITE_LIMIT_EXPR_DEPTH, 100),
-  ]
 }
 
 /// A row of a foreign database. Values by their stored type; a column may hold any.
 struct ForeignRow: ~Copyable {
-  fileprivate let statement: OpaquePointer
+  let statement: OpaquePointer
 
   func text(_ column: Int32) -> String? {
     guard sqlite3_column_type(statement, column) == SQLITE_TEXT, let start = sqlite3_column_text(statement, column)

@@ -10,6 +10,12 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case unknownForm
     /// A file of class keys that does not have its form.
     case malformed
+    /// Somebody else has it open.
+    case busy
+    /// It cannot be written to.
+    case notWritable
+    /// It can be read and is not changed: its schema, its keys or what it defines besides stand against it.
+    case unchangeable
     /// Cut off, or its pages contradict each other.
     case damaged
     /// More or larger than a named limit accepts.
@@ -38,6 +44,9 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
       .init(
         .refused, "it is no file of class keys", advice: "a JSON object from classes, 6 to 12, to 64 hexadecimal digits"
       )
+    case .busy: .init(.busy, "the database is in use", advice: "shut the Simulator down")
+    case .notWritable: .init(.failed, "the database cannot be written to", advice: "check its permissions")
+    case .unchangeable: .init(.refused, "the database is not changed", advice: "it can be read")
     case .damaged: .init(.refused, "the database is damaged", advice: "another copy of it, with its -wal")
     case .overLimit: .init(.refused, "the database is over a limit", advice: "don't trust this file")
     case .failed:

@@ -1,0 +1,112 @@
+import CSQLite
+import KeychainFormats
+import KeychainRules
+
+/// A database file that is held alone and changed in one transaction; what is not committed is undone.
+///
+/// Not to be used from two threads at once.
+final class OpenDatabase: DatabaseRows {
+  private let handle: OpaquePointer
+
+  /// Opens a file that is there and begins a transaction.
+  ///
+  /// - Throws: `.busy` where somebody else has it open, also only to read; `.notWritable`.
+  init(path: String) throws(KeychainDatabaseError) {
+    var opened: OpaquePointer?
+    let result = sqlite3_open_v2(path, &opened, SQLITE_OPEN_READWRITE, nil)
+    guard result == SQLITE_OK, let connection = opened else {
+      sqlite3_close_v2(opened)
+      throw Self.error(result)
+    }
+    handle = connection
+    guard sqlite3_db_readonly(connection, "main") == 0 else {
+      throw KeychainDatabaseError(.notWritable, "it is read only")
+    }
+    for (option, value) in ForeignDatabase.switches {
+      guard keyhaul_sqlite3_switch(connection, option, value) == SQLITE_OK else {
+        throw KeychainDatabaseError(.failed, "this SQLite is too old to open a foreign database safely")
+      }
+    }
+    for (limit, value) in ForeignDatabase.limits { sqlite3_limit(connection, limit, value) }
+    // Alone before the first look: with a log beside it, whoever else has it open holds a shared lock all the time.
+    for setting in ["PRAGMA locking_mode = EXCLUSIVE", "PRAGMA cell_size_check = ON", "PRAGMA temp_store = MEMORY"] {
+      try run(setting)
+    }
+    try run("BEGIN EXCLUSIVE")
+  }
+
+  deinit { sqlite3_close_v2(handle) }
+
+  /// Makes the changes last, and takes what its log holds into the file.
+  func commit() throws(KeychainDatabaseError) {
+    try run("COMMIT")
+    try run("PRAGMA wal_checkpoint(TRUNCATE)")
+  }
+
+  /// Runs one statement and lends its rows.
+  ///
+  /// - Returns: How many rows it changed.
+  @discardableResult
+  func run(
+    _ sql: String, _ values: [ColumnValue] = [],
+    _ body: (borrowing ForeignRow) throws(KeychainDatabaseError) -> Void = { _ in }
+  ) throws(KeychainDatabaseError) -> Int {
+    var prepared: OpaquePointer?
+    let result = sqlite3_prepare_v2(handle, sql, -1, &prepared, nil)
+    guard result == SQLITE_OK, let statement = prepared else { throw Self.error(result) }
+    defer { sqlite3_finalize(statement) }
+    for (index, value) in values.enumerated() {
+      guard Self.bind(value, to: Int32(index + 1), of: statement) == SQLITE_OK else {
+        throw KeychainDatabaseError(.failed, "a value of an item cannot be given to SQLite")
+      }
+    }
+    while true {
+      switch sqlite3_step(statement) {
+      case SQLITE_ROW: try body(ForeignRow(statement: statement))
+      case SQLITE_DONE: return Int(sqlite3_changes(handle))
+      case let result: throw Self.error(result)
+      }
+    }
+  }
+
+  func forEachRow(
+    _ sql: String, _ body: (borrowing ForeignRow) throws(KeychainDatabaseError) -> Void
+  ) throws(KeychainDatabaseError) {
+    try run(sql, [], body)
+  }
+
+  private static func bind(_ value: ColumnValue, to index: Int32, of statement: OpaquePointer) -> Int32 {
+    // SQLite copies what it is given.
+    let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    switch value {
+    case .null: return sqlite3_bind_null(statement, index)
+    case .integer(let number): return sqlite3_bind_int64(statement, index, number)
+    case .real(let number): return sqlite3_bind_double(statement, index, number)
+    case .text(let bytes):
+      return bytes.withUnsafeBytes { bytes in
+        // No text is the empty one, and not NULL.
+        let start = bytes.bindMemory(to: CChar.self).baseAddress
+        return start.map { sqlite3_bind_text(statement, index, $0, Int32(bytes.count), copies) }
+          ?? sqlite3_bind_text(statement, index, "", 0, copies)
+      }
+    case .blob(let bytes):
+      return bytes.withUnsafeBytes { bytes in
+        bytes.baseAddress.map { sqlite3_bind_blob(statement, index, $0, Int32(bytes.count), copies) }
+          ?? sqlite3_bind_zeroblob(statement, index, 0)
+      }
+    }
+  }
+
+  private static func error(_ result: Int32) -> KeychainDatabaseError {
+    let code: KeychainDatabaseError.Code =
+      switch result & 0xFF {
+      case SQLITE_BUSY, SQLITE_LOCKED: .busy
+      case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM: .notWritable
+      case SQLITE_NOTADB: .unreadable
+      case SQLITE_CORRUPT: .damaged
+      case SQLITE_TOOBIG: .overLimit
+      default: .failed
+      }
+    return KeychainDatabaseError(code, ForeignDatabase.sentence(result))
+  }
+}
