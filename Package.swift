@@ -180,10 +180,19 @@ let package = Package(
         "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
+    part(
+      "SimulatorVerbs",
+      [
+        "CommandArguments", "CommandSession", "TextLayout", "Reports", "ArchivedKeychain", "VirtualDevice",
+        "BackupArchive", "DataProtection",
+        "KeychainDatabases", "KeychainDumps", "KeychainStore", "KeychainRules", "KeychainFormats", "BundledFixtures",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice",
+        "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration",
+        "ArchivedKeychain", "VirtualDevice",
         "BackupArchive", "KeychainDumps", "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection",
         "KeychainFormats", "Files", system, "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -22,6 +22,12 @@ extension KeychainDatabase {
     return all
   }
 
+  /// Whether an item has no key because the database itself has none for its class: then nothing opens it.
+  public func lacksKey(of opened: OpenedDatabaseItem) -> Bool {
+    guard opened.fault?.place == .metadataClassKey, let keyClass = opened.keyClass else { return false }
+    return wrappedMetadataKeys[keyClass.withoutGeneration]?.isEmpty ?? true
+  }
+
   /// A row with what of it opens.
   public struct OpenedRow: Sendable {
     /// The row.

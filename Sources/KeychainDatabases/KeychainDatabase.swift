@@ -12,10 +12,14 @@ public struct KeychainDatabase: Sendable {
   public let schema: SchemaVersion?
   /// The rows of the item tables in the order genp, inet, cert, keys, each by its row's number.
   public let rows: [Row]
+  /// Tables of items that are not there, or lack a column without which no item can be read.
+  public let missingTables: [ItemKind]
   /// The column `data` of `metadatakeys` by its class. Those of a Simulator are keys in clear, with eight bytes behind.
   public let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
   /// Whether SQLite finds nothing wrong with its pages, its log applied.
   public let isIntact: Bool
+  /// The bytes of one file that holds all of it, its log applied: a checkpointed copy.
+  public let image: [UInt8]
   /// What became of the log beside it.
   public let log: DatabaseFacts.LogUse
 
@@ -84,12 +88,12 @@ public struct KeychainDatabase: Sendable {
     let (schema, keys) = (try Self.schema(of: database), try Self.metadataKeys(of: database))
     var rows: [Row] = []
     var byteCount = 0
-    var knownTables = 0
+    var missing: [ItemKind] = []
     for kind in ItemKind.allCases {
       guard let columns = try database.columns(of: kind.rawValue), columns.isSuperset(of: ["data", "sha1"]) else {
+        missing.append(kind)
         continue
       }
-      knownTables += 1
       let known = ColumnDefinitions.all(of: kind).map(\.code).filter { code in
         columns.contains(code.rawValue) && !["rowid", "data", "sha1"].contains(code.rawValue)
       }
@@ -111,13 +115,14 @@ public struct KeychainDatabase: Sendable {
         rows.append(found)
       }
     }
-    guard knownTables == ItemKind.allCases.count else {
-      throw KeychainDatabaseError(
-        .unknownForm, "it has \(knownTables) of the \(ItemKind.allCases.count) tables of items")
+    guard missing.count < ItemKind.allCases.count else {
+      throw KeychainDatabaseError(.unknownForm, "it has none of the tables of items")
     }
+    missingTables = missing
     self.schema = schema
     self.rows = rows
     isIntact = try database.isIntact()
+    self.image = image.bytes
     wrappedMetadataKeys = keys
     self.log = use
   }
@@ -133,7 +138,10 @@ public struct KeychainDatabase: Sendable {
     do throws(KeychainDatabaseError) {
       let applied = try image.applying(log, of: logBytes)
       let database = try ForeignDatabase(applied)
-      if try database.isIntact() { return (database, applied, .applied) }
+      // One of another database may be intact, and none of a keychain.
+      if try database.isIntact(), try holdsItems(database) {
+        return (database, applied, log.isCutShort ? .appliedInPart : .applied)
+      }
     } catch {
       guard error.code == .damaged || error.code == .unreadable else { throw error }
     }
@@ -142,6 +150,12 @@ public struct KeychainDatabase: Sendable {
       throw KeychainDatabaseError(.damaged, "its pages contradict each other, with its log and without")
     }
     return (alone, image, .foreign)
+  }
+
+  /// Whether a table of items is there.
+  private static func holdsItems(_ database: ForeignDatabase) throws(KeychainDatabaseError) -> Bool {
+    for kind in ItemKind.allCases where try database.columns(of: kind.rawValue) != nil { return true }
+    return false
   }
 
   /// The low eight bits of both columns: the others are flags of the daemon.

@@ -16,13 +16,14 @@ extension KeychainDump {
         entry: place, kind: row.row.kind, content: row.content,
         hasOtherDigest: row.hasFittingDigest == false || row.opened.findings.contains(.digestDiffers))
     }
-    let opensByItself = !hasGivenKeys && (items.contains { $0.item != nil } || database.keepsItsKeys)
+    let opensByItself = database.keepsItsKeys || !hasGivenKeys && items.contains { $0.item != nil }
     self.init(
       form: .database, items: items,
       database: DatabaseFacts(
         schema: database.schema?.text,
         versionCounts: Dictionary(database.rows.compactMap(\.version).map { ($0, 1) }, uniquingKeysWith: +),
-        log: database.log, keys: hasGivenKeys ? .given : opensByItself ? .beside : .absent))
+        log: database.log, keys: opensByItself ? .beside : hasGivenKeys ? .given : .absent,
+        missingTables: database.missingTables))
   }
 }
 

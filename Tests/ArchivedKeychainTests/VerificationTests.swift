@@ -67,10 +67,11 @@ struct VerificationTests {
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
     #expect(
       detail(.files, verification)
-        == "4 of 4 present, 2 digests right, 1 without a digest, 2 paddings right besides the keychain's")
+        == "4 of 4 present, 1 of them empty and not stored, 2 digests right, 1 without a digest, 2 paddings right besides the keychain's"
+    )
     #expect(
       verification.files
-        == .init(listed: 4, present: 4, digestsRight: 2, withoutDigest: 1, paddingRight: 2))
+        == .init(listed: 4, present: 4, unstored: 1, digestsRight: 2, withoutDigest: 1, paddingRight: 2))
     #expect(detail(.keybag, verification) == "11 of 11 class keys unwrap")
     #expect(detail(.items, verification) == "2 of 3 open, 1 needs the hardware of old-phone")
   }
@@ -152,7 +153,7 @@ struct VerificationTests {
     let padding = hasPassword ? ", 1 padding right besides the keychain's" : ""
     #expect(
       detail(.files, verification)
-        == "4 of 4 present, 1 digest right, 1 without a digest\(padding), 1 damaged")
+        == "4 of 4 present, 1 of them empty and not stored, 1 digest right, 1 without a digest\(padding), 1 damaged")
     #expect(!verification.isOnlyIncomplete)
   }
 
@@ -178,7 +179,8 @@ struct VerificationTests {
     #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed and not stored")
     #expect(
       detail(.files, verification)
-        == "3 of 4 present, 1 digest right, 1 without a digest, 1 padding right besides the keychain's")
+        == "3 of 4 present, 1 of them empty and not stored, 1 digest right, 1 without a digest, 1 padding right besides the keychain's"
+    )
   }
 
   @Test("with a link in a file's place is not to be trusted, and the link is not followed", arguments: [true, false])
@@ -202,7 +204,8 @@ struct VerificationTests {
     #expect(verification.faults.first?.kind == .payloadMissing && verification.isKeychainLost)
     #expect(
       detail(.files, verification)
-        == "3 of 4 present, the keychain's is not, 1 digest right, 1 without a digest, 2 paddings right")
+        == "3 of 4 present, 1 of them empty and not stored, the keychain's is not, 1 digest right, 1 without a digest, 2 paddings right"
+    )
     #expect(verification.checks.first { $0.id == .files }?.isOK == false)
     #expect(verification.unchecked.map(\.id) == [.items] && verification.items == nil)
   }

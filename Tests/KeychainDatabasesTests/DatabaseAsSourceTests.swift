@@ -91,7 +91,7 @@ struct ClassKeyFileTests {
     let files: [(String, String)] = [
       ("", "it is no JSON object, at byte 0"),
       ("[]", "it is no JSON object, at byte 0"),
-      ("{}", "a text in quotation marks is missing, at byte 1"),
+      ("{}", "it has no key, at byte 1"),
       ("{\"6\": \"0f\"}", "the key of class 6 has 2 digits; it has 64, at byte 7"),
       ("{\"6\": \"\(digits.dropLast())x\"}", "a key has something else than hexadecimal digits, at byte 7"),
       ("{\"5\": \"\(digits)\"}", "a name is neither a class's number, 6 to 12, nor its code, ak to akpu, at byte 1"),

@@ -20,7 +20,14 @@ struct HostileDatabaseTests {
     #expect(code([]) == .unreadable)
     #expect(code(Array("{}".utf8)) == .unreadable)
     #expect(code(Array("SQLite format 3\0".utf8)) == .unreadable)
-    #expect(code(try DatabaseFile.changed(by: "DROP TABLE keys")) == .unknownForm)
+    let none = "DROP TABLE genp; DROP TABLE inet; DROP TABLE cert; DROP TABLE keys"
+    #expect(code(try DatabaseFile.changed(by: none)) == .unknownForm)
+  }
+
+  @Test("Where one table is missing the others are read, and it is named")
+  func missingTable() throws {
+    let database = try KeychainDatabase(file: DatabaseFile.changed(by: "DROP TABLE keys"))
+    #expect(database.missingTables == [.key] && database.rows.count == 10)
   }
 
   @Test("A view in a table's place is never read")
@@ -30,7 +37,8 @@ struct HostileDatabaseTests {
         ALTER TABLE genp RENAME TO hidden;
         CREATE VIEW genp AS SELECT rowid, data, sha1 FROM hidden;
         """)
-    #expect(code(changed) == .unknownForm)
+    let database = try KeychainDatabase(file: changed)
+    #expect(database.missingTables == [.genericPassword] && !database.rows.contains { $0.kind == .genericPassword })
   }
 
   @Test("A computed column is refused, a trigger changes nothing")

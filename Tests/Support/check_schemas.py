@@ -301,6 +301,18 @@ def other_sources(story):
                  "plan simulator.db --to new-phone", "diff simulator.db new-phone", "diff simulator.db simulator.db",
                  "export simulator.db -o -"):
         run(line)
+    (story.folder / "simulators/UDID").mkdir(parents=True)
+    (story.folder / "simulators/UDID/keychain-2-debug.db").write_bytes((story.folder / "simulator.db").read_bytes())
+    (story.folder / "simulators/broken").mkdir()
+    (story.folder / "simulators/broken/keychain-2-debug.db").write_bytes(b"SQLite format 3\0")
+    run("simulator list simulators", ends=3)
+    for line in ("seed simulators/UDID --from old-phone -n", "seed simulators/UDID --from every-rule --yes",
+                 "seed simulators/UDID --from family.backup --keep --yes --password-file password",
+                 "snapshot simulators/UDID -o saved.db --yes", "reset simulators/UDID --app apple -n",
+                 "reset simulators/UDID --app apple --yes"):
+        run(f"simulator {line}")
+    run("simulator reset simulators/UDID --app apple --yes", ends=4)
+    run("simulator reset device.db --app apple --yes", ends=14)
     for line in ("inspect device.db", "inspect device.db --list", "verify device.db"):
         run(line, ends=3)
     connection = sqlite3.connect(story.folder / "device.db")

@@ -10,6 +10,8 @@ package struct ExtractionPlan: Sendable {
     /// The number of its directory.
     let directory: Int
     let name: String
+    /// Whether something is stored for it.
+    let isStored: Bool
     /// Why nothing is written of it, known from the list alone.
     let refusal: BackupArchiveError?
   }
@@ -76,7 +78,7 @@ package struct ExtractionPlan: Sendable {
     }
     func refuse(_ code: BackupArchiveError.Code, _ reason: String) {
       entries.append(
-        Entry(place: place, directory: 0, name: "", refusal: BackupArchiveError(code, reason)))
+        Entry(place: place, directory: 0, name: "", isStored: false, refusal: BackupArchiveError(code, reason)))
     }
     guard !TreeNames.isTooLong(file) else {
       return refuse(
@@ -91,8 +93,10 @@ package struct ExtractionPlan: Sendable {
     }
     let directory = try names.directory(domain, parts.parent)
     let name = try names.name(of: parts.name, in: directory, identifier: file.fileIdentifier)
-    entries.append(Entry(place: place, directory: directory, name: name, refusal: nil))
-    if file.kind == .file { byteCount += stored.byteCount(of: file.fileIdentifier) ?? 0 }
+    let storedByteCount = stored.byteCount(of: file.fileIdentifier)
+    entries.append(
+      Entry(place: place, directory: directory, name: name, isStored: storedByteCount != nil, refusal: nil))
+    if file.kind == .file { byteCount += storedByteCount ?? 0 }
   }
 
   private func identifier(_ domain: String, _ path: String) throws(BackupArchiveError) -> String {

@@ -24,7 +24,8 @@ extension ExtractionWorker {
       guard try system.status(of: target.descriptor.raw).byteCount == reading.plainByteCount else { throw .ioError }
       try system.handToDisk(target.descriptor)
     }
-    let standing = standing(of: record, reading)
+    // Of an empty file that is not stored there is nothing that a digest could be of.
+    let standing = entry.isStored || record?.needsPayload != false ? standing(of: record, reading) : .none
     try writing { () throws(Errno) in
       try system.rename(temporaryName, in: staging.descriptor, to: entry.name, in: directory.descriptor)
     }

@@ -119,7 +119,9 @@ final class ExtractionWorker {
       return .linked(target: target)
     case .file:
       let directory = try writing { () throws(Errno) -> DirectoryHandle in try self.directory(of: entry) }
-      if let known = try kept(file, entry, in: directory) {
+      // What the source has not any more is not certified again.
+      let isThere = entry.isStored || record?.needsPayload == false
+      if isThere, let known = try kept(file, entry, in: directory) {
         wasKept = true
         job.journal.add(known.byteCount)
         return .written(known)

@@ -73,7 +73,9 @@ public struct BackupVerification: Sendable, Equatable {
     public var listed = 0
     /// Of these, those that are stored, or empty and need no payload.
     public var present = 0
-    /// Those that are not.
+    /// Of those that are present, empty ones without a payload.
+    public var unstored = 0
+    /// Those that are not present.
     public var missing = 0
     /// Payloads that are stored and not listed.
     public var surplus = 0

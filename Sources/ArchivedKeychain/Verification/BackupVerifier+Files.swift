@@ -9,6 +9,8 @@ extension BackupVerifier {
     /// Those that are stored, or empty and need no payload.
     var present = 0
     var stored = 0
+    /// Those that are empty and have no payload.
+    var unstored = 0
     /// Whether the keychain's file, which has a check of its own, is listed and not stored.
     var isKeychainMissing = false
     var digests = 0
@@ -111,7 +113,8 @@ extension BackupVerifier {
     noteUnlisted(unlisted)
     findings.notes += tally.otherSizeNotes.sorted()
     findings.files = BackupVerification.FileCounts(
-      listed: tally.listed, present: tally.present, missing: findings.missingCount + (tally.isKeychainMissing ? 1 : 0),
+      listed: tally.listed, present: tally.present, unstored: tally.unstored,
+      missing: findings.missingCount + (tally.isKeychainMissing ? 1 : 0),
       surplus: unlisted, digestsRight: tally.digests, withoutDigest: tally.undigested, paddingRight: tally.paddings,
       otherSize: tally.otherSizes, unread: tally.sealed)
     // The keychain's own check has the fault.
@@ -133,8 +136,9 @@ extension BackupVerifier {
     }
     let isKeychain = keychainIsApart && file.fileIdentifier == KeychainPayload.fileIdentifier
     do throws(BackupArchiveError) {
-      if try file.record()?.size == 0 {
+      if try file.record()?.needsPayload == false {
         tally.present += 1
+        tally.unstored += 1
       } else if isKeychain {
         tally.isKeychainMissing = true
       } else {
@@ -208,6 +212,7 @@ extension BackupVerifier {
   private func detail(of tally: Tally, withoutKeys: Bool) -> String {
     let missing = findings.missingCount
     var parts = ["\(Amounts.grouped(tally.present)) of \(Amounts.grouped(tally.listed)) present"]
+    if tally.unstored > 0 { parts.append("\(Amounts.grouped(tally.unstored)) of them empty and not stored") }
     if tally.isKeychainMissing { parts.append("the keychain's is not") }
     if tally.digests > 0 {
       parts.append(tally.digests == 1 ? "1 digest right" : "\(Amounts.grouped(tally.digests)) digests right")

@@ -195,7 +195,7 @@ final class ManifestDatabase: Sendable {
   /// As `StoredPayloads.lacks` says it of a file.
   private func isMissing(_ row: borrowing ForeignRow, in stored: StoredPayloads) -> Bool {
     guard let name = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return false }
-    return !stored.contains(name) && records.file(in: row, 4)?.size != 0
+    return !stored.contains(name) && records.file(in: row, 4)?.needsPayload ?? true
   }
 
   func reader() throws(BackupArchiveError) -> Reader { try Reader(try checkedConnection(), records) }

@@ -42,7 +42,9 @@ final class DecryptionPass {
     var missing: [(String, BackupArchiveError)] = []
     let listing = try list.listing(lending: .file) { (file, place) throws(BackupArchiveError) in
       index.add(file, at: place)
-      guard stored.byteCount(of: file.fileIdentifier) == nil, (try? file.record())??.size != 0 else { return }
+      guard stored.byteCount(of: file.fileIdentifier) == nil, (try? file.record())??.needsPayload ?? true else {
+        return
+      }
       let name = quoted("\(file.domain ?? "")/\(file.relativePath ?? "")")
       missing.append((file.fileIdentifier, BackupArchiveError(.payloadMissing, "\(name) is not there")))
     }

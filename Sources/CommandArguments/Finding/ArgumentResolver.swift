@@ -24,7 +24,11 @@ struct ArgumentResolver {
       case .absent:
         try requireText(argument)
         throw notFound("\(argument) does not exist", nil)
-      case .file, .structured, .directory, .databaseDirectory:
+      case .databaseDirectory:
+        throw CommandFailure(
+          .notFound, "\(argument) is not a device", why: "it is a Simulator, or another keychain's directory",
+          try: "keyhaul simulator seed \(ShellWord.quoted(argument)) --from BACKUP")
+      case .file, .structured, .directory:
         throw CommandFailure(
           .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
       }
@@ -42,7 +46,12 @@ struct ArgumentResolver {
     switch content(argument) {
     case .file, .directory: return .archive(path: argument)
     case .structured: return .dump(path: argument)
-    case .databaseDirectory(let database): return .dump(path: database)
+    case .databaseDirectory(let databases):
+      guard databases.count == 1, let database = databases.first else {
+        throw .usage(
+          "\(argument) has more than one keychain", why: Amounts.list(databases), try: "name one of the files")
+      }
+      return .dump(path: database)
     case .device: return .device(name: lastComponent(argument), directory: argument)
     case .absent:
       let directory = "\(home)/\(argument)"

@@ -31,11 +31,26 @@ struct DatabaseReading {
     }
     do throws(DataProtectionError) {
       rows = try database.opened(with: database.keys(classKeys: classKeys))
-      digest = try Digest.sha256(database.log == .applied ? file + log : file)
+      digest = try Digest.sha256([.applied, .appliedInPart].contains(database.log) ? file + log : file)
     } catch {
       throw CommandFailure(error, doing: "cannot read \(name)")
     }
     dump = KeychainDump(database, opened: rows, hasGivenKeys: !classKeys.isEmpty)
+    try checkKeys(named: name, isAnyGiven: !classKeys.isEmpty, in: session)
+  }
+
+  /// Says that keys are missing; refuses keys of which none opens anything.
+  private func checkKeys(named name: String, isAnyGiven: Bool, in session: Session) throws(CommandFailure) {
+    guard !rows.isEmpty, !rows.contains(where: { $0.opened.item != nil }) else { return }
+    if isAnyGiven,
+      rows.contains(where: { $0.opened.fault?.place == .metadataClassKey && $0.opened.verdict == .tagMismatch })
+    {
+      throw CommandFailure(
+        .wrongPassword, "the class keys do not open \(name)", why: "none of them opens the key of its class",
+        try: "the keys of the device that it is of: its own keybag's, not a backup's")
+    }
+    guard !isAnyGiven, dump.database?.keys == .absent else { return }
+    session.warn("nothing of \(name) opens", why: "its keys are not in it", try: "--class-keys-file PATH")
   }
 
   /// The file and its log as they stood at one moment: what changed in between is read again.

@@ -118,6 +118,11 @@ package struct FoundArchive {
     let named = NamedArchive(name: name, archive: archive)
     named.warnOfFaults(in: session)
     warnOfSurprises(of: named, in: session)
+    if use == .planning, named.obstacle != nil {
+      session.warn(
+        "a restore refuses \(name) as it is", why: "what is said of a move is what another, whole copy would do",
+        try: "another copy")
+    }
     return named
   }
 
@@ -191,6 +196,9 @@ package struct NamedArchive {
         try: "another copy, or look through what it has with verify")
     }
   }
+
+  /// What stops every restore of it; `nil` where nothing does.
+  package var obstacle: ArchiveFinding? { archive.findings.first { $0.forbids(.restoring) } }
 
   /// Says what is wrong with the archive itself.
   fileprivate func warnOfFaults(in session: Session) {

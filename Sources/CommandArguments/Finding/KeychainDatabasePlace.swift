@@ -10,12 +10,14 @@ enum KeychainDatabasePlace {
   /// What a backup has at its top, whatever else lies there.
   private static let backupFiles = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Info.plist"]
 
-  /// The database that a directory means; `nil` where there is none, and in a backup.
-  static func database(in directory: String) -> String? {
+  /// The databases of the first place in a directory that has any; none in a backup.
+  static func databases(in directory: String) -> [String] {
     let files = FileManager.default
-    guard !backupFiles.contains(where: { files.fileExists(atPath: "\(directory)/\($0)") }) else { return nil }
+    guard !backupFiles.contains(where: { files.fileExists(atPath: "\(directory)/\($0)") }) else { return [] }
     let base = directory.hasSuffix("/") ? String(directory.dropLast()) : directory
-    return directories.lazy.flatMap { place in names.map { "\(base)\(place)/\($0)" } }
-      .first { files.fileExists(atPath: $0) }
+    let places = directories.lazy.map { place in
+      names.map { "\(base)\(place)/\($0)" }.filter { files.fileExists(atPath: $0) }
+    }
+    return places.first { !$0.isEmpty } ?? []
   }
 }

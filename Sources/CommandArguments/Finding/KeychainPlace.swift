@@ -22,7 +22,7 @@ package enum PathContent: Equatable, Sendable {
   /// A file that begins as a property list, as JSON or as an SQLite database, which no backup in one file does.
   case structured
   /// A directory that no backup is and a keychain's database lies in: a Simulator's, at any of its levels.
-  case databaseDirectory(database: String)
+  case databaseDirectory(databases: [String])
   case device
   /// A directory that is no virtual device.
   case directory
@@ -42,10 +42,9 @@ package enum PathContent: Equatable, Sendable {
     }
     if files.fileExists(atPath: path + "/device.json") {
       self = .device
-    } else if let database = KeychainDatabasePlace.database(in: path) {
-      self = .databaseDirectory(database: database)
     } else {
-      self = .directory
+      let databases = KeychainDatabasePlace.databases(in: path)
+      self = databases.isEmpty ? .directory : .databaseDirectory(databases: databases)
     }
   }
 }

@@ -47,7 +47,7 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case .busy: .init(.busy, "the database is in use", advice: "shut the Simulator down")
     case .notWritable: .init(.failed, "the database cannot be written to", advice: "check its permissions")
     case .unchangeable: .init(.refused, "the database is not changed", advice: "it can be read")
-    case .damaged: .init(.refused, "the database is damaged", advice: "another copy of it, with its -wal")
+    case .damaged: .init(.damaged, "the database is damaged", advice: "another copy of it, with its -wal")
     case .overLimit: .init(.refused, "the database is over a limit", advice: "don't trust this file")
     case .failed:
       .init(.failed, "the database cannot be read here", advice: "check the installation of SQLite's library")

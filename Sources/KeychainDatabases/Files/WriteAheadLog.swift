@@ -7,8 +7,9 @@ struct WriteAheadLog {
   let pageStarts: [Int: Int]
   /// How many pages the database has after the last commit; 0 where the log has none.
   let pageCount: Int
-  /// Frames after the last one that counts: of a transaction that was not finished, or left of an earlier round.
-  let ignoredFrameCount: Int
+  /// Whether something of this round stands behind the last commit: frames that do not fit, that no commit ends, or a part
+  /// of one. Frames that are left of an earlier round are none of it.
+  let isCutShort: Bool
 
   private static let headerByteCount = 32
   private static let frameHeaderByteCount = 24
@@ -28,6 +29,7 @@ struct WriteAheadLog {
     var pending: [Int: Int] = [:]
     var lastPageCount = 0
     var countedFrames = 0
+    var breaksOff = false
     var frame = 0
     let frameByteCount = Self.frameHeaderByteCount + size
     let frameCount = (bytes.count - Self.headerByteCount) / frameByteCount
@@ -35,10 +37,13 @@ struct WriteAheadLog {
       let start = Self.headerByteCount + frame * frameByteCount
       let page = Int(bytes.bigEndian(at: start))
       let count = Int(bytes.bigEndian(at: start + 4))
-      guard bytes[start + 8..<start + 16].elementsEqual(bytes[16..<24]), page > 0 else { break }
+      guard bytes[start + 8..<start + 16].elementsEqual(bytes[16..<24]) else { break }
+      breaksOff = page <= 0
+      guard !breaksOff else { break }
       sum.add(bytes, start..<start + 8)
       sum.add(bytes, start + Self.frameHeaderByteCount..<start + frameByteCount)
-      guard sum.first == bytes.bigEndian(at: start + 16), sum.second == bytes.bigEndian(at: start + 20) else { break }
+      breaksOff = sum.first != bytes.bigEndian(at: start + 16) || sum.second != bytes.bigEndian(at: start + 20)
+      guard !breaksOff else { break }
       pending[page] = start + Self.frameHeaderByteCount
       frame += 1
       if count > 0 {
@@ -50,7 +55,10 @@ struct WriteAheadLog {
     }
     pageStarts = committed
     pageCount = lastPageCount
-    ignoredFrameCount = frameCount - countedFrames
+    // A part of a frame at the end, where all before it fit.
+    let end = Self.headerByteCount + frameCount * frameByteCount
+    let hasPart = frame == frameCount && bytes.count > end
+    isCutShort = breaksOff || hasPart || frame > countedFrames
   }
 }
 

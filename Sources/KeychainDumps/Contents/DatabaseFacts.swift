@@ -1,3 +1,5 @@
+public import KeychainFormats
+
 /// What is told of a keychain's own database besides its items.
 public struct DatabaseFacts: Sendable, Hashable {
   /// The version of its schema, "12.11"; `nil` where it names none.
@@ -8,6 +10,8 @@ public struct DatabaseFacts: Sendable, Hashable {
   public let log: LogUse
   /// Where the keys are from.
   public let keys: KeySource
+  /// Tables of items that are not there or cannot be read.
+  public let missingTables: [ItemKind]
 
   /// What became of the log, the file `-wal`. The raw value is the identifier in machine-readable output.
   public enum LogUse: String, Sendable, CaseIterable, Hashable {
@@ -15,6 +19,9 @@ public struct DatabaseFacts: Sendable, Hashable {
     case none
     /// What it had committed was read with the database.
     case applied
+    /// What it had committed up to a place was read; behind it stand frames of the same round that do not fit, or that no
+    /// commit ends: damaged, cut off, or not finished.
+    case appliedInPart = "applied-in-part"
     /// It begins as no log does, or has no finished transaction.
     case unreadable
     /// It is of another database: pages of another size, or a database that is intact without it and not with it. A
@@ -39,7 +46,11 @@ public struct DatabaseFacts: Sendable, Hashable {
   ///   - versionCounts: How many rows are of which version.
   ///   - log: What became of the log.
   ///   - keys: Where the keys are from.
-  public init(schema: String?, versionCounts: [UInt32: Int], log: LogUse, keys: KeySource) {
+  ///   - missingTables: Tables of items that are not there or cannot be read.
+  public init(
+    schema: String?, versionCounts: [UInt32: Int], log: LogUse, keys: KeySource, missingTables: [ItemKind] = []
+  ) {
+    self.missingTables = missingTables
     self.schema = schema
     self.versionCounts = versionCounts
     self.log = log

@@ -7,7 +7,11 @@ extension DumpedItem.Content {
   ///
   /// - Parameter opened: What the keys made of it. An access control that asks for nothing is none.
   package init(_ opened: OpenedDatabaseItem) {
-    let fault = opened.fault.map { DumpFault(Reason($0.verdict), "\($0.place.rawValue): \($0.reason)") }
+    let fault = opened.fault.map { fault in
+      // What does not open the key of a class may be another class's key, or another device's.
+      let isOtherKey = fault.verdict == .tagMismatch && fault.place == .metadataClassKey
+      return DumpFault(isOtherKey ? .noClassKey : Reason(fault.verdict), "\(fault.place.rawValue): \(fault.reason)")
+    }
     guard var item = opened.item else {
       self = .shut(
         fault ?? DumpFault(.malformed, "its attributes do not open"),

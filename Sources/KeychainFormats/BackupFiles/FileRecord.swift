@@ -82,3 +82,8 @@ public struct FileRecord: Sendable, Hashable {
     }
   }
 }
+
+extension FileRecord {
+  /// Whether something has to be stored for the file: all but an empty one, of which nothing can be lost.
+  package var needsPayload: Bool { size != 0 }
+}

@@ -16,6 +16,7 @@ package struct DatabaseVerification {
   package enum CheckID: String, CaseIterable, Sendable {
     case pages
     case log
+    case tables
     case items
     case digests
     case columns
@@ -48,7 +49,8 @@ package struct DatabaseVerification {
       Check(
         id: .pages, outcome: database.isIntact ? .right : .wrong,
         detail: database.isIntact ? "SQLite finds nothing wrong with them" : "they contradict each other"),
-      Self.log(database.log), Self.items(rows), Self.digests(rows), Self.columns(rows),
+      Self.log(database.log), Self.tables(database.missingTables), Self.items(rows, of: database), Self.digests(rows),
+      Self.columns(rows),
     ]
   }
 
@@ -63,20 +65,39 @@ package struct DatabaseVerification {
     switch use {
     case .none: Check(id: .log, outcome: .right, detail: "there is none, or nothing in it")
     case .applied: Check(id: .log, outcome: .right, detail: "what it had committed was read")
+    case .appliedInPart:
+      Check(
+        id: .log, outcome: .unchecked,
+        detail: "what it had committed up to a place was read; behind that it is damaged, cut off or not finished")
     case .unreadable: Check(id: .log, outcome: .unchecked, detail: "it has no finished change that can be read")
     case .foreign:
       Check(id: .log, outcome: .unchecked, detail: "it is of another database, or of another state of this one")
     }
   }
 
-  private static func items(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
+  private static func tables(_ missing: [ItemKind]) -> Check {
+    Check(
+      id: .tables, outcome: missing.isEmpty ? .right : .wrong,
+      detail: missing.isEmpty
+        ? "all four tables of items are there"
+        : Amounts.list(missing.map(\.rawValue)) + (missing.count == 1 ? " is" : " are") + " not there or cannot be read"
+    )
+  }
+
+  private static func items(_ rows: [KeychainDatabase.OpenedRow], of database: KeychainDatabase) -> Check {
     let damaged = rows.filter { row in
       switch row.opened.verdict {
-      case .malformed, .tamper, .tagMismatch: true
-      case .open, .unsupportedVersion, .noClassKey, .accessControl: false
+      // A key that does not open the key of its class may be the wrong one; a class without a key in the database is lost.
+      case .tagMismatch: row.opened.fault?.place != .metadataClassKey
+      case .noClassKey: database.lacksKey(of: row.opened)
+      case .malformed, .tamper: true
+      case .open, .unsupportedVersion, .accessControl: false
       }
     }
-    let unopened = rows.filter { [.noClassKey, .unsupportedVersion].contains($0.opened.verdict) }
+    let unopened = rows.filter { row in
+      [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.opened.verdict)
+        && !damaged.contains { $0.row.kind == row.row.kind && $0.row.number == row.row.number }
+    }
     let bound = rows.count { $0.opened.verdict == .accessControl }
     let parts = [
       "\(Amounts.grouped(rows.count { $0.opened.verdict == .open })) of \(Amounts.grouped(rows.count)) open",
@@ -95,6 +116,9 @@ package struct DatabaseVerification {
 
   private static func digests(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
     let known = rows.filter { $0.hasFittingDigest != nil }
+    guard !known.isEmpty || rows.isEmpty else {
+      return Check(id: .digests, outcome: .unchecked, detail: "not checked: no secret is open")
+    }
     let wrong = known.filter { row in
       row.hasFittingDigest == false || row.opened.findings.contains(.digestDiffers)
     }
@@ -112,6 +136,9 @@ package struct DatabaseVerification {
 
   private static func columns(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
     let known = rows.filter { $0.opened.item != nil }
+    guard !known.isEmpty || rows.isEmpty else {
+      return Check(id: .columns, outcome: .unchecked, detail: "not checked: no row is open")
+    }
     let wrong = known.filter { !$0.differingColumns.isEmpty }
     return Check(
       id: .columns, outcome: wrong.isEmpty ? .right : .wrong,

@@ -66,12 +66,21 @@ package struct DumpStatement {
       switch facts.log {
       case .none: String?.none
       case .applied: "What its log (-wal) had committed was read with it."
+      case .appliedInPart:
+        "What its log (-wal) had committed up to a place was read with it; what stands behind that is damaged, cut off or not "
+          + "finished, and may have been items."
       case .unreadable: "Its log (-wal) has no finished change that can be read: nothing of it is shown."
       case .foreign:
         "Its log (-wal) is of another database, or of another state of this one: nothing of it is shown."
       }
     let schema = facts.schema.map { "Its schema is \($0)" } ?? "It names no version of its schema"
-    return [schema + (versions.isEmpty ? "" : ", with \(Amounts.list(versions))") + ".", log].compactMap(\.self)
+    let missing =
+      facts.missingTables.isEmpty
+      ? nil
+      : "It has no table \(Amounts.list(facts.missingTables.map(\.rawValue), conjunction: "and no table")) that can be read: "
+        + "what was in there nobody sees here."
+    return [schema + (versions.isEmpty ? "" : ", with \(Amounts.list(versions))") + ".", log, missing].compactMap(
+      \.self)
   }
 
   /// "Of 12 entries 9 are items; 1 identity, ... and 2 entries of unknown tables (a, b) were passed over."; `nil` where
@@ -202,6 +211,7 @@ package struct DumpStatement {
               "schema": .text(facts.schema), "log": .string(facts.log.rawValue), "keys": .string(facts.keys.rawValue),
               "versions": .object(
                 facts.versionCounts.sorted { $0.key < $1.key }.map { (String($0.key), .count($0.value)) }),
+              "missing_tables": .array(facts.missingTables.map { .string($0.rawValue) }),
             ]
           )
         ]

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandArguments
 import CommandSession
+import SimulatorVerbs
 
 /// The root command. A verb stands here as soon as it can run, and not before.
 struct Keyhaul: ParsableCommand {
@@ -21,6 +22,7 @@ struct Keyhaul: ParsableCommand {
         subcommands: [
           Backup.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self, Convert.self,
         ]),
+      CommandGroup(name: "Simulator", subcommands: [SimulatorGroup.self]),
       CommandGroup(name: "Moving", subcommands: [Plan.self, Restore.self, Why.self]),
       CommandGroup(name: "About", subcommands: [Demo.self, Explain.self, Completions.self]),
     ],

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import KeychainFormats
 import TestSupport
 import Testing
@@ -86,7 +87,7 @@ struct DatabaseVerbTests {
       ("verify k.db --quick", 64, "--quick is about backups"),
       ("plan k.db", 64, "a plan of a database needs --to"),
       ("plan k.db --to new-phone --compare", 64, "a database is not compared in four restores"),
-      ("inspect cut.db", 14, "cannot read cut.db"),
+      ("inspect cut.db", 13, "cannot read cut.db"),
       ("inspect short.db", 14, "short.db is neither a backup nor a keychain's database"),
       ("inspect k.db --class-keys short.keys", 14, "the key of class 6 has 2 digits; it has 64"),
       ("inspect k.db --class-keys absent.keys", 10, "absent.keys"),
@@ -95,5 +96,44 @@ struct DatabaseVerbTests {
       let outcome = try world.run("keyhaul \(line)")
       #expect(outcome.status == status && flat(outcome.errors).contains(words), "\(line): \(outcome)")
     }
+  }
+
+  @Test("says what it could not look at: a log that breaks off, keys that are another's, a class without a key")
+  func partly() throws {
+    let world = try Self.world()
+    let place = "sim/data/Library/Keychains/keychain-2-debug.db"
+    let cases: [(change: String, line: String, status: Int32, words: [String])] = [
+      (
+        "printf 'more' >> \(place)-wal", "verify sim", 3,
+        ["- log", "behind that it is damaged, cut off or not finished", "as far as can be seen here"]
+      ),
+      ("cp \(place) sim/data/Library/Keychains/keychain-2.db", "inspect sim", 64, ["sim has more than one keychain"]),
+    ]
+    for (change, line, status, words) in cases {
+      try world.run("rm -rf kept; cp -r sim kept; \(change)")
+      let outcome = try world.run("keyhaul \(line)")
+      #expect(outcome.status == status, "\(line): \(outcome)")
+      for word in words { #expect(flat(outcome.output + outcome.errors).contains(word), "\(line): \(outcome)") }
+      try world.run("rm -rf sim; mv kept sim")
+    }
+    let vectors = try TestVectors.database()
+    let path = world.home.appending(path: "lost.db").path
+    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
+    try DatabaseQueue(path: path).write { try $0.execute(sql: "DELETE FROM metadatakeys WHERE keyclass = '6'") }
+    let lost = try world.run("keyhaul verify lost.db")
+    #expect(lost.status == 13 && lost.output.contains("lost.db is damaged: items."), "\(lost)")
+    // Keys of a device, wrapped under keys that nobody has.
+    try DatabaseQueue(path: path).write {
+      try $0.execute(sql: "UPDATE metadatakeys SET data = x'\(String(repeating: "ab", count: 40))'")
+      try $0.execute(sql: "DELETE FROM keys")
+    }
+    let shut = try world.run("keyhaul inspect lost.db")
+    #expect(shut.status == 3 && flat(shut.errors).contains("its keys are not in it try: --class-keys-file"), "\(shut)")
+    let unchecked = try world.run("keyhaul verify lost.db")
+    #expect(unchecked.output.contains("not checked: no secret is open"), "\(unchecked)")
+    let key = String(repeating: "0f", count: 32)
+    try world.run("umask 077; printf '{\"7\": \"\(key)\"}' > wrong.keys")
+    let wrong = try world.run("keyhaul inspect lost.db --class-keys-file wrong.keys")
+    #expect(wrong.status == 12 && wrong.errors.contains("the class keys do not open lost.db"), "\(wrong)")
   }
 }

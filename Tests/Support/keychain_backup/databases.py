@@ -193,7 +193,8 @@ def read(path):
             for name in COLUMNS[table]:
                 if name in values and name not in ("data", "sha1", "clip"):
                     wanted = _column(table, name, attributes.get(name))
-                    assert values[name] == wanted or values[name] is None and name not in attributes, (name, values[name], wanted)
+                    is_default = values[name] in (None, 0) and name not in attributes
+                    assert values[name] == wanted or is_default, (name, values[name], wanted)
             found.append((table, attributes, hidden.get("v_Data")))
     connection.close()
     return found

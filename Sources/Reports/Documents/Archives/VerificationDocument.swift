@@ -39,7 +39,8 @@ package struct VerificationDocument {
 
   private static func json(_ files: BackupVerification.FileCounts) -> JSONValue {
     [
-      "listed": .count(files.listed), "present": .count(files.present), "missing": .count(files.missing),
+      "listed": .count(files.listed), "present": .count(files.present), "empty_not_stored": .count(files.unstored),
+      "missing": .count(files.missing),
       "surplus": .count(files.surplus), "digests_right": .count(files.digestsRight),
       "without_digest": .count(files.withoutDigest), "padding_right": .count(files.paddingRight),
       "other_size": .count(files.otherSize),

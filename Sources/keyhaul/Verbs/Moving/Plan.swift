@@ -287,6 +287,9 @@ struct Plan: RunnableVerb {
       try session.say("\(saved) It is a report to read: restore --plan takes the plan of an archive, with names.")
       return
     }
+    guard !report.source.findings.contains(where: { $0.forbids(.restoring) }) else {
+      return try session.say("\(saved) No restore takes this backup as it is.")
+    }
     let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
     try session.say("\(saved) To do exactly this:")
     try session.say(

@@ -42,10 +42,12 @@ struct FilesReport {
   }
 
   private func say(_ files: ExtractedFiles, in session: Session) throws(CommandFailure) {
-    let kept = files.keptCount > 0 ? ", \(Amounts.grouped(files.keptCount)) of them there already" : ""
+    let kept =
+      files.keptCount > 0
+      ? "; \(Amounts.grouped(files.keptCount)) of them were there and are not compared with it again" : ""
     try session.announce(
       "Wrote \(Amounts.count(files.fileCount, "file")) of \(HostileText.shown(source)) to \(HostileText.shown(folder)) "
-        + "(\(Amounts.bytes(files.byteCount))\(kept)).")
+        + "(\(Amounts.bytes(files.byteCount)))\(kept).")
     session.note("\(HostileText.shown(files.manifestPath)) names each, with its SHA-256.")
     session.note(digestText(files))
     for renamed in files.renamed {

@@ -1,0 +1,94 @@
+import ArchivedKeychain
+import BackupArchive
+import BundledFixtures
+import CommandArguments
+import CommandSession
+import KeychainDatabases
+import KeychainDumps
+import KeychainFormats
+import KeychainRules
+import KeychainStore
+import VirtualDevice
+
+/// What a Simulator is filled with: the items of a source that can be read, but for marks of deleted ones.
+struct SeedItems {
+  /// What the user called the source.
+  let name: String
+  private(set) var items: [KeychainItem] = []
+  /// How many cannot be read.
+  private(set) var unreadableCount = 0
+
+  private init(name: String, _ items: [KeychainItem?]) {
+    self.name = name
+    self.items = items.compactMap(\.self).filter { !$0.isTombstone }
+    unreadableCount = items.count { $0 == nil }
+  }
+
+  /// Only those of these access groups.
+  ///
+  /// - Parameter groups: All of them where there are none.
+  mutating func keep(groups: [String]) {
+    guard !groups.isEmpty else { return }
+    items.removeAll { item in !groups.contains { $0 == item.accessGroup } }
+  }
+
+  /// Reads a device, a backup, a dump, a database, or a description of a device that comes with the program.
+  ///
+  /// - Throws: What reading the source throws.
+  static func read(
+    _ source: String, _ unlocking: UnlockingOptions, _ databaseKeys: DatabaseKeyOptions, wait: WaitTime,
+    in session: Session
+  ) throws -> SeedItems {
+    let found: FoundKeychain
+    do throws(CommandFailure) {
+      found = try ArgumentFinder(session, databaseKeys).keychain(source, wait: wait)
+    } catch {
+      guard error.status == .notFound, let bytes = BundledFixtures.bytes(named: source) else { throw error }
+      try unlocking.refuse(for: source)
+      return try items(ofFixture: bytes, named: source)
+    }
+    try databaseKeys.check([found])
+    switch found {
+    case .device(let device):
+      try unlocking.refuse(for: device.name)
+      return try device.hold(.reading) { openDevice in
+        let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
+        if let fault = rows.lazy.compactMap(\.fault).first(where: { !$0.isPermanent }) {
+          throw CommandFailure(
+            .locked, "items of \(device.name) cannot be read now", why: "\(fault)", try: "keyhaul device unlock")
+        }
+        return SeedItems(name: device.name, rows.map(\.item))
+      }
+    case .dump(let dump):
+      try dump.refuse(unlocking)
+      return SeedItems(
+        name: source,
+        dump.dump.items.map { dumped in
+          // Without its secret an item would be one that the app takes for its own and cannot use.
+          dumped.hasSecret || dumped.fault == nil ? dumped.item : nil
+        })
+    case .archive(let archive):
+      let named = try archive.open(storage: unlocking.storage, in: session)
+      let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(
+        with: unlocking.password, for: .exporting)
+      return SeedItems(name: named.name, opened.items.map(\.item))
+    }
+  }
+
+  private static func items(ofFixture bytes: [UInt8], named name: String) throws(CommandFailure) -> SeedItems {
+    do throws(VirtualDeviceError) {
+      let description = try DeviceFixture(decoding: bytes, from: name)
+      return SeedItems(
+        name: name,
+        description.items.map { described in
+          var item = described.item
+          if !described.accessConstraints.isEmpty {
+            item[.accessControl] = .dictionary(AccessConstraint.operations(described.accessConstraints))
+          }
+          return item
+        })
+    } catch {
+      throw CommandFailure(CommandStatus(error.category), "cannot read \(name)", why: error.reason, try: error.advice)
+    }
+  }
+}

@@ -1,0 +1,19 @@
+package import ArgumentParser
+import CommandSession
+
+/// `keyhaul simulator …`: keychains of Simulators, which need no Mac here and no secret.
+package struct SimulatorGroup: VerbGroup {
+  package static let configuration = CommandConfiguration(
+    commandName: "simulator", abstract: "Fill, save and reset the keychain of a Simulator",
+    usage: "keyhaul simulator <verb> [arguments]",
+    subcommands: [SimulatorList.self, SimulatorSeed.self, SimulatorSnapshot.self, SimulatorReset.self],
+    helpNames: .long)
+
+  package init() {}
+}
+
+/// What every verb that changes one says on its page.
+enum SimulatorNote {
+  static let untried =
+    "Shut the Simulator down first. That a real Simulator takes what is written was never tried; snapshot it before."
+}

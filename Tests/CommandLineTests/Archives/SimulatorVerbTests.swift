@@ -1,0 +1,121 @@
+import Foundation
+import GRDB
+import KeychainFormats
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("A Simulator's keychain, off the Mac")
+struct SimulatorVerbTests {
+  private static let place = "Devices/UDID/data/Library/Keychains"
+
+  /// Directories of Simulators: one with the database of the vectors and its log, and one without any item.
+  private static func world() throws -> DeviceWorld {
+    let world = try DeviceWorld()
+    let vectors = try TestVectors.database()
+    try world.run(
+      "mkdir -p \(place) Devices/empty/data/Library/Keychains Devices/other; keyhaul device create phone --from old-phone -q"
+    )
+    let path = world.home.appending(path: "\(place)/keychain-2-debug.db").path
+    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: path))
+    try Data(vectors["wal"]["base64"].base64Bytes).write(to: URL(filePath: path + "-wal"))
+    let empty = world.home.appending(path: "Devices/empty/data/Library/Keychains/keychain-2-debug.db").path
+    try Data(vectors["base64"].base64Bytes).write(to: URL(filePath: empty))
+    try DatabaseQueue(path: empty).write { database in
+      for table in ["genp", "inet", "cert", "keys"] { try database.execute(sql: "DELETE FROM \(table)") }
+    }
+    return world
+  }
+
+  /// What a plan says of each item, without its place: a device numbers its items otherwise.
+  private func fates(_ document: JSONValue) -> [String] {
+    (document["items"]?.arrayValue ?? []).map { item in
+      ["kind", "service", "server", "account", "label", "access_group", "protection", "outcome", "reason"].map { name in
+        item[name]?.stringValue ?? "-"
+      }.joined(separator: "|")
+    }.sorted()
+  }
+
+  @Test("is listed, filled from a device, saved, and freed of one app's items, and everything else stays")
+  func story() throws {
+    let world = try Self.world()
+    #expect(
+      try world.run("keyhaul simulator list Devices").output
+        == "SIMULATOR  ITEMS  SCHEMA\nUDID          13  12.11\nempty          0  12.11\n")
+    let before = try world.document("keyhaul export Devices/UDID -o - --reveal --json")
+    let tried = try world.run("keyhaul simulator seed Devices/UDID --from phone -n")
+    #expect(tried.output == "Would put 22 items of phone into Devices/UDID.\n" && tried.status == 0)
+    #expect(try world.document("keyhaul export Devices/UDID -o - --reveal --json") == before)
+
+    let seeded = try world.run("keyhaul simulator seed Devices/UDID --from phone --yes")
+    #expect(seeded.output == "Put 22 items of phone into Devices/UDID: 22 new.\n" && seeded.status == 0, "\(seeded)")
+    #expect(seeded.errors.contains("was never tried"))
+    let again = try world.run("keyhaul simulator seed Devices/UDID --from old-phone --keep --yes")
+    #expect(again.output == "Put 22 items of old-phone into Devices/UDID: 22 there already.\n", "\(again)")
+    #expect(try world.run("keyhaul verify Devices/UDID").output.contains("35 of 35 open"))
+    #expect(try world.run("keyhaul simulator snapshot Devices/UDID -o saved.db").status == 0)
+    #expect(try world.run("keyhaul diff saved.db Devices/UDID --exit-code").status == 0)
+    #expect(try world.run("stat -c %a saved.db").output == "600\n")
+
+    // Every item of the device is back out of it by its group, and what was there before is there as it was.
+    let groups = (try world.document("keyhaul export phone -o - --json")["items"]?.arrayValue ?? [])
+      .compactMap { $0["attributes"]?["agrp"]?.stringValue }
+    let flags = Set(groups).map { "--app '\($0)'" }.joined(separator: " ")
+    let reset = try world.run("keyhaul simulator reset Devices/UDID \(flags) --yes")
+    #expect(reset.status == 0, "\(reset)")
+    let after = try world.document("keyhaul export Devices/UDID -o - --reveal --json")
+    let kept = (before["items"]?.arrayValue ?? []).filter { item in
+      !groups.contains { $0 == item["attributes"]?["agrp"]?.stringValue }
+    }
+    #expect(!kept.isEmpty && after["items"]?.arrayValue?.map { $0["attributes"] } == kept.map { $0["attributes"] })
+    #expect(after["items"]?.arrayValue?.map { $0["secret"] } == kept.map { $0["secret"] })
+  }
+
+  @Test("with a device's items has the plan of that device")
+  func samePlan() throws {
+    let world = try Self.world()
+    try world.run("keyhaul device create new-phone --from new-phone -q")
+    #expect(try world.run("keyhaul simulator seed Devices/empty --from phone --yes -q").status == 0)
+    for password in ["", "--no-password"] {
+      let ofSimulator = fates(try world.document("keyhaul plan Devices/empty --to new-phone \(password) --json"))
+      let ofDevice = fates(try world.document("keyhaul plan phone --to new-phone \(password) --json"))
+      #expect(ofSimulator == ofDevice && ofDevice.count == 22, "\(ofSimulator) \(ofDevice)")
+    }
+  }
+
+  @Test("is left alone while something has it open, and where nothing is meant")
+  func refused() throws {
+    let world = try Self.world()
+    let path = world.home.appending(path: "\(Self.place)/keychain-2-debug.db").path
+    func contents() throws -> Data { try Data(contentsOf: URL(filePath: path)) }
+    let before = try contents()
+    try world.run(
+      "cp -r Devices/UDID Devices/odd; printf x >> Devices/odd/data/Library/Keychains/keychain-2-debug.db-wal")
+    try world.run("printf 'no log' > Devices/odd/data/Library/Keychains/keychain-2-debug.db-wal")
+    for (line, status, words) in [
+      ("simulator seed Devices/UDID --from phone", Int32(64), "needs to be confirmed"),
+      ("simulator seed Devices/UDID --from nothing --yes", 10, "nothing"),
+      ("simulator seed Devices/UDID --from phone --app nobody --yes", 4, "Nothing of phone matches."),
+      ("simulator reset Devices/UDID --app ABCDE12345.com.example.note", 4, "ABCDE12345.com.example.notes is near."),
+      ("simulator reset phone --app x --yes", 64, "phone"),
+      ("simulator snapshot Devices/odd -o saved.db", 14, "its log (-wal) does not fit it"),
+      ("simulator snapshot Devices/UDID -o -", 64, "a snapshot goes into a file"),
+      ("simulator list nowhere", 10, "there are no Simulators in nowhere"),
+      ("device lock ./Devices/UDID", 10, "keyhaul simulator seed ./Devices/UDID --from BACKUP"),
+    ] {
+      let outcome = try world.run("keyhaul \(line)")
+      #expect(outcome.status == status && outcome.errors.contains(words), "\(line): \(outcome)")
+    }
+    #expect(try contents() == before)
+    let queue = try DatabaseQueue(path: path)
+    try queue.read { database in
+      #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM genp") == 7)
+      for line in ["seed Devices/UDID --from phone", "reset Devices/UDID --app ABCDE12345.com.example.notes"] {
+        let outcome = try world.run("keyhaul simulator \(line) --yes")
+        #expect(outcome.status == 11 && outcome.errors.contains("error: Devices/UDID is in use\n"), "\(outcome)")
+        #expect(outcome.errors.contains("nothing was changed"))
+      }
+    }
+  }
+}
