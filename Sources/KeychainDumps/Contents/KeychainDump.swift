@@ -33,7 +33,7 @@ public struct KeychainDump: Sendable {
     /// What a sentence calls one of them: "entry of an unknown table".
     public var noun: String {
       switch self {
-      case .identity: "identity, of which certificate and key are items of their own"
+      case .identity: "identity (its certificate and its key are items of their own)"
       case .unknownTable: "entry of an unknown table"
       case .noTable: "entry that names no table"
       case .notAnItem: "entry that is no item"
@@ -44,7 +44,7 @@ public struct KeychainDump: Sendable {
     /// The same of several.
     public var plural: String {
       switch self {
-      case .identity: "identities, of which certificates and keys are items of their own"
+      case .identity: "identities (their certificates and keys are items of their own)"
       case .unknownTable: "entries of unknown tables"
       case .noTable: "entries that name no table"
       case .notAnItem: "entries that are no items"

@@ -98,7 +98,7 @@ package struct VerificationText {
       return verification.isOnlyIncomplete
         ? "\(name) is not whole: \(loss); \(rest)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
     case .unconfirmed:
-      return "\(faultless), as far as can be seen; whether its device finished it nothing says: "
+      return "\(faultless), as far as can be seen; nothing says whether its device finished it: "
         + "there is no \(verification.found.contains(.stateMissing) ? "word of it in Status.plist" : "Status.plist")."
     case .foreign:
       let items = Amounts.count(verification.items?.deviceBound ?? 0, "item")
@@ -170,9 +170,13 @@ package struct VerificationText {
       parts.append("it says that it is encrypted, and it is not")
     }
     let propertyLists = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
-    if !propertyLists.isEmpty {
-      parts.append("its \(Amounts.list(propertyLists.compactMap(\.file))) cannot be read")
-    }
+    // One without its version was read; another thing may be wrong with it besides.
+    let lacksVersion =
+      verification.found.contains { $0.kind == .versionMissing }
+      && !verification.found.contains { $0.kind == .manifestUnreadable }
+    let unread = propertyLists.compactMap(\.file).filter { !lacksVersion || $0 != "Manifest.plist" }
+    if lacksVersion { parts.append("its Manifest.plist does not say its version") }
+    if !unread.isEmpty { parts.append("its \(Amounts.list(unread)) cannot be read") }
     let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
     if unbound > 0 { parts.append("its keybag leaves keys of the keychain bound to no device") }
     if count[.keybag, default: 0] > unbound { parts.append("its keybag is not what was written") }
@@ -181,7 +185,8 @@ package struct VerificationText {
     }
     if count[.database] != nil { parts.append("its list of files is not what was written") }
     if verification.isKeychainLost {
-      parts.append("its keychain is lost in this copy")
+      parts.append(
+        count[.database] == nil ? "its keychain is lost in this copy" : "its keychain is not found by that list")
     } else if verification.isKeychainRefused {
       parts.append("its keychain does not name its keybag and no restore takes it")
     } else if count[.keychain] != nil {

@@ -60,7 +60,8 @@ struct FilesReport {
     func count(_ standing: ExtractedFiles.DigestStanding) -> Int { files.digests[standing, default: 0] }
     var parts = ["digests of \(Amounts.count(count(.right), "file")) right"]
     if count(.none) > 0 {
-      parts.append("\(Amounts.count(count(.none), "file")) without a digest: a change in them cannot be seen")
+      let them = count(.none) == 1 ? "it" : "them"
+      parts.append("\(Amounts.count(count(.none), "file")) without a digest: a change in \(them) cannot be seen")
     }
     return "  " + parts.joined(separator: "; ")
   }
@@ -74,7 +75,9 @@ struct FilesReport {
         try: "the manifest has both names of each")
     }
     if let count = files.leftOut[.leadsOut] {
-      session.warn("\(Amounts.count(count, "link")) not written", why: "where they lead may lie outside of \(folder)")
+      session.warn(
+        "\(Amounts.count(count, "link")) not written",
+        why: "where \(count == 1 ? "it leads" : "they lead") may lie outside of \(folder)")
     }
     if let count = files.leftOut[.unfinished] {
       session.warn(

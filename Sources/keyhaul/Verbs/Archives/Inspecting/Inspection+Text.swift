@@ -71,7 +71,8 @@ extension Inspection {
       lines.append("\(Amounts.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
     }
     lines += unseenLines(style, showsAll)
-    if !isUnlocked, archive.hasKeychain, !archive.isRemainder {
+    let isOpenable = archive.isEncrypted && !findings.contains { $0.kind == .keybagUnusable }
+    if !isUnlocked, archive.hasKeychain, !archive.isRemainder, isOpenable {
       lines.append("Add --password-file to see what is in it.")
     }
     return lines

@@ -155,7 +155,7 @@ struct DecryptedConversion {
     }
     if let first = written.faults.first {
       session.warn(
-        "\(Amounts.count(written.faults.count, "file")) could not be read, and not in the copy",
+        "\(Amounts.count(written.faults.count, "file")) could not be read, and \(written.faults.count == 1 ? "is" : "are") not in the copy",
         why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellWord.quoted(named.name)) names them",
         evenQuiet: true)
     }
