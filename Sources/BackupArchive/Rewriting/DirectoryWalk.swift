@@ -35,7 +35,7 @@ struct DirectoryWalk {
     for name in found.subtracting(BackupPath.parts).sorted() {
       if isFileIdentifier(name) {
         payloads.append(name)
-      } else if BackupPath.isPayloadDirectory(name) {
+      } else if BackupPath.isPayloadDirectory(name), try isDirectory(name) {
         directories.append(name)
       } else {
         foreign.append(name)
@@ -56,6 +56,13 @@ struct DirectoryWalk {
       }
     }
     return foreign.sorted()
+  }
+
+  /// A file of somebody else's may have the name of a directory of payloads.
+  private func isDirectory(_ name: String) throws(WriteFailure) -> Bool {
+    try systemCall(name) { () throws(Errno) in
+      try system.status(of: name.systemName, in: handle.descriptor)?.kind == .directory
+    }
   }
 
   /// Hands on the bytes of a file.

@@ -110,7 +110,9 @@ public final class SimulatorKeychain {
 
   /// Puts an item in, under new keys of its own.
   ///
-  /// - Parameter replacing: Whether it takes the place of one with the same primary key.
+  /// - Parameters:
+  ///   - item: The item in clear; one without a persistent reference gets one.
+  ///   - replacing: Whether it takes the place of one with the same primary key.
   /// - Throws: `.malformed` for an item that cannot be sealed, with the reason.
   public func put(_ item: KeychainItem, replacing: Bool) throws(KeychainDatabaseError) -> Placement {
     var item = item
