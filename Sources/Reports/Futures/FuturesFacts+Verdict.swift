@@ -102,7 +102,13 @@ extension FuturesFacts {
       return "Checked with keys: a backup was made in memory and opened with \(phone)'s key and with another device's."
     }
     let needing = futures.items.count { $0.reason == .deviceBound || $0.reason == .backupNotEncrypted }
-    guard needing > 0 else { return "Checked: each item was opened; none needs the hardware of a device." }
+    let lost = futures.items.count { $0.reason?.isLostInThisCopy == true }
+    guard needing > 0 else {
+      return lost == 0
+        ? "Checked: each item was opened; none needs the hardware of a device."
+        : "Checked: each item was tried; \(Amounts.grouped(lost)) cannot be read in this copy, and none of the others needs "
+          + "the hardware of a device."
+    }
     guard futures.triedHardware, let hardware else {
       return
         "For \(newPhone) each item was tried. For \(phone), the \(Amounts.count(needing, "item")) that its hardware key "

@@ -28,11 +28,15 @@ extension Inspection {
     return texts.enumerated().map { ($0.offset == 0 ? "domains" : "", $0.element) }
   }
 
+  /// Whether nothing of it opens anywhere.
+  var isKeybagUnusable: Bool { findings.contains { $0.kind == .keybagUnusable } }
+
   /// What leads where most items go nowhere else: "Most of its items, 14 of 18, are of this device only: …".
   var boundText: String? {
     guard let contents, contents.total > 0, unbound == nil else { return nil }
     let maker = archive.device.name ?? "the device that made it"
     let total = Amounts.count(contents.total, "item")
+    if isKeybagUnusable { return "Its keybag cannot be used: of its \(total) none opens, on any device." }
     guard archive.isEncrypted else {
       let verb = contents.total == 1 ? "goes" : "go"
       return contents.secretOnly > 0 ? nil : "No password: its \(total) \(verb) back to \(maker) alone."

@@ -71,8 +71,7 @@ extension Inspection {
       lines.append("\(Amounts.count(unreadableCount, "item")) cannot be read in this copy; --list shows which.")
     }
     lines += unseenLines(style, showsAll)
-    let isOpenable = archive.isEncrypted && !findings.contains { $0.kind == .keybagUnusable }
-    if !isUnlocked, archive.hasKeychain, !archive.isRemainder, isOpenable {
+    if !isUnlocked, archive.hasKeychain, !archive.isRemainder, archive.isEncrypted, !isKeybagUnusable {
       lines.append("Add --password-file to see what is in it.")
     }
     return lines
@@ -138,6 +137,7 @@ extension Inspection {
       return "present. Its items are secrets that nothing names, as iOS 4 stored them: no restore takes them, and "
         + "\"export --reveal\" saves them."
     }
+    if isKeybagUnusable { return "present, and sealed: its keybag cannot be used, so nothing of it opens anywhere." }
     let maker = archive.device.name ?? "the device that made it"
     guard archive.isEncrypted else {
       return "present. The backup has no password, so what is in it goes back to \(maker) and to no other device."
@@ -163,10 +163,12 @@ extension Inspection {
     let openCount = open.reduce(0) { $0 + contents.countByProtection[$1, default: 0] }
     let free = Amounts.grouped(contents.migratable + (archive.isEncrypted ? openCount : 0))
     var reach =
-      archive.isEncrypted
-      ? "\(free) any device, \(Amounts.grouped(contents.thisDeviceOnly - openCount)) this device only"
-      : unbound == nil
-        ? "with a password \(free) could go to any device" : "\(Amounts.grouped(openCount)) open to everybody"
+      isKeybagUnusable
+      ? "none can be restored from this copy"
+      : archive.isEncrypted
+        ? "\(free) any device, \(Amounts.grouped(contents.thisDeviceOnly - openCount)) this device only"
+        : unbound == nil
+          ? "with a password \(free) could go to any device" : "\(Amounts.grouped(openCount)) open to everybody"
     if contents.secretOnly > 0 { reach += ", \(Amounts.grouped(contents.secretOnly)) nowhere" }
     return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(reach)"
   }
