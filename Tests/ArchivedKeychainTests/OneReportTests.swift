@@ -57,8 +57,8 @@ struct OneReportTests {
     #expect(report.notes == Self.notes)
     #expect(
       report.checks.first { $0.id == .files }?.detail
-        == "12 of 13 present, 7 digests right, 1 without a digest, 6 paddings right besides "
-        + "the keychain's, 1 of another size than recorded, 4 damaged")
+        == "12 of 13 present, 1 of them empty and not stored, 7 digests right, 1 without a digest, "
+        + "6 paddings right besides the keychain's, 1 of another size than recorded, 4 damaged")
   }
 
   @Test("lists a folder's files once, however long that takes")
