@@ -235,7 +235,8 @@ let package = Package(
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "CommandArguments", "CommandSession", "TextLayout", "TestSupport", "Reports", "Migration",
+        "keyhaul", "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "TestSupport", "Reports",
+        "Migration",
         "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system,
         grdb,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),

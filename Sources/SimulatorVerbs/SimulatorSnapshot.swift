@@ -35,7 +35,9 @@ struct SimulatorSnapshot: RunnableVerb {
         "a snapshot goes into a file", why: "it is the whole keychain in clear", try: "-o FILE")
     }
     try session.prepareOutput(output, inputs: simulator.found.files)
-    try ReportFile.write(simulator.database.image, to: output)
+    try session.changing(
+      DoneChange("\(simulator.name) was saved as \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
+    ) { () throws(CommandFailure) in try ReportFile.write(simulator.database.image, to: output) }
     let count = Amounts.count(simulator.rows.count, "row")
     try session.announce("Saved \(simulator.name) with \(count) as \(output). Its secrets are in clear in it.")
     if session.isJSON {

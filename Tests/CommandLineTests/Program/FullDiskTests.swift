@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CommandArguments
@@ -55,6 +56,8 @@ struct LostResultTests {
     "rekey d.tar --password-file .bp --new-password-file .np", "convert b.tar -o e.tar", "convert b.tar -o -",
     "plan b.tar --to new-phone --password-file .bp", "plan b.tar --to new-phone --password-file .bp -o -",
     "plan b.tar --to new-phone --password-file .bp --format html",
+    "simulator list .", "simulator seed sim --from old-phone --yes", "simulator snapshot sim -o s.db",
+    "simulator reset sim --app ABCDE12345.com.example.notes --yes",
     "why b.tar --service chat.example --password-file .bp",
     "restore b.tar --to new-phone --password-file .bp --yes", "demo", "explain", "completions bash",
   ]
@@ -63,7 +66,7 @@ struct LostResultTests {
   private static let changes = [
     "device create", "device passcode", "device lock", "device unlock", "device restart", "device erase",
     "device delete", "item add", "item update", "item delete", "backup old-phone -o d.tar", "export b.tar -o x.json",
-    "rekey", "convert b.tar -o e.tar", "restore",
+    "rekey", "convert b.tar -o e.tar", "restore", "simulator seed", "simulator snapshot", "simulator reset",
   ]
 
   @Test(
@@ -73,6 +76,8 @@ struct LostResultTests {
     let world = try MoveWorld()
     try world.write(Array("battery staple\n".utf8), to: ".np")
     try world.backUp(to: "b.tar")
+    try world.devices.run("mkdir sim")
+    try world.write(TestVectors.database()["base64"].base64Bytes, to: "sim/keychain-2-debug.db")
     for line in Self.lines {
       let isChange = Self.changes.contains { line.hasPrefix($0) }
       let outcome = try world.devices.run("keyhaul \(line) >\(sink)")

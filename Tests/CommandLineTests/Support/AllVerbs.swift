@@ -1,4 +1,5 @@
 import ArgumentParser
+import SimulatorVerbs
 
 @testable import CommandSession
 @testable import keyhaul
@@ -9,7 +10,7 @@ struct AllVerbs: ParsableCommand {
     commandName: "keyhaul",
     subcommands: [
       DeviceGroup.self, ItemGroup.self, Backup.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self,
-      Convert.self, Plan.self, Restore.self, Why.self, Demo.self, Explain.self, Completions.self,
+      Convert.self, SimulatorGroup.self, Plan.self, Restore.self, Why.self, Demo.self, Explain.self, Completions.self,
     ],
     helpNames: .long)
 

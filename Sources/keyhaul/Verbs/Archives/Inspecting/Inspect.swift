@@ -66,7 +66,7 @@ struct Inspect: RunnableVerb {
     if common.isHTML, let backups { throw BackupChoice.several(backups, in: archive) }
     try report.prepare(inputs: found.files + unlocking.files, in: session)
     if let backups {
-      try session.deliver(BackupListing(directory: archive, backups: backups), to: report.output)
+      try session.deliver(BackupsInDirectory(directory: archive, backups: backups), to: report.output)
       return .ok
     }
     // What is left of a backup is shown in text and as a document; the page and single parts need the whole.

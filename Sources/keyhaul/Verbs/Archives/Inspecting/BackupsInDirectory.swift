@@ -4,7 +4,7 @@ import CommandSession
 import KeychainFormats
 
 /// The backups in a directory of several, and how to choose one (`backup-list/1`).
-struct BackupListing: Report {
+struct BackupsInDirectory: Report {
   let directory: String
   let backups: [BackupDirectory.Entry]
 
