@@ -68,7 +68,8 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
       of: "KeychainServices",
       [
         "KeychainExamples", "KeyhaulTesting", "KeyhaulKit", "Migration", "ArchivedKeychain", "VirtualDevice",
-        "BackupArchive", "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats",
+        "BackupArchive", "BackupRewriting", "SecItem", "KeychainStore", "KeychainRules", "DataProtection",
+        "KeychainFormats",
       ]),
     tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "BundledFixtures", "VirtualDevice", grdb]),
   ]
@@ -96,8 +97,7 @@ let package = Package(
       targets: [
         "KeyhaulKit", "Files", "KeychainFormats", "TextLayout", "DataProtection", "PageLayout", "Certificates",
         "KeychainRules", "KeychainDumps", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive",
-        "ArchivedKeychain", "Migration",
-        "Reports",
+        "BackupRewriting", "ArchivedKeychain", "Migration", "Reports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .library(name: "KeyhaulTesting", targets: ["KeyhaulTesting"]),
@@ -135,6 +135,7 @@ let package = Package(
       "VirtualDevice",
       ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system]),
     part("BackupArchive", ["DataProtection", "KeychainFormats", "Files", system, "CArchive", "CSQLite", grdb]),
+    part("BackupRewriting", ["BackupArchive", "DataProtection", "KeychainFormats", "Files", system]),
     part(
       "ArchivedKeychain",
       [
@@ -156,7 +157,8 @@ let package = Package(
     part(
       "KeyhaulKit",
       [
-        "Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainRules",
+        "Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "BackupRewriting", "KeychainStore",
+        "KeychainRules",
         "DataProtection", "KeychainFormats",
       ]),
     keychainServices,
@@ -193,7 +195,8 @@ let package = Package(
       dependencies: [
         "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration",
         "ArchivedKeychain", "VirtualDevice",
-        "BackupArchive", "KeychainDumps", "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection",
+        "BackupArchive", "BackupRewriting", "KeychainDumps", "SecItem", "KeychainStore", "KeychainRules",
+        "Certificates", "DataProtection",
         "KeychainFormats", "Files", system, "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -217,8 +220,11 @@ let package = Package(
       of: "VirtualDevice",
       ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system]),
     tests(
-      of: "BackupArchive", ["ArchivedKeychain", "DataProtection", "KeychainFormats", "Files", system, "CSQLite"]),
-    tests(of: "ArchivedKeychain", ["BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "Files"]),
+      of: "BackupArchive",
+      ["BackupRewriting", "ArchivedKeychain", "DataProtection", "KeychainFormats", "Files", system, "CSQLite"]),
+    tests(
+      of: "ArchivedKeychain",
+      ["BackupArchive", "BackupRewriting", "KeychainRules", "DataProtection", "KeychainFormats", "Files"]),
     tests(
       of: "Migration",
       [

@@ -1,6 +1,7 @@
 // What a tool names when it reads backups, plans and restores: one import of this module gives all of it.
 @_exported public import ArchivedKeychain
 @_exported public import BackupArchive
+@_exported public import BackupRewriting
 @_exported public import DataProtection
 @_exported public import KeychainFormats
 @_exported public import KeychainRules

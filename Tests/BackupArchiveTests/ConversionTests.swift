@@ -1,4 +1,5 @@
 import BackupArchive
+import BackupRewriting
 import DataProtection
 import Files
 import Foundation

@@ -1,3 +1,4 @@
+import BackupRewriting
 import Foundation
 import KeychainFormats
 import TestSupport

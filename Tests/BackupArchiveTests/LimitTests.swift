@@ -1,3 +1,4 @@
+import BackupRewriting
 import Files
 import Foundation
 import KeychainFormats

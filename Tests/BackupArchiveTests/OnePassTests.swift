@@ -1,3 +1,4 @@
+import BackupRewriting
 import DataProtection
 import Files
 import Synchronization

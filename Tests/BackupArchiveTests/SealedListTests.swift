@@ -1,4 +1,5 @@
 import BackupArchive
+import BackupRewriting
 import Foundation
 import KeychainFormats
 import TestSupport

@@ -23,7 +23,8 @@ LEAST_PERCENT = 90
 # The targets of the library products, from the bottom; what is public in Files is nothing.
 TARGETS = [
     "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainDumps", "KeychainDatabases", "KeychainStore", "SecItem",
-    "VirtualDevice", "BackupArchive", "ArchivedKeychain", "Migration", "KeyhaulKit", "Reports", "KeychainServices", "KeyhaulTesting",
+    "VirtualDevice", "BackupArchive", "BackupRewriting", "ArchivedKeychain", "Migration", "KeyhaulKit", "Reports",
+    "KeychainServices", "KeyhaulTesting",
 ]
 
 ATTRIBUTES = r"(?:@\w+(?:\([^)\n]*\))?\s+)*"

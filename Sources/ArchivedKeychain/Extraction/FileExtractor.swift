@@ -52,6 +52,9 @@ package struct FileExtractor: Sendable {
     if standing != .ours { try requireRoom(for: request.plan.byteCount, at: request.path) }
   }
 
+  /// Told how many bytes of how many are done; ends the work where it answers `false`.
+  package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
+
   /// - Parameters:
   ///   - keys: The class keys; `nil` for a backup without a password.
   ///   - list: The backup's list of files, of which the plan was made.
@@ -61,7 +64,7 @@ package struct FileExtractor: Sendable {
   ///   single files is in the result.
   package func extract(
     _ request: Request, from archive: BackupArchive, list: FileList, keys: consuming ClassKeys?,
-    progress: BackupRewriter.Progress
+    progress: Progress
   ) throws(BackupArchiveError) -> ExtractedFiles {
     try check(request, of: archive)
     let header = request.header(of: archive)
@@ -84,7 +87,7 @@ package struct FileExtractor: Sendable {
     return result
   }
 
-  private func run(_ job: ExtractionJob, _ progress: BackupRewriter.Progress) {
+  private func run(_ job: ExtractionJob, _ progress: Progress) {
     let total = job.plan.byteCount
     let (group, settling) = (DispatchGroup(), DispatchGroup())
     let isContainer = job.archive.isContainer

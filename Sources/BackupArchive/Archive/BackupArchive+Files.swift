@@ -31,7 +31,7 @@ extension BackupArchive {
   }
 
   /// The manifest database's plain bytes, read from the private copy.
-  func databaseBytes(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> DatabaseBytes {
+  package func databaseBytes(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> DatabaseBytes {
     guard isListFileEncrypted, let field = manifest.manifestKey else { return try DatabaseBytes(try storedDatabase()) }
     let key = try fileKey(field, of: "the manifest database", keys: keys)
     return try DatabaseBytes(try storedDatabase(), key: key)
@@ -66,7 +66,7 @@ extension BackupArchive {
   }
 
   /// - Parameter field: The class as 4 bytes, little-endian, then the wrapped key.
-  func fileKey(
+  package func fileKey(
     _ field: [UInt8], of part: String, keys: borrowing ClassKeys
   ) throws(BackupArchiveError) -> Secret {
     let wrapped = try explained("the key of \(part)") { () throws(FormatError) in try ClassWrappedKey(parsing: field) }
@@ -81,7 +81,7 @@ extension BackupArchive {
   }
 
   /// Where a large list of files is kept, as the archive was opened; for copies of it that are opened too.
-  var storage: ManifestStorage {
+  package var storage: ManifestStorage {
     switch source {
     case .directory(_, let source): source.storage
     case .container(let container): container.storage

@@ -21,8 +21,8 @@ public struct BackupArchive: Sendable {
   /// The same for the same backup as a directory, a tar or a zip: `sha256:` and 64 hexadecimal digits.
   public let digest: String
 
-  let parts: StoredParts
-  let source: PayloadSource
+  package let parts: StoredParts
+  package let source: PayloadSource
   /// Of the records in its list of files, where each of them is sealed.
   let recordSalt: RecordSalt?
   /// Whether the list of files is a database in clear though there is a password, or is said to be one.

@@ -1,4 +1,4 @@
-import DataProtection
+package import DataProtection
 import KeychainFormats
 
 /// What came of reading one stored file to its end.
@@ -24,7 +24,7 @@ public struct PayloadReading: Sendable, Hashable {
 }
 
 /// One reading of a payload: what is measured of its stored bytes, and its decryption where it is to be decrypted.
-struct PayloadPass {
+package struct PayloadPass {
   private let part: String
   /// As the list calls it, and where it is stored.
   private let place: String
@@ -34,11 +34,11 @@ struct PayloadPass {
   private let decryptor: FileDecryptor?
 
   /// Reads the bytes as they are stored.
-  init(storedBytesOf file: ListedFile, in archive: BackupArchive) throws(BackupArchiveError) {
+  package init(storedBytesOf file: ListedFile, in archive: BackupArchive) throws(BackupArchiveError) {
     try self.init(file, in: archive, decryptor: nil)
   }
 
-  init(
+  package init(
     of file: ListedFile, in archive: BackupArchive, with keys: borrowing ClassKeys
   ) throws(BackupArchiveError) {
     guard archive.areFilesEncrypted, file.kind == .file else {
@@ -67,7 +67,7 @@ struct PayloadPass {
     self.decryptor = decryptor
   }
 
-  func run(
+  package func run(
     _ payload: StoredPayload, _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> PayloadReading {
     let digest = try sha1()

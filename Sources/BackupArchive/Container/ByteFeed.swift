@@ -1,9 +1,9 @@
-import Files
+package import Files
 import KeychainFormats
-import SystemPackage
+package import SystemPackage
 
 /// Bytes on their way into a libarchive reader.
-protocol ByteFeed: AnyObject {
+package protocol ByteFeed: AnyObject {
   /// The next bytes, valid until the next call; empty at the end.
   func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer
   /// Passes over up to `count` bytes where that is cheaper than reading them; returns how many.
@@ -14,26 +14,26 @@ protocol ByteFeed: AnyObject {
   var hasEnded: Bool { get }
 }
 
-enum SeekOrigin {
+package enum SeekOrigin {
   case start, current, end
 }
 
 /// The bytes of an open file, pipe or terminal.
-final class DescriptorFeed: ByteFeed {
+package final class DescriptorFeed: ByteFeed {
   private let system: FileSystem
   private let descriptor: FileDescriptor
   /// The size of a regular file, in which one can move about; `nil` for a stream.
-  let fileByteCount: Int64?
+  package let fileByteCount: Int64?
   private let buffer: UnsafeMutableRawBufferPointer
   /// Bytes at the buffer's start that were read to look at them and are still to be delivered.
   private var peekedCount = 0
   private(set) var position: Int64 = 0
-  private(set) var hasEnded = false
+  package private(set) var hasEnded = false
 
-  static let chunkByteCount = 256 << 10
+  package static let chunkByteCount = 256 << 10
 
   /// Reads from `descriptor`, which the caller keeps open for as long as this lives.
-  init(descriptor: FileDescriptor, system: FileSystem) throws(BackupArchiveError) {
+  package init(descriptor: FileDescriptor, system: FileSystem) throws(BackupArchiveError) {
     self.system = system
     self.descriptor = descriptor
     let status: FileStatus
@@ -50,7 +50,7 @@ final class DescriptorFeed: ByteFeed {
   deinit { buffer.deallocate() }
 
   /// The first bytes, up to `count`, without taking them away from `next`.
-  func peek(_ count: Int) throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+  package func peek(_ count: Int) throws(BackupArchiveError) -> UnsafeRawBufferPointer {
     while peekedCount < count {
       let read = try fill(UnsafeMutableRawBufferPointer(rebasing: buffer[peekedCount...]))
       if read == 0 { break }
@@ -59,7 +59,7 @@ final class DescriptorFeed: ByteFeed {
     return UnsafeRawBufferPointer(rebasing: buffer[..<peekedCount])
   }
 
-  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+  package func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
     let count = peekedCount > 0 ? peekedCount : try fill(buffer)
     peekedCount = 0
     hasEnded = count == 0
@@ -67,7 +67,7 @@ final class DescriptorFeed: ByteFeed {
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
   }
 
-  func skip(_ count: Int64) throws(BackupArchiveError) -> Int64 {
+  package func skip(_ count: Int64) throws(BackupArchiveError) -> Int64 {
     // The count comes from a header and may be anything.
     guard let fileByteCount, count > 0, position < fileByteCount else { return 0 }
     let target = position + min(count, fileByteCount - position)
@@ -76,7 +76,7 @@ final class DescriptorFeed: ByteFeed {
     return target - start
   }
 
-  func seek(_ offset: Int64, _ origin: SeekOrigin) throws(BackupArchiveError) -> Int64? {
+  package func seek(_ offset: Int64, _ origin: SeekOrigin) throws(BackupArchiveError) -> Int64? {
     guard let fileByteCount else { return nil }
     let base: Int64 =
       switch origin {
@@ -109,7 +109,7 @@ final class DescriptorFeed: ByteFeed {
 /// What another feed's bytes decompress to.
 ///
 /// Holds the decompressed count against the compressed one, so that a small file cannot ask for endless work.
-final class DecompressedFeed: ByteFeed {
+package final class DecompressedFeed: ByteFeed {
   private let reader: LibArchiveReader
   /// Zstandard's own decoder looks at its checksums.
   private let check: GzipCheck?
@@ -118,9 +118,9 @@ final class DecompressedFeed: ByteFeed {
   private let buffer: UnsafeMutableRawBufferPointer
   private var producedByteCount: Int64 = 0
   private var isOpen = false
-  private(set) var hasEnded = false
+  package private(set) var hasEnded = false
 
-  init(
+  package init(
     _ source: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits
   ) throws(BackupArchiveError) {
     self.source = source
@@ -134,7 +134,7 @@ final class DecompressedFeed: ByteFeed {
 
   deinit { buffer.deallocate() }
 
-  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+  package func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
     if !isOpen {
       guard try reader.nextHeader() else { throw BackupArchiveError(.truncated, "it ends before its first byte") }
       isOpen = true
@@ -157,6 +157,6 @@ final class DecompressedFeed: ByteFeed {
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
   }
 
-  func skip(_ count: Int64) -> Int64 { 0 }
-  func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
+  package func skip(_ count: Int64) -> Int64 { 0 }
+  package func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
 }

@@ -2,7 +2,7 @@ extension ContainerFormat {
   /// What the first bytes of a feed say that it is. They are not taken away from it.
   ///
   /// - Throws: `.notABackup` for what is no container, `.truncated` for the beginning of one.
-  init(_ feed: DescriptorFeed) throws(BackupArchiveError) {
+  package init(_ feed: DescriptorFeed) throws(BackupArchiveError) {
     let start = try feed.peek(ContainerSource.blockByteCount)
     if start.isEmpty { throw BackupArchiveError(.notABackup, "it is empty") }
     if let format = ContainerFormat(start) {

@@ -1,18 +1,18 @@
 import KeychainFormats
 
 /// Goes through the files of one container once more, in their order.
-final class ContainerWalk {
-  struct File {
+package final class ContainerWalk {
+  package struct File {
     /// The entry's whole name.
-    let name: EntryName
-    let path: EntryPath
-    let byteCount: Int64
+    package let name: EntryName
+    package let path: EntryPath
+    package let byteCount: Int64
     /// In seconds since 1970.
-    let modificationTime: Int64
+    package let modificationTime: Int64
   }
 
   /// Whether a file broke off in such a way that what follows it can only be found by going through all anew.
-  var isBroken: Bool { reader.isBroken }
+  package var isBroken: Bool { reader.isBroken }
   private let reader: LibArchiveReader
   private let limits: ArchiveLimits
   /// How many bytes a zip's files may still become; its entries can lie on top of each other. What packs a whole tar
@@ -21,7 +21,7 @@ final class ContainerWalk {
   private var ledger: EntryLedger
 
   /// - Parameter feed: Stands at its start.
-  init(_ feed: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits) throws(BackupArchiveError) {
+  package init(_ feed: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits) throws(BackupArchiveError) {
     switch format {
     case .tar: reader = try LibArchiveReader(feed, reading: .tar)
     case .zip:
@@ -35,7 +35,7 @@ final class ContainerWalk {
   }
 
   /// The next regular file; `nil` at the end. What was not read of the last one is passed over.
-  func next() throws(BackupArchiveError) -> File? {
+  package func next() throws(BackupArchiveError) -> File? {
     guard remainingBytes >= 0 else { throw limits.expansionError }
     while try reader.nextHeader() {
       guard let entry = reader.entry else { continue }
@@ -58,7 +58,7 @@ final class ContainerWalk {
   /// Lends the bytes of the file that `next` gave last.
   ///
   /// - Throws: `.damaged` and `.truncated` where it is not as long as its entry claims, and what `body` throws.
-  func forEachPortion<Failure: WalkFailure>(
+  package func forEachPortion<Failure: WalkFailure>(
     of file: File, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     var remaining = file.byteCount

@@ -1,26 +1,26 @@
 /// The files of a backup that this module reads, as they are stored: encrypted ones still encrypted.
-struct StoredParts: Sendable {
+package struct StoredParts: Sendable {
   private var small: [StoredPart: [UInt8]] = [:]
   /// `Manifest.db`, which may be larger than memory.
-  var database: StoredBytes?
+  package var database: StoredBytes?
   /// What is there and was not read.
-  var unreadable: [UnreadablePropertyList] = []
+  package var unreadable: [UnreadablePropertyList] = []
   /// The journals beside `Manifest.db` that are not empty, by name, in bytes. Nothing is read of them.
-  var journals: [String: Int64] = [:]
-  static let journalNames = ["-wal", "-journal"].map { StoredPart.database.path + $0 }
+  package var journals: [String: Int64] = [:]
+  package static let journalNames = ["-wal", "-journal"].map { StoredPart.database.path + $0 }
 
-  subscript(part: StoredPart) -> [UInt8]? {
+  package subscript(part: StoredPart) -> [UInt8]? {
     get { small[part] }
     set { small[part] = newValue }
   }
 
-  func contains(_ part: StoredPart) -> Bool { part == .database ? database != nil : small[part] != nil }
+  package func contains(_ part: StoredPart) -> Bool { part == .database ? database != nil : small[part] != nil }
 
   /// What the list of files says that the backup is; `nil` where it has none.
-  var layout: BackupLayout? { BackupLayout.allCases.first { contains($0.listPart) } }
+  package var layout: BackupLayout? { BackupLayout.allCases.first { contains($0.listPart) } }
 
   /// Forgets what belongs to another layout: a device that was updated may have left its old list behind.
-  func only(_ layout: BackupLayout) -> StoredParts {
+  package func only(_ layout: BackupLayout) -> StoredParts {
     var parts = self
     for other in BackupLayout.allCases where other != layout {
       parts[other.listPart] = nil

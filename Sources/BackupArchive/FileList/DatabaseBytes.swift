@@ -1,14 +1,14 @@
-import DataProtection
+package import DataProtection
 import KeychainFormats
 
 /// The bytes of a manifest database as SQLite gets to see them: out of the private copy, decrypted where they are read.
-final class DatabaseBytes: Sendable {
+package final class DatabaseBytes: Sendable {
   /// Of the plain database, in whole pages: as many as its header says that it has, where the header says it.
-  let byteCount: Int
+  package let byteCount: Int
   /// Of these, the bytes that are there. What is behind them was cut off, and reads as zeros, which are no page.
-  let presentByteCount: Int
+  package let presentByteCount: Int
   /// What was unusual, and tolerated.
-  let notes: [ArchiveNote]
+  package let notes: [ArchiveNote]
   private let stored: StoredBytes
   private let key: HeldKey?
 
@@ -19,12 +19,12 @@ final class DatabaseBytes: Sendable {
     init(_ secret: consuming Secret) { self.secret = secret }
   }
 
-  static let magic = Array("SQLite format 3\0".utf8)
+  package static let magic = Array("SQLite format 3\0".utf8)
   private static let headerByteCount = 100
   private static let blockSize = FileSectionDecryptor.blockSize
 
   /// A database that is stored in clear.
-  init(_ stored: StoredBytes) throws(BackupArchiveError) {
+  package init(_ stored: StoredBytes) throws(BackupArchiveError) {
     self.stored = stored
     key = nil
     let header = try Self.checkedHeader(stored: stored, byteCount: stored.byteCount, decryptor: nil)
@@ -35,7 +35,7 @@ final class DatabaseBytes: Sendable {
   /// A database that is stored encrypted.
   ///
   /// - Throws: `.damaged` for less than a block of bytes, and for ones whose plain form is no SQLite database.
-  init(_ stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) {
+  package init(_ stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) {
     guard stored.byteCount >= Self.blockSize else {
       throw BackupArchiveError(
         .damaged, "\(StoredPart.database.path): its \(stored.byteCount) bytes are not a block of an encrypted file")
@@ -58,20 +58,20 @@ final class DatabaseBytes: Sendable {
   }
 
   /// Why its last pages cannot be read; `nil` where all of them are there.
-  var cut: String? {
+  package var cut: String? {
     guard presentByteCount < byteCount else { return nil }
     return "the manifest database has \(Amounts.grouped(Int64(presentByteCount))) of its "
       + "\(Amounts.grouped(Int64(byteCount))) bytes"
   }
 
   /// Reads on behalf of one connection.
-  func reader() throws(BackupArchiveError) -> Reader {
+  package func reader() throws(BackupArchiveError) -> Reader {
     Reader(self, try key.map { (key) throws(BackupArchiveError) in try Self.decryptor(key.secret) })
   }
 
   /// Reads ahead, so that going through a whole database asks the system and the cipher a few thousand times and not
   /// once for every page. Not to be used from two threads at once.
-  final class Reader {
+  package final class Reader {
     private let source: DatabaseBytes
     private let decryptor: FileSectionDecryptor?
     private let window: UnsafeMutableRawBufferPointer
@@ -88,10 +88,10 @@ final class DatabaseBytes: Sendable {
 
     deinit { window.deallocate() }
 
-    var byteCount: Int { source.byteCount }
+    package var byteCount: Int { source.byteCount }
 
     /// Fills the whole buffer with the bytes from `offset` on, all of which the database has.
-    func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
+    package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
       guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
         throw BackupArchiveError(.truncated, "a page beyond the end of the manifest database")
       }

@@ -4,10 +4,10 @@ import KeychainFormats
 /// A read-only connection to a database from outside, with every door of SQL shut.
 ///
 /// Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts" (untrusted database files).
-final class DefensiveConnection {
+package final class DefensiveConnection {
   private let handle: OpaquePointer
 
-  init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
+  package init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
     let opened = DatabaseFileSystem.open(try bytes.reader())
     guard opened.code == SQLITE_OK, let connection = opened.connection else {
       sqlite3_close_v2(opened.connection)
@@ -19,7 +19,7 @@ final class DefensiveConnection {
   }
 
   /// Takes away every way in which a foreign database could have something computed or loaded.
-  static func forbidComputation(of connection: OpaquePointer) throws(BackupArchiveError) {
+  package static func forbidComputation(of connection: OpaquePointer) throws(BackupArchiveError) {
     for (option, value) in Self.switches {
       guard keyhaul_sqlite3_switch(connection, option, value) == SQLITE_OK else {
         throw BackupArchiveError(.unreadable, "this SQLite is too old to read a foreign database safely")
@@ -31,7 +31,7 @@ final class DefensiveConnection {
   deinit { sqlite3_close_v2(handle) }
 
   /// Runs one query and lends its rows. The values of a row are valid until the closure returns.
-  func forEachRow(
+  package func forEachRow(
     _ sql: String, _ arguments: [String] = [], _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
     let statement = try prepared(sql)
@@ -45,12 +45,12 @@ final class DefensiveConnection {
   }
 
   /// A query that is asked again and again, each time with another number.
-  final class NumberQuery {
+  package final class NumberQuery {
     private let connection: DefensiveConnection
     private let statement: OpaquePointer
 
     /// - Parameter sql: With `?1` for the number.
-    init(_ connection: DefensiveConnection, _ sql: String) throws(BackupArchiveError) {
+    package init(_ connection: DefensiveConnection, _ sql: String) throws(BackupArchiveError) {
       self.connection = connection
       statement = try connection.prepared(sql)
     }
@@ -58,7 +58,7 @@ final class DefensiveConnection {
     deinit { sqlite3_finalize(statement) }
 
     /// Lends the rows for a number, as `DefensiveConnection.forEachRow` does.
-    func forEachRow(
+    package func forEachRow(
       _ number: Int64, _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
     ) throws(BackupArchiveError) {
       defer { sqlite3_reset(statement) }
@@ -110,9 +110,9 @@ final class DefensiveConnection {
   ]
 
   /// A row's description is a few hundred bytes; 16 MiB leaves room for the largest extended attributes.
-  static let maximumValueByteCount: Int32 = 16 << 20
+  package static let maximumValueByteCount: Int32 = 16 << 20
   /// Columns of any table. The expected ones have five and two.
-  static let maximumColumnCount: Int32 = 32
+  package static let maximumColumnCount: Int32 = 32
 
   private static let limits: [(Int32, Int32)] = [
     (SQLITE_LIMIT_LENGTH, maximumValueByteCount),
@@ -124,15 +124,15 @@ final class DefensiveConnection {
 }
 
 /// A row of a foreign database. Values by their stored type; a column may hold any.
-struct ForeignRow: ~Copyable {
+package struct ForeignRow: ~Copyable {
   fileprivate let statement: OpaquePointer
 
-  func text(_ column: Int32) -> String? {
+  package func text(_ column: Int32) -> String? {
     withText(column) { String(utf8: $0) }.flatMap(\.self)
   }
 
   /// The bytes of a text, which need not be UTF-8.
-  func withText<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
+  package func withText<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
     textBytes(column).map(body)
   }
 
@@ -144,7 +144,7 @@ struct ForeignRow: ~Copyable {
   }
 
   /// Lends two texts at once.
-  func withTexts<Value>(
+  package func withTexts<Value>(
     _ first: Int32, _ second: Int32,
     _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(BackupArchiveError) -> Value
   ) throws(BackupArchiveError) -> Value? {
@@ -152,16 +152,16 @@ struct ForeignRow: ~Copyable {
     return try body(first, second)
   }
 
-  func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+  package func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
 
-  func number(_ column: Int32) -> Int64? {
+  package func number(_ column: Int32) -> Int64? {
     sqlite3_column_type(statement, column) == SQLITE_INTEGER ? sqlite3_column_int64(statement, column) : nil
   }
 
   /// The bytes of data or of a text.
-  func bytes(_ column: Int32) -> [UInt8]? { data(column) ?? textBytes(column).map(Array.init) }
+  package func bytes(_ column: Int32) -> [UInt8]? { data(column) ?? textBytes(column).map(Array.init) }
 
-  func data(_ column: Int32) -> [UInt8]? {
+  package func data(_ column: Int32) -> [UInt8]? {
     guard sqlite3_column_type(statement, column) == SQLITE_BLOB else { return nil }
     let start = sqlite3_column_blob(statement, column)
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))

@@ -3,11 +3,11 @@ import CSQLite
 /// A manifest database in memory whose rows can be changed. The list that it is a copy of has been checked before.
 ///
 /// Not to be used from two threads at once.
-final class ManifestWorkingCopy {
+package final class ManifestWorkingCopy {
   private let handle: OpaquePointer
 
   /// Opens a copy of the whole database; SQLite owns its bytes from then on.
-  init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
+  package init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
     guard let memory = sqlite3_malloc64(UInt64(max(bytes.byteCount, 1))) else { throw Self.outOfMemory }
     let buffer = UnsafeMutableRawBufferPointer(start: memory, count: bytes.byteCount)
     do throws(BackupArchiveError) {
@@ -43,7 +43,7 @@ final class ManifestWorkingCopy {
   }
 
   /// The keyed archive that describes a stored file; `nil` where the list does not have it.
-  func archive(of fileIdentifier: String) throws(BackupArchiveError) -> [UInt8]? {
+  package func archive(of fileIdentifier: String) throws(BackupArchiveError) -> [UInt8]? {
     try statement("SELECT file FROM Files WHERE fileID = ?1", fileIdentifier) {
       (statement) throws(BackupArchiveError) in
       switch sqlite3_step(statement) {
@@ -56,7 +56,7 @@ final class ManifestWorkingCopy {
     }
   }
 
-  func replaceArchive(of fileIdentifier: String, by archive: [UInt8]) throws(BackupArchiveError) {
+  package func replaceArchive(of fileIdentifier: String, by archive: [UInt8]) throws(BackupArchiveError) {
     try statement("UPDATE Files SET file = ?2 WHERE fileID = ?1", fileIdentifier) {
       (statement) throws(BackupArchiveError) in
       let bound = archive.withUnsafeBytes {
@@ -69,7 +69,7 @@ final class ManifestWorkingCopy {
   }
 
   /// The database as it is to be stored. Nothing may be changed afterwards.
-  func serialized() throws(BackupArchiveError) -> [UInt8] {
+  package func serialized() throws(BackupArchiveError) -> [UInt8] {
     try run("COMMIT")
     var size: Int64 = 0
     guard let bytes = sqlite3_serialize(handle, "main", &size, 0) else { throw Self.outOfMemory }

@@ -28,18 +28,18 @@ public struct ArchiveLimits: Sendable {
   public var decompressionAllowance: Int64 = 64 << 20
 
   /// To how many bytes a compressed file of this many may become, all its entries together.
-  func decompressedByteCount(of byteCount: Int64) -> Int64 {
+  package func decompressedByteCount(of byteCount: Int64) -> Int64 {
     let (justified, overflow) = byteCount.multipliedReportingOverflow(by: expansionFactor)
     let (sum, sumOverflow) = decompressionAllowance.addingReportingOverflow(justified)
     return overflow || sumOverflow ? .max : sum
   }
 
-  var expansionError: BackupArchiveError {
+  package var expansionError: BackupArchiveError {
     BackupArchiveError(.overLimit, "its compressed bytes become more than \(expansionFactor) times as many")
   }
 
   /// Bytes that are kept of one container, all wanted files together.
-  var keptByteCount: Int64 {
+  package var keptByteCount: Int64 {
     Int64(databaseByteCount) + Int64(oldDatabaseByteCount) + 2 * Int64(keychainByteCount)
       + 3 * Int64(propertyListByteCount)
   }

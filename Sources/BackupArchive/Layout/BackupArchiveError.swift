@@ -1,6 +1,5 @@
 import Files
 public import KeychainFormats
-import SystemPackage
 
 /// Why a backup could not be read or written.
 public struct BackupArchiveError: ExplainedError, Equatable {
@@ -119,7 +118,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
 
 extension BackupArchiveError {
   /// An error of a lower layer, met in `part` of a backup: "Manifest.plist", "the keychain file".
-  init(_ error: any ExplainedError, in part: String) {
+  package init(_ error: any ExplainedError, in part: String) {
     let code: Code =
       switch error.category {
       case .wrongPassword: .keyUnavailable
@@ -149,16 +148,5 @@ package func explained<Value: ~Copyable, Failure: ExplainedError>(
     return try body()
   } catch {
     throw BackupArchiveError(error, in: part)
-  }
-}
-
-/// Runs a call of the system on what stands at `path` and says of an error which path it is.
-func opened<Value: ~Copyable>(
-  _ path: String, _ body: () throws(Errno) -> Value
-) throws(BackupArchiveError) -> Value {
-  do throws(Errno) {
-    return try body()
-  } catch {
-    throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)")
   }
 }

@@ -6,7 +6,7 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
   case mbdb
 
   /// The stored list of files.
-  var listPart: StoredPart {
+  package var listPart: StoredPart {
     switch self {
     case .manifestDB: .database
     case .mbdb: .oldDatabase
@@ -14,7 +14,7 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
   }
 
   /// The stored keychain file.
-  var keychainPart: StoredPart {
+  package var keychainPart: StoredPart {
     switch self {
     case .manifestDB: .keychain
     case .mbdb: .oldKeychain
@@ -22,7 +22,7 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
   }
 
   /// Where a payload lies, relative to the backup's directory.
-  func storedPath(of fileIdentifier: String) -> String {
+  package func storedPath(of fileIdentifier: String) -> String {
     switch self {
     case .manifestDB: "\(fileIdentifier.prefix(2))/\(fileIdentifier)"
     case .mbdb: fileIdentifier

@@ -1,10 +1,12 @@
 /// What a file of a backup is by its path in the backup's directory.
-enum BackupPath {
+package enum BackupPath {
   /// Files with a name of their own, of every layout.
-  static let parts = ["Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "Manifest.mbdb", "Manifest.mbdx"]
+  package static let parts = [
+    "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "Manifest.mbdb", "Manifest.mbdx",
+  ]
 
   /// Whether it belongs to a backup: a part, or a payload of the current layout or of that before iOS 10.
-  static func isOwn(_ components: some BidirectionalCollection<Substring>) -> Bool {
+  package static func isOwn(_ components: some BidirectionalCollection<Substring>) -> Bool {
     guard let last = components.last else { return false }
     switch components.count {
     case 1: return parts.contains(String(last)) || isFileIdentifier(last)
@@ -14,14 +16,14 @@ enum BackupPath {
   }
 
   /// Whether payloads of the current layout lie in a directory of this name: the first two digits of their identifiers.
-  static func isPayloadDirectory(_ name: String) -> Bool {
+  package static func isPayloadDirectory(_ name: String) -> Bool {
     name.utf8.count == 2 && isFileIdentifier(name + String(repeating: "0", count: 38))
   }
 
   /// The path in the backup's directory, `nil` for what is no file of the backup's.
   ///
   /// - Parameter directory: The one around the backup's files, empty for none.
-  static func inside(_ directory: EntryName, _ path: EntryPath) -> String? {
+  package static func inside(_ directory: EntryName, _ path: EntryPath) -> String? {
     guard directory.isEmpty || path.components.first == directory.bytes else { return nil }
     let own = path.components.dropFirst(directory.isEmpty ? 0 : 1)
     guard own.count <= 2, own.allSatisfy({ $0.allSatisfy { $0 < 0x80 } }) else { return nil }

@@ -1,4 +1,4 @@
 import KeychainFormats
 
 /// A name from outside as an error's sentence shows it.
-func quoted(_ name: String) -> String { HostileText.quoted(name) }
+package func quoted(_ name: String) -> String { HostileText.quoted(name) }

@@ -3,22 +3,22 @@ import KeychainFormats
 /// The name of a container's entry: bytes, as tar and zip have them, which need not be text.
 ///
 /// Names are compared as bytes. Two that differ only in their Unicode form are two names, as they are to tar programs.
-struct EntryName: Hashable, Sendable {
-  let bytes: ArraySlice<UInt8>
+package struct EntryName: Hashable, Sendable {
+  package let bytes: ArraySlice<UInt8>
 
-  init(bytes: some Collection<UInt8>) { self.bytes = ArraySlice(bytes) }
+  package init(bytes: some Collection<UInt8>) { self.bytes = ArraySlice(bytes) }
 
-  init(_ text: String) { self.init(bytes: Array(text.utf8)) }
+  package init(_ text: String) { self.init(bytes: Array(text.utf8)) }
 
-  static let none = EntryName("")
+  package static let none = EntryName("")
 
-  var isEmpty: Bool { bytes.isEmpty }
+  package var isEmpty: Bool { bytes.isEmpty }
 
   /// The name as text; `nil` for bytes that are not UTF-8.
-  var text: String? { String(validating: bytes, as: UTF8.self) }
+  package var text: String? { String(validating: bytes, as: UTF8.self) }
 
   /// The name for people: each byte that is no part of a UTF-8 character is spelled `\xE9`.
-  var shown: String {
+  package var shown: String {
     if let text { return text }
     var result = ""
     var rest = bytes
@@ -34,18 +34,20 @@ struct EntryName: Hashable, Sendable {
   private static func escape(_ byte: UInt8) -> String { "\\x" + String(byte, radix: 16, uppercase: true) }
 
   /// The name without so many bytes at its end.
-  func dropLast(_ count: Int) -> EntryName { EntryName(bytes: bytes.dropLast(count)) }
+  package func dropLast(_ count: Int) -> EntryName { EntryName(bytes: bytes.dropLast(count)) }
 
   /// The name of what lies in a directory of this name.
-  static func / (directory: EntryName, name: EntryName) -> EntryName {
+  package static func / (directory: EntryName, name: EntryName) -> EntryName {
     EntryName(bytes: directory.bytes + [UInt8(ascii: "/")] + name.bytes)
   }
 
-  static func + (prefix: EntryName, name: String) -> EntryName { EntryName(bytes: prefix.bytes + Array(name.utf8)) }
+  package static func + (prefix: EntryName, name: String) -> EntryName {
+    EntryName(bytes: prefix.bytes + Array(name.utf8))
+  }
 }
 
 /// A name between quotes, for the sentence of an error.
-func quoted(_ name: EntryName) -> String {
+package func quoted(_ name: EntryName) -> String {
   guard name.text == nil else { return quoted(name.shown) }
   // Its backslashes are those of the escapes: names with a backslash of their own are refused.
   return quoted(name.shown).replacing("\\\\x", with: "\\x")

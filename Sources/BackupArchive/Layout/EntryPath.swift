@@ -2,12 +2,12 @@
 ///
 /// Nothing is ever written under these names; the rules refuse an archive whose names would be dangerous to any tool,
 /// because no real backup has them. They look at bytes, as file systems do: an accent behind a slash hides no slash.
-struct EntryPath: Hashable {
+package struct EntryPath: Hashable {
   /// At least one; none empty, `.` or `..`.
-  let components: [ArraySlice<UInt8>]
+  package let components: [ArraySlice<UInt8>]
 
   /// - Throws: What is wrong with the name, as the end of a sentence that begins with it.
-  init(_ name: EntryName, limit: Int) throws(EntryPathFault) {
+  package init(_ name: EntryName, limit: Int) throws(EntryPathFault) {
     let bytes = name.bytes
     guard bytes.count <= limit else { throw .init(text: "its name has \(bytes.count) bytes, over \(limit)") }
     guard !bytes.contains(0) else { throw .init(text: "its name has a NUL") }
@@ -37,7 +37,7 @@ struct EntryPath: Hashable {
   /// The same for names that a case-insensitive or normalizing file system would not tell apart.
   ///
   /// Two 64-bit values with seeds of this process: no one can prepare a collision, and chance needs 10¹⁹ names.
-  var collisionKey: CollisionKey {
+  package var collisionKey: CollisionKey {
     var first = Hasher()
     var second = Hasher()
     first.combine(0 as UInt8)
@@ -56,12 +56,12 @@ struct EntryPath: Hashable {
     return CollisionKey(first: first.finalize(), second: second.finalize())
   }
 
-  struct CollisionKey: Hashable {
-    let first: Int
-    let second: Int
+  package struct CollisionKey: Hashable {
+    package let first: Int
+    package let second: Int
   }
 }
 
-struct EntryPathFault: Error, Equatable {
-  let text: String
+package struct EntryPathFault: Error, Equatable {
+  package let text: String
 }

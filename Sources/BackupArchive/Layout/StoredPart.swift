@@ -1,14 +1,14 @@
 /// The files of a backup that have a name of their own.
-enum StoredPart: CaseIterable {
+package enum StoredPart: CaseIterable {
   case manifest, status, info, database, keychain
   /// `Manifest.mbdb`, of iOS 9 and earlier, and the keychain file as it lies beside it.
   case oldDatabase, oldKeychain
 
   /// SHA-1 of `KeychainDomain-keychain-backup.plist`; the same in every backup, published with every reader of them.
-  static let keychainFileIdentifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+  package static let keychainFileIdentifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
 
   /// Relative to the backup's directory.
-  var path: String {
+  package var path: String {
     switch self {
     case .manifest: "Manifest.plist"
     case .status: "Status.plist"
@@ -20,7 +20,7 @@ enum StoredPart: CaseIterable {
     }
   }
 
-  func limit(_ limits: ArchiveLimits) -> Int {
+  package func limit(_ limits: ArchiveLimits) -> Int {
     switch self {
     case .manifest, .status, .info: limits.propertyListByteCount
     case .database: limits.databaseByteCount

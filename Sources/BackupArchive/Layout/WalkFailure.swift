@@ -1,18 +1,18 @@
 /// An error of those who go through a backup's files: reading them fails, or what is done with them does.
-protocol WalkFailure: Error {
+package protocol WalkFailure: Error {
   init(reading error: BackupArchiveError)
 }
 
 extension BackupArchiveError: WalkFailure {
-  init(reading error: BackupArchiveError) { self = error }
+  package init(reading error: BackupArchiveError) { self = error }
 }
 
 extension WriteFailure: WalkFailure {
-  init(reading error: BackupArchiveError) { self = .source(error) }
+  package init(reading error: BackupArchiveError) { self = .source(error) }
 }
 
 /// Runs the reading half of a walk.
-func reading<Value: ~Copyable, Failure: WalkFailure>(
+package func reading<Value: ~Copyable, Failure: WalkFailure>(
   as type: Failure.Type, _ body: () throws(BackupArchiveError) -> Value
 ) throws(Failure) -> Value {
   do throws(BackupArchiveError) {

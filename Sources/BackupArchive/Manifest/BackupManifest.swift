@@ -40,7 +40,7 @@ public struct BackupManifest: Sendable {
   }
 
   /// The pair by which a copy in clear says what it is.
-  static let copyKey = "DecryptedCopy"
+  package static let copyKey = "DecryptedCopy"
 
   /// Whether the backup is a copy in clear of one with a password: its keybag opens with that password, and the items of
   /// its keychain need it.
@@ -157,7 +157,7 @@ extension BackupDevice {
 }
 
 /// The dictionary of a property list, binary or XML, that is a backup's root file.
-func rootDictionary(of bytes: [UInt8], in part: String) throws(BackupArchiveError) -> PropertyDictionary {
+package func rootDictionary(of bytes: [UInt8], in part: String) throws(BackupArchiveError) -> PropertyDictionary {
   let value = try explained(part) { () throws(FormatError) in
     XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes)
   }
@@ -167,7 +167,7 @@ func rootDictionary(of bytes: [UInt8], in part: String) throws(BackupArchiveErro
   return dictionary
 }
 
-func encode(_ dictionary: PropertyDictionary, as part: String) throws(BackupArchiveError) -> [UInt8] {
+package func encode(_ dictionary: PropertyDictionary, as part: String) throws(BackupArchiveError) -> [UInt8] {
   do throws(FormatError) {
     return try BinaryPlist.encode(.dictionary(dictionary))
   } catch {

@@ -1,17 +1,17 @@
-import Files
+package import Files
 import KeychainFormats
 import SystemPackage
 
 /// Reads a backup's directory, every file relative to its open handle: a path that is swapped meanwhile changes
 /// nothing.
-struct DirectorySource {
-  let system: FileSystem
-  let limits: ArchiveLimits
+package struct DirectorySource {
+  package let system: FileSystem
+  package let limits: ArchiveLimits
 
-  let storage: ManifestStorage
+  package let storage: ManifestStorage
 
   /// Reads the files that this module knows; payloads stay where they are.
-  func read(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
+  package func read(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
     var parts = try readPropertyLists(directory)
     guard parts.contains(.manifest) else { throw notABackup(directory) }
     parts.database = try readDatabase(in: directory)
@@ -27,7 +27,7 @@ struct DirectorySource {
   }
 
   /// Reads what says about the backup as a whole, and no list of files.
-  func readPropertyLists(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
+  package func readPropertyLists(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
     var parts = StoredParts()
     parts[.manifest] = try read(.manifest, in: directory)
     for part in [StoredPart.status, .info] {
@@ -64,7 +64,7 @@ struct DirectorySource {
   /// Lends a payload's stored bytes in portions.
   ///
   /// - Returns: `false` where there is none.
-  func readPayload(
+  package func readPayload(
     _ path: String, in directory: borrowing Descriptor,
     portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Bool {
@@ -160,7 +160,9 @@ struct DirectorySource {
   }
 
   /// Lists the payloads: in the 256 directories that may hold some, or of an old backup in the directory itself.
-  func payloads(of directory: borrowing Descriptor, layout: BackupLayout) throws(BackupArchiveError) -> StoredPayloads {
+  package func payloads(of directory: borrowing Descriptor, layout: BackupLayout) throws(BackupArchiveError)
+    -> StoredPayloads
+  {
     var payloads = StoredPayloads()
     do {
       switch layout {

@@ -2,7 +2,7 @@ package import Files
 import Synchronization
 
 /// Where a backup's payloads are read from, after it was opened.
-enum PayloadSource: Sendable {
+package enum PayloadSource: Sendable {
   case directory(DirectoryHandle, DirectorySource)
   case container(ContainerHandle)
   /// Gone once it was read; what it held is known.
@@ -17,13 +17,13 @@ package final class DirectoryHandle: Sendable {
 }
 
 /// A backup in one file, kept open. Its readers take turns, because they share the place in the file.
-final class ContainerHandle: Sendable {
-  let format: ContainerFormat
-  let payloads: StoredPayloads
+package final class ContainerHandle: Sendable {
+  package let format: ContainerFormat
+  package let payloads: StoredPayloads
   private let source: ContainerSource
   /// The directory around the backup's files, empty for none.
-  let directory: EntryName
-  var storage: ManifestStorage { source.storage }
+  package let directory: EntryName
+  package var storage: ManifestStorage { source.storage }
   private let descriptor: Mutex<Descriptor>
 
   init(
@@ -38,7 +38,7 @@ final class ContainerHandle: Sendable {
   }
 
   /// Goes through its files from the first one. No other walk may be begun in the closure.
-  func walk<Value>(
+  package func walk<Value>(
     _ body: (ContainerWalk) throws(BackupArchiveError) -> Value
   ) throws(BackupArchiveError) -> Value {
     try descriptor.withLock { (descriptor) throws(BackupArchiveError) in
@@ -51,7 +51,7 @@ final class ContainerHandle: Sendable {
   /// Goes through all of its files. Where one of them breaks off, the ones after it are looked for from the start.
   ///
   /// - Throws: `.damaged` where that happens too often, and what `body` throws.
-  func forEachFile(
+  package func forEachFile(
     _ body: (ContainerWalk.File, ContainerWalk) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
     var doneCount = 0

@@ -1,13 +1,13 @@
 import DataProtection
-import Files
+package import Files
 import KeychainFormats
 
 /// A stored part of a backup that may be too large for memory: a private copy, taken once, so that what was measured is
 /// what is read later.
-final class StoredBytes: Sendable {
-  let byteCount: Int
+package final class StoredBytes: Sendable {
+  package let byteCount: Int
   /// 32 bytes, of the whole.
-  let sha256: [UInt8]
+  package let sha256: [UInt8]
   private let place: Place
 
   fileprivate enum Place: Sendable {
@@ -21,18 +21,18 @@ final class StoredBytes: Sendable {
     self.sha256 = sha256
   }
 
-  convenience init(_ bytes: [UInt8]) throws(BackupArchiveError) {
+  package convenience init(_ bytes: [UInt8]) throws(BackupArchiveError) {
     let digest = try explained("the digest") { () throws(DataProtectionError) in try Digest.sha256(bytes) }
     self.init(.memory(bytes), byteCount: bytes.count, sha256: digest)
   }
 
   /// Whether it is in a file and not in memory.
-  var isInFile: Bool { if case .file = place { true } else { false } }
+  package var isInFile: Bool { if case .file = place { true } else { false } }
 
   /// Fills the whole buffer with the bytes from `offset` on.
   ///
   /// - Throws: `.truncated` where the buffer reaches beyond the end.
-  func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
+  package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
     guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
       throw BackupArchiveError(.truncated, "byte \(Amounts.grouped(Int64(offset))) is beyond the end of a stored part")
     }
@@ -44,7 +44,7 @@ final class StoredBytes: Sendable {
   }
 
   /// All of it, for parts that are known to be small.
-  func bytes() throws(BackupArchiveError) -> [UInt8] {
+  package func bytes() throws(BackupArchiveError) -> [UInt8] {
     switch place {
     case .memory(let bytes): return bytes
     case .file:
@@ -54,7 +54,7 @@ final class StoredBytes: Sendable {
 }
 
 /// Takes the bytes of a stored part as they arrive.
-struct StoredBytesCollector: ~Copyable {
+package struct StoredBytesCollector: ~Copyable {
   private let storage: ManifestStorage
   private let system: FileSystem
   private let digest: DigestStream
@@ -62,13 +62,13 @@ struct StoredBytesCollector: ~Copyable {
   private var file: NamelessFile?
   private(set) var byteCount = 0
 
-  init(_ storage: ManifestStorage, system: FileSystem) throws(BackupArchiveError) {
+  package init(_ storage: ManifestStorage, system: FileSystem) throws(BackupArchiveError) {
     self.storage = storage
     self.system = system
     digest = try explained("the digest") { () throws(DataProtectionError) in try DigestStream(.sha256) }
   }
 
-  mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+  package mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
     do throws(DataProtectionError) {
       try digest.update(bytes)
     } catch {
@@ -84,7 +84,7 @@ struct StoredBytesCollector: ~Copyable {
     file = created
   }
 
-  consuming func finish() throws(BackupArchiveError) -> StoredBytes {
+  package consuming func finish() throws(BackupArchiveError) -> StoredBytes {
     let place: StoredBytes.Place = file.map { .file($0) } ?? .memory(buffered)
     let count = byteCount
     do throws(DataProtectionError) {

@@ -9,7 +9,7 @@ extension BackupPlacement {
   }
 
   /// Fills a directory beside its target and renames it there.
-  func placeDirectory(
+  package func placeDirectory(
     _ backup: OutgoingBackup, at path: String, replace: Bool
   ) throws(BackupArchiveError) -> Placed {
     do throws(WriteFailure) {

@@ -1,9 +1,9 @@
-import Files
-import SystemPackage
+package import Files
+package import SystemPackage
 
 extension BackupPlacement {
   /// Writes one file beside its target, checks and syncs it, and renames it there.
-  func placeFile(
+  package func placeFile(
     _ backup: OutgoingBackup, at path: String, format: ContainerFormat, replace: Bool, keepsAccess: Bool = false
   ) throws(BackupArchiveError) -> Placed {
     try placeFile(
@@ -16,7 +16,7 @@ extension BackupPlacement {
   ///     what says no more in clear than that one did.
   ///   - check: Looks at the finished file, by its path, before it gets its name.
   ///   - fill: Writes the bytes; returns how many.
-  func placeFile(
+  package func placeFile(
     at path: String, byteCount: Int64, replace: Bool, keepsAccess: Bool = false,
     check: (String) throws(BackupArchiveError) -> Void = { _ in },
     fill: (FileDescriptor) throws(WriteFailure) -> Int64
@@ -49,12 +49,12 @@ extension BackupPlacement {
     }
   }
 
-  func opening(_ parent: String) throws(WriteFailure) -> Descriptor {
+  package func opening(_ parent: String) throws(WriteFailure) -> Descriptor {
     try systemCall { () throws(Errno) in try system.openDirectory(parent) }
   }
 
   /// The new backup stands by now. That its name is on the disk as well can only be asked for.
-  func keepsNames(of parent: borrowing Descriptor) -> Bool {
+  package func keepsNames(of parent: borrowing Descriptor) -> Bool {
     do throws(Errno) {
       try system.syncDirectory(parent)
       return true
@@ -63,7 +63,7 @@ extension BackupPlacement {
     }
   }
 
-  func systemCall<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(WriteFailure) -> Result {
+  package func systemCall<Result: ~Copyable>(_ body: () throws(Errno) -> Result) throws(WriteFailure) -> Result {
     do throws(Errno) {
       return try body()
     } catch {
@@ -72,14 +72,14 @@ extension BackupPlacement {
   }
 
   /// Sweeps what stands beside a backup's directory, of which only a file is written.
-  func sweepLeftovers(besideDirectory path: String) {
+  package func sweepLeftovers(besideDirectory path: String) {
     guard let place = PlacePath(path), let parent = try? system.openDirectory(place.parent) else { return }
     sweepDirectories(of: place, in: parent)
   }
 
   /// Removes the directories that runs which were killed left beside this target, but for those that hold anything else
   /// than files of a backup: somebody may have put it there.
-  func sweepDirectories(of place: PlacePath, in parent: borrowing Descriptor) {
+  package func sweepDirectories(of place: PlacePath, in parent: borrowing Descriptor) {
     system.sweepLeftovers(of: place, .directory, in: parent) { name, parent in
       do throws(Errno) {
         return try !system.foreignFiles(in: try system.openDirectory(name, in: parent), atMost: 1).isEmpty

@@ -4,7 +4,7 @@ package import SystemPackage
 
 /// Puts a backup where it should go: whole, or not at all.
 package struct BackupPlacement: Sendable {
-  let system: FileSystem
+  package let system: FileSystem
 
   package init(system: FileSystem = .real) { self.system = system }
 
@@ -26,7 +26,7 @@ package struct BackupPlacement: Sendable {
     try place(backup.outgoing, at: destination, replace: replace)
   }
 
-  func place(
+  package func place(
     _ backup: OutgoingBackup, at destination: ArchiveDestination, replace: Bool
   ) throws(BackupArchiveError) -> Placed {
     switch destination {
@@ -43,7 +43,7 @@ package struct BackupPlacement: Sendable {
   }
 
   /// Writes a container's bytes; returns how many.
-  func pack(
+  package func pack(
     _ backup: OutgoingBackup, as format: ContainerFormat, into descriptor: FileDescriptor
   ) throws(WriteFailure) -> Int64 {
     let sink = LibArchiveWriter.Sink(descriptor: descriptor, system: system)
@@ -53,7 +53,7 @@ package struct BackupPlacement: Sendable {
     return sink.byteCount
   }
 
-  func explain(_ failure: WriteFailure, path: String, needs byteCount: Int64) -> BackupArchiveError {
+  package func explain(_ failure: WriteFailure, path: String, needs byteCount: Int64) -> BackupArchiveError {
     switch failure {
     case .library(let text): BackupArchiveError(.unwritable, "\(quotedPath(path)): \(text)")
     case .occupied(let text): BackupArchiveError(.occupied, text)
@@ -83,7 +83,7 @@ package struct BackupPlacement: Sendable {
 
 extension PlacePath {
   /// Whether a file in a backup's directory is what writing its manifest was ended at.
-  static func isTemporaryManifest(_ name: String) -> Bool {
+  package static func isTemporaryManifest(_ name: String) -> Bool {
     PlacePath(StoredPart.manifest.path)?.isTemporarySibling(name) == true
   }
 }

@@ -33,9 +33,47 @@ final class DirectorySink: StoredFileSink {
   private func create(_ path: String) throws(Errno) -> Descriptor {
     let names = path.split(separator: "/").map(String.init)
     guard names.count == 2 else { return try system.createFile(path, in: directory) }
-    if innerDirectories.insert(names[0]).inserted { try system.makeDirectory(names[0], in: directory) }
-    let inner = try system.openDirectory(names[0].systemName, in: directory)
-    return try system.createFile(names[1], in: inner)
+    return try system.createFile(names[1], in: try innerDirectory(names[0]))
+  }
+
+  private func innerDirectory(_ name: String) throws(Errno) -> Descriptor {
+    if innerDirectories.insert(name).inserted { try system.makeDirectory(name, in: directory) }
+    return try system.openDirectory(name.systemName, in: directory)
+  }
+
+  /// Gives the file a second name here. File systems without such names, and files of other owners, are copied instead.
+  func take(_ path: String, from other: DirectoryHandle, _ status: FileStatus) throws(WriteFailure) -> Bool {
+    let taken: FileStatus?
+    do throws(Errno) {
+      let names = path.split(separator: "/").map(String.init)
+      if names.count == 2 {
+        let inner = try innerDirectory(names[0])
+        guard try link(path, from: other, as: names[1], in: inner) else { return false }
+        taken = try system.status(of: names[1].systemName, in: inner)
+      } else {
+        guard try link(path, from: other, as: path, in: directory) else { return false }
+        taken = try system.status(of: path.systemName, in: directory)
+      }
+    } catch {
+      throw .system(error)
+    }
+    guard let taken, taken.isSame(as: status) else {
+      throw .source(BackupArchiveError(.unreadable, "\(quoted(path)) changed while it was copied"))
+    }
+    return true
+  }
+
+  private func link(
+    _ path: String, from other: DirectoryHandle, as name: String, in directory: borrowing Descriptor
+  ) throws(Errno) -> Bool {
+    do throws(Errno) {
+      try system.linkFile(path, in: other.descriptor, as: name, in: directory)
+      return true
+    } catch {
+      // What such a name cannot be given is copied; where that cannot be done either, it says why.
+      guard error != .noSpace, error != .diskQuotaExceeded, error != .ioError else { throw error }
+      return false
+    }
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {

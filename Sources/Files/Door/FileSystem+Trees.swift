@@ -10,6 +10,16 @@ extension FileSystem {
     try perform(.rename, omitted: ()) { _ in try SystemCalls.rename(old, in: from, to: new, in: to) }
   }
 
+  /// Gives a file a second name in another directory of the same file system. A symbolic link is not followed.
+  ///
+  /// - Parameter path: Of the file, relative to the directory.
+  package func linkFile(
+    _ path: String, in parent: borrowing Descriptor, as new: String, in other: borrowing Descriptor
+  ) throws(Errno) {
+    let (from, to) = (parent.raw, other.raw)
+    try perform(.link, omitted: ()) { _ in try SystemCalls.linkFile(path, in: from, to: new, in: to) }
+  }
+
   /// Makes a symbolic link that is not there yet. Its target is not looked at.
   package func makeLink(to target: String, _ name: String, in parent: borrowing Descriptor) throws(Errno) {
     let raw = parent.raw

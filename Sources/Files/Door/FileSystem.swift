@@ -11,7 +11,7 @@ package struct FileSystem: Sendable {
   package enum Call: String, Sendable, Hashable, CaseIterable {
     case open, create, read, write, sync, syncFileSystem, close, rename, exchange, makeDirectory, permissions, remove,
       list, status, seek
-    case lock
+    case lock, link
     /// A change that SQLite makes by itself.
     case database
   }

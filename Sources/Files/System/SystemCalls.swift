@@ -67,6 +67,12 @@ enum SystemCalls {
     _ = try checked(renameat(directory.rawValue, old, other.rawValue, new))
   }
 
+  static func linkFile(
+    _ old: Name, in directory: FileDescriptor, to new: Name, in other: FileDescriptor
+  ) throws(Errno) {
+    _ = try checked(linkat(directory.rawValue, old, other.rawValue, new, 0))
+  }
+
   static func makeLink(_ target: Name, _ name: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(symlinkat(target, directory.rawValue, name))
   }

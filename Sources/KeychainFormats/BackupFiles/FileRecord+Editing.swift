@@ -1,14 +1,15 @@
 extension FileRecord {
-  /// The archive of a manifest's row with another key and another digest. Everything else stays as it was written, also
+  /// The archive of a manifest's row with another key, another digest and another size. Everything else stays as it was written, also
   /// what this project does not know.
   ///
   /// - Parameters:
   ///   - encryptionKey: `nil` takes the key away.
   ///   - digest: `nil` leaves the digest as it is.
+  ///   - size: Of the plain file; `nil` leaves it as it is.
   ///   - archive: The archive of the row.
   /// - Throws: `.malformed` for what is no such archive; what reading and writing the property list throw.
   package static func replacing(
-    encryptionKey: ClassWrappedKey?, digest: [UInt8]?, in archive: [UInt8]
+    encryptionKey: ClassWrappedKey?, digest: [UInt8]?, size: Int64? = nil, in archive: [UInt8]
   ) throws(FormatError) -> [UInt8] {
     guard var root = try BinaryPlist.decode(archive, limits: .small).dictionaryValue,
       var objects = root["$objects"]?.arrayValue, case .uid(let number)? = root["$top"]?.dictionaryValue?["root"],
@@ -25,6 +26,7 @@ extension FileRecord {
       objects[place] = .string("$null")
     }
     record["EncryptionKey"] = nil
+    if let size { record["Size"] = .integer(size) }
     if let digest { record["Digest"] = refer(to: .data(digest)) }
     if let encryptionKey {
       let dataClass = refer(to: classDescription(["NSMutableData", "NSData", "NSObject"]))

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BackupArchive
+import BackupRewriting
 import CommandArguments
 import CommandSession
 import KeychainFormats

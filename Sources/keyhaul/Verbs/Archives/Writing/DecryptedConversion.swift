@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
+import BackupRewriting
 import CommandArguments
 import CommandSession
 import DataProtection

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import BackupRewriting
 import CommandArguments
 import CommandSession
 import DataProtection

@@ -1,3 +1,5 @@
+public import BackupArchive
+
 /// A copy in clear that was written, and what is not in it.
 public struct DecryptedBackup: Sendable {
   /// What was written, and where. Its foreign files are also payloads that the list does not have.

@@ -1,3 +1,4 @@
+package import BackupArchive
 package import Files
 
 /// Writes a backup anew from where it stands: in another form, with another keybag, encrypted or in clear.

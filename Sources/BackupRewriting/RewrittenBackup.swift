@@ -1,3 +1,5 @@
+import BackupArchive
+
 /// What was written, and where.
 public struct RewrittenBackup: Sendable, Equatable {
   /// Where the copy now stands; `nil` for a stream.

@@ -1,3 +1,4 @@
+public import BackupArchive
 import Files
 public import KeychainFormats
 import SystemPackage

@@ -1,3 +1,4 @@
+public import BackupArchive
 public import DataProtection
 import KeychainFormats
 

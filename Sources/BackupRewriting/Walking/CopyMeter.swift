@@ -1,10 +1,12 @@
+import BackupArchive
+
 /// Counts what was copied and asks whether to go on.
 final class CopyMeter {
   let total: Int64
   private var done: Int64 = 0
-  private let progress: BackupRewriter.Progress
+  private let progress: (_ done: Int64, _ total: Int64) -> Bool
 
-  init(total: Int64, _ progress: @escaping BackupRewriter.Progress) {
+  init(total: Int64, _ progress: @escaping (_ done: Int64, _ total: Int64) -> Bool) {
     self.total = total
     self.progress = progress
   }

@@ -1,3 +1,4 @@
+import BackupArchive
 import Files
 import KeychainFormats
 import SystemPackage
@@ -61,6 +62,14 @@ struct BackupWalk {
         try meter.add(portion.count)
       }
       try sink.end()
+    }
+
+    /// Hands the file on as it is and under its name, without its bytes being copied where that can be.
+    func pass(to sink: any StoredFileSink, _ meter: CopyMeter) throws(WriteFailure) {
+      if case .directory(let walk, let file) = source, try sink.take(path, from: walk.handle, file.status) {
+        return try meter.add(Int(clamping: byteCount))
+      }
+      try copy(to: sink, as: name, modificationTime: modificationTime, meter)
     }
 
     /// Up to so many bytes of its end. Of an entry that is all that can be had: its bytes have gone by then.

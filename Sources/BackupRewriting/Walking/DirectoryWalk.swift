@@ -1,10 +1,11 @@
+import BackupArchive
 import Files
 import SystemPackage
 
 /// Goes through the files of a backup's directory in a fixed order, to copy them: the parts with a name of their own
 /// first.
 struct DirectoryWalk {
-  private let handle: DirectoryHandle
+  let handle: DirectoryHandle
   private let system: FileSystem
 
   init(_ path: String, system: FileSystem) throws(BackupArchiveError) {
@@ -16,7 +17,8 @@ struct DirectoryWalk {
   struct File {
     /// Relative to the backup's directory.
     let path: String
-    let byteCount: Int64
+    let status: FileStatus
+    var byteCount: Int64 { status.byteCount }
     fileprivate let handle: DirectoryHandle
   }
 
@@ -142,7 +144,7 @@ struct DirectoryWalk {
     guard status.kind == .file else {
       throw .source(BackupArchiveError(.hostile, "\(quoted(path)) is not a regular file"))
     }
-    try body(File(path: path, byteCount: status.byteCount, handle: DirectoryHandle(descriptor)))
+    try body(File(path: path, status: status, handle: DirectoryHandle(descriptor)))
   }
 
   private func systemCall<Value: ~Copyable>(

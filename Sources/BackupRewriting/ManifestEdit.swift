@@ -1,3 +1,4 @@
+import BackupArchive
 import KeychainFormats
 
 /// A stored `Manifest.plist` of which single values are replaced. Every other value stays, in its order; what was XML

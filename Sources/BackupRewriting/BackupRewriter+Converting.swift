@@ -1,3 +1,4 @@
+public import BackupArchive
 import KeychainFormats
 
 extension BackupRewriter {
