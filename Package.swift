@@ -190,10 +190,19 @@ let package = Package(
         "KeychainDatabases", "KeychainDumps", "KeychainStore", "KeychainRules", "KeychainFormats", "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
+    part(
+      "ItemVerbs",
+      [
+        "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration",
+        "ArchivedKeychain", "VirtualDevice",
+        "BackupArchive", "BackupRewriting", "Certificates", "DataProtection", "KeychainDatabases", "KeychainDumps",
+        "KeychainStore", "KeychainRules", "KeychainFormats",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration",
+        "ItemVerbs", "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration",
         "ArchivedKeychain", "VirtualDevice",
         "BackupArchive", "BackupRewriting", "KeychainDumps", "SecItem", "KeychainStore", "KeychainRules",
         "Certificates", "DataProtection",
@@ -241,7 +250,8 @@ let package = Package(
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "TestSupport", "Reports",
+        "keyhaul", "ItemVerbs", "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "TestSupport",
+        "Reports",
         "Migration",
         "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system,
         grdb,

@@ -1,7 +1,7 @@
 import ArgumentParser
-import CommandArguments
-import CommandSession
-import KeychainDatabases
+package import CommandArguments
+package import CommandSession
+package import KeychainDatabases
 import KeychainDumps
 import KeychainFormats
 import Reports
@@ -20,37 +20,62 @@ struct SimulatorArgument: ParsableArguments {
   ///
   /// - Throws: `.refused` for what is no keychain's own database.
   func find(in session: Session) throws(CommandFailure) -> FoundSimulator {
-    guard case .dump(let found) = try ArgumentFinder(session).archiveOrDump(simulator), let rows = found.database else {
+    guard case .dump(let found) = try ArgumentFinder(session).archiveOrDump(simulator), found.isDatabase else {
       throw CommandFailure(
         .refused, "\(simulator) is no Simulator's keychain",
         why: "neither it nor data/Library/Keychains in it is a keychain-2-debug.db", try: "keyhaul simulator list")
     }
-    return FoundSimulator(found: found, database: rows.database, rows: rows.rows)
+    return try FoundSimulator(found)
   }
 }
 
 /// A Simulator's keychain as it was read.
-struct FoundSimulator {
-  let found: FoundDump
+package struct FoundSimulator {
+  package let found: FoundDump
   let database: KeychainDatabase
-  let rows: [KeychainDatabase.OpenedRow]
+  package let rows: [KeychainDatabase.OpenedRow]
 
-  var name: String { found.typed }
+  package var name: String { found.typed }
+
+  /// - Throws: `.refused` for a dump, which is no Simulator's keychain.
+  package init(_ found: FoundDump) throws(CommandFailure) {
+    guard let rows = found.database else {
+      throw CommandFailure(
+        .refused, "\(found.typed) is a dump, and is not changed",
+        why: "only its makers' tools read what it would become",
+        try: "keyhaul simulator seed, which takes its items")
+    }
+    self.init(found: found, database: rows.database, rows: rows.rows)
+  }
+
+  private init(found: FoundDump, database: KeychainDatabase, rows: [KeychainDatabase.OpenedRow]) {
+    self.found = found
+    self.database = database
+    self.rows = rows
+  }
 
   /// Holds it alone, changes it and makes the changes last; nothing is changed where that fails.
-  func change<Result>(
-    _ done: DoneChange, in session: Session, _ body: (SimulatorKeychain) throws(KeychainDatabaseError) -> Result
+  ///
+  /// - Parameter isRehearsed: Whether all of it is done but for making it last.
+  package func change<Result>(
+    _ done: DoneChange, isRehearsed: Bool = false, in session: Session,
+    _ body: (SimulatorKeychain) throws(KeychainDatabaseError) -> Result
   ) throws(CommandFailure) -> Result {
     do throws(KeychainDatabaseError) {
       let keychain = try SimulatorKeychain(path: found.path)
       let result = try body(keychain)
+      if isRehearsed { return result }
       try session.changing(done) { () throws(KeychainDatabaseError) in try keychain.commit() }
       return result
     } catch {
+      let message =
+        switch error.code {
+        case .busy: "\(name) is in use"
+        case .duplicate: "\(name) has this item already"
+        default: "cannot change \(name)"
+        }
       throw CommandFailure(
-        CommandStatus(error.category),
-        error.code == .busy ? "\(name) is in use" : "cannot change \(name)",
-        why: "\(error.reason); nothing was changed", try: error.advice)
+        CommandStatus(error.category), message, why: "\(error.reason); nothing was changed", try: error.advice)
     }
   }
 

@@ -13,7 +13,7 @@ package struct SimulatorGroup: VerbGroup {
 }
 
 /// What every verb that changes one says on its page.
-enum SimulatorNote {
-  static let untried =
+package enum SimulatorNote {
+  package static let untried =
     "Shut the Simulator down first. That a real Simulator takes what is written was never tried; snapshot it before."
 }

@@ -102,3 +102,14 @@ extension VirtualDeviceError {
   /// Whether a derivation was told to stop, before anything was changed.
   fileprivate var isStopped: Bool { (underlying as? DataProtectionError)?.code == .cancelled }
 }
+
+extension DeviceSession {
+  /// Makes sure that what a person agreed to is still what will happen.
+  ///
+  /// - Parameter revision: The device's revision when the question was asked.
+  package func requireUnchanged(since revision: String) throws(CommandFailure) {
+    guard record.revision != revision else { return }
+    throw CommandFailure(
+      .failed, "\(name) was changed by another process meanwhile", why: "nothing was done", try: "run it again")
+  }
+}

@@ -134,7 +134,7 @@ package struct ItemSelection {
   package func rows(on openDevice: DeviceSession, to verb: String) throws(CommandFailure) -> [ItemRow] {
     try check(on: openDevice)
     do throws(VirtualDeviceError) {
-      return try openDevice.rows(matching: query, as: app).map(ItemRow.init)
+      return try openDevice.rows(matching: query, as: app).map { ItemRow($0) }
     } catch {
       throw ItemFailure.changing(error, verb, on: openDevice)
     }

@@ -10,7 +10,7 @@ package import Reports
 extension ItemText {
   /// "generic password "chat.example · anna"", in one line that is safe to show.
   package static func line(of row: ItemRow) -> String {
-    "\(row.summary.kind.noun) \"\(HostileText.shown(name(row.identity), columns: 80))\""
+    "\(row.kind.noun) \"\(HostileText.shown(name(row.identity), columns: 80))\""
   }
 
   /// What stands above a column of what tells items apart that read the same.

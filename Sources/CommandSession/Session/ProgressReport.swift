@@ -46,3 +46,11 @@ package final class StatusLines {
     return total > 0 ? Int(Double(min(done, total)) / Double(total) * steps) : Int(steps)
   }
 }
+
+extension ProgressReport {
+  /// For work on bytes that asks whether to go on.
+  package func orInterrupted(_ done: Int64, _ total: Int64) -> Bool {
+    update(done: Int(clamping: done), total: Int(clamping: total))
+    return Interruption.pending == nil
+  }
+}

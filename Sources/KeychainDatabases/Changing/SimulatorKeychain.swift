@@ -129,16 +129,44 @@ public final class SimulatorKeychain {
       values.append((.appClip, .integer(mark)))
     }
     if let present {
-      let assignments = values.map { "\"\($0.0.rawValue)\" = ?" }.joined(separator: ", ")
-      try database.run(
-        "UPDATE main.\(item.kind.rawValue) SET \(assignments) WHERE rowid = ?",
-        values.map(\.1) + [.integer(present.number)])
+      try overwrite(present.number, of: item.kind, with: values)
       return .replaced
     }
     let names = values.map { "\"\($0.0.rawValue)\"" }.joined(separator: ", ")
     let places = values.map { _ in "?" }.joined(separator: ", ")
     try database.run("INSERT INTO main.\(item.kind.rawValue)(\(names)) VALUES (\(places))", values.map(\.1))
     return .added
+  }
+
+  /// Gives a row another item, under new keys of its own; it keeps its persistent reference where the item has it.
+  ///
+  /// - Throws: `.duplicate` where another row has the item's primary key; `.malformed` for an item that cannot be sealed,
+  ///   and where there is no such row.
+  public func replace(row: Int64, with item: KeychainItem) throws(KeychainDatabaseError) {
+    if let present = try presentRow(like: item), present.number != row {
+      throw KeychainDatabaseError(.duplicate, "a \(item.kind.reportName) with the same primary key is there")
+    }
+    var item = item
+    item[.appClip] = nil
+    try overwrite(row, of: item.kind, with: try values(of: item))
+  }
+
+  /// Deletes a row.
+  ///
+  /// - Throws: `.malformed` where there is none.
+  public func remove(row: Int64, of kind: ItemKind) throws(KeychainDatabaseError) {
+    guard try database.run("DELETE FROM main.\(kind.rawValue) WHERE rowid = ?", [.integer(row)]) == 1 else {
+      throw KeychainDatabaseError(.malformed, "a row is not there any more")
+    }
+  }
+
+  private func overwrite(
+    _ row: Int64, of kind: ItemKind, with values: [(AttributeCode, ColumnValue)]
+  ) throws(KeychainDatabaseError) {
+    let assignments = values.map { "\"\($0.0.rawValue)\" = ?" }.joined(separator: ", ")
+    let count = try database.run(
+      "UPDATE main.\(kind.rawValue) SET \(assignments) WHERE rowid = ?", values.map(\.1) + [.integer(row)])
+    guard count == 1 else { throw KeychainDatabaseError(.malformed, "a row is not there any more") }
   }
 
   /// Makes all changes last. Nothing can be changed afterwards.

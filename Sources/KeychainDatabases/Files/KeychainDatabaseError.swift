@@ -16,6 +16,8 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case notWritable
     /// It can be read and is not changed: its schema, its keys or what it defines besides stand against it.
     case unchangeable
+    /// An item with the same primary key is there.
+    case duplicate
     /// Cut off, or its pages contradict each other.
     case damaged
     /// More or larger than a named limit accepts.
@@ -47,6 +49,8 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case .busy: .init(.busy, "the database is in use", advice: "shut the Simulator down")
     case .notWritable: .init(.failed, "the database cannot be written to", advice: "check its permissions")
     case .unchangeable: .init(.refused, "the database is not changed", advice: "it can be read")
+    case .duplicate:
+      .init(.failed, "the database has this item already", advice: "another name, or change the one it has")
     case .damaged: .init(.damaged, "the database is damaged", advice: "another copy of it, with its -wal")
     case .overLimit: .init(.refused, "the database is over a limit", advice: "don't trust this file")
     case .failed:

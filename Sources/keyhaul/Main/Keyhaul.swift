@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandArguments
 import CommandSession
+import ItemVerbs
 import SimulatorVerbs
 
 /// The root command. A verb stands here as soon as it can run, and not before.

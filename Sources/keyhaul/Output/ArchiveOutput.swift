@@ -133,11 +133,3 @@ enum ArchiveOutput {
     return failure
   }
 }
-
-extension ProgressReport {
-  /// For work on bytes that asks whether to go on.
-  func orInterrupted(_ done: Int64, _ total: Int64) -> Bool {
-    update(done: Int(clamping: done), total: Int(clamping: total))
-    return Interruption.pending == nil
-  }
-}

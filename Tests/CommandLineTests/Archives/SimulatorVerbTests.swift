@@ -84,6 +84,44 @@ struct SimulatorVerbTests {
     }
   }
 
+  @Test("has single items added, found, changed and deleted, and every other item as it was")
+  func items() throws {
+    let world = try Self.world()
+    try world.run("printf 'new secret' > .secret; chmod 600 .secret; cp -r Devices/UDID Devices/kept")
+    func content() throws -> [JSONValue?] {
+      let items = try world.document("keyhaul export Devices/UDID -o - --reveal --json")["items"]?.arrayValue ?? []
+      return items.flatMap { [$0["attributes"], $0["secret"]] }
+    }
+    let before = try content()
+    let new = "--service fresh.example --account zoe --access-group ABCDE12345.org.example.fresh --secret-file .secret"
+    let added = try world.run("keyhaul item add Devices/UDID \(new)")
+    #expect(
+      added.output
+        == "Added generic password \"fresh.example · zoe\" to Devices/UDID (in clear, as a Simulator keeps it).\n",
+      "\(added)")
+    #expect(added.errors.contains("was never tried"))
+    #expect(try world.run("keyhaul item find Devices/UDID --service 'fresh.*' --reveal").output == "new secret")
+    let again = try world.run("keyhaul item add Devices/UDID \(new)")
+    #expect(again.status == 1 && again.errors.contains("Devices/UDID has this item already"), "\(again)")
+    let changed = try world.run(
+      "keyhaul item update Devices/UDID --service fresh.example --new-account zara --new-protection always --yes")
+    #expect(changed.output == "Changed 1 item in Devices/UDID.\n" && changed.status == 0, "\(changed)")
+    #expect(try world.run("keyhaul item find Devices/UDID --account zara --reveal").output == "new secret")
+    #expect(try world.run("keyhaul verify Devices/UDID").output.contains("14 of 14 open"))
+    let deleted = try world.run("keyhaul item delete Devices/UDID --service fresh.example --yes")
+    #expect(deleted.output == "Deleted 1 item from Devices/UDID.\n" && deleted.status == 0, "\(deleted)")
+    #expect(try content() == before)
+    // Rehearsed, nothing is written at all.
+    try world.run("cp -r Devices/UDID Devices/still")
+    for line in ["add Devices/UDID \(new) -n", "delete Devices/UDID --kind generic -n"] {
+      #expect(try world.run("keyhaul item \(line)").status == 0)
+    }
+    #expect(
+      try world.run(
+        "cmp Devices/UDID/data/Library/Keychains/keychain-2-debug.db Devices/still/data/Library/Keychains/keychain-2-debug.db"
+      ).status == 0)
+  }
+
   @Test("is left alone while something has it open, and where nothing is meant")
   func refused() throws {
     let world = try Self.world()

@@ -4,6 +4,7 @@ import Testing
 
 @testable import CommandArguments
 @testable import CommandSession
+@testable import ItemVerbs
 @testable import keyhaul
 
 @Suite("A line that is typed")

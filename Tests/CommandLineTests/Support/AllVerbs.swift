@@ -1,4 +1,5 @@
 import ArgumentParser
+import ItemVerbs
 import SimulatorVerbs
 
 @testable import CommandSession

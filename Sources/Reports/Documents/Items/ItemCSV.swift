@@ -25,14 +25,14 @@ package enum ItemCSV {
 
   private static func fields(of row: ItemRow) -> [String] {
     let identity = row.identity
-    let item = row.stored?.item
+    let item = row.item
     let dates = [item?.creationDate, row.modificationDate].map { $0.map(Timestamp.text) ?? "" }
     let names = [identity.service, identity.server, identity.account, identity.label, identity.accessGroup]
-    return [row.summary.kind.reportName] + names.map { $0 ?? "" }
+    return [row.kind.reportName] + names.map { $0 ?? "" }
       + [
         row.protection?.rawValue ?? "", plain(item?[.protocolType]), plain(item?[.port]), plain(item?[.path]),
-        row.summary.isSynchronizable ? "1" : "0",
-      ] + dates + [row.stored == nil ? "0" : "1"]
+        row.isSynchronizable ? "1" : "0",
+      ] + dates + [row.item == nil ? "0" : "1"]
   }
 
   private static func plain(_ value: PropertyValue?) -> String {
@@ -46,7 +46,7 @@ package enum ItemCSV {
 
   /// Those of items that ask for their owner are never shown.
   private static func appendSecret(of row: ItemRow, to table: inout SensitiveBuffer) {
-    guard let stored = row.stored, stored.accessControl == nil, let secret = stored.item.secret else {
+    guard let item = row.item, !item.asksForOwner, let secret = item.secret else {
       return table.append(",,")
     }
     secret.withBytes { bytes in

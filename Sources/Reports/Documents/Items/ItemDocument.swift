@@ -49,7 +49,7 @@ package struct ItemDocument {
 
   /// - Parameter outcome: What the verb did besides.
   package func document(of rows: [ItemRow], _ outcome: [(String, JSONValue)] = []) -> JSONValue {
-    document(ofEntries: rows.map { Entry($0, index: indexes[$0.summary.reference]) }, outcome)
+    document(ofEntries: rows.map { Entry($0, index: indexes[$0.reference]) }, outcome)
   }
 
   package func document(ofEntries entries: [Entry], _ outcome: [(String, JSONValue)] = []) -> JSONValue {
@@ -118,21 +118,9 @@ package struct ItemDocument {
 extension ItemDocument.Entry {
   package init(_ row: ItemRow, index: Int?) {
     self.index = index
-    kind = row.summary.kind
+    kind = row.kind
     protection = row.protection
-    switch row {
-    case .item(let stored): content = .readable(stored.item)
-    case .unreadable(let unreadable):
-      content = .unreadable(unreadable.fault.map(Self.reason), detail: row.faultText)
-    }
-  }
-
-  /// A search reports rows that nothing will open; one whose key is locked ends it.
-  private static func reason(_ fault: RowFault) -> Reason {
-    switch fault {
-    case .undecodable: .malformed
-    case .locked, .keyUnavailable: .noClassKey
-    }
+    content = row.item.map(Content.readable) ?? .unreadable(row.reason, detail: row.faultText)
   }
 }
 

@@ -1,72 +1,93 @@
 package import ArchivedKeychain
 package import KeychainFormats
-import KeychainRules
+package import KeychainRules
 package import KeychainStore
 import Migration
 
-/// A row of a search's result: an item, or what is left of one.
-package enum ItemRow {
-  case item(StoredItem)
-  case unreadable(KeychainRow)
+/// An item of a list, or what is left of one, wherever it is from.
+package struct ItemRow {
+  /// Its place: its table with its number there or, of a backup, with its position among all items.
+  package let reference: RowReference
+  /// The item in clear; `nil` where it cannot be read.
+  package let item: KeychainItem?
+  /// What a person knows it by. Hostile.
+  package let identity: ItemIdentity
+  package let protection: ProtectionClass?
+  package let isSynchronizable: Bool
+  package let modificationDate: KeychainDate?
+  /// Why it cannot be read.
+  package let reason: Reason?
+  /// The same in words, where there are more.
+  package let faultText: String?
+  /// Whether a key that is not in memory now keeps it from being read.
+  package let isLocked: Bool
+
+  package var kind: ItemKind { reference.kind }
+
+  package init(_ stored: StoredItem) {
+    self.init(stored.item, stored.summary)
+  }
 
   package init(_ row: KeychainRow) {
     switch row.content {
-    case .item(let item): self = .item(StoredItem(summary: row.summary, item: item))
-    case .fault: self = .unreadable(row)
+    case .item(let item): self.init(item, row.summary)
+    case .fault(let fault):
+      var text: String?
+      if case .undecodable(let reason) = fault { text = reason }
+      let summary = row.summary
+      self.init(
+        sealed: ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup), at: summary.reference,
+        summary.protection, reason: Self.reason(fault), faultText: text, isSynchronizable: summary.isSynchronizable,
+        modificationDate: summary.modificationDate, isLocked: !fault.isPermanent)
     }
+  }
+
+  private init(_ item: KeychainItem, _ summary: RowSummary) {
+    self.init(item, at: summary.reference, isSynchronizable: summary.isSynchronizable)
+  }
+
+  /// An item that can be read.
+  package init(_ item: KeychainItem, at reference: RowReference, isSynchronizable: Bool? = nil) {
+    self.reference = reference
+    self.item = item
+    identity = ItemIdentity(item)
+    protection = item.protection
+    self.isSynchronizable = isSynchronizable ?? item.isSynchronizable
+    modificationDate = item.modificationDate
+    reason = nil
+    faultText = nil
+    isLocked = false
+  }
+
+  /// An item that cannot be read here.
+  package init(
+    sealed identity: ItemIdentity, at reference: RowReference, _ protection: ProtectionClass?, reason: Reason?,
+    faultText: String?, isSynchronizable: Bool = false, modificationDate: KeychainDate? = nil, isLocked: Bool = false
+  ) {
+    self.reference = reference
+    item = nil
+    self.identity = identity
+    self.protection = protection
+    self.isSynchronizable = isSynchronizable
+    self.modificationDate = modificationDate
+    self.reason = reason
+    self.faultText = faultText
+    self.isLocked = isLocked
   }
 
   /// In the order of the kinds, then of the rows: as a backup numbers them.
   package static func all(of found: FoundItems) -> [ItemRow] {
-    let rows = found.items.map(ItemRow.item) + found.undecodable.map(ItemRow.unreadable)
-    return rows.sorted { left, right in
-      let (left, right) = (left.summary.reference, right.summary.reference)
-      return (order(left.kind), left.rowID) < (order(right.kind), right.rowID)
-    }
+    let rows = found.items.map { ItemRow($0) } + found.undecodable.map { ItemRow($0) }
+    return rows.sorted { (order($0.kind), $0.reference.rowID) < (order($1.kind), $1.reference.rowID) }
   }
 
   private static func order(_ kind: ItemKind) -> Int { ItemKind.allCases.firstIndex(of: kind) ?? 0 }
 
-  package var summary: RowSummary {
-    switch self {
-    case .item(let stored): stored.summary
-    case .unreadable(let row): row.summary
+  /// A search reports rows that nothing will open; one whose key is locked ends it.
+  private static func reason(_ fault: RowFault) -> Reason {
+    switch fault {
+    case .undecodable: .malformed
+    case .locked, .keyUnavailable: .noClassKey
     }
-  }
-
-  package var stored: StoredItem? { if case .item(let stored) = self { stored } else { nil } }
-
-  /// Whether a key that is not in memory now keeps it from being read.
-  package var isLocked: Bool {
-    guard case .unreadable(let row) = self, let fault = row.fault else { return false }
-    return !fault.isPermanent
-  }
-
-  /// What a person knows it by. Hostile.
-  package var identity: ItemIdentity {
-    switch self {
-    case .item(let stored): ItemIdentity(stored.item)
-    case .unreadable(let row): ItemIdentity(sealed: row.summary.kind, accessGroup: row.summary.accessGroup)
-    }
-  }
-
-  package var protection: ProtectionClass? {
-    switch self {
-    case .item(let stored): stored.item.protection
-    case .unreadable(let row): row.summary.protection
-    }
-  }
-
-  package var modificationDate: KeychainDate? {
-    switch self {
-    case .item(let stored): stored.item.modificationDate
-    case .unreadable(let row): row.summary.modificationDate
-    }
-  }
-
-  /// Why it cannot be read, in words.
-  package var faultText: String? {
-    guard case .unreadable(let row) = self, case .undecodable(let reason)? = row.fault else { return nil }
-    return reason
   }
 }

@@ -63,8 +63,8 @@ struct ExportedItems {
     self.form = form
     sourceKind = "device"
     let rows = try selection.found(on: openDevice, wantsSecret: wantsSecrets)
-    let indexes = try openDevice.keychain.places(of: Set(rows.map(\.summary.reference)))
-    entries = rows.map { ItemDocument.Entry($0, index: indexes[$0.summary.reference]) }
+    let indexes = try openDevice.keychain.places(of: Set(rows.map(\.reference)))
+    entries = rows.map { ItemDocument.Entry($0, index: indexes[$0.reference]) }
     guarded = Self.readable(entries).filter(\.asksForOwner)
     made = Self.export(entries, form, keepingGuarded: true)
     statement = nil

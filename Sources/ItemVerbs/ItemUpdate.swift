@@ -11,17 +11,18 @@ import VirtualDevice
 /// `keyhaul item update`: gives the items of a device that have these attributes other ones, or another secret.
 struct ItemUpdate: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Change items in a device's keychain",
-    usage: "keyhaul item update DEVICE [attributes] [changes] [--yes]",
+    sentence: "Change items of a device, a backup or a Simulator's keychain",
+    usage: "keyhaul item update DEVICE|BACKUP [attributes] [changes] [--yes]",
     examples: [
       "keyhaul item update old-phone --service chat.example --account anna --new-secret-file -",
       "keyhaul item update old-phone --service '*.example' --new-protection when-unlocked-this-device",
+      "keyhaul item update family.backup --service chat.example --new-account bob",
     ],
     flags: [
       .init("--account, --service, --server", "which items; * stands for any text"), "--kind",
       .init("--new-account, --new-label, ...", "what they get; the same for every attribute"), "--new-protection",
-      .init("--new-biometry, --no-new-sync, ...", "what else they ask for or do from now on, or no longer"),
-      "--new-secret-file", "--yes", "--dry-run", "--json",
+      "--new-secret-file", "--yes",
+      .init("--password-file", "read the password of the backup, where one is meant"), "--dry-run", "--json",
     ])
   static let configuration = described(as: "update")
 
@@ -30,7 +31,9 @@ struct ItemUpdate: RunnableVerb {
   @OptionGroup(title: "What changes") var changes: ItemChangeOptions
   @OptionGroup(title: "The new secret") var newSecret: NewItemSecretFlags
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var target: TargetDevice
+  @OptionGroup var target: TargetKeychain
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
@@ -41,7 +44,58 @@ struct ItemUpdate: RunnableVerb {
     guard !wanted.attributes.isEmpty || newSecret.isGiven else {
       throw CommandFailure.usage("nothing says what to change", try: "--new-label TEXT, or --new-secret-file PATH")
     }
-    let device = try target.find(in: session)
+    let unlocking = UnlockingOptions(password: password, opening: opening)
+    switch try target.find(unlocking, in: session) {
+    case .device(let device): return try update(selection, &wanted, on: device, in: session)
+    case .archive(let archive):
+      let items = try BackupItems(archive, unlocking, to: "update", in: session)
+      return try update(selection, &wanted, in: items, in: session)
+    case .dump(let dump): return try update(selection, &wanted, in: try SimulatorItems(dump), in: session)
+    }
+  }
+
+  private func update(
+    _ selection: ItemSelection, _ wanted: inout ItemChanges, in keychain: some EditableItems, in session: Session
+  ) throws -> CommandStatus {
+    try selection.requireNoApp(of: keychain.name)
+    let rows = keychain.items.meant(by: selection)
+    keychain.items.noteHidden(besides: rows, in: session)
+    let readable = rows.filter { $0.item != nil }
+    guard !readable.isEmpty else { return try end(rows, changed: [], in: keychain, session) }
+    try checkKinds(of: readable)
+    for item in readable.compactMap(\.item) { try changes.check(for: item) }
+    if newSecret.isGiven {
+      wanted.secrets[.valueData] = try session.itemSecret(newSecret, of: Self.subject(of: readable))
+    }
+    let (items, name) = (Amounts.count(readable.count, "item"), HostileText.shown(keychain.name))
+    if dryRun.isOn {
+      try session.announce("Would change \(items) in \(name):")
+      try session.say(FoundItemTable.table(of: readable, style: session.resultStyle))
+    } else {
+      if let note = keychain.note { session.note(note) }
+      try session.confirm("Change \(items) in \(name)?", refusal: "changing \(items) in \(name)")
+    }
+    let what = "\(items) in \(keychain.name) \(readable.count == 1 ? "was" : "were") changed"
+    let changed = try keychain.perform(
+      .update(readable, wanted), isRehearsed: dryRun.isOn, ItemAdd.done(what, on: keychain.name), in: session
+    ).map(\.row)
+    if !dryRun.isOn {
+      for row in changed { session.detail("changed \(ItemText.line(of: row))") }
+      try session.announce("Changed \(items) in \(name).")
+    }
+    return try end(rows, changed: dryRun.isOn ? readable : changed, in: keychain, session)
+  }
+
+  private func end(
+    _ rows: [ItemRow], changed: [ItemRow], in keychain: some EditableItems, _ session: Session
+  ) throws -> CommandStatus {
+    try answer(keychain.items.document(revealsSecrets: false), changed, in: session)
+    return end(rows, changed, of: keychain.name, "in", in: session)
+  }
+
+  private func update(
+    _ selection: ItemSelection, _ wanted: inout ItemChanges, on device: FoundDevice, in session: Session
+  ) throws -> CommandStatus {
     let agreed = try device.hold(.reading) { openDevice in
       try ItemFailure.checkGroups(
         [changes.newAccessGroup].compactMap(\.self), of: chosen.attributes.app, on: openDevice)
@@ -49,10 +103,10 @@ struct ItemUpdate: RunnableVerb {
       if rows.contains(where: \.isLocked) { throw ItemFailure.locked("change", on: openDevice) }
       return try AgreedItems(rows, on: openDevice)
     }
-    let readable = agreed.rows.filter { $0.stored != nil }
+    let readable = agreed.rows.filter { $0.item != nil }
     guard !readable.isEmpty else { return try end(agreed, changed: [], in: session) }
     try checkKinds(of: readable)
-    for item in readable.compactMap({ $0.stored?.item }) { try changes.check(for: item) }
+    for item in readable.compactMap({ $0.item }) { try changes.check(for: item) }
     if newSecret.isGiven {
       wanted.secrets[.valueData] = try session.itemSecret(newSecret, of: Self.subject(of: readable))
     }
@@ -82,7 +136,7 @@ struct ItemUpdate: RunnableVerb {
 
   /// What an item of one of these kinds cannot have, or cannot have changed alone.
   private func checkKinds(of rows: [ItemRow]) throws(CommandFailure) {
-    for kind in ItemKind.allCases where rows.contains(where: { $0.summary.kind == kind }) {
+    for kind in ItemKind.allCases where rows.contains(where: { $0.kind == kind }) {
       try changes.check(for: kind)
       guard newSecret.isGiven, kind == .certificate || kind == .key else { continue }
       throw .usage(
@@ -105,7 +159,7 @@ struct ItemUpdate: RunnableVerb {
   private func found(_ rows: [ItemRow], on openDevice: DeviceSession) throws(CommandFailure) -> [ItemRow] {
     do throws(VirtualDeviceError) {
       var changed: [ItemRow] = []
-      for row in rows { changed += ItemRow.all(of: try openDevice.find(ItemQuery(row: row.summary.reference))) }
+      for row in rows { changed += ItemRow.all(of: try openDevice.find(ItemQuery(row: row.reference))) }
       return changed
     } catch {
       throw ItemFailure.finding(error, on: openDevice)
@@ -132,21 +186,30 @@ struct ItemUpdate: RunnableVerb {
   }
 
   private func end(_ agreed: AgreedItems, changed: [ItemRow], in session: Session) throws -> CommandStatus {
-    if session.isJSON {
-      let count = dryRun.isOn ? 0 : changed.count
-      try session.answer(
-        agreed.document.document(
-          of: changed, [("changed", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : [])))
-    }
-    let unreadable = agreed.rows.count { $0.stored == nil }
+    try answer(agreed.document, changed, in: session)
+    return end(agreed.rows, changed, of: agreed.device, "on", in: session)
+  }
+
+  private func answer(_ document: ItemDocument, _ changed: [ItemRow], in session: Session) throws(CommandFailure) {
+    guard session.isJSON else { return }
+    let count = dryRun.isOn ? 0 : changed.count
+    try session.answer(
+      document.document(of: changed, [("changed", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : [])))
+  }
+
+  /// - Parameter place: "on" a device, "in" a backup.
+  private func end(
+    _ rows: [ItemRow], _ changed: [ItemRow], of name: String, _ place: String, in session: Session
+  ) -> CommandStatus {
+    let unreadable = rows.count { $0.item == nil }
     if unreadable > 0 {
       session.warn(
-        "\(Amounts.count(unreadable, "item")) of \(agreed.device) cannot be read and \(unreadable == 1 ? "was" : "were") not changed",
-        try: "restore \(unreadable == 1 ? "it" : "them") from a backup")
+        "\(Amounts.count(unreadable, "item")) of \(name) cannot be read and \(unreadable == 1 ? "was" : "were") not changed",
+        try: place == "on" ? "restore \(unreadable == 1 ? "it" : "them") from a backup" : nil)
       return .partial
     }
     guard changed.isEmpty else { return .ok }
-    session.note("Nothing on \(HostileText.shown(target.device)) matches.")
+    session.note("Nothing \(place) \(HostileText.shown(target.keychain)) matches.")
     return .noMatch
   }
 

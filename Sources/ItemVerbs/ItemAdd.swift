@@ -13,18 +13,20 @@ import VirtualDevice
 /// `keyhaul item add`: a new item on a device.
 struct ItemAdd: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Add an item to a device's keychain",
-    usage: "keyhaul item add DEVICE [attributes] [--secret-file PATH]",
+    sentence: "Add an item to a device, a backup or a Simulator's keychain",
+    usage: "keyhaul item add DEVICE|BACKUP [attributes] [--secret-file PATH]",
     examples: [
       "keyhaul item add old-phone --service chat.example --account anna",
       "keyhaul item add old-phone --kind internet --server imap.example.org --account anna --secret-file -",
       "keyhaul item add old-phone --kind certificate --secret-file mail.pem",
       "keyhaul item add old-phone --kind key --label mail --secret-file mail.key",
+      "keyhaul item add family.backup --service chat.example --account anna --access-group TEAM.org.example.chat",
     ],
     flags: [
       "--kind", .init("--account, --service, --server", "what the item is for"),
       .init("--protection", "when-unlocked, after-first-unlock, always; with -this-device; passcode-only"),
-      .init("--secret-file", "read the secret, or a certificate or key in PEM or DER"), "--dry-run",
+      .init("--secret-file", "read the secret, or a certificate or key in PEM or DER"),
+      .init("--password-file", "read the password of the backup, where one is meant"), "--dry-run",
     ])
   static let configuration = described(as: "add")
 
@@ -33,12 +35,59 @@ struct ItemAdd: RunnableVerb {
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup(title: "The secret") var secret: ItemSecretFlags
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var target: TargetDevice
+  @OptionGroup var target: TargetKeychain
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let described = try described()
-    let device = try target.find(in: session)
+    let unlocking = UnlockingOptions(password: password, opening: opening)
+    switch try target.find(unlocking, in: session) {
+    case .device(let device): return try add(described, to: device, in: session)
+    case .archive(let archive):
+      let items = try BackupItems(archive, unlocking, to: "add", in: session)
+      return try add(described, to: items, in: session)
+    case .dump(let dump): return try add(described, to: try SimulatorItems(dump), in: session)
+    }
+  }
+
+  /// Adds to what is no device: there nobody says which access group an app would use.
+  private func add(
+    _ described: KeychainItem, to keychain: some EditableItems, in session: Session
+  ) throws -> CommandStatus {
+    try ItemSelection(ChosenItems(kind: kind, attributes: attributes)).requireNoApp(of: keychain.name)
+    guard attributes.accessGroup != nil else {
+      throw CommandFailure.usage(
+        "no access group says whose item it is", why: "\(keychain.name) is no device that would choose one",
+        try: "--access-group GROUP")
+    }
+    let item = try complete(described, in: session)
+    let shown = HostileText.shown(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)
+    let sentence = "\(item.kind.noun) \"\(shown)\" to \(HostileText.shown(keychain.name))"
+    if !dryRun.isOn, let note = keychain.note { session.note(note) }
+    let added = try keychain.perform(
+      .add(item), isRehearsed: dryRun.isOn, Self.done("an item was added to \(keychain.name)", on: keychain.name),
+      in: session)
+    let reach = added.first?.row.item.map(keychain.reach(of:)) ?? keychain.reach(of: item)
+    try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(reach)).")
+    let hidden = keychain.items.hiddenCount(besides: [])
+    if hidden > 0 {
+      session.note(
+        "\(Amounts.count(hidden, "item")) of it \(hidden == 1 ? "does" : "do") not open here and may be the same item; that could not be seen."
+      )
+    }
+    if session.isJSON {
+      let indexes = Dictionary(
+        added.compactMap { added in added.index.map { (added.row.reference, $0) } }, uniquingKeysWith: { $1 })
+      let document = ItemDocument(
+        source: (keychain.items.sourceKind, keychain.name), indexes: indexes, revealsSecrets: false)
+      try session.answer(document.document(of: added.map(\.row), dryRun.isOn ? [("dry_run", true)] : []))
+    }
+    return .ok
+  }
+
+  private func add(_ described: KeychainItem, to device: FoundDevice, in session: Session) throws -> CommandStatus {
     let deviceName = device.name
     let item = try complete(described, in: session)
     let name = ItemText.name(of: item)
@@ -56,7 +105,7 @@ struct ItemAdd: RunnableVerb {
     let sentence = "\(item.kind.noun) \"\(shown)\" to \(deviceName) (\(Self.reach(of: stored.item)))."
     try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence)
     if session.isJSON {
-      try session.answer(document.document(of: [.item(stored)], dryRun.isOn ? [("dry_run", true)] : []))
+      try session.answer(document.document(of: [ItemRow(stored)], dryRun.isOn ? [("dry_run", true)] : []))
     }
     return .ok
   }

@@ -10,34 +10,79 @@ import VirtualDevice
 /// `keyhaul item delete`: the items of a device that have these attributes go.
 struct ItemDelete: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Delete items from a device's keychain",
-    usage: "keyhaul item delete DEVICE [attributes] [--yes]",
+    sentence: "Delete items from a device, a backup or a Simulator's keychain",
+    usage: "keyhaul item delete DEVICE|BACKUP [attributes] [--yes]",
     examples: [
       "keyhaul item delete old-phone --service chat.example --account anna",
       "keyhaul item delete old-phone --access-group '*.example.chat' -n",
+      "keyhaul item delete family.backup --service chat.example --account anna",
     ],
     flags: [
       .init("--account, --service, --server", "what the items are for; * stands for any text"), "--kind", "--yes",
-      "--dry-run", "--json",
+      .init("--password-file", "read the password of the backup, where one is meant"), "--dry-run", "--json",
     ])
   static let configuration = described(as: "delete")
 
   @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var target: TargetDevice
+  @OptionGroup var target: TargetKeychain
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
   func perform(in session: Session) throws -> CommandStatus {
     let selection = try ItemSelection(chosen).required(to: "delete")
-    let device = try target.find(in: session)
+    let unlocking = UnlockingOptions(password: password, opening: opening)
+    switch try target.find(unlocking, in: session) {
+    case .device(let device): return try delete(selection, from: device, in: session)
+    case .archive(let archive):
+      return try delete(selection, from: try BackupItems(archive, unlocking, to: "delete", in: session), in: session)
+    case .dump(let dump): return try delete(selection, from: try SimulatorItems(dump), in: session)
+    }
+  }
+
+  private func delete(
+    _ selection: ItemSelection, from keychain: some EditableItems, in session: Session
+  ) throws -> CommandStatus {
+    try selection.requireNoApp(of: keychain.name)
+    let rows = keychain.items.meant(by: selection)
+    let document = keychain.items.document(revealsSecrets: false)
+    keychain.items.noteHidden(besides: rows, in: session)
+    let name = HostileText.shown(keychain.name)
+    guard !rows.isEmpty else {
+      session.note("Nothing in \(name) matches.")
+      if session.isJSON { try session.answer(document.document(of: [], outcome(0))) }
+      return .noMatch
+    }
+    let items = Amounts.count(rows.count, "item")
+    if dryRun.isOn {
+      try session.announce("Would delete \(items) from \(name):")
+      try session.say(FoundItemTable.table(of: rows, style: session.resultStyle))
+    } else {
+      if let note = keychain.note { session.note(note) }
+      try session.confirm("Delete \(items) from \(name)?", refusal: "deleting \(items) from \(name)")
+    }
+    let what = "\(items) \(rows.count == 1 ? "was" : "were") deleted from \(keychain.name)"
+    _ = try keychain.perform(
+      .delete(rows), isRehearsed: dryRun.isOn, ItemAdd.done(what, on: keychain.name), in: session)
+    if !dryRun.isOn {
+      for row in rows { session.detail("deleted \(ItemText.line(of: row))") }
+      try session.announce("Deleted \(items) from \(name).")
+    }
+    if session.isJSON { try session.answer(document.document(of: rows, outcome(dryRun.isOn ? 0 : rows.count))) }
+    return .ok
+  }
+
+  private func delete(_ selection: ItemSelection, from device: FoundDevice, in session: Session) throws -> CommandStatus
+  {
     let agreed = try device.hold(.reading) { openDevice in
       try AgreedItems(try selection.rows(on: openDevice, to: "delete"), on: openDevice)
     }
     guard let items = agreed.count else {
-      session.note("Nothing on \(HostileText.shown(target.device)) matches.")
+      session.note("Nothing on \(HostileText.shown(target.keychain)) matches.")
       if session.isJSON { try session.answer(agreed.document.document(of: [], outcome(0))) }
       return .noMatch
     }
@@ -83,7 +128,7 @@ struct AgreedItems {
     revision = openDevice.record.revision
     document = ItemDocument(
       source: ("device", openDevice.name),
-      indexes: try openDevice.keychain.places(of: Set(rows.map(\.summary.reference))),
+      indexes: try openDevice.keychain.places(of: Set(rows.map(\.reference))),
       revealsSecrets: false)
   }
 

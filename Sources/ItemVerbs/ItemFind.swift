@@ -3,6 +3,7 @@ import ArgumentParser
 import CommandArguments
 import CommandSession
 import KeychainFormats
+import KeychainRules
 import KeychainStore
 import Migration
 import Reports
@@ -11,16 +12,18 @@ import VirtualDevice
 /// `keyhaul item find`: the items of a device that have these attributes.
 struct ItemFind: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Find items in a device's keychain",
-    usage: "keyhaul item find DEVICE [attributes] [--reveal] [--limit N]",
+    sentence: "Find items on a device, in a backup, a database or a dump",
+    usage: "keyhaul item find DEVICE|BACKUP [attributes] [--reveal] [--limit N]",
     examples: [
       "keyhaul item find old-phone --service chat.example",
       "keyhaul item find old-phone --service chat.example --account anna --reveal",
       "keyhaul item find old-phone --server '*.example.org' --sort changed --reverse --limit 5",
+      "keyhaul item find family.backup --service chat.example --account anna --reveal",
     ],
     flags: [
       .init("--account, --service, --server", "what the item is for; * stands for any text"), "--kind", "--reveal",
-      "--limit", "--sort", "--format", "--output", "--json",
+      "--limit", "--sort", .init("--password-file", "read the password of the backup, where one is meant"), "--format",
+      "--output", "--json",
     ])
   static let configuration = described(as: "find")
   static let formats: [OutputFormat] = [.text, .json, .csv]
@@ -41,7 +44,10 @@ struct ItemFind: RunnableVerb {
       "Write the result to a file of mode 0600; - is standard output, also on a terminal.", valueName: "file"),
     completion: .file())
   var output: String?
-  @OptionGroup var target: TargetDevice
+  @OptionGroup var target: TargetKeychain
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
@@ -52,27 +58,24 @@ struct ItemFind: RunnableVerb {
       throw CommandFailure.usage("--reverse needs --sort", why: "nothing says what to sort by", try: "--sort changed")
     }
     if reveal { try refuseTerminal(in: session) }
-    let device = try target.find(in: session)
-    if let output, output != "-" { try session.prepareOutput(output, inputs: device.files) }
+    let unlocking = UnlockingOptions(password: password, opening: opening)
+    let found = try target.find(unlocking, databaseKeys, in: session)
+    if let output, output != "-" { try session.prepareOutput(output, inputs: found.files + unlocking.files) }
     let selection = try ItemSelection(chosen)
-    let (rows, document) = try device.hold(.reading) { openDevice in
-      let rows = try search(for: selection, on: openDevice)
-      let indexes = session.isJSON ? try openDevice.keychain.places(of: Set(rows.map(\.summary.reference))) : [:]
-      return (rows, ItemDocument(source: ("device", openDevice.name), indexes: indexes, revealsSecrets: reveal))
-    }
+    let (rows, document) = try search(for: selection, in: found, unlocking, session)
     if session.isJSON {
       try session.write(document.document(of: rows), to: output)
-      if reveal { warnOfGuarded(rows, in: session) }
+      if reveal, document.keepsGuarded { warnOfGuarded(rows, in: session) }
     } else if common.isCSV {
       try write(ItemCSV.table(of: rows, revealsSecrets: reveal), in: session)
-      if reveal { warnOfGuarded(rows, in: session) }
+      if reveal, document.keepsGuarded { warnOfGuarded(rows, in: session) }
     } else if reveal, !rows.isEmpty {
-      try writeSecret(of: rows, in: session)
+      try writeSecret(of: rows, keepsGuarded: document.keepsGuarded, in: session)
       return .ok
     } else if !rows.isEmpty {
       try write(rows, in: session)
     }
-    return end(rows, in: session)
+    return end(rows, of: found, in: session)
   }
 
   // MARK: The search
@@ -80,35 +83,70 @@ struct ItemFind: RunnableVerb {
   /// Whether the result is one secret and nothing else: then all that matches has to be known, whatever the limit.
   private var isBareSecret: Bool { reveal && !common.isJSON && !common.isCSV }
 
+  private func search(
+    for selection: ItemSelection, in found: FoundKeychain, _ unlocking: UnlockingOptions, _ session: Session
+  ) throws -> ([ItemRow], ItemDocument) {
+    let items: ListedItems
+    switch found {
+    case .device(let device):
+      return try device.hold(.reading) { openDevice in
+        let rows = try search(for: selection, on: openDevice)
+        let indexes = session.isJSON ? try openDevice.keychain.places(of: Set(rows.map(\.reference))) : [:]
+        return (rows, ItemDocument(source: ("device", openDevice.name), indexes: indexes, revealsSecrets: reveal))
+      }
+    case .archive(let archive):
+      let named = try archive.open(storage: unlocking.storage, in: session)
+      let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(with: unlocking.password)
+      items = ListedItems(opened, named: named.name)
+    case .dump(let dump):
+      dump.warn(in: session)
+      items = ListedItems(dump)
+    }
+    try selection.requireNoApp(of: items.name)
+    let rows = items.meant(by: selection)
+    items.noteHidden(besides: rows, in: session)
+    return (inOrder(rows), items.document(revealsSecrets: reveal))
+  }
+
+  private func inOrder(_ rows: [ItemRow]) -> [ItemRow] {
+    let sorted = sort?.sorted(rows, descending: reverse) ?? rows
+    return isBareSecret ? sorted : Array(sorted.prefix(limit.map { Int($0) } ?? sorted.count))
+  }
+
   private func search(for selection: ItemSelection, on openDevice: DeviceSession) throws(CommandFailure) -> [ItemRow] {
     let limit = isBareSecret ? nil : limit.map { Int($0) }
     // The database counts in its own order.
     let isCountable = selection.query.condition == nil && sort == nil
     let rows = try selection.found(on: openDevice, wantsSecret: reveal, limit: isCountable ? limit : nil)
-    let sorted = sort?.sorted(rows, descending: reverse) ?? rows
-    return Array(sorted.prefix(limit ?? sorted.count))
+    return inOrder(rows)
   }
 
   // MARK: The result
 
   /// How the search ended, said where it was not plainly well.
-  private func end(_ rows: [ItemRow], in session: Session) -> CommandStatus {
+  private func end(_ rows: [ItemRow], of found: FoundKeychain, in session: Session) -> CommandStatus {
+    let name = target.keychain
     guard !rows.isEmpty else {
-      session.note("Nothing on \(HostileText.shown(target.device)) matches.")
+      session.note("Nothing \(found.isDevice ? "on" : "in") \(HostileText.shown(name)) matches.")
       return .noMatch
     }
-    let unreadable = rows.filter { $0.stored == nil }
+    let unreadable = rows.filter { $0.item == nil }
     guard let first = unreadable.first else { return .ok }
     session.warn(
-      "\(Amounts.count(unreadable.count, "item")) of \(target.device) cannot be read",
-      why:
-        "the first is \(ItemText.nounWithArticle(first.summary.kind)): \(first.faultText ?? "its key cannot be used")",
-      try: "restore \(unreadable.count == 1 ? "it" : "them") from a backup")
+      "\(Amounts.count(unreadable.count, "item")) of \(name) cannot be read\(found.isDevice ? "" : " here")",
+      why: "the first is \(ItemText.nounWithArticle(first.kind)): \(Self.fault(of: first))",
+      try: found.isDevice
+        ? "restore \(unreadable.count == 1 ? "it" : "them") from a backup"
+        : first.reason.map { "keyhaul explain \($0.rawValue)" } ?? "keyhaul inspect \(ShellWord.quoted(name)) --list")
     return .partial
   }
 
   /// Where no terminal sets the width, names are cut much later: whoever reads a pipe looks for them.
   private static let widestPipedLine = 200
+
+  private static func fault(of row: ItemRow) -> String {
+    row.faultText ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
+  }
 
   private func write(_ rows: [ItemRow], in session: Session) throws(CommandFailure) {
     var style = session.resultStyle
@@ -148,26 +186,26 @@ struct ItemFind: RunnableVerb {
       try: "a pipe, -o FILE, or -o - to show it all the same")
   }
 
-  private func writeSecret(of rows: [ItemRow], in session: Session) throws(CommandFailure) {
+  private func writeSecret(of rows: [ItemRow], keepsGuarded: Bool, in session: Session) throws(CommandFailure) {
     guard let row = rows.first, rows.count == 1 else {
       throw .usage(
         "--reveal prints one secret, and \(Amounts.count(rows.count, "item match", plural: "items match"))",
         why: "text has no way to tell them apart", try: "more attributes, or --json")
     }
     let name = DisplayWidth.cut(ItemText.name(row.identity), columns: 60, ellipsis: "…")
-    guard let item = row.stored else {
+    guard let item = row.item else {
       throw CommandFailure(
-        .damaged, "the item cannot be read", why: row.faultText, try: "restore it from a backup")
+        .damaged, "the item cannot be read", why: Self.fault(of: row), try: "restore it from a backup")
     }
-    guard item.accessControl == nil else { throw Self.asksForOwner("\"\(name)\"") }
-    guard let secret = item.item.secret else {
+    guard !keepsGuarded || !item.asksForOwner else { throw Self.asksForOwner("\"\(name)\"") }
+    guard let secret = item.secret else {
       throw CommandFailure(.failed, "\"\(name)\" has no secret", why: "it was stored without one")
     }
     try secret.withBytes { (bytes) throws(CommandFailure) in try session.write(bytes, to: output) }
   }
 
   private func warnOfGuarded(_ rows: [ItemRow], in session: Session) {
-    let count = rows.count { $0.stored?.accessControl != nil }
+    let count = rows.count { $0.item?.asksForOwner == true }
     guard count > 0 else { return }
     let failure = Self.asksForOwner(Amounts.count(count, "item"), isPlural: count != 1)
     session.warn(failure.message, why: failure.why)

@@ -30,13 +30,13 @@ enum ItemOrder: String, CaseIterable, ExpressibleByArgument {
   private func key(of row: ItemRow) -> Key? {
     let identity = row.identity
     return switch self {
-    case .kind: .number(Double(ItemKind.allCases.firstIndex(of: row.summary.kind) ?? 0))
+    case .kind: .number(Double(ItemKind.allCases.firstIndex(of: row.kind) ?? 0))
     case .name: (identity.service ?? identity.server ?? identity.label).map(Key.text)
     case .account: identity.account.map(Key.text)
     case .label: identity.label.map(Key.text)
     case .group: identity.accessGroup.map(Key.text)
     case .protection: row.protection.flatMap { ProtectionClass.allCases.firstIndex(of: $0) }.map { .number(Double($0)) }
-    case .created: (row.stored?.item.creationDate?.secondsSinceReferenceDate).map(Key.number)
+    case .created: (row.item?.creationDate?.secondsSinceReferenceDate).map(Key.number)
     case .changed: (row.modificationDate?.secondsSinceReferenceDate).map(Key.number)
     }
   }

@@ -15,18 +15,18 @@ enum FoundItemTable {
   }
 
   private static func table(of rows: [ItemRow], isShort: Bool, changed: (KeychainDate) -> String) -> Table {
-    let distinctions = ItemText.distinctions(rows.map { $0.stored?.item })
+    let distinctions = ItemText.distinctions(rows.map { $0.item })
     let showsDistinctions = distinctions.contains { !$0.isEmpty }
     var table = Table(
       [
-        .init("KIND"), .init(nameTitle(of: Set(rows.map(\.summary.kind))), flexible: true),
+        .init("KIND"), .init(nameTitle(of: Set(rows.map(\.kind))), flexible: true),
         .init("ACCOUNT", flexible: true), .init(ItemText.protectionTitle(isShort: isShort)),
         .init("CHANGED"),
       ] + (showsDistinctions ? [.init(ItemText.distinctionTitle, flexible: true)] : []))
     for (row, distinction) in zip(rows, distinctions) {
       table.add(
         [
-          ItemText.kind(row.summary.kind), name(of: row), row.identity.account ?? "",
+          ItemText.kind(row.kind), name(of: row), row.identity.account ?? "",
           ItemText.protection(row.protection, isShort: isShort),
           row.modificationDate.map(changed) ?? "–",
         ] + (showsDistinctions ? [distinction] : []))
@@ -45,13 +45,13 @@ enum FoundItemTable {
   }
 
   private static func name(of row: ItemRow) -> String {
-    guard let stored = row.stored else { return "(cannot be read)" }
+    guard let item = row.item else { return "(cannot be read)" }
     let identity = row.identity
-    return switch row.summary.kind {
+    return switch row.kind {
     case .genericPassword: identity.service ?? ""
     case .internetPassword: identity.server ?? ""
     case .certificate: identity.label ?? ""
-    case .key: ItemText.name(of: stored.item)
+    case .key: ItemText.name(of: item)
     }
   }
 }

@@ -1,0 +1,55 @@
+public import KeychainFormats
+public import KeychainRules
+
+/// Why an item of a backup could not be added, changed or taken out. Nothing was changed.
+public struct ItemEditError: ExplainedError {
+  /// Why, for a program to switch on.
+  public enum Code: Sendable, Hashable {
+    /// An item with the same primary key is in the backup.
+    case duplicate
+    /// No backup holds such an item, for this reason.
+    case neverInBackup(Reason)
+    /// The key of the item's class is not at hand.
+    case classKeyMissing(KeyClass)
+    /// The key of the item's class went through a hardware key, and no item shows that it is the right one.
+    case hardwareUnproven(KeyClass)
+    /// What was asked for is no item.
+    case notAnItem
+    /// The keychain file holds what would be lost.
+    case unknownContent
+    /// The cryptography or the writing of the file failed.
+    case failed
+  }
+
+  /// Why, for a program to switch on.
+  public let code: Code
+  /// The fact found; it quotes no value of an item.
+  public let reason: String
+
+  init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  init(_ error: KeychainRuleError) { self.init(error.code == .notAvailable ? .failed : .notAnItem, error.reason) }
+
+  /// One sentence and one advice for each code.
+  public var meaning: ErrorMeaning {
+    switch code {
+    case .duplicate:
+      .init(.failed, "the backup has this item already", advice: "another name, or change the one it has")
+    case .neverInBackup:
+      .init(.refused, "no backup holds such an item", advice: "another protection class, or add it on a device")
+    case .classKeyMissing:
+      .init(.refused, "the item cannot be sealed", advice: "the hardware key of the device that made the backup")
+    case .hardwareUnproven:
+      .init(
+        .refused, "the item cannot be sealed", advice: "a protection class that may leave the device")
+    case .notAnItem:
+      .init(.failed, "the keychain does not take this", advice: "see the attributes of this kind of item")
+    case .unknownContent:
+      .init(.refused, "the backup's keychain is not written anew", advice: "another copy of the backup")
+    case .failed: .init(.failed, "the keychain cannot be written", advice: "run it again")
+    }
+  }
+}

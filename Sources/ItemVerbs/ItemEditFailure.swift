@@ -1,0 +1,39 @@
+import ArchivedKeychain
+import CommandArguments
+import CommandSession
+import KeychainFormats
+import KeychainRules
+import Reports
+
+/// Why the items of a backup could not be changed, with what to type.
+enum ItemEditFailure {
+  static func of(_ error: ItemEditError, name: String) -> CommandFailure {
+    let status = CommandStatus(error.category)
+    let list = "keyhaul item find \(ShellWord.quoted(name))"
+    switch error.code {
+    case .duplicate:
+      return CommandFailure(
+        status, "\(name) has this item already", why: "\(error.reason); nothing was changed",
+        try: "other attributes, or look at it with \"\(list)\"")
+    case .neverInBackup(let reason):
+      return CommandFailure(
+        status, "no backup holds such an item",
+        why: "\(reason.explanation.headline) (\(reason.rawValue)); nothing was changed",
+        try: "another --protection, or keyhaul explain \(reason.rawValue)")
+    case .classKeyMissing:
+      return CommandFailure(
+        status, "the item cannot be sealed for \(name)", why: "\(error.reason); nothing was changed",
+        try: "--device-key-file PATH, or a --protection without -this-device")
+    case .hardwareUnproven:
+      return CommandFailure(
+        status, "the item cannot be sealed for \(name)", why: "\(error.reason); nothing was changed",
+        try: "a --protection without -this-device, in a backup with a password")
+    case .notAnItem:
+      return CommandFailure(
+        status, "the keychain does not take this", why: error.reason, try: "keyhaul item add --help")
+    case .unknownContent, .failed:
+      return CommandFailure(
+        status, "cannot change \(name)", why: "\(error.reason); nothing was changed", try: error.advice)
+    }
+  }
+}

@@ -1,0 +1,13 @@
+package import ArgumentParser
+import CommandSession
+
+/// `keyhaul item …`
+package struct ItemGroup: VerbGroup {
+  package static let configuration = CommandConfiguration(
+    commandName: "item", abstract: "Add, find, change and delete items",
+    usage: "keyhaul item <verb> DEVICE|BACKUP [attributes]",
+    subcommands: [ItemAdd.self, ItemFind.self, ItemUpdate.self, ItemDelete.self],
+    helpNames: .long)
+
+  package init() {}
+}
