@@ -11,6 +11,8 @@ PROGRAM := .build/release/keyhaul
 PYTHON := .venv/bin/python
 # How many random keychain databases `make interop` writes and has read.
 DATABASES ?= 200
+# How many random changes of items inside backups it makes, each read by others.
+EDITS ?= 60
 
 .PHONY: help deps build demo test test-exhaustive lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention clean
 
@@ -63,6 +65,7 @@ interop: build .venv/.installed
 	$(PYTHON) Tests/Support/check_backups.py --keyhaul $(PROGRAM)
 	$(PYTHON) Tests/Support/check_dumps.py --keyhaul $(PROGRAM)
 	$(PYTHON) Tests/Support/check_databases.py --keyhaul $(PROGRAM) --count $(DATABASES)
+	$(PYTHON) Tests/Support/check_edits.py --keyhaul $(PROGRAM) --count $(EDITS)
 	$(PYTHON) Tests/Support/kill_exports.py $(PROGRAM)
 
 schemas: build .venv/.installed
