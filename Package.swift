@@ -204,7 +204,8 @@ let package = Package(
       dependencies: [
         "ItemVerbs", "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration",
         "ArchivedKeychain", "VirtualDevice",
-        "BackupArchive", "BackupRewriting", "KeychainDumps", "SecItem", "KeychainStore", "KeychainRules",
+        "BackupArchive", "BackupRewriting", "KeychainDatabases", "KeychainDumps", "SecItem", "KeychainStore",
+        "KeychainRules",
         "Certificates", "DataProtection",
         "KeychainFormats", "Files", system, "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),

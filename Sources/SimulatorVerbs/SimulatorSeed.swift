@@ -36,7 +36,7 @@ struct SimulatorSeed: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)
-    var source = try SeedItems.read(
+    var source = try SourceItems.read(
       from, UnlockingOptions(password: password, opening: opening), databaseKeys, wait: wait.time, in: session)
     source.keep(groups: app)
     let items = source.items
@@ -79,7 +79,7 @@ struct SimulatorSeed: RunnableVerb {
   }
 
   private func document(
-    _ simulator: FoundSimulator, _ source: SeedItems, _ placements: [SimulatorKeychain.Placement], isDone: Bool
+    _ simulator: FoundSimulator, _ source: SourceItems, _ placements: [SimulatorKeychain.Placement], isDone: Bool
   ) -> JSONValue {
     simulator.document(
       "seed",

@@ -312,6 +312,13 @@ def other_sources(story):
                  "reset simulators/UDID --app apple --yes"):
         run(f"simulator {line}")
     run("simulator reset simulators/UDID --app apple --yes", ends=4)
+    run("device export old-phone -o exported.db --yes")
+    run("device create twin --import exported.db --passcode-file old.pin")
+    for line in ("find simulators/UDID", "find family.backup --password-file password", "find exported.db",
+                 "update family.backup --password-file password --service chat.example --new-label Chat -n",
+                 "delete family.backup --password-file password --service chat.example -n",
+                 "delete exported.db --kind generic -n"):
+        run(f"item {line}")
     run("simulator reset device.db --app apple --yes", ends=14)
     for line in ("inspect device.db", "inspect device.db --list", "verify device.db"):
         run(line, ends=3)

@@ -43,6 +43,21 @@ final class OpenDatabase: DatabaseRows {
     try run("PRAGMA wal_checkpoint(TRUNCATE)")
   }
 
+  /// Lends the bytes of the file; `nil` where there is no memory for them.
+  func withImage<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    var size: Int64 = 0
+    guard let bytes = sqlite3_serialize(handle, "main", &size, 0) else { return nil }
+    let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: Int(size))
+    defer {
+      // The copy is of a keychain in clear.
+      buffer.initializeMemory(as: UInt8.self, repeating: 0)
+      sqlite3_free(bytes)
+    }
+    return try body(UnsafeRawBufferPointer(buffer))
+  }
+
   /// Runs one statement and lends its rows.
   ///
   /// - Returns: How many rows it changed.

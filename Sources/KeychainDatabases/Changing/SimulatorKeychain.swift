@@ -9,14 +9,14 @@ import KeychainRules
 ///
 /// Not to be used from two threads at once.
 public final class SimulatorKeychain {
-  private let database: OpenDatabase
+  let database: OpenDatabase
   private let schema: KeychainDatabase.SchemaVersion
   private let columns: [ItemKind: Set<String>]
-  private let namesActualClasses: Bool
-  private let random: any RandomSource
-  private var wrappedMetadataKeys: [KeyClass: SensitiveBytes]
-  private var keys: DatabaseKeys
-  private let store: SimulatorKeyStore
+  let namesActualClasses: Bool
+  let random: any RandomSource
+  var wrappedMetadataKeys: [KeyClass: SensitiveBytes]
+  var keys: DatabaseKeys
+  let store: SimulatorKeyStore
 
   /// What became of an item that was put in.
   public enum Placement: Sendable, Hashable {
@@ -38,8 +38,28 @@ public final class SimulatorKeychain {
   ///   - random: Where keys and references of new rows come from.
   /// - Throws: `.busy` where somebody has it open, `.notWritable`, `.unchangeable` for a newer schema, for triggers or
   ///   views, and for keys that are not a Simulator's; and what reading it throws.
-  public init(path: String, random: any RandomSource = SystemRandomSource()) throws(KeychainDatabaseError) {
-    let database = try OpenDatabase(path: path)
+  public convenience init(
+    path: String, random: any RandomSource = SystemRandomSource()
+  ) throws(KeychainDatabaseError) {
+    try self.init(try OpenDatabase(path: path), random)
+  }
+
+  /// Begins an empty one in memory, of the newest schema that is written to; `committed` gives its file.
+  ///
+  /// - Parameter tables: The statements that make the tables of items, of the version and of the keys.
+  /// - Throws: `.failed` where SQLite does not take them.
+  package convenience init(
+    making tables: [String], random: any RandomSource = SystemRandomSource()
+  ) throws(KeychainDatabaseError) {
+    let database = try OpenDatabase(path: ":memory:")
+    for statement in tables + SimulatorSchema.otherTables.map({ "CREATE TABLE \($0)" }) { try database.run(statement) }
+    try database.run(
+      "INSERT INTO tversion(version, minor) VALUES (?, ?)",
+      [.integer(Int64(Self.newestSchema.major)), .integer(Int64(Self.newestSchema.minor))])
+    try self.init(database, random)
+  }
+
+  private init(_ database: OpenDatabase, _ random: any RandomSource) throws(KeychainDatabaseError) {
     self.database = database
     self.random = random
     try Self.refuseDefinitions(in: database)
@@ -85,7 +105,7 @@ public final class SimulatorKeychain {
   }
 
   /// Names what is not the database's fault.
-  private static func working<Result>(
+  static func working<Result>(
     _ work: () throws(DataProtectionError) -> Result
   ) throws(KeychainDatabaseError) -> Result {
     do throws(DataProtectionError) {
@@ -172,6 +192,14 @@ public final class SimulatorKeychain {
   /// Makes all changes last. Nothing can be changed afterwards.
   public func commit() throws(KeychainDatabaseError) { try database.commit() }
 
+  /// Makes all changes last, and lends the whole file: its secrets are in clear in it. Nothing can be changed afterwards.
+  package func committed<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    guard (try? database.commit()) != nil else { return nil }
+    return try database.withImage(body)
+  }
+
   // MARK: Rows
 
   private func presentRow(
@@ -248,41 +276,6 @@ public final class SimulatorKeychain {
       return try ItemColumns.value(value, for: definition)
     } catch {
       throw KeychainDatabaseError(.malformed, "an item cannot be stored: \(error.reason)")
-    }
-  }
-
-  // MARK: Keys
-
-  /// Makes the key of a class that no row has needed yet. One that is there is never replaced: it opens other rows.
-  private func provideKey(of protection: ProtectionClass) throws(KeychainDatabaseError) {
-    let keyClass = protection.keyClass
-    guard wrappedMetadataKeys[keyClass]?.isEmpty ?? true else { return }
-    let key = try Self.working { [random] () throws(DataProtectionError) in
-      SensitiveBytes(copying: try random.bytes(32))
-    }
-    let wrapped = try wrapped(key, for: protection)
-    let name = ColumnValue.text(String(keyClass.rawValue))
-    let data = wrapped.withBytes { ColumnValue.blob(Array($0)) }
-    if namesActualClasses {
-      try database.run(
-        "INSERT OR REPLACE INTO main.metadatakeys(keyclass, actualKeyclass, data) VALUES (?, ?, ?)", [name, name, data])
-    } else {
-      try database.run("INSERT OR REPLACE INTO main.metadatakeys(keyclass, data) VALUES (?, ?)", [name, data])
-    }
-    wrappedMetadataKeys[keyClass] = wrapped
-    keys = try Self.working { [wrappedMetadataKeys] () throws(DataProtectionError) in
-      try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys)
-    }
-  }
-
-  private func wrapped(
-    _ key: SensitiveBytes, for protection: ProtectionClass
-  ) throws(KeychainDatabaseError) -> SensitiveBytes {
-    let secret = key.withBytes { Secret(copying: $0) }
-    do throws(ItemSealError) {
-      return try keys.wrap(secret, for: protection, .simulator(store))
-    } catch {
-      throw KeychainDatabaseError(.failed, error.reason)
     }
   }
 }

@@ -6,9 +6,11 @@ extension KeychainStore {
   /// Puts items in place that bring their dates along, as a device made from a description needs. Everything else is as
   /// for added items. All of them or, where one cannot be added, none.
   ///
+  /// - Parameter keepsIdentifiers: Whether items also bring their UUID, their persistent reference and their user along, as
+  ///   those of another keychain do.
   /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`.
   package func provision(
-    _ items: [KeychainItem], keys: borrowing ClassKeys, random: any RandomSource
+    _ items: [KeychainItem], keepsIdentifiers: Bool = false, keys: borrowing ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) {
     try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
       for item in items {
@@ -17,11 +19,23 @@ extension KeychainStore {
         prepared[.creationDate] = .date(item.creationDate ?? modified)
         // A description may have a deleted item's mark; nobody can add one.
         if item.isTombstone { prepared[.tombstone] = .integer(1) }
+        if keepsIdentifiers { prepared.takeIdentifiers(of: item) }
         let row = try WritableRow(sealing: prepared, keys: keys, random: random)
         guard try transaction.insert(row) != nil else {
           throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key is there")
         }
       }
     }
+  }
+}
+
+extension KeychainItem {
+  /// Those that another item has, in the form that a row takes.
+  fileprivate mutating func takeIdentifiers(of other: KeychainItem) {
+    if let uuid = other[.uuid]?.stringValue { self[.uuid] = .string(uuid) }
+    if let reference = other[.persistentReference]?.dataValue, reference.count == 16 {
+      self[.persistentReference] = .data(reference)
+    }
+    if let user = other[.multiUser]?.dataValue { self[.multiUser] = .data(user) }
   }
 }

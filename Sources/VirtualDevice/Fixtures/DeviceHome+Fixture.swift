@@ -42,13 +42,31 @@ extension DeviceHome {
   }
 }
 
+extension DeviceHome {
+  /// Makes a device that has the items of another keychain, with their dates and identifiers; its hardware and its keys are
+  /// its own.
+  ///
+  /// - Parameters:
+  ///   - items: In clear; access groups are those that they name.
+  ///   - passcode: Empty for none.
+  /// - Throws: `.exists`, `.io`; `.badFixture` naming why the keychain does not take an item.
+  package func create(
+    _ name: DeviceName, _ options: DeviceOptions, importing items: [KeychainItem], passcode: borrowing Secret
+  ) throws(VirtualDeviceError) {
+    try create(name, options, passcode: passcode) { (session) throws(VirtualDeviceError) in
+      try session.provision(items.map { DeviceFixture.Item(item: $0, accessConstraints: []) }, keepsIdentifiers: true)
+    }
+  }
+}
+
 extension DeviceSession {
   /// Puts a fixture's items in place, with their dates, their tokens and their access controls.
-  func provision(_ items: [DeviceFixture.Item]) throws(VirtualDeviceError) {
+  func provision(_ items: [DeviceFixture.Item], keepsIdentifiers: Bool = false) throws(VirtualDeviceError) {
     let random = environment.random
     let store = try willChangeItems()
     do throws(KeychainStoreError) {
-      try store.provision(items.map(\.complete), keys: classKeys, random: random)
+      try store.provision(
+        items.map(\.complete), keepsIdentifiers: keepsIdentifiers, keys: classKeys, random: random)
     } catch {
       guard [.duplicateItem, .authFailed, .parameter].contains(error.code) else {
         throw VirtualDeviceError(name, error)

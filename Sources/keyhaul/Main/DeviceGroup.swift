@@ -7,7 +7,8 @@ struct DeviceGroup: VerbGroup {
     commandName: "device", abstract: "Create and handle virtual devices", usage: "keyhaul device <verb> [arguments]",
     subcommands: [
       DeviceCreate.self, DeviceList.self, DeviceShow.self, DeviceLock.self, DeviceUnlock.self, DeviceRestart.self,
-      DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self, DeviceFixtureVerb.self,
+      DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self, DeviceExport.self,
+      DeviceFixtureVerb.self,
     ],
     helpNames: .long)
 }

@@ -122,6 +122,39 @@ struct SimulatorVerbTests {
       ).status == 0)
   }
 
+  @Test("is made of a device, and a device of it, of a backup or of a dump, with the same items")
+  func exported() throws {
+    let world = try Self.world()
+    try world.run("printf '135790' > .pin; printf 'words' > .bp; chmod 600 .pin .bp")
+    let written = try world.run("keyhaul device export phone -o phone.db")
+    #expect(written.status == 0 && written.errors.contains("was never tried"), "\(written)")
+    #expect(written.output.hasPrefix("Wrote 22 items of phone as phone.db, a Simulator's keychain of iOS 18 or later."))
+    #expect(try world.run("stat -c %a phone.db").output == "600\n")
+    #expect(try world.run("keyhaul verify phone.db").status == 0)
+    #expect(try world.run("keyhaul diff phone phone.db --exit-code").status == 0)
+    let needs = try world.run("keyhaul device create twin --import phone.db")
+    #expect(needs.status == 64 && needs.errors.contains("a device with a passcode"), "\(needs)")
+    #expect(try world.run("keyhaul device create twin --import phone.db --passcode-file .pin").status == 0)
+    #expect(try world.run("keyhaul diff phone twin --exit-code").status == 0)
+    let references = try ["phone", "twin"].map { name in
+      (try world.document("keyhaul export \(name) -o - --json")["items"]?.arrayValue ?? [])
+        .compactMap { $0["attributes"]?["persistref"]?["base64"]?.stringValue }.sorted()
+    }
+    #expect(references[0] == references[1] && references[0].count == 22)
+
+    // What a backup holds that opens without its device, and nothing else.
+    try world.run("keyhaul backup phone -o b.zip --password-file .bp --rounds 1 -q; mkdir elsewhere")
+    let imported = try world.run(
+      "keyhaul device create part --import b.zip --password-file .bp --home elsewhere; keyhaul device show part --home elsewhere --json"
+    )
+    #expect(imported.errors.contains("cannot be read and stayed out"), "\(imported)")
+    let both = try world.run("keyhaul device create x --import b.zip --from old-phone --password-file .bp")
+    #expect(both.status == 64 && both.errors.contains("--from and --import cannot go together"))
+    let locked = try world.run("keyhaul device lock phone; keyhaul device export phone -o locked.db")
+    #expect(locked.status == 15, "\(locked)")
+    #expect(try world.run("ls locked.db").status != 0)
+  }
+
   @Test("is left alone while something has it open, and where nothing is meant")
   func refused() throws {
     let world = try Self.world()

@@ -42,6 +42,8 @@ struct LostResultTests {
     "device unlock third --passcode-file .np --json", "device restart third --json",
     "device unlock third --passcode-file .np --json", "device passcode remove third --passcode-file .np --yes",
     "device erase third --yes", "device delete third --confirm third",
+    "device export old-phone -o exported.db", "device create twin --import b.tar --password-file .bp",
+    "item add b.tar --service s --account a --access-group g --secret-file .np --password-file .bp",
     "item add new-phone --service s --account a --secret-file .np", "item find old-phone",
     "item find old-phone --format csv", "item find old-phone --service chat.example --account anna --reveal",
     "item update new-phone --service s --new-label l --yes", "item delete new-phone --service s --yes",
@@ -65,7 +67,8 @@ struct LostResultTests {
   /// Those among them that change something which is not their result.
   private static let changes = [
     "device create", "device passcode", "device lock", "device unlock", "device restart", "device erase",
-    "device delete", "item add", "item update", "item delete", "backup old-phone -o d.tar", "export b.tar -o x.json",
+    "device delete", "device export", "item add", "item update", "item delete", "backup old-phone -o d.tar",
+    "export b.tar -o x.json",
     "rekey", "convert b.tar -o e.tar", "restore", "simulator seed", "simulator snapshot", "simulator reset",
   ]
 

@@ -9,12 +9,14 @@ import VirtualDevice
 struct DeviceCreate: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Create a virtual device",
-    usage: "keyhaul device create NAME [--model M] [--ios V] [--from FIXTURE]",
+    usage: "keyhaul device create NAME [--model M] [--ios V] [--from FIXTURE | --import SOURCE]",
     examples: [
       "keyhaul device create old-phone --passcode-file ~/.pin", "keyhaul device create old-phone --from old-phone",
+      "keyhaul device create twin --import family.backup",
     ],
     flags: [
-      "--model", "--ios", "--from", "--published-hardware-key", "--passcode-file", "--erase-after-failures",
+      "--model", "--ios", "--from", "--import", "--password-file", "--published-hardware-key", "--passcode-file",
+      "--erase-after-failures",
     ])
   static let configuration = described(as: "create")
 
@@ -27,6 +29,13 @@ struct DeviceCreate: RunnableVerb {
       discussion: FixtureSource.passcodes, valueName: "fixture"),
     completion: .file(extensions: ["json"]))
   var from: String?
+  @Option(
+    name: .customLong("import"),
+    help: ArgumentHelp(
+      "Fill it with the items of a backup, a keychain's database, a dump or another device, as far as they can be read.",
+      valueName: "source"),
+    completion: .devicesAndFiles)
+  var imported: String?
   @Flag(
     help: ArgumentHelp(
       "With --from, for tests: the same hardware key each time for a name, which everybody can compute.",
@@ -34,13 +43,22 @@ struct DeviceCreate: RunnableVerb {
   var publishedHardwareKey = false
   @Flag(help: "Have the device erase itself after ten wrong passcodes.") var eraseAfterFailures = false
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
+  @OptionGroup(title: "The imported archive's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening it") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup var wait: WaitOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let (home, deviceName) = try place(in: session)
+    if from != nil, imported != nil {
+      throw CommandFailure.usage("--from and --import cannot go together", try: "one of them")
+    }
+    let source = try source(in: session)
     let newDevice = try NewDevice(
-      name: deviceName, fixture: from.map { try FixtureSource.load($0) }, productType: model, productVersion: ios,
+      name: deviceName, fixture: from.map { try FixtureSource.load($0) }, imported: source, productType: model,
+      productVersion: ios,
       eraseAfterFailures: eraseAfterFailures ? DeviceOptions.standardEraseAfterFailures : nil,
       hasPublishedKeys: publishedHardwareKey)
     let secret: Secret?
@@ -49,6 +67,7 @@ struct DeviceCreate: RunnableVerb {
     } else {
       secret = nil
     }
+    try source.map { try requirePasscode(for: $0) }
     if dryRun.isOn {
       let report = try newDevice.rehearse(in: home, passcode: secret)
       try session.announce("Would create \(deviceName) (\(report.summary)).")
@@ -68,7 +87,32 @@ struct DeviceCreate: RunnableVerb {
       if session.isJSON { try session.answer(report.document()) }
     }
     if publishedHardwareKey { session.warnOfPublishedKey(of: deviceName.text) }
-    return .ok
+    guard let source, source.unreadableCount > 0 else { return .ok }
+    session.warn(
+      "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and stayed out",
+      why: "they open only on their device, or are damaged",
+      try: "keyhaul inspect \(ShellWord.quoted(source.name)) --list")
+    return .partial
+  }
+
+  /// The items that it gets from elsewhere; `nil` where none are meant.
+  private func source(in session: Session) throws -> SourceItems? {
+    let unlocking = UnlockingOptions(password: password, opening: opening)
+    guard let imported else {
+      try unlocking.refuse(for: name)
+      try databaseKeys.check([])
+      return nil
+    }
+    return try SourceItems.read(imported, unlocking, databaseKeys, wait: wait.time, in: session)
+  }
+
+  /// What no device without a passcode has is told before it is made.
+  private func requirePasscode(for source: SourceItems) throws(CommandFailure) {
+    let count = source.items.count { $0.protection == .whenPasscodeSetThisDeviceOnly }
+    guard count > 0, !passcode.isGiven else { return }
+    throw .usage(
+      "\(Amounts.count(count, "item")) of \(source.name) \(count == 1 ? "needs" : "need") a device with a passcode",
+      why: "their class exists only while one is set", try: "--passcode-file PATH")
   }
 
   /// Where the device will be: under its name in the home directory, or at a path.

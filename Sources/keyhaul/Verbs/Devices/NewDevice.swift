@@ -8,6 +8,8 @@ import VirtualDevice
 struct NewDevice {
   let name: DeviceName
   let fixture: FixtureSource.Loaded?
+  /// Items of another keychain, where it gets those.
+  let imported: SourceItems?
   let identity: DeviceIdentity
   let eraseAfterFailures: Int?
   /// Whether its keys shall be those that everybody can compute of the description.
@@ -15,7 +17,8 @@ struct NewDevice {
 
   /// - Throws: `.usage` where model or version cannot be one, and for published keys without a description.
   init(
-    name: DeviceName, fixture: FixtureSource.Loaded?, productType: String?, productVersion: String?,
+    name: DeviceName, fixture: FixtureSource.Loaded?, imported: SourceItems?, productType: String?,
+    productVersion: String?,
     eraseAfterFailures: Int?, hasPublishedKeys: Bool
   ) throws(CommandFailure) {
     if let productType, productType.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) == nil {
@@ -28,7 +31,7 @@ struct NewDevice {
         "--published-hardware-key needs --from", why: "the key derives from a description's seed",
         try: "--from FIXTURE, or leave it out")
     }
-    let standard = fixture?.description.identity ?? DeviceIdentity()
+    let standard = fixture?.description.identity ?? imported?.identity ?? DeviceIdentity()
     var version = standard.productVersion
     if let productVersion {
       do throws(VirtualDeviceError) {
@@ -39,6 +42,7 @@ struct NewDevice {
     }
     self.name = name
     self.fixture = fixture
+    self.imported = imported
     self.eraseAfterFailures = eraseAfterFailures
     self.hasPublishedKeys = hasPublishedKeys
     identity = DeviceIdentity(
@@ -59,6 +63,11 @@ struct NewDevice {
       }
     } catch {
       if error.code == .badFixture, let fixture { throw FixtureSource.failure(error, argument: fixture.argument) }
+      if error.code == .badFixture, let imported {
+        throw CommandFailure(
+          .refused, "cannot make a device from \(imported.name)", why: error.reason,
+          try: "keyhaul inspect \(ShellWord.quoted(imported.name)) --list")
+      }
       throw CommandFailure(error, device: name.text)
     }
   }
@@ -84,6 +93,13 @@ struct NewDevice {
         keys: hasPublishedKeys ? .published : .random)
     }
     let options = DeviceOptions(identity: identity, eraseAfterFailures: eraseAfterFailures)
+    if let imported {
+      switch passcode {
+      case .some(let given): try home.create(name, options, importing: imported.items, passcode: given)
+      case .none: try home.create(name, options, importing: imported.items, passcode: Secret(utf8: ""))
+      }
+      return try home.device(name)
+    }
     switch passcode {
     case .some(let given): return try home.create(name, options, passcode: given)
     case .none: return try home.create(name, options, passcode: Secret(utf8: ""))

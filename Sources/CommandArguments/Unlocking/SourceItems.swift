@@ -1,22 +1,23 @@
 import ArchivedKeychain
 import BackupArchive
 import BundledFixtures
-import CommandArguments
-import CommandSession
+package import CommandSession
 import KeychainDatabases
 import KeychainDumps
-import KeychainFormats
+package import KeychainFormats
 import KeychainRules
 import KeychainStore
-import VirtualDevice
+package import VirtualDevice
 
-/// What a Simulator is filled with: the items of a source that can be read, but for marks of deleted ones.
-struct SeedItems {
+/// The items of a source that can be read, but for marks of deleted ones: what a device or a Simulator is filled with.
+package struct SourceItems {
   /// What the user called the source.
-  let name: String
-  private(set) var items: [KeychainItem] = []
+  package let name: String
+  package private(set) var items: [KeychainItem] = []
   /// How many cannot be read.
-  private(set) var unreadableCount = 0
+  package private(set) var unreadableCount = 0
+  /// The device that it is of, where it says so.
+  package private(set) var identity: DeviceIdentity?
 
   private init(name: String, _ items: [KeychainItem?]) {
     self.name = name
@@ -27,7 +28,7 @@ struct SeedItems {
   /// Only those of these access groups.
   ///
   /// - Parameter groups: All of them where there are none.
-  mutating func keep(groups: [String]) {
+  package mutating func keep(groups: [String]) {
     guard !groups.isEmpty else { return }
     items.removeAll { item in !groups.contains { $0 == item.accessGroup } }
   }
@@ -35,10 +36,10 @@ struct SeedItems {
   /// Reads a device, a backup, a dump, a database, or a description of a device that comes with the program.
   ///
   /// - Throws: What reading the source throws.
-  static func read(
+  package static func read(
     _ source: String, _ unlocking: UnlockingOptions, _ databaseKeys: DatabaseKeyOptions, wait: WaitTime,
     in session: Session
-  ) throws -> SeedItems {
+  ) throws -> SourceItems {
     let found: FoundKeychain
     do throws(CommandFailure) {
       found = try ArgumentFinder(session, databaseKeys).keychain(source, wait: wait)
@@ -57,11 +58,12 @@ struct SeedItems {
           throw CommandFailure(
             .locked, "items of \(device.name) cannot be read now", why: "\(fault)", try: "keyhaul device unlock")
         }
-        return SeedItems(name: device.name, rows.map(\.item))
+        return SourceItems(name: device.name, rows.map(\.item))
       }
     case .dump(let dump):
       try dump.refuse(unlocking)
-      return SeedItems(
+      dump.warn(in: session)
+      return SourceItems(
         name: source,
         dump.dump.items.map { dumped in
           // Without its secret an item would be one that the app takes for its own and cannot use.
@@ -71,14 +73,16 @@ struct SeedItems {
       let named = try archive.open(storage: unlocking.storage, in: session)
       let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(
         with: unlocking.password, for: .exporting)
-      return SeedItems(name: named.name, opened.items.map(\.item))
+      var source = SourceItems(name: named.name, opened.items.map(\.item))
+      source.identity = DeviceIdentity(named.archive.device)
+      return source
     }
   }
 
-  private static func items(ofFixture bytes: [UInt8], named name: String) throws(CommandFailure) -> SeedItems {
+  private static func items(ofFixture bytes: [UInt8], named name: String) throws(CommandFailure) -> SourceItems {
     do throws(VirtualDeviceError) {
       let description = try DeviceFixture(decoding: bytes, from: name)
-      return SeedItems(
+      return SourceItems(
         name: name,
         description.items.map { described in
           var item = described.item
@@ -90,5 +94,15 @@ struct SeedItems {
     } catch {
       throw CommandFailure(CommandStatus(error.category), "cannot read \(name)", why: error.reason, try: error.advice)
     }
+  }
+}
+
+extension DeviceIdentity {
+  /// Of what a backup says; `nil` where that is no model or no version.
+  fileprivate init?(_ device: BackupDevice) {
+    guard let type = device.productType, type.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) != nil,
+      let version = device.productVersion.flatMap({ try? ProductVersion($0) })
+    else { return nil }
+    self.init(productType: type, productVersion: version)
   }
 }
