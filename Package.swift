@@ -144,7 +144,8 @@ let package = Package(
     part(
       "Migration",
       [
-        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainDumps", "KeychainRules",
+        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainDatabases", "KeychainDumps",
+        "KeychainRules",
         "DataProtection", "KeychainFormats",
       ]),
     part(

@@ -3,7 +3,7 @@ package import CommandArguments
 package import CommandSession
 package import KeychainDatabases
 import KeychainDumps
-import KeychainFormats
+package import KeychainFormats
 import Reports
 
 /// The Simulator that a verb means.
@@ -63,6 +63,9 @@ package struct FoundSimulator {
   ) throws(CommandFailure) -> Result {
     do throws(KeychainDatabaseError) {
       let keychain = try SimulatorKeychain(path: found.path)
+      guard found.database?.isUnchanged != false else {
+        throw KeychainDatabaseError(.busy, "something has written to it since it was read")
+      }
       let result = try body(keychain)
       if isRehearsed { return result }
       try session.changing(done) { () throws(KeychainDatabaseError) in try keychain.commit() }
@@ -80,7 +83,7 @@ package struct FoundSimulator {
   }
 
   /// What the changes of all verbs have in common in JSON (`simulator-change/1`).
-  func document(_ action: String, _ fields: [(String, JSONValue)], isDryRun: Bool) -> JSONValue {
+  package func document(_ action: String, _ fields: [(String, JSONValue)], isDryRun: Bool) -> JSONValue {
     let document: JSONValue = ["format": "simulator-change/1", "simulator": .string(name), "action": .string(action)]
     return document.adding(fields + [("dry_run", .boolean(isDryRun))])
   }

@@ -312,6 +312,8 @@ def other_sources(story):
                  "reset simulators/UDID --app apple --yes"):
         run(f"simulator {line}")
     run("simulator reset simulators/UDID --app apple --yes", ends=4)
+    run("restore family.backup --to simulators/UDID --existing merge --password-file password -n")
+    run("restore family.backup --to simulators/UDID --existing merge --password-file password --yes")
     run("device export old-phone -o exported.db --yes")
     run("device create twin --import exported.db --passcode-file old.pin")
     for line in ("find simulators/UDID", "find family.backup --password-file password", "find exported.db",

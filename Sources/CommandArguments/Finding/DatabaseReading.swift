@@ -13,13 +13,16 @@ struct DatabaseReading {
   let dump: KeychainDump
   /// SHA-256 of the file, or of file and log, one behind the other.
   let digest: [UInt8]
+  /// The file and its log as they stood when they were read; `nil` for a log that was not there.
+  let statuses: [FileStatus?]
 
   /// - Throws: `.busy` for one that somebody writes to while it is read.
   init(
     _ path: String, named name: String, _ keys: DatabaseKeyOptions?, in session: Session
   ) throws(CommandFailure) {
     let classKeys = try keys?.keys(of: name, in: session) ?? [:]
-    let (file, log) = try Self.bytes(of: path, named: name, in: session)
+    let (file, log, statuses) = try Self.bytes(of: path, named: name, in: session)
+    self.statuses = statuses
     do throws(KeychainDatabaseError) {
       database = try KeychainDatabase(file: file, log: log)
     } catch {
@@ -56,29 +59,36 @@ struct DatabaseReading {
   /// The file and its log as they stood at one moment: what changed in between is read again.
   private static func bytes(
     of path: String, named name: String, in session: Session
-  ) throws(CommandFailure) -> (file: [UInt8], log: [UInt8]) {
-    let system = FileSystem.real
+  ) throws(CommandFailure) -> (file: [UInt8], log: [UInt8], statuses: [FileStatus?]) {
     let logPath = path + "-wal"
-    func statuses() -> [FileStatus?] {
-      [path, logPath].map { (try? system.status(of: $0, followsLink: true)) ?? nil }
-    }
     for _ in 0..<3 {
-      let before = statuses()
+      let before = Self.statuses(of: path)
       let file = try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: name, in: session)
       let log =
         before[1] == nil
         ? [] : try InputFile.read(logPath, atMost: KeychainDatabase.maximumByteCount, what: logPath, in: session)
-      let isUnchanged = zip(before, statuses()).allSatisfy { before, after in
-        switch (before, after) {
-        case (nil, nil): true
-        case (let before?, let after?): after.isUnchanged(since: before)
-        default: false
-        }
-      }
-      if isUnchanged { return (file, log) }
+      if Self.isUnchanged(path, since: before) { return (file, log, before) }
     }
     throw CommandFailure(
       .busy, "\(name) is being written to", why: "it changed each time it was read",
       try: "shut the Simulator down, or read a copy")
+  }
+
+  private static func statuses(of path: String) -> [FileStatus?] {
+    [path, path + "-wal"].map { (try? FileSystem.real.status(of: $0, followsLink: true)) ?? nil }
+  }
+
+  /// Whether a database and its log are as they stood then. Neither is opened: the locks of whoever has it open in this
+  /// process would be gone.
+  static func isUnchanged(_ path: String, since earlier: [FileStatus?]) -> Bool {
+    zip(earlier, statuses(of: path)).allSatisfy { before, after in
+      switch (before, after) {
+      case (nil, nil): true
+      // SQLite gives a log to the database's owner.
+      case (let before?, let after?): after.hasUnchangedBytes(since: before)
+      // SQLite makes an empty log where it opens a database.
+      case (let one?, nil), (nil, let one?): one.byteCount == 0
+      }
+    }
   }
 }

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 package import CommandSession
 import DataProtection
+import Files
 package import KeychainDatabases
 package import KeychainDumps
 import KeychainFormats
@@ -23,6 +24,11 @@ package struct FoundDump {
   package struct DatabaseRows {
     package let database: KeychainDatabase
     package let rows: [KeychainDatabase.OpenedRow]
+    fileprivate let path: String
+    fileprivate let statuses: [FileStatus?]
+
+    /// Whether its file and its log are as they were read.
+    package var isUnchanged: Bool { DatabaseReading.isUnchanged(path, since: statuses) }
   }
 
   package var isDatabase: Bool { database != nil }
@@ -44,7 +50,11 @@ package struct FoundDump {
     let start = InputFile.start(of: path, byteCount: KeychainDatabase.signatureByteCount)
     if KeychainDatabase.mayBegin(with: start) {
       let read = try DatabaseReading(path, named: typed, databaseKeys, in: session)
-      (dump, digest, database) = (read.dump, read.digest, DatabaseRows(database: read.database, rows: read.rows))
+      (dump, digest, database) = (
+        read.dump, read.digest,
+        DatabaseRows(
+          database: read.database, rows: read.rows, path: path, statuses: read.statuses)
+      )
       return
     }
     database = nil

@@ -88,6 +88,15 @@ package struct ArgumentFinder {
     }
   }
 
+  /// A Simulator's keychain, where a device is asked for and one may be meant.
+  ///
+  /// - Returns: `nil` for everything else, a device among it.
+  package func simulator(_ typed: String) throws(CommandFailure) -> FoundDump? {
+    guard case .dump(let path)? = try? resolver.deviceOrArchive(typed) else { return nil }
+    let found = try FoundDump(typed: typed, path: path, databaseKeys, in: session)
+    return found.isDatabase ? found : nil
+  }
+
   /// The name of a device that is made; it need not exist.
   package func newDeviceName(_ typed: String) throws(CommandFailure) -> String { try resolver.deviceName(typed) }
 }

@@ -30,6 +30,11 @@ package struct FileStatus: Sendable {
     isSame(as: earlier) && byteCount == earlier.byteCount && changes == earlier.changes
   }
 
+  /// Whether it is the same file and its bytes have not changed since; who may use it may have.
+  package func hasUnchangedBytes(since earlier: FileStatus) -> Bool {
+    isSame(as: earlier) && byteCount == earlier.byteCount && changes.prefix(2) == earlier.changes.prefix(2)
+  }
+
   init(_ status: Stat) {
     kind =
       switch status.type {

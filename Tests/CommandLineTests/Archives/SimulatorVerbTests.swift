@@ -155,6 +155,47 @@ struct SimulatorVerbTests {
     #expect(try world.run("ls locked.db").status != 0)
   }
 
+  @Test("takes a backup by the rules of a device that did not make it: what the plan for such a device says arrives")
+  func restored() throws {
+    let world = try Self.world()
+    try world.run("printf words > .bp; chmod 600 .bp; keyhaul device create new-phone --from new-phone -q")
+    try world.run("keyhaul backup phone -o b.zip --password-file .bp --rounds 1 -q")
+    let plan = try world.document("keyhaul plan b.zip --to new-phone --password-file .bp --json")
+    let arriving = (plan["items"]?.arrayValue ?? []).filter {
+      $0["outcome"]?.stringValue?.hasPrefix("migrates") == true
+    }
+    let restore = "keyhaul restore b.zip --to Devices/UDID --password-file .bp"
+    let tried = try world.document(restore + " -n --json")
+    #expect(
+      tried["action"] == "restore" && tried["dry_run"] == true
+        && tried["items"] == .count(plan["items"]?.arrayValue?.count ?? 0))
+    #expect(try world.run("keyhaul verify Devices/UDID").output.contains("13 of 13 open"))
+
+    // Merged, all that was there stays.
+    try world.run("cp -r Devices/UDID Devices/merged")
+    let merged = try world.run(restore.replacing("UDID", with: "merged") + " --existing merge --yes")
+    #expect(
+      merged.status == 0 && merged.output.hasPrefix("Restored \(arriving.count) items to Devices/merged; "), "\(merged)"
+    )
+    let open = "\(13 + arriving.count) of \(13 + arriving.count) open"
+    #expect(try world.run("keyhaul verify Devices/merged").output.contains(open))
+    let again = try world.document(restore.replacing("UDID", with: "merged") + " --existing merge --yes --json")
+    #expect(again["added"] == 0 && again["kept"] == .count(arriving.count) && again["removed"] == 0, "\(again)")
+
+    // Replaced, as a device's: what does not synchronize is gone.
+    let replaced = try world.document(restore + " --yes --json")
+    #expect(replaced["added"] == .count(arriving.count) && replaced["removed"] != 0, "\(replaced)")
+    let after = try world.document("keyhaul export Devices/UDID -o - --json")["items"]?.arrayValue ?? []
+    let left = after.count - arriving.count
+    let synchronized = after.filter { $0["attributes"]?["sync"] == 1 }.count
+    #expect(left >= 0 && left <= synchronized, "\(left) \(synchronized)")
+    #expect(try world.run("keyhaul verify Devices/UDID").status == 0)
+    for (flags, words) in [("--accept-damage", "--accept-damage is about devices"), ("", "needs to be confirmed")] {
+      let refused = try world.run("\(restore) \(flags)")
+      #expect(refused.status == 64 && refused.errors.contains(words), "\(refused)")
+    }
+  }
+
   @Test("is left alone while something has it open, and where nothing is meant")
   func refused() throws {
     let world = try Self.world()

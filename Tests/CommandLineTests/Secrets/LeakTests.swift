@@ -36,7 +36,7 @@ struct LeakTests {
   }
 
   /// Lines that go well and lines that fail, in the order in which they are run.
-  static let lines = moves + views + looks + exports + changes + failures + ends
+  static let lines = moves + views + looks + exports + simulators + changes + failures + ends
 
   private static let moves: [String] =
     ["b.tar", "b.tar.gz", "b.tar.zst", "b.zip", "b/"].flatMap { name in
@@ -86,6 +86,16 @@ struct LeakTests {
     "export b/ --domain KeychainDomain --path nothing -o sealed.plist --password-file .bp --yes",
   ]
 
+  /// A Simulator's keychain, whose items are sealed under keys that lie beside them.
+  private static let simulators = [
+    "device export old-phone -o sim/keychain-2-debug.db --yes", "simulator list .", "inspect sim --list", "verify sim",
+    "item find sim --service planted", "item delete sim --service planted --account n0 --yes",
+    "simulator seed sim --from b.tar --password-file .bp --yes", "simulator seed sim --from b.tar --password-file .np",
+    "restore b.tar --to sim --password-file .bp --existing merge --yes", "simulator snapshot sim -o saved.db --yes",
+    "simulator reset sim --app nobody --yes", "item find b.zip --service planted --password-file .bp",
+    "item update b.zip --service planted --account n1 --new-label other --password-file .bp --yes",
+  ]
+
   private static let changes = [
     "convert b/ -o copy.zip --yes", "convert b.zip -o copy/ --yes", "convert b/ -o b/copy.tar",
     "rekey b.zip --password-file .bp --new-password-file .np",
@@ -133,6 +143,7 @@ struct LeakTests {
           #"{"format":"plan-expectations/1","expectations":[{"service":"planted","expect":"migrates"}]}"#.utf8),
         to: "expected.json")
       try world.backUp(to: "whole.tar")
+      try world.devices.run("mkdir sim")
       try world.write(world.read("whole.tar").dropLast(20_000) as [UInt8], to: "cut.tar")
     }
   }

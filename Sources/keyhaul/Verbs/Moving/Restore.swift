@@ -17,6 +17,7 @@ struct Restore: RunnableVerb {
     examples: [
       "keyhaul restore family.backup --to new-phone -n",
       "keyhaul restore family.backup --to new-phone --plan move.plan",
+      "keyhaul restore family.backup --to CoreSimulator/Devices/UDID --existing merge",
     ],
     flags: [
       "--to", "--plan", "--only", "--existing", "--accept-damage", "--dry-run", "--password-file", "--yes",
@@ -43,6 +44,9 @@ struct Restore: RunnableVerb {
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
   func perform(in session: Session) throws -> CommandStatus {
+    if let to = move.to, let simulator = try ArgumentFinder(session).simulator(to) {
+      return try SimulatorRestore(self, onto: simulator).perform(in: session)
+    }
     let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
     let selection = try only.map { path throws(CommandFailure) in try RestoreSelection(path, in: session) }
