@@ -191,7 +191,7 @@ struct OpeningTests {
     #expect(
       outcome.errors == """
         error: keyhaul explain has no flag --max-rounds
-          why: it is a flag of inspect, verify, diff and 7 other verbs
+          why: it is a flag of device create, item add, item find and 12 other verbs
           try: leave --max-rounds out
 
         """)
