@@ -155,4 +155,37 @@ struct ConstantsTests {
   func sentence(_ status: OSStatus, _ expected: String) throws {
     #expect(try #require(SecCopyErrorMessageString(status, nil)) as String == expected)
   }
+
+  @Test(
+    "the statuses of Apple's header that nothing here gives have its numbers",
+    arguments: [
+      (errSecOpWr, -49), (errSecWrPerm, -61), (errSecInternalComponent, -2070), (errSecCoreFoundationUnknown, -4960),
+      (errSecPolicyNotFound, -25241), (errSecPassphraseRequired, -25260), (errSecPkcs12VerifyFailure, -25264),
+      (errSecNoSuchKeychain, -25294), (errSecDataTooLarge, -25302), (errSecInteractionRequired, -25315),
+      (errSecCreateChainFailed, -25318), (errSecInDarkWake, -25320), (errSecNotSigner, -26267),
+      (errSecHostNameMismatch, -67602), (errSecUnknownCriticalExtensionFlag, -67603),
+      (errSecNoBasicConstraints, -67604),
+      (errSecPathLengthConstraintExceeded, -67611), (errSecCRLExpired, -67613), (errSecMobileMeServerError, -67659),
+      (errSecNotInitialized, -67667), (errSecInvalidData, -67673), (errSecInvalidCertificateGroup, -67691),
+      (errSecUnsupportedKeySize, -67735), (errSecInvalidAlgorithm, -67747), (errSecMissingAttributeSalt, -67753),
+      (errSecMissingAttributeWrappedKeyFormat, -67805), (errSecInvalidDigestAlgorithm, -67815),
+      (errSecCertificateExpired, -67818), (errSecCertificateNotValidYet, -67819), (errSecCertificateRevoked, -67820),
+      (errSecInvaldCRLAuthority, -67827), (errSecNotTrusted, -67843), (errSecInvalidTupleCredendtials, -67852),
+      (errSecTimestampMissing, -67882), (errSecCertificateValidityPeriodTooLong, -67901),
+      (errSecCertificateIsCA, -67902),
+    ] as [(OSStatus, OSStatus)])
+  func number(_ constant: OSStatus, _ number: OSStatus) { #expect(constant == number) }
+
+  @Test("every status from -67585 to -67903 and every one of keychains has its own sentence")
+  func everySentence() throws {
+    let others: [OSStatus] =
+      [-49, -61, -2070, -4960, -26267] + Array(-25264...(-25256)) + Array(-25245...(-25240)) + Array(-25320...(-25291))
+    let statuses = Array(-67903...(-67585)) + others
+    let sentences = try statuses.map { try #require(SecCopyErrorMessageString($0, nil)) as String }
+    let unknown = zip(statuses, sentences).filter { $1.contains("none of the keychain's") }.map(\.0)
+    #expect(unknown.isEmpty)
+    #expect(sentences.allSatisfy { $0.hasSuffix(".") && $0.first?.isUppercase == true })
+    let byText = Dictionary(grouping: zip(statuses, sentences), by: \.1).filter { $0.value.count > 1 }
+    #expect(byText.isEmpty, "\(byText)")
+  }
 }

@@ -8,8 +8,8 @@ import SecItem
 /// - Parameters:
 ///   - status: What a call gave back.
 ///   - reserved: `nil`, as on Apple's systems.
-/// - Returns: A sentence with the number where the status is none of the keychain's.
+/// - Returns: This project's sentence for each status of Apple's `SecBase.h`; the number where it is none of them.
 public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
-  let sentence = SecItemStatus(rawValue: status)?.sentence ?? "The status \(status) is none of the keychain's."
-  return NSString(string: sentence)
+  let sentence = SecItemStatus(rawValue: status)?.sentence ?? StatusSentences.sentence(of: status)
+  return NSString(string: sentence ?? "The status \(status) is none of the keychain's.")
 }
