@@ -216,7 +216,7 @@ let package = Package(
       name: "TestSupport", dependencies: ["KeychainFormats"], path: "Tests/TestSupport",
       exclude: [
         "test-vectors.json", "certificate-vectors.json", "database-item-vectors.json", "database-vectors.json",
-        "key-operation-vectors.json",
+        "key-operation-vectors.json", "trust-vectors.json",
       ], swiftSettings: strict),
     tests(of: "Files", [system]),
     tests(of: "KeychainFormats"),

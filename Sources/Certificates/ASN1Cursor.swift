@@ -23,6 +23,7 @@ struct ASN1Cursor {
     static let null = Tag(rawValue: 0x05)
     static let objectIdentifier = Tag(rawValue: 0x06)
     static let printableString = Tag(rawValue: 0x13)
+    static let utcTime = Tag(rawValue: 0x17)
     static let sequence = Tag(rawValue: 0x30)
     static let set = Tag(rawValue: 0x31)
 

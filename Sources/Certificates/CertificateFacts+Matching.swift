@@ -34,9 +34,17 @@ extension CertificateFacts {
 
   private static func time(_ cursor: inout ASN1Cursor) throws(MaterialError) -> KeychainDate {
     let element = try cursor.next("a time")
-    guard let date = (try? DERPropertyList.decode(element.whole))?.dateValue else {
-      throw MaterialError(.malformed, "a time of its validity is no time")
-    }
+    let isWithoutSeconds = element.tag == .utcTime && element.contents.count == "YYMMDDhhmmZ".utf8.count
+    let date =
+      isWithoutSeconds
+      ? (try? DERPropertyList.decode(withSeconds(element.contents)))?.dateValue
+      : (try? DERPropertyList.decode(element.whole))?.dateValue
+    guard let date else { throw MaterialError(.malformed, "a time of its validity is no time") }
     return date
+  }
+
+  /// A UTCTime may lack its seconds in BER (ITU-T X.680, 47.3), and so in certificates; Apple reads such ones.
+  private static func withSeconds(_ text: UnsafeRawBufferPointer) -> [UInt8] {
+    ASN1Encoding.element(.utcTime, Array(text.dropLast()) + Array("00".utf8) + Array(text.suffix(1)))
   }
 }

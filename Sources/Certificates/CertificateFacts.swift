@@ -155,3 +155,24 @@ public struct CertificateFacts: Sendable, Hashable {
     }
   }
 }
+
+/// Names of a certificate that a keychain does not store.
+extension CertificateFacts {
+  /// The e-mail addresses of the subject and of the alternative names, each once. Hostile text; empty where they cannot be
+  /// read.
+  public var emailAddresses: [String] {
+    let found = try? der.withRawBytes { (bytes) throws(MaterialError) in try X509Certificate(der: bytes).emailAddresses
+    }
+    return found ?? []
+  }
+
+  /// The last common name of the subject; `nil` where it has none. Hostile text.
+  public var commonName: String? {
+    let found = try? der.withRawBytes { (bytes) throws(MaterialError) in
+      try X509Certificate(der: bytes).subject().withRawBytes { (name) throws(MaterialError) in
+        try DistinguishedName(name).commonName
+      }
+    }
+    return found ?? nil
+  }
+}

@@ -7,6 +7,8 @@ struct DistinguishedName {
   let normalizedContents: [UInt8]
   /// What a person knows the name by: its common name, or else its unit, its organization or whatever comes first.
   let summary: String?
+  /// The last of them; `nil` where there is none.
+  let commonName: String?
 
   /// - Parameter name: The DER of a Name.
   init(_ name: UnsafeRawBufferPointer) throws(MaterialError) {
@@ -30,6 +32,7 @@ struct DistinguishedName {
       contents += ASN1Encoding.element(.set, members)
     }
     normalizedContents = contents
+    commonName = texts.last { $0.attribute == .commonName }?.text
     summary =
       Self.preferred.lazy.compactMap { kind in texts.last { $0.attribute == kind }?.text }.first
       ?? texts.first?.text

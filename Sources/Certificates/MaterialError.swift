@@ -9,6 +9,8 @@ public struct MaterialError: ExplainedError, Equatable {
     case malformed
     /// A private key behind a password.
     case encrypted
+    /// A file behind a password, and another password than the one given.
+    case wrongPassword
     /// Something well-formed that is not what was asked for, such as a certificate instead of a key.
     case unexpectedKind
     /// An algorithm, a curve or a form that keychains do not store.
@@ -37,6 +39,9 @@ public struct MaterialError: ExplainedError, Equatable {
     switch code {
     case .malformed: .init(.damaged, "this is no certificate or key", advice: "a certificate or key in PEM or DER")
     case .encrypted: .init(.refused, "the private key is encrypted", advice: "decrypt it first: openssl pkey -in FILE")
+    case .wrongPassword:
+      .init(
+        .refused, "the password is wrong, or the file was changed", advice: "the password that the file was made with")
     case .unexpectedKind: .init(.refused, "this is something else than was asked for", advice: "the other kind of item")
     case .unsupported:
       .init(.refused, "this kind of key is not supported", advice: "an RSA key, or one on P-256, P-384 or P-521")

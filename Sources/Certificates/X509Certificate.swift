@@ -2,7 +2,10 @@ internal import COpenSSL
 
 /// A parsed certificate of OpenSSL.
 struct X509Certificate: ~Copyable {
-  private let handle: OpaquePointer
+  let handle: OpaquePointer
+
+  /// - Parameter handle: A certificate of OpenSSL that this one frees.
+  init(taking handle: OpaquePointer) { self.handle = handle }
 
   /// - Parameter der: One certificate and nothing after it.
   init(der: UnsafeRawBufferPointer) throws(MaterialError) {
@@ -22,6 +25,9 @@ struct X509Certificate: ~Copyable {
 
   /// 1 to 3 in certificates that mean something.
   var version: Int { X509_get_version(handle) + 1 }
+
+  /// The whole certificate.
+  func der() throws(MaterialError) -> [UInt8] { try encoded("the certificate") { i2d_X509(handle, $0) } }
 
   /// The DER of its subject's Name.
   func subject() throws(MaterialError) -> [UInt8] {
@@ -54,6 +60,15 @@ struct X509Certificate: ~Copyable {
     guard let identifier = X509_get0_subject_key_id(handle) else { return nil }
     return Array(
       UnsafeBufferPointer(start: ASN1_STRING_get0_data(identifier), count: Int(ASN1_STRING_length(identifier))))
+  }
+
+  /// The e-mail addresses of its subject and of its alternative names, each once. Hostile text.
+  var emailAddresses: [String] {
+    guard let list = X509_get1_email(handle) else { return [] }
+    defer { X509_email_free(list) }
+    return (0..<OPENSSL_sk_num(list)).compactMap { index in
+      OPENSSL_sk_value(list, index).flatMap { String(validatingCString: $0.assumingMemoryBound(to: CChar.self)) }
+    }
   }
 
   /// What one of OpenSSL's writers writes: asked for its length first, then given the room.

@@ -57,6 +57,41 @@ struct CertificateTests {
     #expect(facts.der == vector.der)
   }
 
+  @Test("a time without seconds is one, of a validity that has both its ends")
+  func withoutSeconds() throws {
+    let der = try #require(try CertificateVector.all.first).der
+    let whole = try CertificateFacts(der: der)
+    let short = try CertificateFacts(der: try Self.withoutSeconds(der))
+    // 2026-01-01 to 2036-01-01, in seconds since 2001.
+    let (start, end) = (788_918_400.0, 1_104_451_200.0)
+    for facts in [whole, short] {
+      for (moment, isValid) in [(start - 1, false), (start, true), (end, true), (end + 1, false)] {
+        #expect(facts.isValid(at: KeychainDate(secondsSinceReferenceDate: moment)) == isValid, "\(moment)")
+      }
+    }
+  }
+
+  /// The certificate with `YYMMDDhhmmZ` in both its times, which its signature is then not of.
+  private static func withoutSeconds(_ der: [UInt8]) throws -> [UInt8] {
+    var bytes = der
+    for _ in 0..<2 {
+      let tag: [UInt8] = [0x17, 0x0D]
+      let place = try #require((0..<bytes.count - 15).first { bytes[$0..<$0 + 2].elementsEqual(tag) })
+      bytes[place + 1] = 0x0B
+      bytes.removeSubrange(place + 12..<place + 14)
+    }
+    let validity = try #require(
+      (0..<bytes.count - 3).first { bytes[$0..<$0 + 4].elementsEqual([0x30, 0x1E, 0x17, 0x0B]) })
+    bytes[validity + 1] = 0x1A
+    // Lengths of two bytes, of the certificate and of its fields.
+    for header in [0, 4] {
+      try #require(bytes[header] == 0x30 && bytes[header + 1] == 0x82)
+      let count = Int(bytes[header + 2]) << 8 + Int(bytes[header + 3]) - 4
+      (bytes[header + 2], bytes[header + 3]) = (UInt8(count >> 8), UInt8(count & 0xFF))
+    }
+    return bytes
+  }
+
   @Test("PEM gives the same as DER", arguments: try CertificateVector.all)
   func pem(_ vector: CertificateVector) throws {
     #expect(try CertificateFacts(pemOrDER: Array(vector.pem.utf8)) == CertificateFacts(der: vector.der))

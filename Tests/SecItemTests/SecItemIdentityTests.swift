@@ -127,6 +127,25 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "keys"]) == -25300)
   }
 
+  @Test("its persistent reference deletes it as its reference does; of another class, or with attributes, nothing")
+  func deletingPersistently() throws {
+    let phone = try phone(certificate, certificate.replacing("slnr", with: .bytes("2")), key)
+    for (number, keyStatus) in [("1", 0), ("2", -25300)] as [(SecItemValue, Int32)] {
+      let found = try phone.find([
+        "class": "idnt", "slnr": .data([number == "1" ? 0x31 : 0x32]), "r_PersistentRef": true,
+      ])
+      let reference = SecItemValue.data(try #require(found?.dataValue))
+      #expect(phone.statusOfDeleting(["class": "keys", "v_PersistentRef": reference]) == -25306)
+      #expect(phone.statusOfDeleting(["v_PersistentRef": reference, "labl": "Anna"]) == -50)
+      #expect(phone.statusOfDeleting(["v_PersistentRef": reference], as: "shop") == -25300, "another app's")
+      #expect(phone.statusOfFinding(["v_PersistentRef": reference]) == 0)
+      #expect(phone.statusOfDeleting(["v_PersistentRef": reference]) == 0)
+      #expect(phone.statusOfDeleting(["v_PersistentRef": reference]) == -25300)
+      #expect(phone.statusOfFinding(["class": "keys"]) == keyStatus, "a key stays while a certificate needs it")
+    }
+    #expect(phone.statusOfFinding(["class": "cert"]) == -25300)
+  }
+
   @Test("an update changes both halves")
   func updating() throws {
     let phone = try phone(certificate, key)

@@ -12,6 +12,11 @@ final class SecItemPhone {
     "mail": SecItemCaller(keychainAccessGroups: ["TEAM.mail", "TEAM.shared"]),
     "shop": SecItemCaller(keychainAccessGroups: ["TEAM.shop", "TEAM.shared"]),
     "both": SecItemCaller(keychainAccessGroups: ["TEAM.mail", "TEAM.shop", "TEAM.shared"]),
+    "clip of groups": SecItemCaller(accessGroups: ["TEAM.mail", "TEAM.shared"], isAppClip: true),
+    "clip of another": SecItemCaller(
+      keychainAccessGroups: ["TEAM.mail"], applicationIdentifier: "TEAM.other", isAppClip: true),
+    "clip of itself": SecItemCaller(
+      keychainAccessGroups: ["TEAM.own"], applicationIdentifier: "TEAM.own", isAppClip: true),
     "clip": SecItemCaller(keychainAccessGroups: ["TEAM.mail"], isAppClip: true),
     "all": SecItemCaller(accessGroups: ["TEAM.mail", "*"]),
     "none": SecItemCaller(),

@@ -68,6 +68,33 @@ struct SecItemStatusTests {
     #expect(try SecItemPhone().statusOfAdding(item.replacing("sync", with: true), as: "clip") == -34020)
   }
 
+  @Test("-34020 errSecRestrictedAPI: every call of an App Clip that has other groups than its own")
+  func otherGroups() throws {
+    let phone = try SecItemPhone()
+    #expect(phone.statusOfAdding(item, as: "clip") == 0)
+    for app in ["clip of groups", "clip of another"] {
+      #expect(phone.statusOfAdding(item, as: app) == -34020)
+      #expect(phone.statusOfFinding(["class": "genp"], as: app) == -34020)
+      #expect(phone.statusOfFinding(["class": "idnt"], as: app) == -34020)
+      #expect(phone.statusOfUpdating(["class": "genp"], ["labl": "l"], as: app) == -34020)
+      #expect(phone.statusOfDeleting(["class": "genp"], as: app) == -34020)
+      #expect(phone.statusOfDeleting(["class": "idnt"], as: app) == -34020)
+    }
+    #expect(phone.statusOfFinding(["class": "genp"], as: "clip of itself") == -25300, "its own group is another one")
+    #expect(phone.statusOfFinding(["class": "genp"], as: "clip") == 0)
+  }
+
+  @Test("-50 errSecParam: the mark of App Clips in a query")
+  func clip() throws {
+    let phone = try SecItemPhone()
+    #expect(phone.statusOfAdding(item.replacing("clip", with: 1)) == -50)
+    #expect(phone.statusOfAdding(item) == 0)
+    #expect(phone.statusOfFinding(["class": "genp", "clip": 0]) == -50)
+    #expect(phone.statusOfUpdating(["class": "genp"], ["clip": 1]) == -50)
+    #expect(phone.statusOfDeleting(["class": "genp", "clip": true]) == -50)
+    #expect(phone.statusOfFinding(["class": "genp"]) == 0)
+  }
+
   @Test("-25291 errSecNotAvailable: the keychain was closed, there is none, it is in use, or it is something else")
   func notAvailable() throws {
     let phone = try SecItemPhone()

@@ -33,6 +33,11 @@ public struct TestVectors {
     try load(file: "key-operation-vectors.json")
   }
 
+  /// Chains with what is wrong in each, and PKCS#12 files, made by `Tests/Support/make_trust_vectors.py`.
+  public static func trust() throws -> TestVectors {
+    try load(file: "trust-vectors.json")
+  }
+
   /// Read from the checked-in file: embedded in code, 170 kB of them took the compiler 45 seconds.
   private static func load(file: String) throws -> TestVectors {
     let bytes = try Data(contentsOf: Repository.root.appending(path: "Tests/TestSupport").appending(path: file))

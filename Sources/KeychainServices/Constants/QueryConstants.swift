@@ -20,7 +20,7 @@ nonisolated(unsafe) public let kSecClassIdentity: CFString = "idnt"
 
 // MARK: What to match
 
-/// A policy for certificates. None can be made here: with a value the call ends with `errSecParam`.
+/// A `SecPolicy` for certificates. A search does not evaluate it: with a value the call ends with `errSecParam`.
 nonisolated(unsafe) public let kSecMatchPolicy: CFString = "m_Policy"
 /// A list to look in instead of the keychain. Counts as a match key and does nothing.
 nonisolated(unsafe) public let kSecMatchItemList: CFString = "m_ItemList"
@@ -28,7 +28,7 @@ nonisolated(unsafe) public let kSecMatchItemList: CFString = "m_ItemList"
 nonisolated(unsafe) public let kSecMatchSearchList: CFString = "m_SearchList"
 /// DER names of issuers, one of which stands in the certificate's chain.
 nonisolated(unsafe) public let kSecMatchIssuers: CFString = "m_Issuers"
-/// An e-mail address of the certificate. Counts as a match key and does nothing.
+/// An e-mail address: certificates and identities that have others are not found, those that have none are.
 nonisolated(unsafe) public let kSecMatchEmailAddressIfPresent: CFString = "m_EmailAddressIfPresent"
 /// A part of the certificate's subject. Counts as a match key and does nothing.
 nonisolated(unsafe) public let kSecMatchSubjectContains: CFString = "m_SubjectContains"

@@ -18,6 +18,8 @@ enum CoreFoundationType: CFTypeID {
   case certificate
   case key
   case identity
+  case policy
+  case trust
 }
 
 /// An object of the Security framework that Core Foundation's functions tell apart by its kind.

@@ -179,7 +179,8 @@ private func working<Value>(_ body: () throws(MaterialError) -> Value) throws(Se
     switch error.code {
     case .failed: throw SecItemError(.internalError, error.reason)
     case .mismatch, .malformed: throw SecItemError(.decode, error.reason)
-    case .encrypted, .unexpectedKind, .unsupported, .overLimit: throw SecItemError(.parameter, error.reason)
+    case .encrypted, .wrongPassword, .unexpectedKind, .unsupported, .overLimit:
+      throw SecItemError(.parameter, error.reason)
     }
   }
 }

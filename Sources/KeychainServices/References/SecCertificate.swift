@@ -13,7 +13,7 @@ public final class SecCertificate: Sendable {
   init(_ item: KeychainItem) { self.item = item }
 
   var reference: SecItemReference { .certificate(item) }
-  fileprivate var der: [UInt8] { item.secret?.withBytes { Array($0) } ?? [] }
+  var der: [UInt8] { item.secret?.withBytes { Array($0) } ?? [] }
 }
 
 extension SecCertificate: Hashable {
@@ -39,6 +39,30 @@ public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NS
 public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {
   guard let facts = try? CertificateFacts(der: certificate.der) else { return nil }
   return facts.subjectSummary.map { NSString(string: $0) }
+}
+
+/// Gives the certificate's common name.
+///
+/// - Returns: `errSecSuccess`, also where it has none and `commonName` receives `nil`.
+@discardableResult
+public func SecCertificateCopyCommonName(
+  _ certificate: SecCertificate, _ commonName: UnsafeMutablePointer<CFString?>
+) -> OSStatus {
+  guard let facts = try? CertificateFacts(der: certificate.der) else { return errSecDecode }
+  commonName.pointee = facts.commonName.map { NSString(string: $0) }
+  return errSecSuccess
+}
+
+/// Gives the e-mail addresses of the certificate's subject and of its alternative names.
+///
+/// - Returns: `errSecSuccess`, also where it has none and `emailAddresses` receives an empty array.
+@discardableResult
+public func SecCertificateCopyEmailAddresses(
+  _ certificate: SecCertificate, _ emailAddresses: UnsafeMutablePointer<CFArray?>
+) -> OSStatus {
+  guard let facts = try? CertificateFacts(der: certificate.der) else { return errSecDecode }
+  emailAddresses.pointee = NSArray(array: facts.emailAddresses.map { NSString(string: $0) })
+  return errSecSuccess
 }
 
 /// The serial number's bytes, as in the certificate.

@@ -24,6 +24,18 @@ extension SecIdentity: Hashable {
   public func hash(into hasher: inout Hasher) { SecCertificate(certificate).hash(into: &hasher) }
 }
 
+/// Joins a certificate and a private key.
+///
+/// - Parameters:
+///   - allocator: Not used.
+///   - certificate: The certificate.
+///   - privateKey: The key of the certificate's public key; whether it is that is not checked, as on Apple's systems.
+public func SecIdentityCreate(
+  _ allocator: CFAllocator?, _ certificate: SecCertificate, _ privateKey: SecKey
+) -> SecIdentity? {
+  SecIdentity(certificate: certificate.item, key: privateKey.item)
+}
+
 /// Gives the certificate of an identity.
 ///
 /// - Returns: Always `errSecSuccess`.

@@ -27,6 +27,27 @@ public func SecKeyCreateRandomKey(
   }
 }
 
+/// Makes a key pair and gives both halves, stored where they are to be permanent. Deprecated by Apple since iOS 15.
+///
+/// - Parameters:
+///   - parameters: As for `SecKeyCreateRandomKey`.
+///   - publicKey: Receives the public key.
+///   - privateKey: Receives the private key.
+/// - Returns: `errSecSuccess`, or what the error of `SecKeyCreateRandomKey` would be; then neither is touched.
+public func SecKeyGeneratePair(
+  _ parameters: CFDictionary, _ publicKey: UnsafeMutablePointer<SecKey?>?,
+  _ privateKey: UnsafeMutablePointer<SecKey?>?
+) -> OSStatus {
+  var error: Unmanaged<CFError>?
+  guard let made = SecKeyCreateRandomKey(parameters, &error) else {
+    let code = error?.takeRetainedValue().code ?? 0
+    return OSStatus(exactly: code) ?? errSecInternal
+  }
+  publicKey?.pointee = SecKeyCopyPublicKey(made)
+  privateKey?.pointee = made
+  return errSecSuccess
+}
+
 /// What a caller asks of a new pair of keys.
 private struct KeyRequest {
   let query: SecItemQuery

@@ -9,6 +9,9 @@ extension ParsedQuery {
     case "m_HostOrSubdomainOfHost":
       guard let host = value.stringValue else { throw SecItemError(.parameter, "\(key) is no text") }
       matches.host = host
+    case "m_EmailAddressIfPresent":
+      guard let address = value.stringValue else { throw SecItemError(.parameter, "\(key) is no text") }
+      matches.emailAddress = address
     case "m_Issuers":
       guard let names = value.arrayValue else { return }
       let issuers = names.compactMap(\.dataValue)

@@ -52,6 +52,7 @@ extension ParsedQuery {
       return
     }
     let code = AttributeCode(rawValue: key)
+    guard code != .appClip else { throw SecItemError(.parameter, "the mark of App Clips is the keychain's own") }
     guard let definition = queryClass.definition(of: code) else {
       throw SecItemError(.noSuchAttribute, "the class \(queryClass.name) has no such attribute")
     }

@@ -59,6 +59,8 @@ struct MatchConditions {
   var count = 0
   /// `m_HostOrSubdomainOfHost`.
   var host: String?
+  /// `m_EmailAddressIfPresent`.
+  var emailAddress: String?
   /// `m_Issuers`: DER names.
   var issuers: [[UInt8]]?
   var hasPolicy = false
@@ -67,5 +69,5 @@ struct MatchConditions {
   var isTrustedOnly = false
 
   /// Whether rows are looked at one by one, so that the limit cannot be left to the database.
-  var filters: Bool { host != nil || issuers != nil || validDate != nil || isTrustedOnly }
+  var filters: Bool { host != nil || emailAddress != nil || issuers != nil || validDate != nil || isTrustedOnly }
 }

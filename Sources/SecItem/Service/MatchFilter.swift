@@ -52,13 +52,21 @@ struct MatchFilter {
     if conditions.issuers != nil {
       guard let issuer = certificate[.issuer]?.dataValue, issuers.contains(issuer) else { return false }
     }
+    if let address = conditions.emailAddress {
+      let addresses = Self.facts(of: certificate)?.emailAddresses ?? []
+      guard addresses.isEmpty || addresses.contains(where: { $0.lowercased() == address.lowercased() }) else {
+        return false
+      }
+    }
     if let date = conditions.validDate {
-      guard let der = certificate.secret?.withBytes({ Array($0) }), let facts = try? CertificateFacts(der: der),
-        facts.isValid(at: date)
-      else { return false }
+      guard let facts = Self.facts(of: certificate), facts.isValid(at: date) else { return false }
     }
     // A virtual device trusts no authority.
     return !conditions.isTrustedOnly
+  }
+
+  private static func facts(of certificate: KeychainItem) -> CertificateFacts? {
+    certificate.secret.flatMap { try? CertificateFacts(der: $0.withBytes { Array($0) }) }
   }
 
   /// Whether a server is the host or lies below it.

@@ -9,11 +9,16 @@ public struct SecItemCaller: Sendable, Hashable {
   public let accessGroups: [String]
   /// App Clips may not add synchronized items, and what they add is marked.
   public let isAppClip: Bool
+  /// Its own group where that is known; `nil` for a caller of whom only the groups are.
+  private let applicationIdentifier: String?
 
   /// A caller with exactly these groups.
   public init(accessGroups: [String], isAppClip: Bool = false) {
-    self.accessGroups = accessGroups
-    self.isAppClip = isAppClip
+    self.init(accessGroups, isAppClip, applicationIdentifier: nil)
+  }
+
+  private init(_ accessGroups: [String], _ isAppClip: Bool, applicationIdentifier: String?) {
+    (self.accessGroups, self.isAppClip, self.applicationIdentifier) = (accessGroups, isAppClip, applicationIdentifier)
   }
 
   /// The groups of an app, in the order in which the system asks its entitlements, the group of tokens last. An app
@@ -31,12 +36,24 @@ public struct SecItemCaller: Sendable, Hashable {
       groups.removeAll { $0 == Self.tokenGroup }
       groups.append(Self.tokenGroup)
     }
-    self.init(accessGroups: groups, isAppClip: isAppClip)
+    self.init(groups, isAppClip, applicationIdentifier: applicationIdentifier)
   }
 
   /// True where `*` is among the groups: the caller reads, changes and deletes items of every group, as some of the
   /// system's processes do.
   var canUseWildcard: Bool { accessGroups.contains(Self.wildcard) }
+
+  /// An App Clip may use its own group alone; one whose entitlements name others may make no call.
+  ///
+  /// Source: Apple `SecItemServer.c`.
+  /// - Throws: `.restrictedAPI`.
+  func checkAppClip() throws(SecItemError) {
+    guard isAppClip else { return }
+    let groups = Set(writableGroups)
+    guard groups.count <= 1, applicationIdentifier.map({ groups.contains($0) }) ?? true else {
+      throw SecItemError(.restrictedAPI, "an App Clip may have no access group but its own")
+    }
+  }
 
   /// Where the caller may add, change and delete.
   var writableGroups: [String] { accessGroups.filter { $0 != Self.tokenGroup } }

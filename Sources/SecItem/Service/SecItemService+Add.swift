@@ -135,8 +135,9 @@ extension KeychainItem {
 }
 
 extension SecItemCaller {
-  /// - Throws: `.missingEntitlement` for a caller without any group.
+  /// - Throws: `.missingEntitlement` for a caller without any group, `.restrictedAPI` for an App Clip with others' groups.
   func requireWritableGroup() throws(SecItemError) {
+    try checkAppClip()
     guard !writableGroups.isEmpty else {
       throw SecItemError(.missingEntitlement, "the app has no access group")
     }

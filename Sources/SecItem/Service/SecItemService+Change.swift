@@ -51,6 +51,13 @@ extension SecItemService {
   public func delete(
     _ query: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) {
+    if query.namesIdentityPersistently {
+      let search = query.replacing("class", with: .string(QueryClass.identityName)).replacing("r_Ref", with: true)
+      let identity = try self.search(search, caller: caller, keys: keys, environment: environment).outcome.get()
+      let deletion = query.replacing("class", with: nil).replacing("v_PersistentRef", with: nil)
+      return try delete(
+        deletion.replacing("v_Ref", with: identity), caller: caller, keys: keys, environment: environment)
+    }
     if let halves = query.halves {
       try delete(halves[0], caller: caller, keys: keys, environment: environment)
       if try !isKeyInUse(query, caller: caller, keys: keys, environment: environment) {
@@ -120,6 +127,13 @@ extension SecItemService {
 }
 
 extension SecItemQuery {
+  /// Whether `v_PersistentRef` is an identity's, and nothing says that another class is meant.
+  fileprivate var namesIdentityPersistently: Bool {
+    let found = self["v_PersistentRef"]?.dataValue.flatMap(QueryReference.parse)
+    return found?.className == QueryClass.identityName && self["v_Ref"] == nil
+      && [nil, .string(QueryClass.identityName)].contains(self["class"])
+  }
+
   /// The two queries that a query for an identity is taken apart into, that for certificates first; `nil` for any other.
   ///
   /// Source: Apple `SecItem.m` (`explode_identity`, `handleUpdateIdentity`).

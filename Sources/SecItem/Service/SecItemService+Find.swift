@@ -27,6 +27,7 @@ extension SecItemService {
     if let halves = query.identityReference {
       return try searchIdentity(query, halves, caller: caller, keys: keys, environment: environment)
     }
+    try caller.checkAppClip()
     guard !caller.accessGroups.isEmpty else { throw SecItemError(.missingEntitlement, "the app has no access group") }
     let parsed = try ParsedQuery(query, for: .copyMatching, now: environment.now)
     try parsed.checkSearch()

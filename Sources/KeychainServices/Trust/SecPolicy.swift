@@ -1,0 +1,55 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+import Certificates
+public import Foundation
+
+/// What a certificate is to be good for.
+public final class SecPolicy: Sendable {
+  let purpose: TrustEvaluation.Purpose
+
+  init(_ purpose: TrustEvaluation.Purpose) { self.purpose = purpose }
+}
+
+extension SecPolicy: SecurityObject {
+  static var coreFoundationType: CoreFoundationType { .policy }
+}
+
+/// The policy of a chain that is whole, whatever its certificates may be used for.
+public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(.basic) }
+
+/// The policy of TLS.
+///
+/// - Parameters:
+///   - server: True for the certificate of a server, false for that of a client.
+///   - hostname: The name or the address by which the server is spoken to; `nil` for any. Not looked at for a client.
+public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
+  SecPolicy(server ? .server(host: hostname.map { String(describing: $0) }) : .client)
+}
+
+/// What a policy is: its identifier, and the name of the host or the side of the connection where it has one.
+public func SecPolicyCopyProperties(_ policyRef: SecPolicy) -> CFDictionary? {
+  let properties: [CFString: Any] =
+    switch policyRef.purpose {
+    case .basic: [kSecPolicyOid: kSecPolicyAppleX509Basic]
+    case .client: [kSecPolicyOid: kSecPolicyAppleSSL, kSecPolicyClient: true]
+    case .server(nil): [kSecPolicyOid: kSecPolicyAppleSSL]
+    case .server(let host?): [kSecPolicyOid: kSecPolicyAppleSSL, kSecPolicyName: NSString(string: host)]
+    }
+  return NSDictionary(dictionary: properties)
+}
+
+/// Returns the number that `CFGetTypeID` gives for a policy.
+public func SecPolicyGetTypeID() -> CFTypeID { CoreFoundationType.policy.rawValue }
+
+// MARK: Constants. Source: Apple `SecPolicy.h` and `SecPolicy.c`.
+
+/// The identifier of a chain that is whole.
+nonisolated(unsafe) public let kSecPolicyAppleX509Basic: CFString = "1.2.840.113635.100.1.2"
+/// The identifier of TLS.
+nonisolated(unsafe) public let kSecPolicyAppleSSL: CFString = "1.2.840.113635.100.1.3"
+/// A policy's property: its identifier.
+nonisolated(unsafe) public let kSecPolicyOid: CFString = "SecPolicyOid"
+/// A policy's property: the name of the host.
+nonisolated(unsafe) public let kSecPolicyName: CFString = "SecPolicyName"
+/// A policy's property: true for a client's certificate.
+nonisolated(unsafe) public let kSecPolicyClient: CFString = "SecPolicyClient"

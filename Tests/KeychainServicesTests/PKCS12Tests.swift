@@ -1,0 +1,181 @@
+import Foundation
+import KeychainServices
+import TestSupport
+import Testing
+
+/// A PKCS#12 file of the vectors.
+struct PKCS12Case: CustomTestStringConvertible, Sendable {
+  struct Identity: Equatable, Sendable {
+    let certificate: Data
+    /// SHA-1 of the public key.
+    let key: Data
+    let label: String?
+  }
+
+  let name: String
+  let file: Data
+  let password: String?
+  let status: Int
+  let identities: [Identity]
+
+  var testDescription: String { name }
+
+  init(_ vector: TestVectors) throws {
+    name = try vector["name"].string
+    file = Data(try vector["file_hex"].bytes)
+    password = try? vector["password"].string
+    status = try vector["status"].integer
+    identities = try vector["identities"].elements.map {
+      Identity(
+        certificate: Data(try $0["certificate"].bytes), key: Data(try $0["key"].bytes), label: try? $0["label"].string)
+    }
+  }
+
+  static let all = (try? TestVectors.trust()["files"].elements.map(PKCS12Case.init)) ?? []
+
+  static func named(_ name: String) throws -> PKCS12Case { try #require(all.first { $0.name == name }) }
+
+  func open(_ data: Data? = nil) -> (OSStatus, [[String: Any]]?) {
+    var items: CFArray?
+    let options = password.map { [kSecImportExportPassphrase: $0] as NSDictionary } ?? NSDictionary()
+    let status = SecPKCS12Import((data ?? file) as CFData, options, &items)
+    return (status, items as? [[String: Any]])
+  }
+}
+
+@Suite("PKCS#12 files", .onAPhone)
+struct PKCS12Tests {
+  @Test("the vectors are there")
+  func vectors() { #expect(PKCS12Case.all.count == 19) }
+
+  @Test("give their identities to the right password, and a status to anything else", arguments: PKCS12Case.all)
+  func opening(_ file: PKCS12Case) throws {
+    let (status, items) = file.open()
+    #expect(Int(status) == file.status)
+    #expect((items == nil) == (file.status != 0), "nothing is given where it fails")
+    var found: [PKCS12Case.Identity] = []
+    for item in items ?? [] {
+      let identity = try #require(item[kSecImportItemIdentity as String] as? SecIdentity)
+      var (certificate, key) = (SecCertificate?.none, SecKey?.none)
+      #expect(SecIdentityCopyCertificate(identity, &certificate) == errSecSuccess)
+      #expect(SecIdentityCopyPrivateKey(identity, &key) == errSecSuccess)
+      let own = try #require(certificate)
+      let privateKey = try #require(key)
+      let label = try #require(SecKeyCopyAttributes(privateKey) as? [String: Any])
+      found.append(
+        PKCS12Case.Identity(
+          certificate: SecCertificateCopyData(own) as Data,
+          key: try #require(label[kSecAttrApplicationLabel as String] as? Data),
+          label: item[kSecImportItemLabel as String] as? String))
+      let chain = try #require(item[kSecImportItemCertChain as String] as? [SecCertificate])
+      #expect(chain.first == own)
+      #expect(item[kSecImportItemTrust as String] is SecTrust)
+      // The key signs what its certificate verifies.
+      let message = Data("signed".utf8) as CFData
+      let algorithm =
+        SecKeyIsAlgorithmSupported(privateKey, .sign, .ecdsaSignatureMessageX962SHA256)
+        ? SecKeyAlgorithm.ecdsaSignatureMessageX962SHA256 : .rsaSignatureMessagePKCS1v15SHA256
+      let signature = try #require(SecKeyCreateSignature(privateKey, algorithm, message, nil))
+      let publicKey = try #require(SecCertificateCopyKey(own))
+      #expect(SecKeyVerifySignature(publicKey, algorithm, message, signature, nil))
+    }
+    #expect(found == file.identities)
+  }
+
+  @Test("an identity of a file is added to the keychain, and deleted by its persistent reference")
+  func kept() throws {
+    let items = try #require(try PKCS12Case.named("a key with its certificate and its root").open().1)
+    let item = try #require(items.first)
+    #expect((item[kSecImportItemCertChain as String] as? [SecCertificate])?.count == 2)
+    let identity = try #require(item[kSecImportItemIdentity as String])
+    let query: [CFString: Any] = [kSecValueRef: identity, kSecReturnPersistentRef: true]
+    var reference: CFTypeRef?
+    #expect(SecItemAdd(query as CFDictionary, &reference) == errSecSuccess)
+    let search: [CFString: Any] = [kSecClass: kSecClassIdentity, kSecReturnPersistentRef: true]
+    #expect(SecItemCopyMatching(search as CFDictionary, &reference) == errSecSuccess)
+    let deletion: [CFString: Any] = [kSecValuePersistentRef: try #require(reference)]
+    #expect(SecItemDelete(deletion as CFDictionary) == errSecSuccess)
+    #expect(SecItemCopyMatching(search as CFDictionary, nil) == errSecItemNotFound)
+    for kind in [kSecClassCertificate, kSecClassKey] {
+      #expect(SecItemCopyMatching([kSecClass: kind] as NSDictionary, nil) == errSecItemNotFound)
+    }
+  }
+
+  @Test("a certificate of it has a name and e-mail addresses, by which it is found")
+  func names() throws {
+    let item = try #require(try PKCS12Case.named("a key with its certificate and its root").open().1?.first)
+    let chain = try #require(item[kSecImportItemCertChain as String] as? [SecCertificate])
+    var (name, addresses) = (CFString?.none, CFArray?.none)
+    #expect(SecCertificateCopyCommonName(chain[0], &name) == errSecSuccess && name as String? == "Anna")
+    #expect(SecCertificateCopyEmailAddresses(chain[0], &addresses) == errSecSuccess)
+    #expect(Set(addresses as? [String] ?? []) == ["anna@example.org", "a@example.net"])
+    #expect(SecCertificateCopyEmailAddresses(chain[1], &addresses) == errSecSuccess && addresses?.count == 0)
+
+    for certificate in chain { #expect(SecItemAdd([kSecValueRef: certificate] as NSDictionary, nil) == errSecSuccess) }
+    for (address, count) in [("anna@example.org", 2), ("A@EXAMPLE.NET", 2), ("b@example.org", 1)] {
+      let query: [CFString: Any] = [
+        kSecClass: kSecClassCertificate, kSecMatchEmailAddressIfPresent: address, kSecMatchLimit: kSecMatchLimitAll,
+        kSecReturnRef: true,
+      ]
+      var found: CFTypeRef?
+      #expect(SecItemCopyMatching(query as CFDictionary, &found) == errSecSuccess)
+      #expect((found as? [SecCertificate])?.count == count, "those without an address are found by any: \(address)")
+    }
+    let wrong: [CFString: Any] = [kSecClass: kSecClassCertificate, kSecMatchEmailAddressIfPresent: 7]
+    #expect(SecItemCopyMatching(wrong as CFDictionary, nil) == errSecParam)
+  }
+
+  @Test("a certificate and a key are joined; a pair of keys is made and kept")
+  func joined() throws {
+    var (publicKey, privateKey) = (SecKey?.none, SecKey?.none)
+    let parameters: [CFString: Any] = [
+      kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecAttrKeySizeInBits: 256,
+      kSecPrivateKeyAttrs: [kSecAttrIsPermanent: true, kSecAttrApplicationTag: Data("pair".utf8)] as [CFString: Any],
+    ]
+    #expect(SecKeyGeneratePair(parameters as CFDictionary, &publicKey, &privateKey) == errSecSuccess)
+    let (half, key) = (try #require(publicKey), try #require(privateKey))
+    #expect(SecKeyCopyPublicKey(key) == half)
+    let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrApplicationTag: Data("pair".utf8)]
+    #expect(SecItemCopyMatching(query as CFDictionary, nil) == errSecSuccess)
+    (publicKey, privateKey) = (nil, nil)
+    let wrong: [CFString: Any] = [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 3]
+    #expect(SecKeyGeneratePair(wrong as CFDictionary, &publicKey, &privateKey) == errSecParam)
+    #expect(publicKey == nil && privateKey == nil)
+
+    let item = try #require(try PKCS12Case.named("RSA").open().1?.first)
+    let certificate = try #require((item[kSecImportItemCertChain as String] as? [SecCertificate])?.first)
+    let identity = try #require(SecIdentityCreate(nil, certificate, key))
+    var found: SecCertificate?
+    #expect(SecIdentityCopyCertificate(identity, &found) == errSecSuccess && found == certificate)
+  }
+
+  @Test("with any byte changed or any length cut off gives no other identity and no trap")
+  func damage() throws {
+    let file = try PKCS12Case.named("without encryption, with a code")
+    for index in stride(from: 0, to: file.file.count, by: 7) {
+      var changed = file.file
+      changed[index] ^= 0x41
+      for data in [changed, file.file.prefix(index)] {
+        let (status, items) = file.open(Data(data))
+        #expect([errSecSuccess, errSecAuthFailed, errSecDecode].contains(status), "at \(index)")
+        // The code is over what the file holds; its own outer parts may be written in another way.
+        let identities = (items ?? []).compactMap {
+          ($0[kSecImportItemCertChain as String] as? [SecCertificate])?.first
+        }
+        #expect(
+          identities.map { SecCertificateCopyData($0) as Data } == (status == 0 ? [file.identities[0].certificate] : [])
+        )
+      }
+    }
+  }
+
+  @Test("of more than a mebibyte is not read, nor with a password that is no text")
+  func limits() throws {
+    var items: CFArray?
+    let large = Data(repeating: 0x30, count: 1 << 20 + 1)
+    #expect(SecPKCS12Import(large as CFData, NSDictionary(), &items) == errSecDecode)
+    let options: NSDictionary = [kSecImportExportPassphrase: 12]
+    #expect(SecPKCS12Import(large as CFData, options, &items) == errSecParam)
+    #expect(items == nil)
+  }
+}

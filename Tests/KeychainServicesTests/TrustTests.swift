@@ -1,0 +1,167 @@
+import Foundation
+import KeychainServices
+import TestSupport
+import Testing
+
+/// A chain of the vectors, with what is wrong in it.
+struct TrustCase: CustomTestStringConvertible, Sendable {
+  let name: String
+  let policy: String
+  let host: String?
+  let moment: Date
+  let certificates: [SecCertificate]
+  let anchors: [SecCertificate]
+  /// 0 where it is trusted.
+  let status: Int
+  let length: Int?
+
+  var testDescription: String { name }
+
+  init(_ vector: TestVectors) throws {
+    name = try vector["name"].string
+    policy = try vector["policy"].string
+    host = try? vector["host"].string
+    moment = try #require(ISO8601DateFormatter().date(from: vector["at"].string))
+    certificates = try vector["certificates"].elements.map(Self.certificate)
+    anchors = try vector["anchors"].elements.map(Self.certificate)
+    status = try vector["status"].integer
+    length = try? vector["length"].integer
+  }
+
+  private static func certificate(_ vector: TestVectors) throws -> SecCertificate {
+    try #require(SecCertificateCreateWithData(nil, Data(try vector.bytes) as CFData))
+  }
+
+  static let all = (try? TestVectors.trust()["chains"].elements.map(TrustCase.init)) ?? []
+
+  static func named(_ name: String) throws -> TrustCase { try #require(all.first { $0.name == name }) }
+
+  var secPolicy: SecPolicy {
+    switch policy {
+    case "basic": SecPolicyCreateBasicX509()
+    case "client": SecPolicyCreateSSL(false, nil)
+    default: SecPolicyCreateSSL(true, host.map { $0 as CFString })
+    }
+  }
+
+  func trust(_ policies: CFTypeRef? = nil) throws -> SecTrust {
+    var trust: SecTrust?
+    let status = SecTrustCreateWithCertificates(NSArray(array: certificates), policies ?? secPolicy, &trust)
+    #expect(status == errSecSuccess)
+    let made = try #require(trust)
+    #expect(SecTrustSetAnchorCertificates(made, NSArray(array: anchors)) == errSecSuccess)
+    #expect(SecTrustSetVerifyDate(made, moment as CFDate) == errSecSuccess)
+    return made
+  }
+}
+
+@Suite("Trust in a certificate")
+struct TrustTests {
+  @Test("the vectors are there")
+  func vectors() { #expect(TrustCase.all.count == 28) }
+
+  @Test("is what its chain, its names, its purpose and the moment give", arguments: TrustCase.all)
+  func evaluation(of chain: TrustCase) throws {
+    let trust = try chain.trust()
+    var error: CFError?
+    let isTrusted = SecTrustEvaluateWithError(trust, &error)
+    #expect(error.map { CFErrorGetCode($0) } ?? 0 == chain.status)
+    #expect(isTrusted == (chain.status == 0))
+    var result = SecTrustResultType.invalid
+    #expect(SecTrustGetTrustResult(trust, &result) == errSecSuccess)
+    #expect(result == (isTrusted ? .unspecified : .recoverableTrustFailure))
+    #expect(SecTrustEvaluate(trust, &result) == errSecSuccess)
+    #expect(result == (isTrusted ? .unspecified : .recoverableTrustFailure))
+    let found = SecTrustCopyCertificateChain(trust) as? [SecCertificate] ?? []
+    #expect(found.first == chain.certificates.first)
+    if let length = chain.length {
+      #expect(found.count == length && SecTrustGetCertificateCount(trust) == length)
+      #expect(found.last.map(chain.anchors.contains) == true)
+    }
+    if let error {
+      #expect(CFErrorGetDomain(error) as String == NSOSStatusErrorDomain)
+      #expect(
+        CFErrorCopyDescription(error) as String == SecCopyErrorMessageString(OSStatus(chain.status), nil) as String?)
+    }
+  }
+
+  @Test("needs each of several policies, and is forgotten where what it goes by changes")
+  func policies() throws {
+    let chain = try TrustCase.named("a server's chain that is whole")
+    let trust = try chain.trust([SecPolicyCreateBasicX509(), chain.secPolicy] as NSArray)
+    #expect(SecTrustEvaluateWithError(trust, nil))
+    let other = SecPolicyCreateSSL(true, "other.example.org" as CFString)
+    #expect(SecTrustSetPolicies(trust, [SecPolicyCreateBasicX509(), other] as NSArray) == errSecSuccess)
+    var result = SecTrustResultType.unspecified
+    #expect(SecTrustGetTrustResult(trust, &result) == errSecSuccess && result == .invalid)
+    #expect(!SecTrustEvaluateWithError(trust, nil))
+    var policies: CFArray?
+    #expect(SecTrustCopyPolicies(trust, &policies) == errSecSuccess && policies?.count == 2)
+    let properties = SecPolicyCopyProperties(other) as? [String: Any]
+    #expect(properties?[kSecPolicyName as String] as? String == "other.example.org")
+    #expect(properties?[kSecPolicyOid as String] as? String == kSecPolicyAppleSSL as String)
+  }
+
+  @Test("is none without anchors: a virtual device trusts no authority")
+  func noAnchors() throws {
+    let chain = try TrustCase.named("a server's chain that is whole")
+    let trust = try chain.trust()
+    var anchors: CFArray?
+    #expect(SecTrustCopyCustomAnchorCertificates(trust, &anchors) == errSecSuccess && anchors?.count == 1)
+    #expect(SecTrustSetAnchorCertificates(trust, nil) == errSecSuccess)
+    #expect(SecTrustCopyCustomAnchorCertificates(trust, &anchors) == errSecSuccess && anchors == nil)
+    var error: CFError?
+    #expect(!SecTrustEvaluateWithError(trust, &error))
+    #expect(try CFErrorGetCode(#require(error)) == Int(errSecCreateChainFailed))
+  }
+
+  @Test("is evaluated on a queue too")
+  func asynchronous() async throws {
+    let trust = try TrustCase.named("another host").trust()
+    let code = await withCheckedContinuation { continuation in
+      SecTrustEvaluateAsyncWithError(trust, .global()) { _, isTrusted, error in
+        continuation.resume(returning: isTrusted ? 0 : error.map { CFErrorGetCode($0) })
+      }
+    }
+    #expect(code == Int(errSecHostNameMismatch))
+  }
+
+  @Test("takes certificates and policies alone, and at most a hundred of the former")
+  func badInput() throws {
+    let leaf = try #require(TrustCase.all.first?.certificates.first)
+    var trust: SecTrust?
+    let hundred = [SecCertificate](repeating: leaf, count: 100)
+    let refused: [(CFTypeRef, CFTypeRef?)] = [
+      (NSArray(), nil), (NSString(string: "x"), nil), (NSArray(array: [leaf, "x"]), nil),
+      (NSArray(array: hundred + [leaf]), nil), (leaf, NSArray()), (leaf, leaf),
+    ]
+    for (certificates, policies) in refused {
+      #expect(SecTrustCreateWithCertificates(certificates, policies, &trust) == errSecParam)
+      #expect(trust == nil)
+    }
+    #expect(SecTrustCreateWithCertificates(NSArray(array: hundred), nil, &trust) == errSecSuccess)
+    let made = try #require(trust)
+    #expect(!SecTrustEvaluateWithError(made, nil))
+    #expect(SecTrustCreateWithCertificates(leaf, nil, &trust) == errSecSuccess)
+    #expect(SecTrustSetAnchorCertificates(made, ["x"] as NSArray) == errSecParam)
+    #expect(SecTrustSetPolicies(made, leaf) == errSecParam)
+    #expect(SecTrustGetCertificateAtIndex(made, -1) == nil && SecTrustGetCertificateAtIndex(made, 1_000) == nil)
+    #expect(SecTrustCopyKey(made) != nil && SecTrustCopyKey(made) == SecCertificateCopyKey(leaf))
+    #expect(CFGetTypeID(made) == SecTrustGetTypeID() && SecTrustGetTypeID() != SecPolicyGetTypeID())
+    // An empty name is no name, and must not stand for any.
+    let empty = try TrustCase.named("a server's chain that is whole").trust(SecPolicyCreateSSL(true, ""))
+    #expect(!SecTrustEvaluateWithError(empty, nil))
+  }
+
+  @Test("a moment is kept as it was set")
+  func moment() throws {
+    let trust = try TrustCase.named("another host").trust()
+    #expect(
+      SecTrustGetVerifyTime(trust)
+        == ISO8601DateFormatter().date(from: "2026-06-01T00:00:00Z")?.timeIntervalSinceReferenceDate)
+    for moment in [Double.infinity, -.infinity, .nan, 1e300] {
+      #expect(SecTrustSetVerifyDate(trust, NSDate(timeIntervalSinceReferenceDate: moment)) == errSecSuccess)
+      #expect(!SecTrustEvaluateWithError(trust, nil), "\(moment)")
+    }
+  }
+}

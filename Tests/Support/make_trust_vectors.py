@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Chains of certificates with what is wrong in each, and PKCS#12 files, made by Python's cryptography and `openssl`.
+
+    make_trust_vectors.py > Tests/TestSupport/trust-vectors.json
+
+Keys are random, so each run gives another file with the same cases. Every name lies in a domain reserved for examples
+(RFC 2606). What each chain ends with is said here, by the rules of RFC 5280, and checked by no reader.
+"""
+
+import datetime
+import hashlib
+import ipaddress
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+END = datetime.datetime(2036, 1, 1, tzinfo=datetime.timezone.utc)
+DURING = "2026-06-01T00:00:00Z"
+PASSWORD = "Größe 12 €"
+
+
+def name(common, email=None):
+    parts = [x509.NameAttribute(NameOID.COMMON_NAME, common)]
+    if email:
+        parts.append(x509.NameAttribute(NameOID.EMAIL_ADDRESS, email))
+    return x509.Name(parts)
+
+
+class Party:
+    """A key with its certificate."""
+
+    def __init__(self, common, issuer=None, *, authority=None, path=None, hosts=(), addresses=(), emails=(), usage=None,
+                 start=START, end=END, key=None, email=None, critical=False):
+        self.key = key or ec.generate_private_key(ec.SECP256R1())
+        self.name = name(common, email)
+        signer = issuer or self
+        builder = (x509.CertificateBuilder().subject_name(self.name).issuer_name(signer.name)
+                   .public_key(self.key.public_key()).serial_number(x509.random_serial_number())
+                   .not_valid_before(start).not_valid_after(end))
+        if authority is not None:
+            builder = builder.add_extension(x509.BasicConstraints(authority, path), True)
+        others = ([x509.DNSName(host) for host in hosts] + [x509.RFC822Name(email) for email in emails]
+                  + [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses])
+        if others:
+            builder = builder.add_extension(x509.SubjectAlternativeName(others), False)
+        if usage:
+            builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), False)
+        if critical:
+            unknown = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.32473.1"), b"\x05\x00")
+            builder = builder.add_extension(unknown, True)
+        self.certificate = builder.sign(signer.key, hashes.SHA256())
+        self.der = self.certificate.public_bytes(serialization.Encoding.DER)
+
+
+def chains():
+    server, client = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
+    root = Party("Root", authority=True)
+    other = Party("Root", authority=True)
+    middle = Party("Middle", root, authority=True, path=0)
+    below = Party("Below", middle, authority=True)
+    late = Party("Late", root, authority=True, end=datetime.datetime(2026, 3, 1, tzinfo=datetime.timezone.utc))
+    leaf = Party("mail.example.org", middle, hosts=["mail.example.org", "*.web.example.org"], addresses=["192.0.2.7"],
+                 usage=server)
+    plain = Party("plain.example.org", middle)
+    usual = {"certificates": [leaf, middle], "anchors": [root], "at": DURING, "host": "mail.example.org"}
+    cases = [
+        ("a server's chain that is whole", usual, 0, 3),
+        ("the same without the host's name", {**usual, "host": None}, 0, 3),
+        ("the same by the basic policy", {**usual, "policy": "basic"}, 0, 3),
+        ("a name in capital letters, with a dot behind", {**usual, "host": "MAIL.example.org."}, 0, 3),
+        ("a name that a wildcard covers", {**usual, "host": "a.web.example.org"}, 0, 3),
+        ("an address that the certificate names", {**usual, "host": "192.0.2.7"}, 0, 3),
+        ("certificates in another order, and one that nobody needs",
+         {**usual, "certificates": [leaf, other, late, middle]}, 0, 3),
+        ("an anchor in the middle, which did not sign itself", {**usual, "anchors": [middle]}, 0, 2),
+        ("the leaf itself as its anchor", {**usual, "certificates": [leaf], "anchors": [leaf]}, 0, 1),
+        ("two labels below a wildcard", {**usual, "host": "a.b.web.example.org"}, -67602, None),
+        ("another host", {**usual, "host": "example.org"}, -67602, None),
+        ("another address", {**usual, "host": "192.0.2.8"}, -67602, None),
+        ("a host that stands in the common name alone",
+         {**usual, "certificates": [plain, middle], "host": "plain.example.org"}, -67602, None),
+        ("the last second of the chain", {**usual, "at": "2036-01-01T00:00:00Z"}, 0, 3),
+        ("a second after it", {**usual, "at": "2036-01-01T00:00:01Z"}, -67818, None),
+        ("a second before it began", {**usual, "at": "2025-12-31T23:59:59Z"}, -67819, None),
+        ("an authority in the middle that has expired",
+         {**usual, "certificates": [Party("a.example.org", late, hosts=["mail.example.org"], usage=server), late]}, -67818,
+         None),
+        ("no anchor, and a root that is given", {**usual, "certificates": [leaf, middle, root], "anchors": []}, -67843,
+         None),
+        ("an anchor of the same name with another key", {**usual, "certificates": [leaf, middle, root],
+                                                         "anchors": [other]}, -67843, None),
+        ("a certificate in the middle that is missing", {**usual, "certificates": [leaf]}, -25318, None),
+        ("one that signed itself and is no anchor", {**usual, "certificates": [Party("self")]}, -67843, None),
+        ("an issuer that is no authority",
+         {**usual, "certificates": [Party("x.example.org", leaf, hosts=["mail.example.org"]), leaf, middle],
+          "policy": "basic"}, -67605, None),
+        ("an authority below one that allows none",
+         {**usual, "certificates": [Party("y.example.org", below), below, middle], "policy": "basic"}, -67611, None),
+        ("a server's certificate as a client's", {**usual, "policy": "client"}, -67609, None),
+        ("a client's certificate as a client's",
+         {**usual, "certificates": [Party("anna", middle, usage=client), middle], "policy": "client"}, 0, 3),
+        ("a client's certificate as a server's",
+         {**usual, "certificates": [Party("anna", middle, usage=client, hosts=["mail.example.org"]), middle]}, -67609,
+         None),
+        ("a critical extension that nobody knows",
+         {**usual, "certificates": [Party("z.example.org", middle, critical=True), middle], "policy": "basic"}, -67603,
+         None),
+    ]
+    forged = bytearray(leaf.der)
+    forged[-1] ^= 1
+    for title, case, status, length in cases:
+        yield {"name": title, "policy": case.get("policy", "server"), "host": case["host"], "at": case["at"],
+               "certificates": [party.der.hex() for party in case["certificates"]],
+               "anchors": [party.der.hex() for party in case["anchors"]], "status": status, "length": length}
+    yield {"name": "a signature with a bit turned", "policy": "server", "host": "mail.example.org", "at": DURING,
+           "certificates": [bytes(forged).hex(), middle.der.hex()], "anchors": [root.der.hex()], "status": -67843,
+           "length": None}
+
+
+def openssl(*arguments):
+    subprocess.run(["openssl", *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def files():
+    root = Party("Root", authority=True)
+    anna = Party("Anna", root, email="anna@example.org", emails=["anna@example.org", "a@example.net"])
+    berta = Party("Berta", root, key=rsa.generate_private_key(65537, 2048))
+    identities = lambda *parties: [  # noqa: E731
+        {"certificate": party.der.hex(), "key": hashlib.sha1(public(party)).hexdigest(), "label": label}
+        for party, label in parties]
+
+    def made(party, password, encryption=None, chain=(root,), label=b"Anna's key"):
+        encryption = encryption or (
+            serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption())
+        return pkcs12.serialize_key_and_certificates(
+            label, party.key, party.certificate, [link.certificate for link in chain], encryption)
+
+    def old(party, *options, password=PASSWORD):
+        with tempfile.TemporaryDirectory() as folder:
+            where = pathlib.Path(folder)
+            (where / "key.pem").write_bytes(party.key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+            (where / "certificate.pem").write_bytes(party.certificate.public_bytes(serialization.Encoding.PEM))
+            (where / "out").unlink(missing_ok=True)
+            openssl("pkcs12", "-export", "-inkey", str(where / "key.pem"), "-in", str(where / "certificate.pem"),
+                    "-name", "old", "-passout", "pass:" + password, "-out", str(where / "out"), *options)
+            return (where / "out").read_bytes()
+
+    triple = (serialization.PrivateFormat.PKCS12.encryption_builder().kdf_rounds(2000)
+              .key_cert_algorithm(pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC).hmac_hash(hashes.SHA1())
+              .build(PASSWORD.encode()))
+    whole = made(anna, PASSWORD)
+    changed = bytearray(whole)
+    changed[len(changed) // 2] ^= 1
+    yield "a key with its certificate and its root", whole, PASSWORD, 0, identities((anna, "Anna's key"))
+    yield "the same with another password", whole, "12", -25293, []
+    yield "the same without a password", whole, None, -25293, []
+    yield "a byte of it changed", bytes(changed), PASSWORD, -25293, []
+    yield "cut short", whole[:-7], PASSWORD, -26275, []
+    yield "a byte more", whole + b"\x00", PASSWORD, -26275, []
+    yield "no such file", b"no such file", PASSWORD, -26275, []
+    yield "a certificate instead", anna.der, PASSWORD, -26275, []
+    yield "3DES and SHA-1, as Keychain Access writes it", made(anna, None, triple), PASSWORD, 0, identities(
+        (anna, "Anna's key"))
+    yield "RSA", made(berta, PASSWORD, label=None), PASSWORD, 0, identities((berta, None))
+    yield "RC2 with 40 bits, as old systems write it", old(berta, "-legacy"), PASSWORD, 0, identities((berta, "old"))
+    yield "without encryption, with a code", old(anna, "-keypbe", "NONE", "-certpbe", "NONE"), PASSWORD, 0, identities(
+        (anna, "old"))
+    yield "without encryption, with a code of another password", old(
+        anna, "-keypbe", "NONE", "-certpbe", "NONE"), "x", -25293, []
+    yield "without a code", old(anna, "-nomac"), PASSWORD, 0, identities((anna, "old"))
+    yield "without a code, another password", old(anna, "-nomac"), "x", -25293, []
+    yield "an empty password", old(anna, password=""), None, 0, identities((anna, "old"))
+    yield "no password at all", made(anna, None), None, 0, identities((anna, "Anna's key"))
+    yield "certificates alone", pkcs12.serialize_java_truststore(
+        [pkcs12.PKCS12Certificate(root.certificate, b"root")],
+        serialization.BestAvailableEncryption(PASSWORD.encode())), PASSWORD, 0, []
+    yield "more rounds than anybody takes", old(anna, "-iter", "20000000", "-macalg", "sha1"), PASSWORD, -26275, []
+
+
+def public(party):
+    key = party.key.public_key()
+    if isinstance(key, rsa.RSAPublicKey):
+        return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1)
+    return key.public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
+
+
+def main():
+    made = [{"name": title, "file_hex": content.hex(), "password": password, "status": status, "identities": identities}
+            for title, content, password, status, identities in files()]
+    json.dump({"chains": list(chains()), "files": made}, sys.stdout, indent=1, ensure_ascii=False)
+    print()
+
+
+main()
