@@ -67,7 +67,8 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
     tests(
       of: "KeychainServices",
       [
-        "KeychainExamples", "KeyhaulTesting", "KeyhaulKit", "Migration", "ArchivedKeychain", "VirtualDevice",
+        "KeychainExamples", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulKit", "Migration",
+        "ArchivedKeychain", "VirtualDevice",
         "BackupArchive", "BackupRewriting", "SecItem", "KeychainStore", "KeychainRules", "DataProtection",
         "KeychainFormats",
       ]),

@@ -11,6 +11,7 @@ struct TutorialTests {
     "3-keychain-wrapper": ["KeychainWrapperTutorial"], "4-on-off-game": ["OnOffTutorial"],
     "5-plain-functions": ["PlainPasswordsTutorial"], "6-backup-on-the-desk": ["BackupOnTheDeskTutorial"],
     "7-four-digits": ["FourDigitTutorial"], "8-app-test-suite": ["AppTestSuiteTutorial"],
+    "9-port-a-package": ["PortAPackageCode", "PortAPackageTutorial"],
     "GettingStarted": ["GettingStartedTutorial"], "ReadABackup": ["ReadABackupTutorial"],
     "TestYourAppsMigration": [
       "TestYourAppsMigrationApp", "TestYourAppsMigrationTutorial", "TestYourAppsMigrationXCTest",

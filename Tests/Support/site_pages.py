@@ -23,6 +23,7 @@ PAGES = {
         "docs/Tutorials/TestYourAppsMigration.md", "docs/Tutorials/1-password-manager.md", "docs/Tutorials/2-duplicates.md",
         "docs/Tutorials/3-keychain-wrapper.md", "docs/Tutorials/4-on-off-game.md", "docs/Tutorials/5-plain-functions.md",
         "docs/Tutorials/6-backup-on-the-desk.md", "docs/Tutorials/7-four-digits.md", "docs/Tutorials/8-app-test-suite.md",
+        "docs/Tutorials/9-port-a-package.md",
     ],
 }
 
