@@ -176,8 +176,8 @@ struct CertificatesAndKeysTests {
       ([kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 1016], errSecParam),
       ([kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 4104], errSecParam),
       (
-        [kSecAttrKeyType: ec, kSecAttrKeySizeInBits: 256, kSecAttrTokenID: kSecAttrTokenIDSecureEnclave],
-        errSecUnimplemented
+        [kSecAttrKeyType: ec, kSecAttrKeySizeInBits: 384, kSecAttrTokenID: kSecAttrTokenIDSecureEnclave],
+        errSecParam
       ),
       (
         [

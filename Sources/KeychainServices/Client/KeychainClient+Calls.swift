@@ -20,7 +20,7 @@ extension KeychainClient {
   }
 
   /// Calls hold the device alone: also a search may find a row that will never open, and removes it.
-  private func call<Value>(
+  func call<Value>(
     _ body: (DeviceSession) throws(SecItemError) -> Value
   ) throws(SecItemError) -> Value {
     let outcome: Result<Value, SecItemError>

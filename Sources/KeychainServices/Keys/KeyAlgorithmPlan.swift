@@ -73,13 +73,17 @@ enum KeyAlgorithmPlan: Hashable {
   }
 
   /// Whether a key of this type and half does this; RSA keys also have to be large enough for the padding.
-  func isSupported(by key: KeyMaterial, for operation: SecKeyOperationType) -> Bool {
+  ///
+  /// - Parameter own: The half that the key is, where its material is that of the other one.
+  func isSupported(
+    by key: KeyMaterial, half own: KeyMaterial.Half, for operation: SecKeyOperationType
+  ) -> Bool {
     let half: KeyMaterial.Half =
       switch operation {
       case .sign, .decrypt, .keyExchange: .privateKey
       case .verify, .encrypt: .publicKey
       }
-    guard key.half == half else { return false }
+    guard own == half else { return false }
     switch (self, operation) {
     case (.signature(let scheme, _), .sign), (.signature(let scheme, _), .verify):
       return scheme.keyType == key.algorithm.keyType && key.blockSize >= scheme.minimumBlockSize

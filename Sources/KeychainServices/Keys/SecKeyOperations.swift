@@ -126,19 +126,27 @@ public func SecKeyCopyKeyExchangeResult(
 public func SecKeyIsAlgorithmSupported(
   _ key: SecKey, _ operation: SecKeyOperationType, _ algorithm: SecKeyAlgorithm
 ) -> Bool {
-  guard let plan = KeyAlgorithmPlan(algorithm), let material = try? key.material() else { return false }
-  return plan.isSupported(by: material, for: operation)
+  (try? key.supportedPlan(algorithm, operation)) != nil
 }
 
 extension SecKey {
   fileprivate func plan(
     _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
   ) throws(SecItemError) -> (KeyMaterial, KeyAlgorithmPlan) {
-    let material = try material()
-    guard let plan = KeyAlgorithmPlan(algorithm), plan.isSupported(by: material, for: operation) else {
-      throw unsupported(algorithm)
-    }
-    return (material, plan)
+    let plan = try supportedPlan(algorithm, operation)
+    return (try material(for: operation), plan)
+  }
+
+  /// What an algorithm asks for, where the key does it; nobody is asked for that.
+  fileprivate func supportedPlan(
+    _ algorithm: SecKeyAlgorithm, _ operation: SecKeyOperationType
+  ) throws(SecItemError) -> KeyAlgorithmPlan {
+    let shown: KeyMaterial
+    if let onToken = try publicOnToken { shown = onToken } else { shown = try material() }
+    guard let plan = KeyAlgorithmPlan(algorithm), let half,
+      plan.isSupported(by: shown, half: half, for: operation)
+    else { throw unsupported(algorithm) }
+    return plan
   }
 }
 

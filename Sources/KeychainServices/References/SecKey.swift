@@ -18,14 +18,16 @@ public final class SecKey: Sendable {
     item[.type]?.integerValue.flatMap(KeyMaterial.KeyType.init(rawValue:))
   }
 
-  fileprivate var half: KeyMaterial.Half? {
+  var half: KeyMaterial.Half? {
     item[.keyClass]?.integerValue.flatMap(KeyMaterial.Half.init(rawValue:))
   }
 
   /// The key as its bytes tell it.
   ///
-  /// - Throws: `.parameter` for a key without bytes, or of a kind that has no external form.
+  /// - Throws: `.parameter` for a key without bytes, or of a kind that has no external form; `.unimplemented` for one that
+  ///   its chip keeps.
   func material() throws(SecItemError) -> KeyMaterial {
+    guard tokenValue == nil else { throw SecItemError(.unimplemented, "the key does not leave its chip") }
     guard let secret = item.secret, let keyType, let half else {
       throw SecItemError(.parameter, "the key has no external form")
     }
@@ -65,7 +67,8 @@ public func SecKeyCreateWithData(
   }
 }
 
-/// The key's bytes, in the form that `SecKeyCreateWithData` reads.
+/// The key's bytes, in the form that `SecKeyCreateWithData` reads; `errSecUnimplemented` for a private key in the Secure
+/// Enclave.
 public func SecKeyCopyExternalRepresentation(
   _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
@@ -84,6 +87,7 @@ public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
 /// The public key of a private one; a public key itself.
 public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
   guard key.half == .privateKey else { return key }
+  if let shown = try? key.publicOnToken { return SecKey(KeychainItem(shown)) }
   guard let material = try? key.material(), let half = try? material.publicHalf else { return nil }
   return SecKey(KeychainItem(half))
 }
@@ -110,7 +114,7 @@ func reporting<Value>(
 }
 
 extension KeyMaterial {
-  fileprivate init(
+  init(
     _ bytes: UnsafeRawBufferPointer, _ keyType: KeyType, _ half: Half
   ) throws(SecItemError) {
     do throws(MaterialError) {

@@ -12,14 +12,17 @@ import SecItem
 ///   - parameters: `kSecAttrKeyType` (RSA or EC) and `kSecAttrKeySizeInBits`; attributes of both halves beside them, of
 ///     one half under `kSecPrivateKeyAttrs` and `kSecPublicKeyAttrs`. A half with `kSecAttrIsPermanent` is added to the
 ///     keychain with its attributes, such as `kSecAttrApplicationTag` and `kSecAttrAccessControl`.
-///   - error: Receives `errSecParam` for a type or size that is not made, `errSecUnimplemented` for a key in the Secure
-///     Enclave, and what `SecItemAdd` ends with.
+///     With `kSecAttrTokenID` of the Secure Enclave, on P-256 alone, the private key is wrapped by the virtual device's chip:
+///     it signs, agrees and decrypts there and on no other device, and is not given out.
+///   - error: Receives `errSecParam` for a type or size that is not made, `errSecUnimplemented` for another token, and what
+///     `SecItemAdd` ends with.
 /// - Returns: The private key, `nil` where there is an error.
 public func SecKeyCreateRandomKey(
   _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {
   reporting(to: error) { () throws(SecItemError) in
     let request = KeyRequest(query: try SecItemQuery(parameters))
+    if request.query[kSecAttrTokenID as String] != nil { return try request.makeEnclaveKey() }
     let key = try request.makeKey()
     try request.store(key, with: kSecPrivateKeyAttrs)
     try request.store(try key.publicPart(), with: kSecPublicKeyAttrs)
@@ -54,9 +57,6 @@ private struct KeyRequest {
 
   /// The private key.
   func makeKey() throws(SecItemError) -> KeyMaterial {
-    guard query[kSecAttrTokenID as String] == nil else {
-      throw SecItemError(.unimplemented, "the chip of a virtual device makes no keys")
-    }
     guard let keyType = query[kSecAttrKeyType as String]?.cssmNumber.flatMap(KeyMaterial.KeyType.init(rawValue:)),
       let size = query[kSecAttrKeySizeInBits as String]?.cssmNumber.flatMap({ Int(exactly: $0) })
     else {
@@ -76,14 +76,51 @@ private struct KeyRequest {
     }
   }
 
-  /// Adds a half where it is to be permanent.
-  func store(_ key: KeyMaterial, with ownAttributes: CFString) throws(SecItemError) {
+  /// The private key in the Secure Enclave, stored where it is to be permanent, as is its public half.
+  func makeEnclaveKey() throws(SecItemError) -> SecKey {
+    guard query[kSecAttrTokenID as String] == .string(kSecAttrTokenIDSecureEnclave as String) else {
+      throw SecItemError(.unimplemented, "a virtual device has no token but its Secure Enclave")
+    }
+    guard query[kSecAttrKeyType as String]?.cssmNumber == KeyMaterial.KeyType.ellipticCurve.rawValue,
+      query[kSecAttrKeySizeInBits as String]?.cssmNumber == 256
+    else { throw SecItemError(.parameter, "the Secure Enclave makes keys on P-256") }
+    let own = attributes(kSecPrivateKeyAttrs)
+    let control = own[kSecAttrAccessControl as String]?.accessControlValue
+    let named = own[kSecAttrAccessible as String]?.stringValue
+    guard
+      let protection = control?.protection ?? ProtectionClass(rawValue: named ?? ProtectionClass.whenUnlocked.rawValue)
+    else { throw SecItemError(.parameter, "the protection class is not known") }
+    let key = try SecKey.inSecureEnclave(protection: protection, accessControl: control)
+    guard let token = key.tokenValue, let publicKey = try key.publicOnToken else { return key }
+    try store(key.item, with: kSecPrivateKeyAttrs) { attributes in
+      attributes["toid"] = .data(token.objectID)
+      attributes[kSecValueData as String] = .data(publicKey.publicKey)
+    }
+    try store(KeychainItem(publicKey), with: kSecPublicKeyAttrs) { $0[kSecAttrTokenID as String] = nil }
+    return key
+  }
+
+  /// What is said of a half: of both, and of itself.
+  private func attributes(_ ownAttributes: CFString) -> SecItemQuery {
     var attributes = query
     for half in [kSecPrivateKeyAttrs, kSecPublicKeyAttrs] { attributes[half as String] = nil }
     attributes.merge(query[ownAttributes as String]?.dictionaryValue ?? [:]) { _, own in own }
+    return attributes
+  }
+
+  /// Adds a half where it is to be permanent.
+  func store(_ key: KeyMaterial, with ownAttributes: CFString) throws(SecItemError) {
+    try store(KeychainItem(key), with: ownAttributes) { _ in }
+  }
+
+  private func store(
+    _ key: KeychainItem, with ownAttributes: CFString, changing change: (inout SecItemQuery) -> Void
+  ) throws(SecItemError) {
+    var attributes = attributes(ownAttributes)
+    change(&attributes)
     guard [.boolean(true), .number(1)].contains(attributes[kSecAttrIsPermanent as String]) else { return }
     attributes[kSecClass as String] = .string(kSecClassKey as String)
-    attributes[kSecValueRef as String] = .reference(.key(KeychainItem(key)))
+    attributes[kSecValueRef as String] = .reference(.key(key))
     guard let client = try? DefaultKeychain.client() else {
       throw SecItemError(.notAvailable, "there is no device to store the key on")
     }

@@ -22,6 +22,12 @@ struct SecItemAuthenticator {
     authenticate = environment.authenticate
   }
 
+  /// For an operation that no query asks for.
+  init(_ environment: SecItemEnvironment) {
+    (interaction, context, prompt) = (.allowed, nil, nil)
+    authenticate = environment.authenticate
+  }
+
   /// What opening an item takes: its own constraint on decryption; a key that may be used alone is opened by using it.
   static func requirement(toOpen item: KeychainItem) -> AccessRequirement {
     guard let control = item.accessControlObject, control.isConstrained else { return AccessRequirement() }

@@ -77,7 +77,7 @@ extension DeviceSession {
     SecItemCaller(keychainAccessGroups: record.apps.first { $0.name == app }?.accessGroups ?? [])
   }
 
-  private var secItemEnvironment: SecItemEnvironment {
+  var secItemEnvironment: SecItemEnvironment {
     let person = device.person
     return SecItemEnvironment(
       now: environment.clock.now(), random: environment.random, isSyncing: record.isSyncing,
