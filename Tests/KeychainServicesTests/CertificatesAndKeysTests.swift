@@ -193,6 +193,40 @@ struct CertificatesAndKeysTests {
     }
   }
 
+  @Test(
+    "a symmetric key of any type is kept as it is, found by its type and given back, and nothing is computed with it",
+    arguments: [
+      ("2147483649", 2_147_483_649), ("14", 14), ("17", 17), ("23", 23), ("25", 25), ("56", 56), ("43", 43),
+    ])
+  func symmetricKeys(_ text: String, _ number: Int) throws {
+    let constants = [
+      kSecAttrKeyTypeAES, kSecAttrKeyTypeDES, kSecAttrKeyType3DES, kSecAttrKeyTypeRC2, kSecAttrKeyTypeRC4,
+      kSecAttrKeyTypeCAST, kSecAttrKeyTypeDSA,
+    ]
+    let type = try #require(constants.first { $0 as String == text })
+    let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrKeyType: type]
+    var item = query
+    item[kSecAttrKeyClass] = kSecAttrKeyClassSymmetric
+    item[kSecAttrApplicationTag] = Data("symmetric".utf8)
+    item[kSecValueData] = Data(repeating: 7, count: 32)
+    #expect(SecItemAdd(item as CFDictionary, nil) == errSecSuccess)
+    var search = query
+    (search[kSecReturnData], search[kSecReturnAttributes]) = (true, true)
+    var found: CFTypeRef?
+    #expect(SecItemCopyMatching(search as CFDictionary, &found) == errSecSuccess)
+    let attributes = try #require(found as? [String: Any])
+    #expect(attributes[kSecValueData as String] as? Data == Data(repeating: 7, count: 32))
+    // A text that is no number of 32 bits stays text. Source: Apple `SecDbItem.c` (`copyNumber`).
+    let kept = attributes[kSecAttrKeyType as String]
+    if Int32(exactly: number) == nil { #expect(kept as? String == text) } else { #expect(kept as? Int == number) }
+    #expect(attributes[kSecAttrKeyClass as String] as? Int == 2)
+    search = query
+    search[kSecReturnRef] = true
+    #expect(SecItemCopyMatching(search as CFDictionary, &found) == errSecSuccess)
+    let key = try #require(found as? SecKey)
+    #expect(SecKeyCopyExternalRepresentation(key, nil) == nil)
+  }
+
   @Test("adding a certificate or key twice is -25299; a key found by its label and type is the key")
   func findKeys() throws {
     let key: [CFString: Any] = [kSecValueRef: try privateKey(), kSecAttrApplicationTag: Data("tag".utf8)]

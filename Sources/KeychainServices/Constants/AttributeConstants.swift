@@ -1,5 +1,5 @@
 // Names of items' attributes.
-// Source: Apple `SecItem.h` and `SecItemConstants.c`.
+// Source: Apple `SecItem.h`, `SecItemConstants.c`, and the Mac's file of its own constants.
 
 public import Foundation
 
@@ -176,3 +176,22 @@ nonisolated(unsafe) public let kSecAttrKeyTypeRSA: CFString = "42"
 nonisolated(unsafe) public let kSecAttrKeyTypeEC: CFString = "73"
 /// A key on P-256, P-384 or P-521.
 nonisolated(unsafe) public let kSecAttrKeyTypeECSECPrimeRandom: CFString = "73"
+/// The Mac's name of `kSecAttrKeyTypeECSECPrimeRandom`, with the same value.
+nonisolated(unsafe) public let kSecAttrKeyTypeECDSA: CFString = "73"
+
+// MARK: Values of a key's type that are stored and found, and with which nothing is computed here. Apple has them on the Mac.
+
+/// AES.
+nonisolated(unsafe) public let kSecAttrKeyTypeAES: CFString = "2147483649"
+/// DES.
+nonisolated(unsafe) public let kSecAttrKeyTypeDES: CFString = "14"
+/// Triple DES.
+nonisolated(unsafe) public let kSecAttrKeyType3DES: CFString = "17"
+/// RC2.
+nonisolated(unsafe) public let kSecAttrKeyTypeRC2: CFString = "23"
+/// RC4.
+nonisolated(unsafe) public let kSecAttrKeyTypeRC4: CFString = "25"
+/// CAST.
+nonisolated(unsafe) public let kSecAttrKeyTypeCAST: CFString = "56"
+/// DSA.
+nonisolated(unsafe) public let kSecAttrKeyTypeDSA: CFString = "43"
