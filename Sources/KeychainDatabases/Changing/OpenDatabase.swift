@@ -12,6 +12,9 @@ final class OpenDatabase: DatabaseRows {
   ///
   /// - Throws: `.busy` where somebody else has it open, also only to read; `.notWritable`.
   init(path: String) throws(KeychainDatabaseError) {
+    // Whoever closes a database last takes its log into the file, whether or not anything was changed: not here. An empty
+    // log that SQLite makes is removed by that, so that it is left on where there is none.
+    let hasLog = Self.hasLog(beside: path)
     var opened: OpaquePointer?
     let result = sqlite3_open_v2(path, &opened, SQLITE_OPEN_READWRITE, nil)
     guard result == SQLITE_OK, let connection = opened else {
@@ -22,14 +25,19 @@ final class OpenDatabase: DatabaseRows {
     guard sqlite3_db_readonly(connection, "main") == 0 else {
       throw KeychainDatabaseError(.notWritable, "it is read only")
     }
-    for (option, value) in ForeignDatabase.switches {
+    let closing = [(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, Int32(hasLog ? 1 : 0))]
+    for (option, value) in ForeignDatabase.switches + closing {
       guard keyhaul_sqlite3_switch(connection, option, value) == SQLITE_OK else {
         throw KeychainDatabaseError(.failed, "this SQLite is too old to open a foreign database safely")
       }
     }
     for (limit, value) in ForeignDatabase.limits { sqlite3_limit(connection, limit, value) }
     // Alone before the first look: with a log beside it, whoever else has it open holds a shared lock all the time.
-    for setting in ["PRAGMA locking_mode = EXCLUSIVE", "PRAGMA cell_size_check = ON", "PRAGMA temp_store = MEMORY"] {
+    // What is not committed never leaves memory.
+    for setting in [
+      "PRAGMA locking_mode = EXCLUSIVE", "PRAGMA cache_spill = OFF", "PRAGMA cell_size_check = ON",
+      "PRAGMA temp_store = MEMORY",
+    ] {
       try run(setting)
     }
     try run("BEGIN EXCLUSIVE")
@@ -37,9 +45,17 @@ final class OpenDatabase: DatabaseRows {
 
   deinit { sqlite3_close_v2(handle) }
 
+  private static func hasLog(beside path: String) -> Bool {
+    guard let system = sqlite3_vfs_find(nil) else { return true }
+    var found: Int32 = 0
+    let result = system.pointee.xAccess(system, path + "-wal", SQLITE_ACCESS_EXISTS, &found)
+    return result != SQLITE_OK || found != 0
+  }
+
   /// Makes the changes last, and takes what its log holds into the file.
   func commit() throws(KeychainDatabaseError) {
     try run("COMMIT")
+    _ = keyhaul_sqlite3_switch(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     try run("PRAGMA wal_checkpoint(TRUNCATE)")
   }
 

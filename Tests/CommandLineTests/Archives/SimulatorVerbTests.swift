@@ -196,6 +196,45 @@ struct SimulatorVerbTests {
     }
   }
 
+  @Test("is left alone where something wrote to it while the person was asked")
+  func changedMeanwhile() throws {
+    let world = try Self.world()
+    try world.run("printf words > .bp; chmod 600 .bp")
+    try world.run("keyhaul backup phone -o b.zip --password-file .bp --rounds 1 -q")
+    let path = world.home.appending(path: "\(Self.place)/keychain-2-debug.db")
+    // Neither a dry run nor a refusal takes the log into the file, as whoever closes a database last does otherwise.
+    let sums = "sha256sum \(Self.place)/*"
+    let before = try world.run(sums).output
+    #expect(before.contains("-wal"))
+    for line in [
+      "keyhaul restore b.zip --to Devices/UDID --password-file .bp -n",
+      "keyhaul simulator seed Devices/UDID --from phone -n",
+      "keyhaul simulator reset Devices/UDID --app ABCDE12345.com.example.notes -n",
+      "keyhaul item delete Devices/UDID --service nobody --yes",
+    ] {
+      let tried = try world.run(line)
+      #expect([0, 4].contains(tried.status), "\(tried)")
+      #expect(try world.run(sums).output == before, "\(line)")
+    }
+    let program = BuiltProgram(home: world.home)
+    for line in [
+      "keyhaul restore b.zip --to Devices/UDID --password-file .bp",
+      "keyhaul simulator reset Devices/UDID --app ABCDE12345.com.example.notes",
+    ] {
+      // The counter of changes, which SQLite raises with each.
+      var written = try Data(contentsOf: path)
+      written[27] &+= 1
+      let refused = try program.shell(line, typed: ["yes"]) { _ in try written.write(to: path) }
+      #expect(refused.status == 11, "\(refused)")
+      #expect(
+        refused.errors.contains("Devices/UDID is in use")
+          && refused.errors.contains("something has written to it since it was read; nothing was changed"), "\(refused)"
+      )
+      #expect(try Data(contentsOf: path) == written, "what the other wrote stands")
+      #expect(try program.shell(line, typed: ["yes"]).status == 0)
+    }
+  }
+
   @Test("is left alone while something has it open, and where nothing is meant")
   func refused() throws {
     let world = try Self.world()
