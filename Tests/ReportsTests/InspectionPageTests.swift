@@ -79,7 +79,16 @@ struct InspectionPageTests {
     let lost = item(2, .whenUnlocked, .tagMismatch)
     var none = try facts(nil)
     none.hasKeychain = false
+    var keyless = try facts([lost], encrypted: false)
+    keyless.findings = [.keybagUnusable(reason: "its keybag has no class key")]
+    let html = try page(keyless).html()
+    #expect(html.contains("look for another copy"))
+    #expect(!html.contains("what a restore would do") && !html.contains("make a new backup with a password"))
     let verdicts: [(InspectionPage.Facts, String)] = [
+      (
+        keyless,
+        "The keybag of this backup cannot be used: nothing in its keychain opens, on any device; 1 cannot be read in this copy."
+      ),
       (none, "This backup holds no keychain."),
       (
         try facts(nil),

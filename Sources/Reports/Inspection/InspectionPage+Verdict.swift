@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 import KeychainFormats
 
 extension InspectionPage {
@@ -9,11 +10,17 @@ extension InspectionPage {
     return reach + (counts.damaged == 0 ? "." : "; \(Amounts.grouped(counts.damaged)) cannot be read in this copy.")
   }
 
+  /// Whether nothing of it opens anywhere.
+  var isKeybagUnusable: Bool { facts.findings.contains { $0.kind == .keybagUnusable } }
+
   private var reach: String {
     if let unbound = facts.unbound {
       return unbound.isRefused
         ? "No restore takes this keychain: \(unbound.factInWords). So \(unbound.meaning)"
         : "No device wrote this keychain so: \(unbound.factInWords). So \(unbound.meaning)"
+    }
+    if isKeybagUnusable {
+      return "The keybag of this backup cannot be used: nothing in its keychain opens, on any device"
     }
     if counts.nowhere > 0, counts.nowhere + counts.damaged == counts.total {
       return "This keychain holds secrets that nothing names, as iOS 4 stored them, and can go to no device"

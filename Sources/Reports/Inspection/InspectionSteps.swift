@@ -11,11 +11,16 @@ extension StepList {
     let facts = page.facts
     let archive = ShellWord.typed(facts.argument, else: "ARCHIVE")
     var steps: [Step] = []
-    if page.missingCount > 0 || page.counts.damaged > 0 || facts.hiddenKeychain != nil {
+    if page.missingCount > 0 || page.counts.damaged > 0 || facts.hiddenKeychain != nil || page.isKeybagUnusable {
       steps.append(
         Step(
           words: "Find out what is damaged, and look for another copy: what is lost in this one may be whole there.",
           commands: [Commands.verify(archive), Commands.verify("COPY")]))
+    }
+    // No password and no device makes a difference to it.
+    if page.isKeybagUnusable {
+      self.init(steps: steps)
+      return
     }
     if facts.hasKeychain, facts.isEncrypted, facts.items == nil, facts.hiddenKeychain == nil {
       steps.append(
