@@ -169,6 +169,35 @@ struct PKCS12Tests {
     }
   }
 
+  @Test("whose code asks for more rounds than anybody takes is not computed, whichever kind of code it is")
+  func codeRounds() throws {
+    // A file without a code, and one by RFC 9579 behind it: PBMAC1 with PBKDF2 of 2,147,483,647 rounds and SHA-256.
+    let file = Array(try PKCS12Case.named("without a code").file)
+    try #require(file[0] == 0x30 && file[1] == 0x82)
+    func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
+      let count = contents.count
+      return [tag] + (count < 128 ? [UInt8(count)] : [0x82, UInt8(count >> 8), UInt8(count & 0xFF)]) + contents
+    }
+    let hmac = element(0x30, [0x06, 0x08, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x02, 0x09, 0x05, 0x00])
+    func code(rounds: [UInt8]) -> [UInt8] {
+      let derivation = element(
+        0x30,
+        [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0C]
+          + element(0x30, element(0x04, [1, 2, 3, 4, 5, 6, 7, 8]) + element(0x02, rounds) + [0x02, 0x01, 0x20] + hmac))
+      let pbmac1 = element(
+        0x30, [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0E] + element(0x30, derivation + hmac))
+      let digest = element(0x30, pbmac1 + element(0x04, [UInt8](repeating: 0, count: 32)))
+      return element(0x30, digest + element(0x04, [1]) + [0x02, 0x01, 0x01])
+    }
+    let named = try PKCS12Case.named("without a code")
+    for (rounds, status) in [([0x7F, 0xFF, 0xFF, 0xFF], errSecDecode), ([0x08, 0x00], errSecAuthFailed)]
+      as [([UInt8], OSStatus)]
+    {
+      let data = Data(element(0x30, Array(file.dropFirst(4)) + code(rounds: rounds)))
+      #expect(named.open(data).0 == status, "\(rounds)")
+    }
+  }
+
   @Test("of more than a mebibyte is not read, nor with a password that is no text")
   func limits() throws {
     var items: CFArray?

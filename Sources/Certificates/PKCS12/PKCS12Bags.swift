@@ -79,15 +79,19 @@ struct PKCS12Bags {
 }
 
 extension RoundAllowance {
-  /// The rounds that an encryption asks for.
+  /// The rounds that an encryption or a code asks for.
   mutating func take(_ algorithm: UnsafePointer<X509_ALGOR>) throws(MaterialError) {
-    var (type, value) = (V_ASN1_UNDEF, UnsafeRawPointer?.none)
-    X509_ALGOR_get0(nil, &type, &value, algorithm)
-    guard type == V_ASN1_SEQUENCE, let value else {
+    guard let text = Self.parameters(of: algorithm) else {
       throw MaterialError(.unsupported, "an encryption has no parameters that are read")
     }
-    let text = value.assumingMemoryBound(to: ASN1_STRING.self)
     try take(
       parameters: UnsafeRawBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
+  }
+
+  /// - Returns: `nil` where they are no SEQUENCE, as those of a mere digest.
+  static func parameters(of algorithm: UnsafePointer<X509_ALGOR>) -> UnsafePointer<ASN1_STRING>? {
+    var (type, value) = (V_ASN1_UNDEF, UnsafeRawPointer?.none)
+    X509_ALGOR_get0(nil, &type, &value, algorithm)
+    return type == V_ASN1_SEQUENCE ? value?.assumingMemoryBound(to: ASN1_STRING.self) : nil
   }
 }

@@ -38,7 +38,7 @@ public struct PKCS12File: Sendable {
     }
     let file = try PKCS12Handle(der: der)
     var rounds = RoundAllowance(left: Self.maximumRoundCount)
-    try rounds.take(file.codeRounds)
+    try file.takeCode(from: &rounds)
     let bags = try password.withBytes { (bytes) throws(MaterialError) in
       try file.bags(PKCS12Password(bytes, opens: file), &rounds)
     }
@@ -65,7 +65,7 @@ struct RoundAllowance {
 
   /// The rounds that an algorithm of PKCS#12 or PKCS#5 asks for.
   ///
-  /// - Parameter parameters: DER: salt and rounds, or PBES2's derivation and cipher (RFC 8018, A.4).
+  /// - Parameter parameters: DER: salt and rounds, or PBES2's or PBMAC1's derivation and what follows (RFC 8018, A.4, A.5).
   mutating func take(parameters: UnsafeRawBufferPointer) throws(MaterialError) {
     var outer = ASN1Cursor(parameters)
     var fields = try outer.next(.sequence, "the parameters of an encryption").cursor

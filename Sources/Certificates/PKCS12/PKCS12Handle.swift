@@ -35,14 +35,16 @@ struct PKCS12Handle: ~Copyable {
     ERR_clear_error()
   }
 
-  /// Rounds of the code over the file; 0 where it has none. An absent number is 1.
-  var codeRounds: Int {
-    guard hasCode else { return 0 }
-    var rounds: UnsafePointer<ASN1_INTEGER>?
-    PKCS12_get0_mac(nil, nil, nil, &rounds, handle)
-    guard let rounds else { return 1 }
-    let count = ASN1_INTEGER_get(rounds)
-    return count < 0 ? .max : count
+  /// Takes the rounds of the code over the file, where it has one: those beside it, whose absence is 1, and those of its
+  /// own algorithm, where that is PBMAC1 (RFC 9579), which newer releases of OpenSSL compute.
+  func takeCode(from rounds: inout RoundAllowance) throws(MaterialError) {
+    guard hasCode else { return }
+    var (count, algorithm) = (UnsafePointer<ASN1_INTEGER>?.none, UnsafePointer<X509_ALGOR>?.none)
+    PKCS12_get0_mac(nil, &algorithm, nil, &count, handle)
+    let beside = count.map { ASN1_INTEGER_get($0) } ?? 1
+    try rounds.take(beside < 0 ? .max : beside)
+    guard let algorithm, RoundAllowance.parameters(of: algorithm) != nil else { return }
+    try rounds.take(algorithm)
   }
 
   var hasCode: Bool { PKCS12_mac_present(handle) == 1 }

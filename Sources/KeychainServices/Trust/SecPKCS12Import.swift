@@ -34,9 +34,9 @@ nonisolated(unsafe) public let kSecImportItemIdentity: CFString = "identity"
 public func SecPKCS12Import(
   _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
-  let given = options.object(forKey: kSecImportExportPassphrase)
-  guard given == nil || given is NSString || given is String else { return errSecParam }
-  let password = Secret(utf8: (given as? String) ?? (given as? NSString).map { String(describing: $0) } ?? "")
+  let given = options.object(forKey: kSecImportExportPassphrase).map { try? SecItemValue($0 as AnyObject).stringValue }
+  guard let text = given ?? "" else { return errSecParam }
+  let password = Secret(utf8: text)
   do throws(MaterialError) {
     let file = try PKCS12File(der: Array(Data(referencing: pkcs12_data)), password: password)
     items.pointee = NSArray(array: file.keys.compactMap { item($0, of: file) })
