@@ -77,17 +77,17 @@ struct DERFaultTests {
     Fault("too many", list(limit), .overLimit, at: 5 + 2 * (limit - 1)).check(.der, DERPropertyList.decode)
   }
 
-  @Test("sixteen mebibytes are read, one byte more is not")
+  @Test("72 mebibytes are read, one byte more is not")
   func byteCount() throws {
     func data(_ total: Int) -> [UInt8] {
-      let count = total - 5
-      var bytes: [UInt8] = [0x04, 0x83]
-      bytes += [UInt8](bigEndian: count, count: 3)
+      let count = total - 6
+      var bytes: [UInt8] = [0x04, 0x84]
+      bytes += [UInt8](bigEndian: count, count: 4)
       bytes += [UInt8](repeating: 0, count: count)
       return bytes
     }
     let limit = DERPropertyList.maximumByteCount
-    #expect(try DERPropertyList.decode(data(limit)).dataValue?.count == limit - 5)
+    #expect(try DERPropertyList.decode(data(limit)).dataValue?.count == limit - 6)
     Fault("too large", data(limit + 1), .overLimit, at: nil).check(.der, DERPropertyList.decode)
   }
 

@@ -37,7 +37,7 @@ struct ItemBlobFaultTests {
   @Test("the error names the fault and its place", arguments: faults)
   func fault(_ fault: Fault) { fault.check(.itemBlob, ItemBlob.init(parsing:)) }
 
-  @Test("the smallest blob has no ciphertext, the largest sixteen mebibytes in all")
+  @Test("the smallest blob has no ciphertext, the largest 72 mebibytes in all")
   func sizes() throws {
     #expect(try ItemBlob(parsing: Self.blob(rest: 16)).ciphertext.isEmpty)
     #expect(try ItemBlob(parsing: Self.blob(rest: ItemBlob.maximumByteCount - 52)).tag.count == 16)

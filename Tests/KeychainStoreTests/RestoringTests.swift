@@ -105,8 +105,8 @@ struct Restoring {
       item.secret = SensitiveBytes(copying: [UInt8](repeating: 7, count: count))
       return item
     }
-    // What the dictionary has beside the secret; its length takes four bytes from 16 MiB down to 64 KiB.
-    let probe = 1 << 20
+    // What the dictionary has beside the secret; its length takes as many bytes from 16 MiB on.
+    let probe = 16 << 20
     let settled = try IncomingItem(item(probe)).item.derDictionary().count
     let largest = IncomingItem.maximumByteCount - (settled - probe)
     #expect(try restored(item(largest)).secret?.count == largest)

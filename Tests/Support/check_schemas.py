@@ -298,7 +298,7 @@ def other_sources(story):
     databases.Writer(1).write(str(story.folder / "simulator.db"), made, log=3)
     databases.Writer(1, "class").write(str(story.folder / "device.db"), made)
     for line in ("inspect simulator.db", "inspect simulator.db --list", "verify simulator.db",
-                 "plan simulator.db --to new-phone", "diff simulator.db new-phone", "diff simulator.db simulator.db",
+                 "plan simulator.db --to new-phone", "why simulator.db --item 0 --to new-phone", "diff simulator.db new-phone", "diff simulator.db simulator.db",
                  "export simulator.db -o -"):
         run(line)
     (story.folder / "simulators/UDID").mkdir(parents=True)

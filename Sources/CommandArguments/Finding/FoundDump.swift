@@ -87,12 +87,12 @@ package struct FoundDump {
       return CommandFailure(
         .refused, "\(typed) is a keychain's own database, and no backup",
         why: "it has no keybag and no files of apps",
-        try: "inspect, verify, export, diff, or plan --to DEVICE, which take it")
+        try: "inspect, verify, export, diff, why, or plan --to DEVICE, which take it")
     }
     return CommandFailure(
       .refused, "\(typed) is a dump of a keychain, and no backup",
       why: "it is read as \(dump.form.phrase): it has no keybag and no files, and nothing protects it",
-      try: "inspect, export, diff, or plan --to DEVICE, which take it")
+      try: "inspect, export, diff, why, or plan --to DEVICE, which take it")
   }
 
   /// Refuses what opens a backup: a dump is in clear.

@@ -1,4 +1,5 @@
 import CSQLite
+import KeychainFormats
 import KeychainRules
 
 /// A read-only connection to a database from outside, in memory, with every door of SQL shut.
@@ -90,8 +91,8 @@ final class ForeignDatabase: DatabaseRows {
   ]
 
   static let limits: [(Int32, Int32)] = [
-    // An item has some thousand bytes, one with a large secret some MiB.
-    (SQLITE_LIMIT_LENGTH, 16 << 20),
+    // A row with the largest sealed item, and room for the item's columns.
+    (SQLITE_LIMIT_LENGTH, Int32(ItemBlob.maximumByteCount + (8 << 20))),
     // The widest table has some forty columns.
     (SQLITE_LIMIT_COLUMN, 100),
     (SQLITE_LIMIT_ATTACHED, 0),

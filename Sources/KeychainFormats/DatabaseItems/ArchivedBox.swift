@@ -44,7 +44,7 @@ public struct ArchivedBox: Sendable, Hashable {
   /// - Throws: `.malformed` for an archive of another shape or class, and what `BinaryPlist` refuses, with the limits of
   ///   one item.
   public init(archive bytes: [UInt8]) throws(FormatError) {
-    let archive = try BinaryPlist.decode(bytes, limits: .small).dictionaryValue
+    let archive = try BinaryPlist.decode(bytes, limits: .item).dictionaryValue
     guard let archive, archive["$archiver"]?.stringValue == Self.archiver,
       archive["$version"]?.integerValue == Self.version, let objects = archive["$objects"]?.arrayValue,
       let top = archive["$top"]?.dictionaryValue

@@ -32,8 +32,9 @@ public struct ItemBlob: Sendable, Hashable {
   static let wrappedKeyByteCounts = [40, 72]
   /// The length of a GCM tag, in bytes.
   public static let tagByteCount = 16
-  /// Items are a few kilobytes; an archive that claims more is not believed.
-  public static let maximumByteCount = 16 << 20
+  /// The most bytes of a sealed item: 72 MiB, so that a secret of 64 MiB fits whatever stands beside it. Nearly all
+  /// items are a few kilobytes; an archive that claims more than this is not believed.
+  public static let maximumByteCount = DERPropertyList.maximumByteCount
 
   /// Reads a sealed item as a backup or a database holds it.
   ///

@@ -4,8 +4,8 @@ extension KeychainItem {
   /// Secrets are copied into `SensitiveBytes` and nowhere else.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   public init(plistDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
-    let document = try BinaryPlistDocument(bytes, limits: .small)
-    var builder = BinaryPlistBuilder(document, limits: .small)
+    let document = try BinaryPlistDocument(bytes, limits: .item)
+    var builder = BinaryPlistBuilder(document, limits: .item)
     guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
       throw document.malformed("an item that is no dictionary", try document.offset(ofObject: document.rootIndex))
     }

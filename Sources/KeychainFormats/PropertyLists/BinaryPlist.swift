@@ -30,9 +30,12 @@ public enum BinaryPlist {
     /// and room for keys that are not known here.
     public static let keychainFile = Limits(
       maximumByteCount: 256 << 20, maximumDepth: 128, valuesPerByte: 2, maximumValueCount: 4_000_000)
-    /// For one file's record and one item, both of which have some dozens of values.
+    /// For one file's record, which has some dozens of values.
     public static let small = Limits(
       maximumByteCount: 16 << 20, maximumDepth: 32, valuesPerByte: 2, maximumValueCount: 10_000)
+    /// For one item in its older form: some dozens of values, one of which is the secret.
+    public static let item = Limits(
+      maximumByteCount: DERPropertyList.maximumByteCount, maximumDepth: 32, valuesPerByte: 2, maximumValueCount: 10_000)
   }
 
   /// Reads a whole list.

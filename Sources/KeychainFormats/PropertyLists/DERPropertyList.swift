@@ -5,8 +5,8 @@
 ///
 /// Source: Apple Security `der_plist.c` and its parts, with the regression tests `su-10` to `su-17`.
 public enum DERPropertyList {
-  /// The most bytes that are read: 16 MiB, as of an item.
-  public static let maximumByteCount = 16 << 20
+  /// The most bytes that are read: 72 MiB, as of a sealed item.
+  public static let maximumByteCount = 72 << 20
   /// The most levels of dictionaries, arrays and sets inside each other.
   public static let maximumDepth = 64
   /// How many values one list may hold, containers and keys among them.

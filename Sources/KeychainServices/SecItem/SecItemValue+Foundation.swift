@@ -12,7 +12,7 @@ extension SecItemValue {
   init(_ object: AnyObject, depth: Int = maximumQueryDepth) throws(SecItemError) {
     switch object {
     case let string as NSString: self = .string(String(describing: string))
-    case let data as NSData: self = .data(Array(Data(referencing: data)))
+    case let data as NSData: self = .data(data.byteArray)
     case let number as NSNumber: self = .init(number)
     case let date as NSDate: self = .date(KeychainDate(secondsSinceReferenceDate: date.timeIntervalSinceReferenceDate))
     case let uuid as NSUUID: self = .uuid(uuid.byteArray)
@@ -74,9 +74,18 @@ extension SecItemQuery {
     for key in dictionary.allKeys {
       guard let name = key as? String else { throw SecItemError(.parameter, "a key of the query is no text") }
       guard let value = dictionary.object(forKey: key) else { continue }
-      self[name] = try SecItemValue(value as AnyObject, depth: depth)
+      // Foundation has bridged data already; back to an object and bytes again, it would go byte by byte.
+      if type(of: value) == Data.self, let data = value as? Data {
+        self[name] = .data(Array(data))
+      } else {
+        self[name] = try SecItemValue(value as AnyObject, depth: depth)
+      }
     }
   }
+}
+
+extension NSData {
+  fileprivate var byteArray: [UInt8] { Array(UnsafeRawBufferPointer(start: bytes, count: length)) }
 }
 
 extension NSDictionary {

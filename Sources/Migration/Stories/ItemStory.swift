@@ -10,9 +10,10 @@ public struct ItemStory: Sendable {
   public enum Place: Sendable, Hashable {
     /// In the archive, at this position.
     case archive(index: Int)
-    /// On the device that is asked about, at this position in a plan of it: what a backup made now would do with it.
+    /// On the device that is asked about, or in the dump or the database of one, at this position in a plan of it: what a
+    /// backup made now would do with it.
     case device(index: Int)
-    /// On the device that is asked about, as the mark of a deleted item: no backup takes it along, and no plan numbers it.
+    /// There as well, as the mark of a deleted item: no backup takes it along, and no plan numbers it.
     case deleted
     /// On a device and not in the archive, although the device made it; the rule that left it out, or `nil` where none
     /// did: it was not there yet.

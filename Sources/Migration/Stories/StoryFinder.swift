@@ -28,18 +28,18 @@ public struct StoryFinder {
     }
 
     /// Refuses a place that a backup with so many items does not have.
-    fileprivate func check(count: Int, of name: String) throws(MigrationError) {
+    func check(count: Int, of name: String) throws(MigrationError) {
       guard let index, !(0..<count).contains(index) else { return }
       throw .noSuchItem(index, in: name, count: count)
     }
 
-    fileprivate func means(_ item: KeychainItem, index: Int) -> Bool {
+    func means(_ item: KeychainItem, index: Int) -> Bool {
       if let wanted = self.index, wanted != index { return false }
       return admits(item)
     }
   }
 
-  private let wanted: Wanted
+  let wanted: Wanted
 
   /// Creates a finder of the stories of these items.
   public init(_ wanted: Wanted) { self.wanted = wanted }
@@ -167,10 +167,16 @@ public struct StoryFinder {
   }
 
   private static func story(ofDeleted row: KeychainRow) -> ItemStory {
+    story(ofDeleted: row.item, row.identity, row.protection)
+  }
+
+  static func story(
+    ofDeleted item: KeychainItem?, _ identity: ItemIdentity, _ protection: ProtectionClass?
+  ) -> ItemStory {
     ItemStory(
-      place: .deleted, identity: row.identity, protection: row.protection,
+      place: .deleted, identity: identity, protection: protection,
       prospects: Dictionary(uniqueKeysWithValues: RestoreSetting.allCases.map { ($0, .staysBehind(.deleted)) }),
-      decision: nil, onTarget: nil, item: row.item)
+      decision: nil, onTarget: nil, item: item)
   }
 
   private func forecast(of device: DeviceSession) throws(MigrationError) -> BackupForecast {

@@ -81,7 +81,9 @@ struct DatabaseVerbTests {
     try world.run("umask 077; printf '{\"6\": \"00\"}' > short.keys; printf x > .bp")
     for (line, status, words) in [
       ("restore k.db --to new-phone --yes", Int32(14), "k.db is a keychain's own database, and no backup"),
-      ("why k.db --account x", 14, "k.db is a keychain's own database, and no backup"),
+      ("why k.db --account x --password-file .bp", 64, "k.db takes no password and no key"),
+      ("why k.db --item 12 --class-keys-file short.keys", 14, "the key of class 6 has 2 digits; it has 64"),
+      ("why k.db --item 99", 64, "k.db has 12 items, counted from 0"),
       ("inspect k.db --keybag", 64, "k.db is a database: it has no keybag and no files"),
       ("inspect k.db --password-file .bp", 64, "k.db takes no password and no key"),
       ("verify k.db --quick", 64, "--quick is about backups"),

@@ -51,6 +51,30 @@ struct WhyTests {
     }
   }
 
+  @Test("for every item of a database and of a dump it says what a plan of them says, and that nothing protected them")
+  func ofADumpAndADatabase() throws {
+    let world = try MoveWorld()
+    try world.succeed("device export old-phone -o k.db --yes")
+    try world.succeed("export old-phone -o k.plist --format genp-plist --reveal -q")
+    for source in ["k.db", "k.plist"] {
+      let plan = try world.object(world.succeed("plan \(source) --to new-phone --json"))
+      let items = try #require(plan["items"] as? [[String: Any]])
+      #expect(items.count > 8)
+      for item in Cases.chosen(items, quick: 4) {
+        let index = try #require(item["index"] as? Int)
+        let story = try story(world, "\(source) --item \(index) --to new-phone")
+        #expect(story["on_target"] as? NSDictionary == item as NSDictionary)
+        #expect(story["index"] as? Int == index)
+        #expect(try self.story(world, "\(source) --item \(index)")["on_target"] is NSNull)
+      }
+      let document = try world.object(world.succeed("why \(source) --item 0 --json"))
+      #expect(document["dump"] as? NSDictionary == plan["dump"] as? NSDictionary)
+    }
+    let text = try world.succeed("why k.db --service 'chat*' --account anna")
+    #expect(text.contains("a backup of the device that the database is of takes it along"), "\(text)")
+    #expect(text.contains("k.db is a keychain's own database"), "\(text)")
+  }
+
   @Test("several are listed with the numbers that --item takes, of a device as of a backup")
   func numbers() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")

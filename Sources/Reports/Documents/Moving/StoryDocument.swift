@@ -9,8 +9,11 @@ package struct StoryDocument {
   let stories: [ItemStory]
   let source: PlanDocument.Source
   let target: String?
+  let dump: PlanDocument.Dump?
 
-  package init(stories: [ItemStory], source: PlanDocument.Source, target: String?) {
+  /// - Parameter dump: What is said of a source that is a dump or a database.
+  package init(stories: [ItemStory], source: PlanDocument.Source, target: String?, dump: PlanDocument.Dump? = nil) {
+    self.dump = dump
     self.stories = stories
     self.source = source
     self.target = target
@@ -21,7 +24,7 @@ package struct StoryDocument {
       "format": "item-story/1", "source": source.json, "target": .text(target),
       "stories": .array(stories.map(Self.json)),
     ]
-    return document.adding(source.unseenFields)
+    return document.adding((dump.map { [("dump", $0.json)] } ?? []) + source.unseenFields)
   }
 
   private static func json(_ story: ItemStory) -> JSONValue {

@@ -26,7 +26,7 @@ struct Why: RunnableVerb {
   static let configuration = described(as: "why")
 
   @Argument(
-    help: "The backup: a folder, a file, or - for a tar stream; or a device, as a backup made now would be.",
+    help: "The backup: a folder, a file, - for a tar stream; or a device, a dump, a database, as one of it would be.",
     completion: .devicesAndFiles)
   var source: String
   @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
@@ -43,6 +43,7 @@ struct Why: RunnableVerb {
   @OptionGroup var existing: ExistingItemOptions
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
@@ -62,12 +63,15 @@ struct Why: RunnableVerb {
         try: "--access-group GROUP")
     }
     let wanted = StoryFinder.Wanted(selection.query, index: item, admits: selection.admits)
-    let finder = try ArgumentFinder(session)
+    let finder = try ArgumentFinder(session, databaseKeys)
     let found = try finder.keychain(source, wait: wait.time)
+    try databaseKeys.check([found])
     let target = try to.map { to throws(CommandFailure) in try finder.device(to, wait: wait.time) }
     switch found {
     case .archive(let archive): return try tell(wanted, of: archive, to: target, in: session)
-    case .dump(let dump): throw dump.refusal
+    case .dump(let dump):
+      try dump.refuse(unlocking)
+      return try FoundDevice.hold(target, nil) { target, _ in try tell(wanted, of: dump, to: target, in: session) }
     case .device(let device):
       return try FoundDevice.hold(target, nil) { target, _ in
         try tell(wanted, of: device, to: target, in: session)
@@ -110,6 +114,16 @@ struct Why: RunnableVerb {
       let source = try MoveSource(openDevice, hasPassword: true)
       return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
     }
+  }
+
+  private func tell(
+    _ wanted: StoryFinder.Wanted, of dump: FoundDump, to target: DeviceSession?, in session: Session
+  ) throws -> CommandStatus {
+    let stories = try Self.found { () throws(MigrationError) in
+      try StoryFinder(wanted).stories(of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
+    }
+    let source = MoveSource(of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: true)
+    return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
   }
 
   /// What keeps stories from being found, in the words of what the user named.

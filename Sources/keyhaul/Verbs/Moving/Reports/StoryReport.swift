@@ -46,5 +46,7 @@ struct StoryReport: Report {
     return table
   }
 
-  var json: JSONValue { StoryDocument(stories: stories, source: source.document, target: target).json }
+  var json: JSONValue {
+    StoryDocument(stories: stories, source: source.document, target: target, dump: source.statement?.ofPlan).json
+  }
 }

@@ -120,7 +120,7 @@ struct StoryText {
 
   private var factsOfDevice: [(String, String)] {
     guard let decision = story.decision, let reason = decision.outcome.reason else {
-      return [("Here", "a backup of \(source.name) takes it along")]
+      return [("Here", "a backup of \(source.sourceDevice) takes it along")]
     }
     return leftOut(because: reason) + (decision.detail.map { [("Found", $0)] } ?? [])
   }
@@ -143,7 +143,7 @@ struct StoryText {
 
   private func leftOut(because reason: Reason) -> [(String, String)] {
     [
-      ("Here", "a backup of \(source.name) leaves it out: \(reason.explanation.headline)"),
+      ("Here", "a backup of \(source.sourceDevice) leaves it out: \(reason.explanation.headline)"),
       ("Rule", reason.explanation.rule),
     ]
   }

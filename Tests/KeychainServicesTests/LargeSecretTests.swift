@@ -1,0 +1,48 @@
+import Foundation
+import KeychainServices
+import Testing
+
+/// Some apps keep a small database or pictures as one item. Apple's keychain sets no limit that is written down; here it
+/// is the whole sealed item that has one, of 72 MiB.
+@Suite("Items with very large secrets", .onAPhone)
+struct LargeSecretTests {
+  let largest = [UInt8](repeating: 0x5A, count: 64 << 20)
+
+  let item: [CFString: Any] = [
+    kSecClass: kSecClassGenericPassword, kSecAttrService: "gallery", kSecAttrAccount: "anna",
+  ]
+
+  /// Its bytes; Foundation makes `Data` of an object byte by byte.
+  private func secret() -> (OSStatus, [UInt8]?) {
+    var found: CFTypeRef?
+    var query = item
+    query[kSecReturnData] = true
+    let status = SecItemCopyMatching(query as CFDictionary, &found)
+    return (status, (found as? NSData).map { Array(UnsafeRawBufferPointer(start: $0.bytes, count: $0.length)) })
+  }
+
+  @Test("64 MiB are kept, found, and moved to a new phone by a backup with a password")
+  func moved() throws {
+    let desk = try Desk.ofTheTest
+    var new = item
+    new[kSecValueData] = Data(largest)
+    #expect(SecItemAdd(new as CFDictionary, nil) == errSecSuccess)
+    #expect(secret() == (errSecSuccess, largest))
+
+    let backup = try desk.backUp(DefaultKeychain.client(), password: Desk.password)
+    let next = try desk.phone()
+    try desk.restore(backup, password: Desk.password, onto: next)
+    try next.unlock()
+    #expect(next.speak { secret() } == (errSecSuccess, largest))
+  }
+
+  @Test("one above the limit is refused and changes nothing")
+  func limit() {
+    var new = item
+    new[kSecValueData] = Data("small".utf8)
+    #expect(SecItemAdd(new as CFDictionary, nil) == errSecSuccess)
+    let tooLarge = [kSecValueData: Data(repeating: 1, count: 72 << 20)] as CFDictionary
+    #expect(SecItemUpdate(item as CFDictionary, tooLarge) == errSecParam)
+    #expect(secret() == (errSecSuccess, Array("small".utf8)))
+  }
+}
