@@ -12,7 +12,10 @@ let package = Package(
     .systemLibrary(name: "CSQLiteForFixtures", pkgConfig: "sqlite3"),
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["COpenSSLForComparison", "CSQLiteForFixtures", .product(name: "KeyhaulKit", package: "keyhaul")]),
+      dependencies: [
+        "COpenSSLForComparison", "CSQLiteForFixtures", .product(name: "KeyhaulKit", package: "keyhaul"),
+        .product(name: "KeychainServices", package: "keyhaul"),
+      ]),
     .executableTarget(name: "Contention", dependencies: [.product(name: "KeyhaulKit", package: "keyhaul")]),
   ],
   swiftLanguageModes: [.v6]

@@ -59,7 +59,7 @@ struct FinishedSessionTests {
 
   /// Ending a session that writes without `finish()` loses only the word of what could not be written, which no test of
   /// a sound disk sees; so that the places are counted in which one can be opened.
-  @Test("a session that writes is opened in three places alone, and each of them finishes it")
+  @Test("a session that writes is opened in four places alone, and each of them finishes it")
   func places() throws {
     let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().appending(path: "Sources")
@@ -73,10 +73,11 @@ struct FinishedSessionTests {
     #expect(
       openers.sorted() == [
         "CommandArguments/Finding/FoundDevice.swift", "KeychainServices/Client/KeychainClient+Device.swift",
-        "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
+        "VirtualDevice/Sessions/KeptSessions.swift", "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
       ])
     for name in [
       "KeychainServices/Client/DeviceGate.swift", "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
+      "VirtualDevice/Sessions/KeptSessions.swift",
       "CommandArguments/Finding/FoundDevice.swift",
     ] {
       #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains(".finish()"))

@@ -73,7 +73,11 @@ public final class KeychainClient: Sendable {
       try locking.synchronize()
       return value
     }
-    return try device.withSession(access, verb: "keychain call", wait: Self.lockTimeout, body)
+    // A device that is gone with its client opens once, not at each call.
+    guard access == .writing, home != nil else {
+      return try device.withSession(access, verb: "keychain call", wait: Self.lockTimeout, body)
+    }
+    return try device.withKeptSession(verb: "keychain call", wait: Self.lockTimeout, body)
   }
 
   /// The one object of this type that goes with the client, made where there is none yet.

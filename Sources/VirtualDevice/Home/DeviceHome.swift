@@ -142,6 +142,7 @@ public struct DeviceHome: Sendable {
   /// - Throws: `.notFound`, `.busy`, `.io`; of stage `afterCommit` where it is no longer there all the same.
   public func delete(_ name: DeviceName, wait: Duration = .zero) throws(VirtualDeviceError) {
     let device = try device(name)
+    KeptSessions.ofThisProcess.letGo(of: device.directory)
     let lock = try DeviceFileLock.acquire(
       device.directory, device: name.text, access: .writing, verb: "device delete", wait: wait,
       clock: environment.clock,

@@ -17,5 +17,8 @@ public final class TemporaryDeviceHome: Sendable {
     try environment.files.makeDirectory(path)
   }
 
-  deinit { try? DeviceFiles().removeTree(home.path) }
+  deinit {
+    KeptSessions.ofThisProcess.letGo(below: home.path)
+    try? DeviceFiles().removeTree(home.path)
+  }
 }

@@ -212,6 +212,9 @@ public final class DeviceSession {
 
   // MARK: Changing files
 
+  /// Whether the session holds its device no longer.
+  var hasEnded: Bool { hold == nil }
+
   var ended: VirtualDeviceError {
     VirtualDeviceError(.notWritable, name, "this session has ended")
   }

@@ -59,6 +59,7 @@ struct Benchmarks {
       ("memory", { try KeychainBenchmark.memory(program: program) }),
       ("adding", KeychainBenchmark.adding),
       ("finding", KeychainBenchmark.finding),
+      ("calls", CallsBenchmark.figures),
     ]
   }
 }

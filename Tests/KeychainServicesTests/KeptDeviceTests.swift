@@ -1,0 +1,121 @@
+import DataProtection
+import Foundation
+import KeychainServices
+import Synchronization
+import SystemPackage
+import Testing
+import VirtualDevice
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Calls keep a device that ends with its client open, so that each does not open it anew. Nobody else may notice.
+@Suite("A device that stays open between calls", .onAPhone)
+struct KeptDeviceTests {
+  let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "notes", kSecAttrAccount: "anna"]
+
+  private func add(_ account: String) -> OSStatus {
+    var new = item
+    new[kSecAttrAccount] = account
+    new[kSecValueData] = Data("t0ken".utf8)
+    return SecItemAdd(new as CFDictionary, nil)
+  }
+
+  @Test("a session that somebody opens between two calls finds what the first did, and the second what it did")
+  func between() throws {
+    let phone = try DefaultKeychain.client()
+    for round in 1...3 {
+      #expect(add("anna") == errSecSuccess)
+      let before = try phone.device.withSession(.reading, verb: "test") { (session) throws(VirtualDeviceError) in
+        (session.record.revision, try session.itemCount)
+      }
+      #expect(before.1 == 1, "round \(round)")
+      try phone.device.withSession(.writing, verb: "test") { (session) throws(VirtualDeviceError) in
+        try session.erase()
+      }
+      #expect(SecItemCopyMatching(item as CFDictionary, nil) == errSecItemNotFound)
+      #expect(add("bert") == errSecSuccess)
+      #expect(try phone.itemCount() == 1)
+      let after = try phone.device.withSession(.reading, verb: "test") { (session) throws(VirtualDeviceError) in
+        session.record.revision
+      }
+      #expect(after != before.0)
+      var other = item
+      other[kSecAttrAccount] = "bert"
+      #expect(SecItemDelete(other as CFDictionary) == errSecSuccess)
+    }
+  }
+
+  @Test("another process has it soon after the last call")
+  func otherProcess() throws {
+    let phone = try DefaultKeychain.client()
+    #expect(add("anna") == errSecSuccess)
+    // A lock of another open file is to the system that of another process.
+    let file = try FileDescriptor.open(FilePath(phone.device.directory + "/lock"), .readWrite)
+    defer { try? file.close() }
+    var waited = 0
+    while flock(file.rawValue, LOCK_EX | LOCK_NB) != 0, waited < 1000 {
+      usleep(10_000)
+      waited += 1
+    }
+    #expect(waited < 1000)
+    #expect(flock(file.rawValue, LOCK_UN) == 0)
+    #expect(add("anna") == errSecDuplicateItem)
+  }
+
+  @Test("a thread that waits for the device gets it between the calls of another one, which never stop")
+  func waiting() throws {
+    let phone = try DefaultKeychain.client()
+    let calls = Calls()
+    Thread { calls.go(on: phone) }.start()
+    for _ in 0..<5 {
+      let count = try phone.device.withSession(.writing, verb: "test", wait: .seconds(20)) {
+        (session) throws(VirtualDeviceError) in try session.itemCount
+      }
+      #expect(count == 0)
+    }
+    calls.stop()
+    #expect(calls.count < Calls.most)
+  }
+
+  /// Searches one after another, until they are told to stop.
+  final class Calls: Sendable {
+    static let most = 1_000_000
+    private let state = Mutex((count: 0, isStopped: false))
+
+    var count: Int { state.withLock { $0.count } }
+    func stop() { state.withLock { $0.isStopped = true } }
+
+    func go(on phone: KeychainClient) {
+      let query = [kSecClass: kSecClassGenericPassword] as [CFString: Any]
+      DefaultKeychain.using(phone) {
+        while state.withLock({ !$0.isStopped && $0.count < Self.most }) {
+          _ = SecItemCopyMatching(query as CFDictionary, nil)
+          state.withLock { $0.count += 1 }
+        }
+      }
+    }
+  }
+
+  @Test("a change that fails leaves a device that the next call opens")
+  func failing() throws {
+    let phone = try DefaultKeychain.client()
+    #expect(add("anna") == errSecSuccess)
+    #expect(throws: VirtualDeviceError.self) { try phone.unlock(passcode: "9999") }
+    #expect(add("bert") == errSecSuccess)
+    #expect(try phone.itemCount() == 2)
+  }
+
+  @Test("the directory goes with the client, though a call was made a moment ago")
+  func end() throws {
+    var phone: KeychainClient? = try .onNewDevice()
+    let directory = try #require(phone?.device.directory)
+    #expect(phone?.speak { add("anna") } == errSecSuccess)
+    #expect(FileManager.default.fileExists(atPath: directory))
+    phone = nil
+    #expect(!FileManager.default.fileExists(atPath: directory))
+  }
+}
