@@ -3,6 +3,7 @@ import Foundation
 import KeychainServices
 import Synchronization
 import SystemPackage
+import TestSupport
 import Testing
 import VirtualDevice
 
@@ -66,13 +67,27 @@ struct KeptDeviceTests {
     #expect(add("anna") == errSecDuplicateItem)
   }
 
-  @Test("a thread that waits for the device gets it between the calls of another one, which never stop")
-  func waiting() throws {
-    let phone = try DefaultKeychain.client()
+  @Test(
+    "whoever waits for the device gets it between the calls of a thread, which never stop: another thread or process",
+    arguments: [false, true])
+  func waiting(asAnotherProcess: Bool) throws {
+    // With the system's clock: who waits by one that jumps waits for no time at all.
+    let phone = try KeychainClient.onNewDevice(environment: DeviceEnvironment(passcodeRounds: 2))
+    var device = phone.device
+    let link = try TemporaryDirectory()
+    defer { withExtendedLifetime(link) {} }
+    if asAnotherProcess {
+      // By another path nobody knows here that it is the same device.
+      let home = URL(filePath: device.directory).deletingLastPathComponent()
+      try FileManager.default.createSymbolicLink(
+        at: URL(filePath: link.path("home")), withDestinationURL: home)
+      device = try DeviceHome(path: link.path("home")).device(device.name)
+    }
     let calls = Calls()
     Thread { calls.go(on: phone) }.start()
-    for _ in 0..<5 {
-      let count = try phone.device.withSession(.writing, verb: "test", wait: .seconds(20)) {
+    defer { calls.stop() }
+    for _ in 0..<3 {
+      let count = try device.withSession(.writing, verb: "test", wait: .seconds(20)) {
         (session) throws(VirtualDeviceError) in try session.itemCount
       }
       #expect(count == 0)

@@ -56,9 +56,12 @@ struct SecItemAccessControlTests {
     let control = try made([.privateKeyUsage, .biometryAny])
     #expect(control.requirement(for: .sign).factors == [.biometryAny])
     #expect(control.requirement(for: .computeKey).factors == [.biometryAny])
+    #expect(control.requirement(for: .decapsulate).factors == [.biometryAny])
+    #expect(control.operations?["okd"] == .dictionary(["cbio": .boolean(true)]))
     #expect(control.requirement(for: .attest).isEmpty)
     #expect(control.requirement(for: .delete).isEmpty)
     #expect(control.requirement(for: .decrypt).isForbidden)
+    #expect(try made(.privateKeyUsage).operations?["okd"] == .boolean(true))
   }
 
   @Test("without flags there is a default for everything, and the item counts as guarded all the same")

@@ -67,7 +67,9 @@ struct FinishedSessionTests {
     var openers: [String] = []
     for case let name as String in files where name.hasSuffix(".swift") {
       let text = try String(contentsOf: sources.appending(path: name), encoding: .utf8)
-      let lines = text.split(separator: "\n").filter { $0.contains("openSession(") && !$0.contains("func ") }
+      let lines = text.split(separator: "\n").filter {
+        ($0.contains("openSession(") || $0.contains("DeviceSession(self,")) && !$0.contains("func ")
+      }
       if lines.contains(where: { !$0.contains("(.reading") }) { openers.append(name) }
     }
     #expect(

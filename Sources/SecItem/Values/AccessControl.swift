@@ -12,6 +12,8 @@ public enum AccessOperation: String, Sendable, CaseIterable {
   case sign = "osgn"
   /// Agreeing on a key with a private key.
   case computeKey = "ock"
+  /// Taking a key out of its encapsulation (KEM) with a private key.
+  case decapsulate = "okd"
   /// Attesting a key of the Secure Enclave.
   case attest = "oa"
   /// For every operation without an entry of its own.
@@ -37,7 +39,7 @@ public struct AccessControlFlags: OptionSet, Sendable, Hashable {
   public static let or = AccessControlFlags(rawValue: 1 << 14)
   /// All of the factors are needed, as without either word.
   public static let and = AccessControlFlags(rawValue: 1 << 15)
-  /// Signing and key agreement with a private key.
+  /// Signing, key agreement and decapsulation with a private key.
   public static let privateKeyUsage = AccessControlFlags(rawValue: 1 << 30)
   /// A password of the app's own, beside the factors.
   public static let applicationPassword = AccessControlFlags(rawValue: 1 << 31)
@@ -176,7 +178,7 @@ extension AccessControl {
     let value = count == 0 ? PropertyValue.boolean(true) : .dictionary(constraint)
     var operations = PropertyDictionary()
     if flags.contains(.privateKeyUsage) {
-      for operation in [AccessOperation.sign, .computeKey] { operations[operation.rawValue] = value }
+      for operation in [AccessOperation.sign, .computeKey, .decapsulate] { operations[operation.rawValue] = value }
       for operation in [AccessOperation.attest, .delete] { operations[operation.rawValue] = .boolean(true) }
     } else if count > 0 {
       operations[AccessOperation.decrypt.rawValue] = value

@@ -91,8 +91,8 @@ extension DeviceFixture.Item {
 extension AccessConstraint {
   /// What must be fulfilled for which operation, in the short names of Apple's key store.
   ///
-  /// Encrypting (`oe`) and deleting (`odel`) are free; decrypting (`od`), or using a private key (`osgn`, `ock`), takes
-  /// all of the constraints: a policy (`cpo`), a biometry (`cbio`), the passcode (`cup`). Source: Apple `SecAccessControl.c`.
+  /// Encrypting (`oe`) and deleting (`odel`) are free; decrypting (`od`), or using a private key (`osgn`, `ock`, `okd`),
+  /// takes all of the constraints: a policy (`cpo`), a biometry (`cbio`), the passcode (`cup`). Source: Apple `SecAccessControl.c`.
   package static func operations(_ constraints: [AccessConstraint]) -> PropertyDictionary {
     var needed = PropertyDictionary()
     for constraint in constraints {
@@ -106,7 +106,8 @@ extension AccessConstraint {
     }
     let value = needed.entries.isEmpty ? PropertyValue.boolean(true) : .dictionary(needed)
     var operations: PropertyDictionary = ["oe": .boolean(true), "odel": .boolean(true)]
-    for operation in constraints.contains(.privateKeyUsage) ? ["osgn", "ock"] : ["od"] { operations[operation] = value }
+    let guarded = constraints.contains(.privateKeyUsage) ? ["osgn", "ock", "okd"] : ["od"]
+    for operation in guarded { operations[operation] = value }
     return operations
   }
 }

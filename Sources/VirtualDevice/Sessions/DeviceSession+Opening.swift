@@ -5,7 +5,6 @@ extension DeviceSession {
   static func acquireLock(
     of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
   ) throws(VirtualDeviceError) -> DeviceFileLock {
-    KeptSessions.ofThisProcess.letGo(of: device.directory)
     let files = device.environment.files
     let name = device.name.text
     func take(_ access: DeviceAccess) throws(VirtualDeviceError) -> DeviceFileLock {

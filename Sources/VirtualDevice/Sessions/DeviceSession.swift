@@ -33,9 +33,11 @@ public final class DeviceSession {
   /// Whether items were changed through a keychain that is closed by now.
   private var hasChangedItems = false
 
+  /// - Parameter isKept: Whether it is the session that this process keeps between calls, which no other stands beside.
   init(
-    _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
+    _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isKept: Bool = false
   ) throws(VirtualDeviceError) {
+    if !isKept { KeptSessions.ofThisProcess.letGo(of: device.directory) }
     let hold = try Self.acquireLock(of: device, access, verb: verb, wait: wait)
     let files = device.environment.files
     let name = device.name.text

@@ -3,16 +3,18 @@ import Foundation
 
 /// Sessions that stay open between the calls of this process, so that a call does not open its device anew.
 ///
-/// One is let go of before anyone of this process opens the device in another way, and when nobody used it for a moment:
-/// to another process the device is busy no longer than that.
+/// One is let go of before anyone of this process opens the device in another way, when nobody used it for a moment, and
+/// after a second in any case: to another process the device is busy no longer than that, whose turn it is then.
 final class KeptSessions: Sendable {
   static let ofThisProcess = KeptSessions()
   /// How long a session stays that nobody uses.
   private static let idleMilliseconds = 100
+  /// How long a session is kept that is used without a break.
+  private static let longest = Duration.seconds(1)
 
   enum Taken {
     case session(DeviceSession)
-    /// There is none.
+    /// There is none. Whoever was told so opens one, and gives it back or drops it.
     case none
     /// Somebody is using it, who may be the one that asks.
     case inUse
@@ -23,6 +25,7 @@ final class KeptSessions: Sendable {
     var session: DeviceSession?
     /// Whether somebody waits for it to be let go of.
     var isWanted = false
+    let begin = ContinuousClock.now
     var lastUse = ContinuousClock.now
     var isWatched = false
   }
@@ -35,23 +38,25 @@ final class KeptSessions: Sendable {
   /// Takes a device's session, to use it alone until it is given back or dropped.
   func take(_ directory: String) -> Taken {
     lock.withLock {
-      guard let entry = entries[directory] else { return .none }
+      guard let entry = entries[directory] else {
+        entries[directory] = Entry()
+        return .none
+      }
       guard let session = entry.session else { return .inUse }
       entries[directory]?.session = nil
       return .session(session)
     }
   }
 
-  /// Counts a session that was just opened as taken.
-  func begin(_ directory: String) { lock.withLock { entries[directory] = Entry() } }
-
-  /// Keeps a session that was taken or begun, unless somebody waits for its end.
+  /// Keeps a session that was taken or opened, unless somebody waits for its end.
   ///
   /// - Throws: Where it had to be finished and could not be.
   func giveBack(_ session: DeviceSession) throws(VirtualDeviceError) {
     let directory = session.device.directory
     let (isKept, isNewlyWatched) = lock.withLock {
-      guard var entry = entries[directory], !entry.isWanted, !session.hasEnded else {
+      guard var entry = entries[directory], !entry.isWanted, !session.hasEnded,
+        entry.begin.duration(to: .now) < Self.longest
+      else {
         entries[directory] = nil
         return (false, false)
       }
@@ -64,7 +69,7 @@ final class KeptSessions: Sendable {
     if isNewlyWatched { watch(directory) }
   }
 
-  /// Forgets a session that was taken and has ended.
+  /// Forgets a session that was taken and has ended, or could not be opened.
   func drop(_ directory: String) { lock.withLock { entries[directory] = nil } }
 
   /// Ends a device's session; one that is in use ends with that use.
@@ -118,8 +123,12 @@ extension VirtualDevice {
     case .session(let idle): session = idle
     case .inUse: return try withSession(.writing, verb: verb, wait: wait, body)
     case .none:
-      session = try openSession(.writing, verb: verb, wait: wait)
-      kept.begin(directory)
+      do throws(VirtualDeviceError) {
+        session = try DeviceSession(self, .writing, verb: verb, wait: wait, isKept: true)
+      } catch {
+        kept.drop(directory)
+        throw error
+      }
     }
     let value: Value
     do throws(VirtualDeviceError) {
