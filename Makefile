@@ -36,7 +36,7 @@ deps:
 	@.ci/dependencies
 
 build: deps
-	swift build $(RELEASE)
+	KEYHAUL_COMMIT="$$(.ci/commit)" swift build $(RELEASE)
 
 demo: build
 	@$(PROGRAM) demo

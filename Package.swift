@@ -34,6 +34,13 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
   let utf8procConfiguration: String? = "libutf8proc"
 #endif
 
+/// The commit that `make` builds, for `keyhaul version`: hexadecimal digits, with a mark where files were changed.
+let commit: String = {
+  let text = Context.environment["KEYHAUL_COMMIT"] ?? ""
+  let digits = text.hasSuffix("-changed") ? text.dropLast("-changed".count) : text[...]
+  return digits.count <= 40 && digits.allSatisfy(\.isHexDigit) ? text : ""
+}()
+
 /// What the system's calls about files give and refuse, in Swift's words; `Files` alone makes them.
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
@@ -119,6 +126,8 @@ let package = Package(
       name: "CUTF8Proc", pkgConfig: utf8procConfiguration, providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
     .target(name: "CKeyDerivation"),
     .target(name: "CProgramArguments"),
+    .target(
+      name: "CBuildCommit", cSettings: commit.isEmpty ? [] : [.define("KEYHAUL_COMMIT", to: "\"\(commit)\"")]),
     .target(name: "CBundledFixtures"),
     .target(name: "CFileCalls"),
     part("Files", ["CFileCalls", system]),
@@ -209,7 +218,7 @@ let package = Package(
         "BackupArchive", "BackupRewriting", "KeychainDatabases", "KeychainDumps", "SecItem", "KeychainStore",
         "KeychainRules",
         "Certificates", "DataProtection",
-        "KeychainFormats", "Files", system, "BundledFixtures",
+        "KeychainFormats", "Files", system, "BundledFixtures", "CBuildCommit",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

@@ -50,3 +50,8 @@ package enum DisplayWidth {
     return max(1, Int(utf8proc_charwidth(Int32(scalar.value))))
   }
 }
+
+extension DisplayWidth {
+  /// The version of utf8proc that this process runs with.
+  package static var libraryVersion: String { String(cString: utf8proc_version()) }
+}

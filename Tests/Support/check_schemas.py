@@ -383,6 +383,7 @@ def ends(story):
     run("device erase old-phone --yes")
     run("device delete bare --confirm bare -n")
     run("device delete bare --confirm bare")
+    run("version")
     run("--version", plain=True)
 
 

@@ -205,3 +205,11 @@ private final class FeedState {
     }
   }
 }
+
+extension ContainerFormat {
+  /// The version of libarchive that this process runs with.
+  package static var libraryVersion: String {
+    let number = archive_version_number()
+    return "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
+  }
+}

@@ -167,3 +167,8 @@ package struct ForeignRow: ~Copyable {
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
   }
 }
+
+extension DefensiveConnection {
+  /// The version of SQLite that this process runs with.
+  package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
+}

@@ -93,3 +93,10 @@ enum MessageAuthentication {
     }
   }
 }
+
+extension Digest {
+  /// The version of OpenSSL's libcrypto that this process runs with.
+  package static var libraryVersion: String {
+    "\(OPENSSL_version_major()).\(OPENSSL_version_minor()).\(OPENSSL_version_patch())"
+  }
+}

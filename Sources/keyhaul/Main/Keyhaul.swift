@@ -25,7 +25,7 @@ struct Keyhaul: ParsableCommand {
         ]),
       CommandGroup(name: "Simulator", subcommands: [SimulatorGroup.self]),
       CommandGroup(name: "Moving", subcommands: [Plan.self, Restore.self, Why.self]),
-      CommandGroup(name: "About", subcommands: [Demo.self, Explain.self, Completions.self]),
+      CommandGroup(name: "About", subcommands: [Demo.self, Explain.self, Completions.self, Version.self]),
     ],
     helpNames: .long)
 

@@ -21,7 +21,7 @@ struct Program {
     StandardStreams.occupy()
     let arguments = Array(ProgramArguments.all.dropFirst())
     if arguments.first == "--version" {
-      try? ByteStream.writeAll(Array("keyhaul \(Keyhaul.version)\n".utf8), to: 1)
+      try? ByteStream.writeAll(Array((ProgramVersion.lines.joined(separator: "\n") + "\n").utf8), to: 1)
       exit(0)
     }
     Interruption.install()
@@ -102,7 +102,7 @@ struct Program {
     let session = unparsedSession(mayBeJSON: false)
     let style = session.resultStyle
     if path.help == nil, path.asksForVersion {
-      try session.say("keyhaul \(Keyhaul.version)")
+      for line in ProgramVersion.lines { try session.say(line) }
     } else if path.help == .full {
       let columns = min(style.width, CommandFailure.widestText)
       try session.say(path.verb.fullHelp(below: Keyhaul.self, columns: columns))

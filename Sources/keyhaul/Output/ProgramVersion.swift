@@ -1,6 +1,44 @@
-/// Which keyhaul this is.
+import BackupArchive
+import CBuildCommit
+import CommandSession
+import DataProtection
+import KeychainFormats
+import TextLayout
+
+/// Which keyhaul this is, and what it runs on.
 enum ProgramVersion {
+  /// The one place of the number: packages and pages take it from here.
   static let number = "0.1.0"
   /// Who makes a page.
   static var signature: String { "keyhaul \(number)" }
+
+  /// The commit that the program was built from; `nil` where the build was not told.
+  static var commit: String? {
+    let text = String(cString: keyhaul_build_commit())
+    return text.isEmpty ? nil : text
+  }
+
+  /// The libraries that do what is not ours, with the versions that this process has.
+  static var libraries: [(name: String, version: String)] {
+    [
+      ("SQLite", DefensiveConnection.libraryVersion), ("OpenSSL", Digest.libraryVersion),
+      ("libarchive", ContainerFormat.libraryVersion), ("utf8proc", DisplayWidth.libraryVersion),
+    ]
+  }
+
+  /// All of it, in two lines.
+  static var lines: [String] {
+    [
+      signature + (commit.map { " (\($0))" } ?? ""),
+      libraries.map { "\($0.name) \($0.version)" }.joined(separator: ", "),
+    ]
+  }
+
+  /// `version/1`.
+  static var json: JSONValue {
+    [
+      "format": "version/1", "version": .string(number), "commit": .text(commit),
+      "libraries": .object(libraries.map { ($0.name, .string($0.version)) }),
+    ]
+  }
 }

@@ -82,7 +82,7 @@ struct HelpTests {
         "device export", "device fixture",
         "item add", "item find", "item update", "item delete", "backup", "inspect", "verify", "diff", "export",
         "rekey", "convert", "simulator list", "simulator seed", "simulator snapshot", "simulator reset", "plan",
-        "restore", "why", "demo", "explain", "completions",
+        "restore", "why", "demo", "explain", "completions", "version",
       ])
   }
 

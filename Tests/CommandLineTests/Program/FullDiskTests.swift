@@ -61,7 +61,7 @@ struct LostResultTests {
     "simulator list .", "simulator seed sim --from old-phone --yes", "simulator snapshot sim -o s.db",
     "simulator reset sim --app ABCDE12345.com.example.notes --yes",
     "why b.tar --service chat.example --password-file .bp",
-    "restore b.tar --to new-phone --password-file .bp --yes", "demo", "explain", "completions bash",
+    "restore b.tar --to new-phone --password-file .bp --yes", "demo", "explain", "completions bash", "version",
   ]
 
   /// Those among them that change something which is not their result.

@@ -123,6 +123,7 @@ struct LeakTests {
     "item find new-phone --service planted", "device list", "device show old-phone", "device fixture new-phone",
     "device create another --from new-phone",
     "item find old-phone --service planted --reveal --user-presence", "explain device-bound", "completions bash",
+    "version",
     "device lock old-phone", "backup old-phone -o locked.tar --password-file .bp",
     "restore b.tar --to old-phone --password-file .bp", "item find old-phone --service planted",
   ]

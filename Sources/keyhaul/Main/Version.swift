@@ -1,0 +1,24 @@
+import ArgumentParser
+import CommandArguments
+import CommandSession
+
+/// `keyhaul version`: which program this is, and on which libraries it runs.
+struct Version: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Say which version this is, and of which libraries",
+    usage: "keyhaul version",
+    examples: ["keyhaul version", "keyhaul version --json"],
+    flags: ["--json"])
+  static let configuration = described(as: "version")
+
+  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    if session.isJSON {
+      try session.answer(ProgramVersion.json)
+    } else {
+      for line in ProgramVersion.lines { try session.say(line) }
+    }
+    return .ok
+  }
+}
