@@ -8,13 +8,14 @@ RELEASE += --static-swift-stdlib -Xlinker -s
 endif
 
 PROGRAM := .build/release/keyhaul
+PREFIX ?= /usr/local
 PYTHON := .venv/bin/python
 # How many random keychain databases `make interop` writes and has read.
 DATABASES ?= 200
 # How many random changes of items inside backups it makes, each read by others.
 EDITS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention clean
+.PHONY: help deps build demo test test-exhaustive lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -30,6 +31,8 @@ help:
 	@echo "make fixtures  the device descriptions and the list of faults, anew from their recipes"
 	@echo "make bench     the figures of speed and memory"
 	@echo "make contention  eight processes on one device, 1,000 rounds each"
+	@echo "make man       the manual pages, .build/man, looked over by man and mandoc"
+	@echo "make install   the program, its manual pages and completions, below PREFIX ($(PREFIX)); make uninstall"
 	@echo "make clean     remove what was built"
 
 deps:
@@ -110,6 +113,23 @@ bench: build .venv/.bench
 	$(PYTHON) Tests/Support/bench_export.py $(PROGRAM) || failed=1; \
 	$(PYTHON) Tests/Support/bench_files.py $(PROGRAM) --mvt .venv/mvt/bin/mvt-ios || failed=1; \
 	exit $$failed
+
+# Of the program's own words and of docs/Format.md; the day is that of the commit, so that a build can be repeated.
+man: build
+	@.ci/dependencies mandoc man-db
+	rm -rf .build/man
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}" \
+		python3 packaging/make_man_pages.py $(PROGRAM) .build/man
+	@for page in .build/man/*; do \
+		faults="$$(LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l $$page 2>&1 >/dev/null; mandoc -T lint -W warning $$page)"; \
+		[ -z "$$faults" ] || { printf '%s: %s\n' "$$page" "$$faults" >&2; exit 1; }; \
+	done
+
+install: man
+	packaging/install $(PROGRAM) .build/man "$(DESTDIR)$(PREFIX)"
+
+uninstall:
+	packaging/install --remove "$(DESTDIR)$(PREFIX)"
 
 contention: deps
 	swift run -c release --package-path Tests/Benchmarks Contention
