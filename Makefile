@@ -15,7 +15,7 @@ DATABASES ?= 200
 # How many random changes of items inside backups it makes, each read by others.
 EDITS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall clean
+.PHONY: help deps build demo test test-exhaustive lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -33,6 +33,7 @@ help:
 	@echo "make contention  eight processes on one device, 1,000 rounds each"
 	@echo "make man       the manual pages, .build/man, looked over by man and mandoc"
 	@echo "make install   the program, its manual pages and completions, below PREFIX ($(PREFIX)); make uninstall"
+	@echo "make deb       a Debian package of them, .build/packages; make test-deb tries it in a fresh root and needs root"
 	@echo "make clean     remove what was built"
 
 deps:
@@ -124,6 +125,16 @@ man: build
 		faults="$$(LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l $$page 2>&1 >/dev/null; mandoc -T lint -W warning $$page)"; \
 		[ -z "$$faults" ] || { printf '%s: %s\n' "$$page" "$$faults" >&2; exit 1; }; \
 	done
+
+deb: man
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}" \
+		packaging/make_deb $(PROGRAM) .build/man .build/packages
+
+# Needs root, for a fresh Debian without Swift, which is why no other target asks for it.
+test-deb: deb
+	@.ci/dependencies lintian mmdebstrap dpkg-dev
+	lintian --fail-on error .build/packages/*.deb
+	packaging/test_deb .build/packages/*.deb
 
 install: man
 	packaging/install $(PROGRAM) .build/man "$(DESTDIR)$(PREFIX)"
