@@ -3,6 +3,14 @@ package import ArgumentParser
 /// Names a family at the type level, so that each has its flags declared once.
 package protocol SecretFamilyName { static var family: SecretFamily { get } }
 
+extension SecretFamilyName {
+  /// The flag of a file; the password of a backup, which is wanted most, has a short form too.
+  fileprivate static var fileFlag: NameSpecification {
+    let name = NameSpecification.Element.customLong(family.flagPrefix + "-file")
+    return family == .password ? [.customShort("p"), name] : [name]
+  }
+}
+
 package enum PasswordName: SecretFamilyName { package static let family = SecretFamily.password }
 package enum OtherPasswordName: SecretFamilyName { package static let family = SecretFamily.otherPassword }
 package enum NewPasswordName: SecretFamilyName { package static let family = SecretFamily.newPassword }
@@ -22,7 +30,7 @@ package typealias NewItemSecretFlags = SecretFlags<NewItemSecretName>
 /// Where a secret comes from: a file, a descriptor or a command, never an argument.
 package struct SecretFlags<Name: SecretFamilyName>: ParsableArguments {
   @Option(
-    name: .customLong(Name.family.flagPrefix + "-file"),
+    name: Name.fileFlag,
     help: ArgumentHelp("Read the \(Name.family.noun) from a file; - is standard input.", valueName: "path"),
     completion: .file())
   package var file: String?

@@ -19,9 +19,10 @@ struct Plan: RunnableVerb {
       "keyhaul plan family.backup --to new-phone -o move.plan",
     ],
     flags: [
-      .init("--to", "the target; else a new device, and the same one erased"),
+      .init("--to", "the target; else a new and the same device, erased"),
       .init("--source", "of a backup: the device that made it"),
-      "--existing", "--output", "--format", "--compare", "--by-app", "--audit", "--expect", "--exit-code",
+      "--existing", "--output", "--format", "--compare",
+      .init("--by-app", "show the items by app, the most losses first"), "--audit", "--expect", "--exit-code",
       "--redact", "--no-password", "--password-file", "--json",
     ])
   static let configuration = described(as: "plan")
