@@ -112,6 +112,7 @@ public struct OpenedArchive: Sendable {
       // What keeps a file from being looked up is a fault of the list.
       _ = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
       var notes = archive.notes + list.notes
+      if let fault = try archive.sealBreak(with: keys) { notes.append(.finding(.sealBroken(fault))) }
       if let keybagFault, archive.manifest.keybagFault == nil, archive.hasKeychain {
         notes.append(.finding(.keybagUnusable(reason: keybagFault)))
       }

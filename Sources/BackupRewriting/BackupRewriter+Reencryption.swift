@@ -35,6 +35,7 @@ extension BackupRewriter {
   ) throws(BackupArchiveError) -> RewrittenBackup {
     try Self.checkReencryption(of: archive)
     let stored = try archive.storedFiles()
+    try archive.requireSealed(stored)
     let pass = try ReencryptionPass(
       archive, keybag: keybag, keys: keys, random: random,
       meter: CopyMeter(total: stored.byteCount + archive.partByteCount, progress))

@@ -52,12 +52,17 @@ final class DecryptionPass {
     rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
     faults = missing.map { .init(fileIdentifier: $0.0, error: $0.1) }
     let reader = try list.reader()
-    try archive.forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
+    let seal = try SealCheck(archive)
+    try archive.forEachPayload(of: stored) { (stored) throws(BackupArchiveError) in
+      let payload = try seal?.watching(stored) ?? stored
       guard let place = index.places(of: payload.fileIdentifier).first, let file = try reader.file(at: place) else {
         return
       }
       do throws(BackupArchiveError) {
         readable[payload.fileIdentifier] = try read(payload, file)
+        if try seal?.conclude(stored) != nil, differing.last?.fileIdentifier != file.fileIdentifier {
+          differing.append(file)
+        }
       } catch {
         guard error.code != .interrupted else { throw error }
         faults.append(.init(fileIdentifier: payload.fileIdentifier, error: error))
@@ -87,7 +92,8 @@ final class DecryptionPass {
 
   // MARK: Writing
 
-  func send(_ walk: BackupWalk, to sink: any StoredFileSink) throws(WriteFailure) {
+  func send(_ walk: BackupWalk, to target: any StoredFileSink) throws(WriteFailure) {
+    let sink = try obtaining { () throws(BackupArchiveError) in try SealingSink(target, layout: archive.layout) }
     var time: Int64 = 0
     var isDone: Set<String> = []
     let faulty = Set(faults.map(\.fileIdentifier))
@@ -105,6 +111,7 @@ final class DecryptionPass {
         time = max(time, file.modificationTime)
         return
       }
+      guard file.path != StoredPart.seal.path else { return }
       try file.copy(to: sink, as: EntryName(file.path), modificationTime: file.modificationTime, meter)
       fileCount += 1
       writtenByteCount += file.byteCount
@@ -114,8 +121,10 @@ final class DecryptionPass {
     }
     try sink.add(EntryName(StoredPart.database.path), parts.0, modificationTime: time)
     try sink.add(EntryName(StoredPart.manifest.path), parts.1, modificationTime: time)
-    fileCount += 2
-    writtenByteCount += Int64(parts.0.count + parts.1.count)
+    let seal = try obtaining { () throws(BackupArchiveError) in try SealMaker(manifestKey: nil).seal(of: sink.entries) }
+    try sink.add(EntryName(StoredPart.seal.path), seal.bytes, modificationTime: time)
+    fileCount += 3
+    writtenByteCount += Int64(parts.0.count + parts.1.count + seal.bytes.count)
   }
 
   private func decrypt(

@@ -47,6 +47,9 @@ final class KeychainReplacement {
     try list.replaceArchive(of: identifier, by: changed)
     parts[archive.layout.keychainPart.path] = stored
     parts[StoredPart.database.path] = try sealed(try list.serialized())
+    if let seal = try archive.renewedSeal(for: parts, by: SealMaker(of: archive, with: self.keys)) {
+      parts[StoredPart.seal.path] = seal.bytes
+    }
   }
 
   private static func encrypted(

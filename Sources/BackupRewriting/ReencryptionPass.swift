@@ -80,7 +80,10 @@ final class ReencryptionPass<Random: RandomSource> {
 
   // MARK: Writing
 
-  func send(_ walk: BackupWalk, to sink: any StoredFileSink) throws(WriteFailure) {
+  func send(_ walk: BackupWalk, to target: any StoredFileSink) throws(WriteFailure) {
+    let sink = try obtaining { () throws(BackupArchiveError) in
+      try SealingSink(target, layout: archive.layout, directory: walk.directory)
+    }
     var time: Int64 = 0
     var prefix = EntryName.none
     try walk.forEachFile { (file) throws(WriteFailure) in
@@ -100,15 +103,19 @@ final class ReencryptionPass<Random: RandomSource> {
         time = file.modificationTime
         prefix = file.name.dropLast(file.path.utf8.count)
         return
+      } else if file.path == StoredPart.seal.path {
+        return
       } else {
         try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
       }
       fileCount += 1
     }
-    let (database, manifest) = try obtaining { () throws(BackupArchiveError) in try lastParts() }
-    try sink.add(prefix + StoredPart.database.path, database, modificationTime: time)
-    try sink.add(prefix + StoredPart.manifest.path, manifest, modificationTime: time)
-    fileCount += 2
+    let parts = try obtaining { () throws(BackupArchiveError) in try lastParts() }
+    try sink.add(prefix + StoredPart.database.path, parts.database, modificationTime: time)
+    try sink.add(prefix + StoredPart.manifest.path, parts.manifest, modificationTime: time)
+    let seal = try obtaining { () throws(BackupArchiveError) in try makeSeal(of: sink.entries, parts.key) }
+    try sink.add(prefix + StoredPart.seal.path, seal.bytes, modificationTime: time)
+    fileCount += 3
   }
 
   /// What the list says of a file from now on.
@@ -172,11 +179,14 @@ final class ReencryptionPass<Random: RandomSource> {
       try working(on: file.path) { () throws(DataProtectionError) in try digest.update(bytes) }
       try sink.write(bytes)
     }
+    let reading = try obtaining { () throws(BackupArchiveError) in try SealedReading(of: file.path, in: archive) }
     try sink.begin(file.name, byteCount: byteCount, modificationTime: file.modificationTime)
     try file.forEachPortion { (portion) throws(WriteFailure) in
+      try obtaining { () throws(BackupArchiveError) in try reading?.update(portion) }
       try write(try transform(portion))
       try meter.add(portion.count)
     }
+    try obtaining { () throws(BackupArchiveError) in try reading?.finish() }
     try write(try transform(nil))
     try sink.end()
     return try working(on: file.path) { () throws(DataProtectionError) in try digest.finish() }
@@ -218,16 +228,31 @@ final class ReencryptionPass<Random: RandomSource> {
     return (key, try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
   }
 
+  private struct LastParts {
+    let database: [UInt8]
+    let manifest: [UInt8]
+    /// Of the list of files; `nil` where that is in clear.
+    let key: NewKey?
+  }
+
   /// The list of files and the manifest, which know what all others have become.
-  private func lastParts() throws(BackupArchiveError) -> (database: [UInt8], manifest: [UInt8]) {
+  private func lastParts() throws(BackupArchiveError) -> LastParts {
     let plain = try list.serialized()
     let edit = try ManifestEdit(archive.parts[.manifest] ?? [])
-    guard encrypts else { return (plain, try edit.replacing(keybag: keybag, manifestKey: nil)) }
+    guard encrypts else {
+      return LastParts(database: plain, manifest: try edit.replacing(keybag: keybag, manifestKey: nil), key: nil)
+    }
     let (key, wrapped) = try makeKey(Self.fileClass)
     let stored = try explained("the manifest database") { () throws(DataProtectionError) in
       try FileCipher.encrypt(plain, key: key.secret)
     }
-    return (stored, try edit.replacing(keybag: keybag, manifestKey: wrapped))
+    return LastParts(
+      database: stored, manifest: try edit.replacing(keybag: keybag, manifestKey: wrapped), key: key)
+  }
+
+  private func makeSeal(of entries: [SealList.Entry], _ key: NewKey?) throws(BackupArchiveError) -> SealList {
+    guard let key else { return try SealMaker(manifestKey: nil).seal(of: entries) }
+    return try SealMaker(manifestKey: key.secret.copy()).seal(of: entries)
   }
 
   // MARK: After

@@ -63,7 +63,9 @@ struct VerificationTests {
     #expect(!verification.isOnlyIncomplete)
     #expect(verification.checks.map(\.id) == [.structure, .files, .keybag, .database, .keychain, .items])
     #expect(verification.checks.allSatisfy { $0.isOK })
-    #expect(verification.unchecked == [])
+    #expect(
+      verification.unchecked
+        == [.init(id: .seal, reason: "there is none, so that changes in 1 file could not be seen")])
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
     #expect(
       detail(.files, verification)
@@ -207,7 +209,7 @@ struct VerificationTests {
         == "3 of 4 present, 1 of them empty and not stored, the keychain's is not, 1 digest right, 1 without a digest, 2 paddings right"
     )
     #expect(verification.checks.first { $0.id == .files }?.isOK == false)
-    #expect(verification.unchecked.map(\.id) == [.items] && verification.items == nil)
+    #expect(verification.unchecked.map(\.id) == [.items, .seal] && verification.items == nil)
   }
 
   @Test("with a changed item names it with its bytes' place, and the others are safe")
@@ -310,8 +312,8 @@ struct VerificationTests {
     let verification = try verify(shelf(), knowsPassword: false)
     #expect(verification.isQuick && verification.verdict == .unproven && verification.items == nil)
     #expect(verification.checks.map(\.id) == [.structure, .files, .keybag])
-    #expect(verification.unchecked.map(\.id) == [.database, .keychain, .items])
-    #expect(Set(verification.unchecked.map(\.reason)) == ["needs the password"])
+    #expect(verification.unchecked.map(\.id) == [.database, .keychain, .items, .seal])
+    #expect(Set(verification.unchecked.map(\.reason)) == ["needs the password", "there is none"])
   }
 
   @Test("without its password still finds a file that was cut")
@@ -331,7 +333,7 @@ struct VerificationTests {
     #expect(try verify(shelf, knowsPassword: false).isFaultless)
     try shelf.change("HomeDomain/letter.txt") { $0[20] ^= 1 }
     let verification = try verify(shelf, knowsPassword: false)
-    #expect(verification.unchecked.map(\.id) == [.keychain, .items])
+    #expect(verification.unchecked.map(\.id) == [.keychain, .items, .seal])
     #expect(verification.faults.map(\.kind) == [.digestMismatch])
     #expect(verification.faults.first?.file == "HomeDomain/letter.txt")
   }

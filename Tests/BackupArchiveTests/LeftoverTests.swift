@@ -13,7 +13,8 @@ struct LeftoverTests {
     let archive = try BackupArchive.open(.path(path))
     let keybag = try BackupKeybag.rewrap(
       archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: SampleBackup.password))
-    try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag)
+    try BackupRewriter(system: unsynced).replaceKeybag(
+      of: archive, at: path, with: keybag, keys: archive.keybag.keys(SampleBackup.password))
   }
 
   @Test("is found by its name, with what it is")

@@ -145,9 +145,10 @@ struct LimitTests {
     limits.databaseByteCount = 1000
     limits.oldDatabaseByteCount = 1000
     limits.keychainByteCount = 1000
-    limits.propertyListByteCount = 5334
+    limits.sealByteCount = 1000
+    limits.propertyListByteCount = 5000
     #expect(try failure(opening: tar.finished(), limits: limits)?.code == .notABackup)
-    limits.propertyListByteCount = 5333
+    limits.propertyListByteCount = 4999
     #expect(try failure(opening: tar.finished(), limits: limits)?.code == .overLimit)
   }
 

@@ -11,6 +11,8 @@ struct PaperTests {
   private func sample() throws -> TemporaryDirectory {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
+    // What is written into it here was not sealed.
+    try FileManager.default.removeItem(at: directory.url("b/Keyhaul.seal"))
     return directory
   }
 

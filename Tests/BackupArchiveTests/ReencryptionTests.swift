@@ -58,7 +58,7 @@ struct ReencryptionTests {
     let path = try place(desk, directory, as: form)
     let keybag = try desk.protected("correct horse")
     let outcome = try rewrite(path, with: keybag, from: "")
-    #expect(outcome.fileCount == 10 && outcome.foreignFiles.isEmpty && outcome.leftover == nil)
+    #expect(outcome.fileCount == 11 && outcome.foreignFiles.isEmpty && outcome.leftover == nil)
 
     let archive = try BackupArchive.open(.path(path))
     #expect(archive.isEncrypted && archive.keybag == keybag && archive.keybag.uuid == desk.keybag.uuid)

@@ -16,10 +16,11 @@ struct RekeyTests {
 
   private func replace(_ path: String, system: FileSystem = unsynced) throws {
     let archive = try BackupArchive.open(.path(path))
-    try BackupRewriter(system: system).replaceKeybag(of: archive, at: path, with: rewrapped(archive.keybag))
+    try BackupRewriter(system: system).replaceKeybag(
+      of: archive, at: path, with: rewrapped(archive.keybag), keys: archive.keybag.keys(SampleBackup.password))
   }
 
-  @Test("changes Manifest.plist and no other byte of a folder, and in it the keybag's wrapping alone")
+  @Test("changes Manifest.plist, the seal and no other byte of a folder, and in it the keybag's wrapping alone")
   func directory() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
@@ -28,7 +29,8 @@ struct RekeyTests {
     try replace(directory.path("b"))
     let after = try bytes(in: directory, "b")
     #expect(before.keys == after.keys)
-    for (path, content) in before { #expect((after[path] == content) == (path != "Manifest.plist"), "\(path)") }
+    let changed = ["Manifest.plist", "Keyhaul.seal"]
+    for (path, content) in before { #expect((after[path] == content) == !changed.contains(path), "\(path)") }
     let new = try BackupArchive.open(.path(directory.path("b")))
     var manifest = new.manifest
     manifest.keybag = old.keybag
@@ -52,7 +54,8 @@ struct RekeyTests {
       let archive = try BackupArchive.open(.path(directory.path(place)))
       let again = try BackupKeybag.rewrap(
         archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: SampleBackup.password))
-      try BackupRewriter().replaceKeybag(of: archive, at: directory.path(place), with: again)
+      try BackupRewriter().replaceKeybag(
+        of: archive, at: directory.path(place), with: again, keys: archive.keybag.keys(SampleBackup.password))
       #expect(try BackupArchive.open(.path(directory.path(place))).keybag == again)
       #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == mode)
     }
@@ -101,6 +104,7 @@ struct RekeyTests {
     var longer = root
     longer["Zulu"] = .array([.string("<&>"), .boolean(true)])
     try directory.write(try XMLPlist.encode(.dictionary(longer)), to: "b/Manifest.plist")
+    try FileManager.default.removeItem(atPath: directory.path("b/Keyhaul.seal"))
     try replace(directory.path("b"))
     let written = try directory.read("b/Manifest.plist")
     #expect(written.starts(with: "<?xml".utf8))
@@ -142,11 +146,13 @@ struct RekeyTests {
     try replace(directory.path("b"))
     let standing = try directory.read("b/Manifest.plist")
     let error = #expect(throws: BackupArchiveError.self) {
-      try BackupRewriter().replaceKeybag(of: archive, at: directory.path("b"), with: rewrapped(archive.keybag, "third"))
+      try BackupRewriter().replaceKeybag(
+        of: archive, at: directory.path("b"), with: rewrapped(archive.keybag, "third"),
+        keys: archive.keybag.keys(SampleBackup.password))
     }
     #expect(error?.code == .unreadable)
     #expect(try directory.read("b/Manifest.plist") == standing)
-    #expect(try tree(directory.path).count == 7)
+    #expect(try tree(directory.path).count == 8)
   }
 
   @Test(
@@ -162,9 +168,11 @@ struct RekeyTests {
       let before = try tree(directory.path)
       let archive = try BackupArchive.open(.path(directory.path(place)))
       let failing = OneFault(at: call, fault)
+      let keys = try Optional.some(archive.keybag.keys(SampleBackup.password))
       var failed = false
       do throws(BackupArchiveError) {
-        try BackupRewriter(system: failing.system).replaceKeybag(of: archive, at: directory.path(place), with: new)
+        try BackupRewriter(system: failing.system).replaceKeybag(
+          of: archive, at: directory.path(place), with: new, keys: keys)
       } catch {
         failed = true
         #expect([.noSpace, .unwritable, .unreadable].contains(error.code), "call \(call): \(error)")
@@ -173,6 +181,8 @@ struct RekeyTests {
       #expect((after == before) == failed && after.count == before.count, "call \(call)")
       let keybag = try BackupArchive.open(.path(directory.path(place))).keybag
       #expect(keybag == (failed ? archive.keybag : new), "call \(call)")
+      let seal = try BackupArchive.open(.path(directory.path(place))).seal
+      #expect(seal?.breaks == [], "call \(call)")
       if failing.callCount < call { break }
     }
   }
@@ -184,10 +194,10 @@ struct RekeyTests {
     let before = try tree(directory.path)
     let archive = try BackupArchive.open(.path(directory.path("b.tar")))
     let error = #expect(throws: BackupArchiveError.self) {
-      try BackupRewriter().replaceKeybag(of: archive, at: directory.path("b.tar"), with: rewrapped(archive.keybag)) {
-        _, _ in
-        false
-      }
+      try BackupRewriter().replaceKeybag(
+        of: archive, at: directory.path("b.tar"), with: rewrapped(archive.keybag),
+        keys: archive.keybag.keys(SampleBackup.password)
+      ) { _, _ in false }
     }
     #expect(error?.code == .interrupted)
     #expect(try tree(directory.path) == before)

@@ -78,6 +78,7 @@ struct RoundTripTests {
     let directory = try TemporaryDirectory()
     let expected = [
       "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "51/\(KeychainPayload.fileIdentifier)",
+      "Keyhaul.seal",
     ].map { "\(SampleBackup.udid)/\($0)" }
     try sample.write(to: .directory(directory.path("backup")))
     for (name, format) in [("a.tar", ContainerFormat.tar), ("a.tar.gz", .gzippedTar), ("a.tar.zst", .zstandardTar)] {

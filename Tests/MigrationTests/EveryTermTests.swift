@@ -27,6 +27,7 @@ private enum Trigger {
     case newVersion
     case classKeyTakenOut
     case foreignKeybag
+    case brokenSeal
   }
 
   init(_ term: ReportTerm) {
@@ -49,6 +50,7 @@ private enum Trigger {
     case .removed: self = .target(isRemoved: true)
     case .preserved: self = .target(isRemoved: false)
     case .keybagMismatch: self = .forged(.foreignKeybag)
+    case .sealBroken: self = .forged(.brokenSeal)
     }
   }
 }
@@ -150,10 +152,17 @@ struct EveryTermTests {
       case .newVersion: try contents.editEntries { $0[1].blob?[0] = 99 }
       case .classKeyTakenOut: contents.keybag.classKeys.removeAll { $0.keyClass == .whenUnlocked }
       case .foreignKeybag: contents.keybag.uuid = [UInt8](repeating: 7, count: 16)
+      case .brokenSeal: break
       }
     }
     let session = try target.held(.reading)
     defer { session.end() }
+    guard forgery != .brokenSeal else {
+      try Forge.changeSeal(of: path)
+      let error = try openingError { _ = try desk.open(path, password: Desk.password, on: session) }
+      #expect(error?.category == .damaged && error?.reason.contains("is not what was sealed") == true)
+      return
+    }
     guard forgery != .foreignKeybag else {
       let error = try openingError { _ = try desk.open(path, password: Desk.password, on: session) }
       #expect(error?.code == .keybagMismatch && error?.category == .damaged)

@@ -19,6 +19,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry, Resource
@@ -245,6 +246,15 @@ def backups(story):
     run("convert family.backup -o family.zip")
     run("rekey family.zip --password-file password --new-password-file wrong --rounds 2 -n")
     run("rekey family.zip --password-file password --new-password-file wrong --rounds 2")
+    run("seal family.zip --password-file wrong")
+    with zipfile.ZipFile(story.folder / "family.zip") as source:
+        with zipfile.ZipFile(story.folder / "foreign.zip", "w") as foreign:
+            for name in source.namelist():
+                if not name.endswith("Keyhaul.seal"):
+                    foreign.writestr(name, source.read(name))
+    run("verify foreign.zip --password-file wrong")
+    run("seal foreign.zip --password-file wrong -n")
+    run("seal foreign.zip --password-file wrong")
 
 
 def moves(story):

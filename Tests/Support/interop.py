@@ -30,6 +30,7 @@ import tempfile
 import traceback
 
 from backup_cases import CASES
+import keyhaul_seal
 from keychain_backup import WrongPassword, apple_der, crypto, items, typed_json
 from keychain_backup_reader import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, Backup
 from keychain_backup_writer import Options, Writer, leaves_device
@@ -314,6 +315,7 @@ def part_two(checks, work, program, fixtures):
         options = [] if rounds is None else ["--rounds", rounds]
         program.run("backup", "old-phone", "-o", f"{folder}/", "--password-file", work / "password", *options)
         both = Backup(folder, PASSWORD.encode(), key)
+        sealed_as_python_seals(checks, name, folder, both)
         checks.equal(both.keybag.rounds, (rounds or 10_000_000, 10_000), f"{name}: the keybag asks for them")
         published_readers_agree(checks, name, folder, both.keychain_file())
         same_items(checks, f"{name}, password and hardware key", device, readable(both))
@@ -337,10 +339,16 @@ def part_two(checks, work, program, fixtures):
     checks.part(hostile_names, checks, work, program, fixtures)
 
 
+def sealed_as_python_seals(checks, name, folder, backup):
+    seal = keyhaul_seal.made(folder, backup.layout, getattr(backup, "manifest_key", None))
+    checks.equal((folder / keyhaul_seal.NAME).read_bytes(), seal, f"{name}: the seal is the one that Python makes")
+
+
 def without_password(checks, work, program, device, key):
     folder = work / "plain"
     program.run("backup", "old-phone", "-o", f"{folder}/", "--no-password")
     bound = Backup(folder)
+    sealed_as_python_seals(checks, "no password", folder, bound)
     checks.equal(
         {item.reason for item in bound.keychain_items()}, {"device-bound"}, "no password: every item is device-bound")
     same_items(checks, "no password, hardware key", device, readable(Backup(folder, device_key=key)))
@@ -375,8 +383,9 @@ def new_password(checks, work, program, device, key):
     program.run("rekey", folder, *secrets)
     after = digests_below(folder)
     changed = {name for name in set(before) | set(after) if before.get(name) != after.get(name)}
-    checks.equal(changed, {"Manifest.plist"}, "rekey: one file changed")
+    checks.equal(changed, {"Manifest.plist", "Keyhaul.seal"}, "rekey: one file changed, and the seal")
     rekeyed = Backup(folder, NEW_PASSWORD.encode(), key)
+    sealed_as_python_seals(checks, "rekey", folder, rekeyed)
     for tag in (b"SALT", b"DPSL"):
         checks.that(rekeyed.keybag.header[tag] != bag.header[tag], f"rekey: {tag.decode()} is new")
     checks.equal(rekeyed.keybag.uuid_text, bag.uuid_text, "rekey: the keybag keeps its UUID")
@@ -464,6 +473,14 @@ def restored_equal(checks, work, program, fixtures, description, name, number, o
     writer = Writer(description, Options(**options))
     writer.write(folder)
     written = sorted(writer.written, key=lambda pair: items.TABLES.index(pair[0]))
+    sealing = ["--password-file", work / "password"] if writer.encrypted else []
+    before = digests_below(folder)
+    program.run("seal", folder, *sealing)
+    after = digests_below(folder)
+    after.pop(keyhaul_seal.NAME)
+    checks.equal(after, before, f"{name}: sealing adds the seal and changes nothing")
+    opened = Backup(folder, PASSWORD.encode() if writer.encrypted else b"")
+    sealed_as_python_seals(checks, f"{name}, sealed", folder, opened)
     secrecy = ["--password-file", work / "password"] if writer.encrypted else []
     plan = program.json("plan", folder, "--to", target, *secrecy)
     checks.equal(plan["format"], "migration-plan/1", f"{name}: the plan's format")

@@ -64,11 +64,12 @@ class Backup:
         if content is None:
             raise NotABackup("there is neither Manifest.db nor Manifest.mbdb")
         field = self.manifest.get("ManifestKey")
+        self.manifest_key = None
         if self.is_encrypted and field is not None:
             if len(field) not in (44, 76):
                 raise FormatError("ManifestKey has an impossible length")
-            key = self._unwrap(int.from_bytes(field[:4], "little"), field[4:])
-            content = crypto.cbc_decrypt(key, content)
+            self.manifest_key = self._unwrap(int.from_bytes(field[:4], "little"), field[4:])
+            content = crypto.cbc_decrypt(self.manifest_key, content)
             if crypto.has_padding(content):
                 content = crypto.unpad(content)
             else:

@@ -28,6 +28,7 @@ extension BackupVerification {
     self.init(isQuick: isQuick)
     var verifier = BackupVerifier(archive: archive, findings: self)
     verifier.checkStructure()
+    try verifier.beginSeal()
     switch keys {
     case .none: try verifier.checkWithoutKeys(keybagFault: keybagFault, progress: progress)
     case .some: try verifier.check(with: keys, progress: progress)

@@ -47,6 +47,8 @@ public struct BackupVerification: Sendable, Equatable {
     case keychain
     /// The tag of every item.
     case items
+    /// Every file, held against `Keyhaul.seal`.
+    case seal
   }
 
   /// A check that was made.
@@ -65,47 +67,6 @@ public struct BackupVerification: Sendable, Equatable {
     public let id: CheckID
     /// Why it was not made, in a sentence.
     public let reason: String
-  }
-
-  /// What was found of the listed files, by kind.
-  public struct FileCounts: Sendable, Equatable {
-    /// Files that the list names.
-    public var listed = 0
-    /// Of these, those that are stored, or empty and need no payload.
-    public var present = 0
-    /// Of those that are present, empty ones without a payload.
-    public var unstored = 0
-    /// Those that are not present.
-    public var missing = 0
-    /// Payloads that are stored and not listed.
-    public var surplus = 0
-    /// Files whose bytes have the digest that the list records.
-    public var digestsRight = 0
-    /// Files of which the list has none: a change in them cannot be seen.
-    public var withoutDigest = 0
-    /// Encrypted files, that of the keychain apart, that end in their padding.
-    public var paddingRight = 0
-    /// Files that have another size than the list records, though nothing else is wrong with them.
-    public var otherSize = 0
-    /// Files whose key needs the hardware of the device, so that nothing was read of them.
-    public var unread = 0
-
-    /// Files in which a change could not be seen.
-    public var unproven: Int { withoutDigest + unread }
-  }
-
-  /// How the items of the keychain answered to every key at hand.
-  public struct ItemCounts: Sendable, Equatable {
-    /// Items whose tag is right and whose content is an item.
-    public var readable = 0
-    /// Items that open only with other hardware than was at hand, as far as anybody can tell. Nothing tells whether their
-    /// bytes are right.
-    public var deviceBound = 0
-    /// Items that a key known to be right does not open, or that follow no format.
-    public var damaged = 0
-
-    /// The items of all three counts.
-    public var total: Int { readable + deviceBound + damaged }
   }
 
   /// What the checks come to. The raw value is what machine-readable reports say.
@@ -132,8 +93,12 @@ public struct BackupVerification: Sendable, Equatable {
     return .foreign
   }
 
-  /// Whether every file that is there was held against a digest.
-  public var isEachFileProven: Bool { files.map { $0.unproven == 0 } ?? false }
+  /// Whether every file that is there was held against a digest, of the list of files or of a seal.
+  public var isEachFileProven: Bool { isEachFileSealed || files.map { $0.unproven == 0 } ?? false }
+
+  /// Whether every file is what its seal lists, as far as that could be told: without its password that the list is the
+  /// one that was made cannot.
+  public internal(set) var isEachFileSealed = false
 
   /// Whether no fault was found, as far as it was checked.
   public var isFaultless: Bool {
@@ -156,7 +121,14 @@ public struct BackupVerification: Sendable, Equatable {
   public internal(set) var statesSnapshotState = true
 
   /// Whether the only faults are payloads that are not there, and the keychain's is: all that is there is right.
-  public var isOnlyIncomplete: Bool { missingCount > 0 && faultCount == [.files: missingCount] }
+  public var isOnlyIncomplete: Bool {
+    var others = faultCount
+    if others[.seal] == sealedMissingCount { others[.seal] = nil }
+    return missingCount > 0 && others == [.files: missingCount]
+  }
+
+  /// How many files were sealed and are not there.
+  var sealedMissingCount = 0
 
   /// Whether the backup was too damaged to look into at all.
   public var isUnopened: Bool { checks.count == 1 && faultCount[.structure] != nil }
@@ -224,6 +196,8 @@ extension BackupVerification {
       case keychainDamaged = "keychain-damaged"
       /// An item does not open with a key that is known to be right.
       case itemDamaged = "item-damaged"
+      /// A file is not what was sealed, or the seal is not what was made.
+      case sealBroken = "seal-broken"
     }
 
     init(
@@ -281,7 +255,7 @@ extension BackupVerification {
     switch id {
     case .files, .items: return detail
     case .database: return first.placeText
-    case .structure, .keybag, .keychain: return "\(first.placeText); besides, \(detail)"
+    case .structure, .keybag, .keychain, .seal: return "\(first.placeText); besides, \(detail)"
     }
   }
 

@@ -85,7 +85,8 @@ extension BackupVerifier {
     _ tally: inout Tally, progress: BackupVerification.Progress
   ) throws(BackupArchiveError) {
     let reader = try list.reader()
-    try archive.forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
+    try archive.forEachPayload(of: stored) { (passing) throws(BackupArchiveError) in
+      let payload = try sealCheck?.watching(passing) ?? passing
       // A payload comes by once, whatever a list says.
       for (number, place) in index.places(of: payload.fileIdentifier).enumerated() {
         guard let file = try reader.file(at: place) else { continue }
@@ -95,11 +96,11 @@ extension BackupVerifier {
           tally.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
         }
       }
+      try sealCheck?.conclude(passing)
       guard progress(tally.readByteCount, stored.byteCount) else { throw Self.cancelled }
     }
+    arePayloadsSealChecked = true
   }
-
-  private static let cancelled = BackupArchiveError(.interrupted, "it was told to stop")
 
   private mutating func conclude(_ tally: Tally, unlisted: Int, withoutKeys: Bool) {
     guard archive.canReadPayloads else {

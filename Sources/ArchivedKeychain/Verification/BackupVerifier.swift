@@ -6,6 +6,11 @@ import KeychainFormats
 struct BackupVerifier {
   let archive: BackupArchive
   var findings: BackupVerification
+  /// `nil` for a backup without a seal that can be read.
+  var sealCheck: SealCheck?
+  var arePayloadsSealChecked = false
+
+  static let cancelled = BackupArchiveError(.interrupted, "it was told to stop")
 
   /// The property lists were read when the backup was opened; one with a fault in its manifest has not come so far.
   mutating func checkStructure() {
@@ -44,8 +49,8 @@ struct BackupVerifier {
     case .stateMissing:
       findings.statesSnapshotState = false
       findings.notes.append(finding.description)
-    // Entered by the check of the keybag, and by that of the keychain.
-    case .keybagUnusable, .classKeysDamaged, .keybagMismatch, .keychainMissing, .keychainDamaged: break
+    // Entered by the check of the keybag, by that of the keychain, and by that of the seal.
+    case .keybagUnusable, .classKeysDamaged, .keybagMismatch, .keychainMissing, .keychainDamaged, .sealBroken: break
     case .keychainInXML, .keychainKeysUnknown: findings.notes.append(finding.description)
     case .falseClaim: findings.add(.init(check, .falseClaim, file: finding.place, finding.fact))
     case .manifestUnreadable, .versionMissing, .propertyListUnreadable:
@@ -70,6 +75,7 @@ struct BackupVerifier {
       checkDatabase(list, listing)
       let file = checkKeychain(in: list, with: keys)
       try checkItems(of: file, with: keys)
+      try checkSeal(with: unlocked, progress: progress)
     }
   }
 
@@ -146,6 +152,7 @@ struct BackupVerifier {
     if isListInClear { checkDatabase(list, listing) } else { checkSealedList(reason) }
     checkKeychainInClear(reason)
     findings.leaveOut(.items, reason)
+    try checkSeal(with: nil, progress: progress)
   }
 
   /// The list of old backups is never encrypted, and has a digest of what is stored of every file.

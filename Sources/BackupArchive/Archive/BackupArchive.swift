@@ -21,6 +21,9 @@ public struct BackupArchive: Sendable {
   /// The same for the same backup as a directory, a tar or a zip: `sha256:` and 64 hexadecimal digits.
   public let digest: String
 
+  /// What its seal says; `nil` where it has none, so that changes can go unseen.
+  public let seal: BackupSeal?
+
   package let parts: StoredParts
   package let source: PayloadSource
   /// Of the records in its list of files, where each of them is sealed.
@@ -161,6 +164,9 @@ public struct BackupArchive: Sendable {
     }
     notes += unreadable.map(\.note)
     unreadablePropertyLists = unreadable
+    let takesKey = isEncrypted && !manifest.isDecryptedCopy && manifest.manifestKey != nil
+    seal = try BackupSeal(of: parts, layout: layout, takesKey: takesKey)
+    notes += (seal?.breaks ?? []).map { .finding(.sealBroken($0)) }
     digest = try ArchiveDigest.digest(of: parts, layout: layout)
     device = manifest.device.completed(by: computerProperties?.device)
     self.manifest = manifest

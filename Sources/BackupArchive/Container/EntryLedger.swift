@@ -102,6 +102,12 @@ struct EntryLedger {
       parts[wanted.directory, default: StoredParts()].unreadable.append(UnreadablePropertyList(wanted.part, error))
       return nil
     }
+    if byteCount > limit, wanted.part == .seal {
+      parts[wanted.directory, default: StoredParts()].sealFault = BackupArchiveError(
+        .overLimit,
+        "it has \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))")
+      return nil
+    }
     guard byteCount <= limit else {
       throw BackupArchiveError(
         .overLimit,

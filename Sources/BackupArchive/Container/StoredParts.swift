@@ -5,6 +5,8 @@ package struct StoredParts: Sendable {
   package var database: StoredBytes?
   /// What is there and was not read.
   package var unreadable: [UnreadablePropertyList] = []
+  /// Why there is a seal that was not read.
+  package var sealFault: BackupArchiveError?
   /// The journals beside `Manifest.db` that are not empty, by name, in bytes. Nothing is read of them.
   package var journals: [String: Int64] = [:]
   package static let journalNames = ["-wal", "-journal"].map { StoredPart.database.path + $0 }

@@ -37,6 +37,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   case keychainKeysUnknown([String])
   /// The keychain file names another keybag than the manifest has, which devices refuse.
   case keybagMismatch(file: String, keybag: String)
+  /// A file is not what was sealed, or the seal is not what was made.
+  case sealBroken(SealBreak)
 
   /// The raw value is what machine-readable reports say.
   public enum Kind: String, Sendable, CaseIterable {
@@ -72,6 +74,8 @@ public enum ArchiveFinding: Sendable, Hashable {
     case keychainKeysUnknown = "keychain-keys-unknown"
     /// The keychain file names another keybag.
     case keybagMismatch = "keybag-mismatch"
+    /// A file is not what `Keyhaul.seal` lists, or nothing vouches for that list.
+    case sealBroken = "seal-broken"
   }
 
   /// What it is, for a program to switch on.
@@ -93,6 +97,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .keychainInXML: .keychainInXML
     case .keychainKeysUnknown: .keychainKeysUnknown
     case .keybagMismatch: .keybagMismatch
+    case .sealBroken: .sealBroken
     }
   }
 
@@ -107,6 +112,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .listTrailingBytes, .listDamaged: StoredPart.database.path
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
       Self.keychainName
+    case .sealBroken(let fault): fault.file
     }
   }
 
@@ -119,7 +125,7 @@ public enum ArchiveFinding: Sendable, Hashable {
       true
     case .listDamaged(_, let lost, _): lost != 0
     case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .listTrailingBytes, .keychainInXML,
-      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread:
+      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .sealBroken:
       false
     }
   }
@@ -146,6 +152,7 @@ extension ArchiveFinding: CustomStringConvertible {
     case .listDamaged(let readable, let lost, let reason):
       "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)
     case .keychainInXML: "it is a property list in XML, as no device writes it"
+    case .sealBroken(let fault): fault.reason
     case .keychainKeysUnknown(let keys): "it has keys that are no kind of item: \(Self.shown(keys))"
     }
   }

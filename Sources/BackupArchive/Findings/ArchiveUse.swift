@@ -38,7 +38,7 @@ extension ArchiveFinding {
     case .classKeysDamaged: false
     case .propertyListUnreadable(let name, _): name == StoredPart.status.path
     case .manifestUnreadable, .versionMissing, .keybagUnusable, .stateMissing, .falseClaim, .listDamaged,
-      .listJournalUnread, .listUnreadable, .keychainMissing, .keychainDamaged, .keybagMismatch:
+      .listJournalUnread, .listUnreadable, .keychainMissing, .keychainDamaged, .keybagMismatch, .sealBroken:
       true
     }
   }
@@ -48,7 +48,7 @@ extension ArchiveFinding {
   private var forbidsRewriting: Bool {
     switch self {
     case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .listTrailingBytes,
-      .listDamaged, .listJournalUnread:
+      .listDamaged, .listJournalUnread, .sealBroken:
       true
     // None of these depends on the password, and each stays as it is; where something is lost, that is said before.
     case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
@@ -64,7 +64,7 @@ extension ArchiveFinding {
     case .keychainMissing: BackupArchiveError(.payloadMissing, description)
     case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .stateMissing,
       .propertyListUnreadable, .listTrailingBytes, .listDamaged, .listUnreadable, .keychainDamaged, .keychainInXML,
-      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread:
+      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .sealBroken:
       BackupArchiveError(.damaged, description)
     }
   }

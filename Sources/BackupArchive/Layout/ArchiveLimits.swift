@@ -20,6 +20,8 @@ public struct ArchiveLimits: Sendable {
   public var oldDatabaseByteCount = OldManifest.maximumByteCount
   /// Bytes of the stored keychain file.
   public var keychainByteCount = 256 << 20
+  /// Bytes of a `Keyhaul.seal`: it has about 120 for each file.
+  public var sealByteCount = 256 << 20
   /// Payloads of one container that may break off while all are read. After each the container is gone through anew.
   public var resumptionCount = 100
   /// How many bytes a compressed byte may become, above `decompressionAllowance`.
@@ -41,7 +43,7 @@ public struct ArchiveLimits: Sendable {
   /// Bytes that are kept of one container, all wanted files together.
   package var keptByteCount: Int64 {
     Int64(databaseByteCount) + Int64(oldDatabaseByteCount) + 2 * Int64(keychainByteCount)
-      + 3 * Int64(propertyListByteCount)
+      + 3 * Int64(propertyListByteCount) + Int64(sealByteCount)
   }
 
   /// Creates the standard limits, to change single ones of.

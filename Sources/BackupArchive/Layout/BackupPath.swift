@@ -3,6 +3,7 @@ package enum BackupPath {
   /// Files with a name of their own, of every layout.
   package static let parts = [
     "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "Manifest.mbdb", "Manifest.mbdx",
+    "Keyhaul.seal",
   ]
 
   /// Whether it belongs to a backup: a part, or a payload of the current layout or of that before iOS 10.

@@ -3,6 +3,8 @@ package enum StoredPart: CaseIterable {
   case manifest, status, info, database, keychain
   /// `Manifest.mbdb`, of iOS 9 and earlier, and the keychain file as it lies beside it.
   case oldDatabase, oldKeychain
+  /// `Keyhaul.seal`, which this program adds and no device writes.
+  case seal
 
   /// SHA-1 of `KeychainDomain-keychain-backup.plist`; the same in every backup, published with every reader of them.
   package static let keychainFileIdentifier = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
@@ -17,6 +19,7 @@ package enum StoredPart: CaseIterable {
     case .keychain: BackupLayout.manifestDB.storedPath(of: Self.keychainFileIdentifier)
     case .oldDatabase: "Manifest.mbdb"
     case .oldKeychain: BackupLayout.mbdb.storedPath(of: Self.keychainFileIdentifier)
+    case .seal: "Keyhaul.seal"
     }
   }
 
@@ -26,6 +29,7 @@ package enum StoredPart: CaseIterable {
     case .database: limits.databaseByteCount
     case .keychain, .oldKeychain: limits.keychainByteCount
     case .oldDatabase: limits.oldDatabaseByteCount
+    case .seal: limits.sealByteCount
     }
   }
 }

@@ -23,6 +23,11 @@ package struct DirectorySource {
     // Of one without a list it is known where its keychain would lie.
     let layout = parts.layout ?? .manifestDB
     parts[layout.keychainPart] = try read(layout.keychainPart, in: directory)
+    do throws(BackupArchiveError) {
+      parts[.seal] = try read(.seal, in: directory)
+    } catch {
+      parts.sealFault = error
+    }
     return parts
   }
 

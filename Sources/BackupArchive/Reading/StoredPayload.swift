@@ -3,6 +3,8 @@ public struct StoredPayload {
   /// The name that it is stored under: forty hexadecimal digits.
   public let fileIdentifier: String
   private let place: Place
+  /// Measures it as it is read.
+  var watcher: (any PayloadWatcher)?
 
   enum Place {
     case file(_ path: String, DirectoryHandle, DirectorySource)
@@ -18,7 +20,20 @@ public struct StoredPayload {
   }
 
   /// - Returns: `false` where nothing is stored.
-  func forEachPortion(
+  package func forEachPortion(
+    _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> Bool {
+    guard let watcher else { return try read(body) }
+    watcher.begin()
+    let isThere = try read { (portion) throws(BackupArchiveError) in
+      try watcher.see(portion)
+      try body(portion)
+    }
+    watcher.end()
+    return isThere
+  }
+
+  private func read(
     _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Bool {
     switch place {
@@ -38,4 +53,12 @@ public struct StoredPayload {
       }
     }
   }
+}
+
+/// Is told of a payload's stored bytes while somebody reads them.
+protocol PayloadWatcher: AnyObject {
+  func begin()
+  func see(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError)
+  /// The payload was read to its end.
+  func end()
 }

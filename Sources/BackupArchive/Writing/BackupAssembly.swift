@@ -28,15 +28,27 @@ struct BackupAssembly {
       ])
     let status = BackupStatus(uuid: UUIDText.uppercase(Array(identifiers.prefix(16))), date: contents.date)
     let info = ComputerInfo(contents, guid: Array(identifiers.suffix(16)))
+    let files = [
+      StoredFile(path: StoredPart.manifest.path, bytes: try manifest.serialized()),
+      StoredFile(path: StoredPart.status.path, bytes: try status.serialized()),
+      StoredFile(path: StoredPart.info.path, bytes: try info.serialized()),
+      StoredFile(path: StoredPart.database.path, bytes: database.bytes),
+      StoredFile(path: StoredPart.keychain.path, bytes: keychain.bytes),
+    ]
+    let seal = try seal(of: files, database.key, keys: keys)
     return StoredBackup(
       directoryName: directoryName, modificationTime: time,
-      files: [
-        StoredFile(path: StoredPart.manifest.path, bytes: try manifest.serialized()),
-        StoredFile(path: StoredPart.status.path, bytes: try status.serialized()),
-        StoredFile(path: StoredPart.info.path, bytes: try info.serialized()),
-        StoredFile(path: StoredPart.database.path, bytes: database.bytes),
-        StoredFile(path: StoredPart.keychain.path, bytes: keychain.bytes),
-      ])
+      files: files + [StoredFile(path: StoredPart.seal.path, bytes: seal.bytes)])
+  }
+
+  private func seal(
+    of files: [StoredFile], _ manifestKey: ClassWrappedKey?, keys: borrowing ClassKeys
+  ) throws(BackupArchiveError) -> SealList {
+    var entries: [SealList.Entry] = []
+    for file in files { entries.append(try SealList.Entry(file.path, file.bytes)) }
+    guard let field = manifestKey?.serialized() else { return try SealMaker(manifestKey: nil).seal(of: entries) }
+    let key = try explained("the seal") { () throws(DataProtectionError) in try keys.unwrapFileKey(field) }
+    return try SealMaker(manifestKey: key.copy()).seal(of: entries)
   }
 
   /// Bytes as they are stored, and the wrapped key where they are encrypted.

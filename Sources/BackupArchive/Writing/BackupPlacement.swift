@@ -82,8 +82,8 @@ package struct BackupPlacement: Sendable {
 }
 
 extension PlacePath {
-  /// Whether a file in a backup's directory is what writing its manifest was ended at.
-  package static func isTemporaryManifest(_ name: String) -> Bool {
-    PlacePath(StoredPart.manifest.path)?.isTemporarySibling(name) == true
+  /// Whether a file in a backup's directory is what writing its manifest, or its seal, was ended at.
+  package static func isTemporaryPart(_ name: String) -> Bool {
+    [StoredPart.manifest, .seal].contains { PlacePath($0.path)?.isTemporarySibling(name) == true }
   }
 }

@@ -50,6 +50,6 @@ extension FileSystem {
   /// was being written.
   private static func isSystemClutter(_ name: String) -> Bool {
     [".DS_Store", "Thumbs.db", "desktop.ini"].contains(name) || name.hasPrefix("._")
-      || PlacePath.isTemporaryManifest(name)
+      || PlacePath.isTemporaryPart(name)
   }
 }

@@ -86,6 +86,9 @@ struct BackupWalk {
     }
   }
 
+  /// The one around the backup's files in one file; empty for none.
+  var directory: EntryName { if case .container(let container) = archive.source { container.directory } else { .none } }
+
   var isDirectory: Bool { if case .directory = archive.source { true } else { false } }
 
   /// Of one file; a directory has none.
@@ -155,7 +158,7 @@ struct BackupWalk {
     guard isDirectory else { return [] }
     let ordinary: Set = [".DS_Store", "Thumbs.db", "desktop.ini"]
     return try forEachFile { _ in }.filter {
-      !ordinary.contains($0) && !$0.hasPrefix("._") && !PlacePath.isTemporaryManifest($0)
+      !ordinary.contains($0) && !$0.hasPrefix("._") && !PlacePath.isTemporaryPart($0)
     }
   }
 }

@@ -190,6 +190,10 @@ package struct NamedArchive {
       session.warn(
         "\(name)'s keychain does not name its keybag", why: finding.description,
         try: "another copy: no device restores it; \(ArchivedKeychainError.meaning(ofName: file, for: keybag))")
+    case .sealBroken:
+      session.warn(
+        "\(name) is not what was sealed", why: finding.description,
+        try: "another copy; verify names every file that was changed since", evenQuiet: true)
     case .versionMissing, .stateMissing, .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
       session.warn(
         "\(name) is not as its device left it", why: finding.description,

@@ -20,12 +20,14 @@ public enum ReportTerm: Sendable, Hashable, CaseIterable {
   case preserved
   /// The archive's keychain was sealed for another keybag.
   case keybagMismatch
+  /// A file of the archive is not what was sealed.
+  case sealBroken
 
   /// Every word there is, in the order in which `explain` lists them.
   public static let allCases: [ReportTerm] =
     Reason.allCases.map(ReportTerm.reason) + MigrationPlan.Change.allCases.map(ReportTerm.change)
     + ArrivalWarning.allCases.map(ReportTerm.warning)
-    + [.inferredSynchronizable, .removed, .preserved, .keybagMismatch]
+    + [.inferredSynchronizable, .removed, .preserved, .keybagMismatch, .sealBroken]
 
   /// The word itself, as reports, JSON and `explain` use it.
   public var id: String {
@@ -37,6 +39,7 @@ public enum ReportTerm: Sendable, Hashable, CaseIterable {
     case .removed: "removed"
     case .preserved: "preserved"
     case .keybagMismatch: "keybag-mismatch"
+    case .sealBroken: "seal-broken"
     }
   }
 }

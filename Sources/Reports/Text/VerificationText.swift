@@ -65,7 +65,10 @@ package struct VerificationText {
   private func faultLines(
     of check: BackupVerification.Check, style: TextStyle, showsAll: Bool
   ) -> [Line] {
-    let faults = verification.faults.filter { $0.check == check.id && !check.detail.contains($0.reason) }
+    // Of the seal many files have the same reason.
+    let faults = verification.faults.filter { fault in
+      fault.check == check.id && !check.detail.contains(fault.check == .seal ? fault.placeText : fault.reason)
+    }
     let shown = showsAll ? faults[...] : faults.prefix(Self.shortList)
     let space = String(repeating: " ", count: Self.indent)
     var lines = shown.flatMap { fault in
@@ -84,6 +87,9 @@ package struct VerificationText {
   }
 
   // MARK: What it comes to
+
+  /// The checks that were not made of what there is: a seal may be missing.
+  private var unmade: [BackupVerification.Unchecked] { verification.unchecked.filter { $0.id != .seal } }
 
   private var owner: String { device ?? "the device that made it" }
 
@@ -104,27 +110,20 @@ package struct VerificationText {
       let items = Amounts.count(verification.items?.deviceBound ?? 0, "item")
       return "\(faultless), as far as can be seen here: its \(items) open only on \(owner)."
     case .unproven:
-      guard verification.unchecked.isEmpty else {
-        guard verification.isQuick else { return "\(faultless), as far as can be seen here\(leftOut)." }
-        return "\(faultless), as far as can be seen without its password; \(rest)."
-      }
+      guard unmade.isEmpty else { return asFarAsSeen }
       return boundItems.map { "\(faultless); \($0)." } ?? "\(faultless)."
     case .whole:
-      guard verification.unchecked.isEmpty else {
-        return verification.isQuick
-          ? "\(faultless), as far as can be seen without its password; \(rest)."
-          : "\(faultless), as far as can be seen here\(leftOut)."
-      }
+      guard unmade.isEmpty else { return asFarAsSeen }
       guard let boundItems else { return "\(name) is whole." }
       return verification.hardware.isDivided
         ? "\(faultless), as far as can be seen here: \(boundItems)." : "\(name) is whole; \(boundItems)."
     }
   }
 
-  /// ": files were not checked"
-  private var leftOut: String {
-    let names = verification.unchecked.map(\.id.rawValue)
-    return names.isEmpty ? "" : ": \(Amounts.list(names)) were not checked"
+  /// What holds where a check was not made, and which.
+  private var asFarAsSeen: String {
+    guard !verification.isQuick else { return "\(faultless), as far as can be seen without its password; \(rest)." }
+    return "\(faultless), as far as can be seen here: \(Amounts.list(unmade.map(\.id.rawValue))) were not checked."
   }
 
   private var rest: String {
@@ -199,6 +198,7 @@ package struct VerificationText {
     let changed = count[.files, default: 0] - missing
     if changed > 0 { parts.append("\(Amounts.count(changed, "file")) \(changed == 1 ? "is" : "are") damaged") }
     if missing > 0 { parts.append("\(Amounts.count(missing, "file")) \(missing == 1 ? "is" : "are") missing") }
+    if let clause = verification.sealClause { parts.append(clause) }
     return Amounts.list(parts)
   }
 

@@ -38,6 +38,13 @@ extension ReportTerm {
         effect: "Nothing is restored: the two files come from different backups, or one was changed (exit code 13).",
         action: "Try another copy of the backup.",
         source: "Apple securityd, SecItemDb.c (SecServerImportKeychainInPlist)")
+    case .sealBroken:
+      Explanation(
+        id: id, headline: "a file is not what was sealed",
+        rule: "Keyhaul.seal lists the SHA-256 of every file, under a code that only the password leads to.",
+        effect: "Nothing is restored: a file was changed, added or removed since, or the seal was (exit code 13).",
+        action: "Try another copy of the backup; verify names every such file.",
+        source: "Keyhaul, docs/Format.md")
     }
   }
 }

@@ -21,7 +21,7 @@ struct Keyhaul: ParsableCommand {
       CommandGroup(
         name: "Archives",
         subcommands: [
-          Backup.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self, Convert.self,
+          Backup.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self, Convert.self, Seal.self,
         ]),
       CommandGroup(name: "Simulator", subcommands: [SimulatorGroup.self]),
       CommandGroup(name: "Moving", subcommands: [Plan.self, Restore.self, Why.self]),

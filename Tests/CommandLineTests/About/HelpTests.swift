@@ -81,7 +81,7 @@ struct HelpTests {
         "device passcode set", "device passcode change", "device passcode remove", "device erase", "device delete",
         "device export", "device fixture",
         "item add", "item find", "item update", "item delete", "backup", "inspect", "verify", "diff", "export",
-        "rekey", "convert", "simulator list", "simulator seed", "simulator snapshot", "simulator reset", "plan",
+        "rekey", "convert", "seal", "simulator list", "simulator seed", "simulator snapshot", "simulator reset", "plan",
         "restore", "why", "demo", "explain", "completions", "version",
       ])
   }

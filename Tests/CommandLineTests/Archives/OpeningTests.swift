@@ -149,6 +149,7 @@ struct OpeningTests {
     try DatabaseQueue(path: world.devices.home.appending(path: "b/Manifest.db").path).write {
       try $0.execute(sql: "INSERT INTO Properties VALUES ('padding', zeroblob(9 << 20))")
     }
+    try world.unseal("b")
     try world.succeed("rekey b --new-password-file .bp --rounds 1 -q")
     try world.succeed("convert b -o b.tar -q")
     for name in ["b", "b.tar"] {
@@ -191,7 +192,7 @@ struct OpeningTests {
     #expect(
       outcome.errors == """
         error: keyhaul explain has no flag --max-rounds
-          why: it is a flag of device create, item add, item find and 12 other verbs
+          why: it is a flag of device create, item add, item find and 13 other verbs
           try: leave --max-rounds out
 
         """)

@@ -39,7 +39,7 @@ struct AcceptDamageTests {
     try world.succeed("backup old-phone -o b/ --no-password -q")
     try world.succeed("device erase old-phone --yes -q")
     switch damage {
-    case .noStatus: try world.devices.run("rm b/Status.plist")
+    case .noStatus: try world.devices.run("rm b/Status.plist b/Keyhaul.seal")
     case .cutKeychain:
       let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
       var root = try #require(

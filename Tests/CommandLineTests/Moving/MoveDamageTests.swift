@@ -33,6 +33,7 @@ struct MoveDamageTests {
   @Test("as a folder with a file cut in 20 places, or 6 in a quick run, is refused, and the device stays as it was")
   func cutDirectory() throws {
     let world = try MoveWorld(backedUpTo: "b/")
+    try world.unseal("b")
     let before = try world.contents(of: "new-phone")
     var numbers = SeededRandom(seed: 7)
     let files = try world.files(in: "b")
@@ -172,6 +173,7 @@ struct MoveDamageTests {
     arguments: 0..<2)
   func flippedBits(part: Int) throws {
     let world = try MoveWorld(backedUpTo: "b/")
+    try world.unseal("b")
     // Its key would give the names of sealed items, as long as the backup says that it made it.
     try world.succeed("device delete old-phone --confirm old-phone")
     let intact = PlannedItems(try world.plan("b/"))

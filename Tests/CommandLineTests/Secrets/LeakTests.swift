@@ -101,7 +101,7 @@ struct LeakTests {
     "rekey b.zip --password-file .bp --new-password-file .np",
     "rekey b.zip --password-file .np --new-password-file .bp",
     "rekey b/ --password-file .bp --new-password-file .np -n", "rekey plain/ --new-password-file .np --rounds 5",
-    "rekey plain/ --no-password --password-file .np",
+    "rekey plain/ --no-password --password-file .np", "seal b/ --password-file .bp",
   ]
 
   private static let failures = [
@@ -112,6 +112,7 @@ struct LeakTests {
     "verify cut.tar --password-file .bp", "inspect cut.tar --list --password-file .bp",
     "plan cut.tar --to new-phone --password-file .bp", "restore cut.tar --to new-phone --password-file .bp",
     "export cut.tar -o x.json --password-file .bp", "convert cut.tar -o x.tar",
+    "seal b.tar --password-file .np",
     "export b.tar -o nowhere/x.json --password-file .bp", "convert b/ -o nowhere/x.tar",
     "restore b.tar --to new-phone --plan own.plan --password-file .bp",
     "restore b.tar --to new-phone --only few --password-file .bp -n",

@@ -11,8 +11,8 @@ struct AllVerbs: ParsableCommand {
     commandName: "keyhaul",
     subcommands: [
       DeviceGroup.self, ItemGroup.self, Backup.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self,
-      Convert.self, SimulatorGroup.self, Plan.self, Restore.self, Why.self, Demo.self, Explain.self, Completions.self,
-      Version.self,
+      Convert.self, Seal.self, SimulatorGroup.self, Plan.self, Restore.self, Why.self, Demo.self, Explain.self,
+      Completions.self, Version.self,
     ],
     helpNames: .long)
 

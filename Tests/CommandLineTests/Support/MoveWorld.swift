@@ -73,10 +73,19 @@ final class MoveWorld: Sendable {
     try write(manifest, to: "\(directory)/Manifest.plist")
   }
 
-  func write(_ bytes: [UInt8], to name: String) throws {
+  /// Writes a file. Of a backup's directory the seal goes with it, as if another program had made it so: what a seal shows
+  /// has tests of its own.
+  func write(_ bytes: [UInt8], to name: String, keepingSeal: Bool = false) throws {
     let url = home.appending(path: name)
     try Data(bytes).write(to: url)
+    if !keepingSeal, let backup = name.split(separator: "/").first, name.contains("/") { try unseal(String(backup)) }
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
+  }
+
+  /// Takes the seal of a backup's directory away.
+  func unseal(_ directory: String) throws {
+    let seal = home.appending(path: "\(directory)/Keyhaul.seal").path
+    if FileManager.default.fileExists(atPath: seal) { try FileManager.default.removeItem(atPath: seal) }
   }
 
   func read(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: home.appending(path: name))) }

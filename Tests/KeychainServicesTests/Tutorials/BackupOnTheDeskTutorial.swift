@@ -66,7 +66,8 @@ struct FoundBackup {
     defer { try? FileManager.default.removeItem(atPath: path) }
     let before = try BackupArchive.open(.path(path))
     let keybag = try BackupKeybag.rewrap(before.keybag, from: Secret(utf8: "horse"), to: Secret(utf8: "zebra"))
-    try BackupRewriter().replaceKeybag(of: before, at: path, with: keybag)
+    try BackupRewriter().replaceKeybag(
+      of: before, at: path, with: keybag, keys: before.keybag.unlock(password: Secret(utf8: "horse"), deviceKey: nil))
     let after = try BackupArchive.open(.path(path))
     #expect(try after.storedFiles() == before.storedFiles())
     let other = try KeychainClient.onNewDevice(passcode: "0000")

@@ -34,6 +34,17 @@ struct Forge {
   }
 }
 
+extension Forge {
+  /// Changes the first digit that the seal of a backup in a tar lists, of its list of files.
+  static func changeSeal(of path: String) throws {
+    var bytes = [UInt8](try Data(contentsOf: URL(filePath: path)))
+    let head = Array("keyhaul-seal 1 hmac-sha256\n".utf8)
+    let starts = bytes.indices.dropLast(head.count).filter { bytes[$0...].starts(with: head) }
+    for start in starts { bytes[start + head.count] = bytes[start + head.count] == 48 ? 49 : 48 }
+    try Data(bytes).write(to: URL(filePath: path))
+  }
+}
+
 extension BackupContents {
   /// The keychain file's entries, to change.
   mutating func editEntries(_ edit: (inout [KeychainBackupFile.Entry]) throws -> Void) throws {

@@ -134,7 +134,7 @@ struct Rekey: RunnableVerb {
         acceptingAtMost: max(opening.rounds, count), progress: progress)
     }
     if !dryRun.isOn {
-      try replaceKeybag(of: named, at: path, with: changed, in: session)
+      try replaceKeybag(of: named, at: path, with: changed, keys: try unlocker.classKeys(with: old.key), in: session)
     }
     try report(
       named, changed,
@@ -164,7 +164,7 @@ struct Rekey: RunnableVerb {
   }
 
   private func replaceKeybag(
-    of named: NamedArchive, at path: String, with keybag: Keybag, in session: Session
+    of named: NamedArchive, at path: String, with keybag: Keybag, keys: borrowing ClassKeys?, in session: Session
   ) throws(CommandFailure) {
     try Interruption.check()
     do throws(BackupArchiveError) {
@@ -172,7 +172,7 @@ struct Rekey: RunnableVerb {
         try session.changing(Self.done("\(named.name) has the new password", named)) {
           () throws(BackupArchiveError) in
           _ = try BackupRewriter().replaceKeybag(
-            of: named.archive, at: path, with: keybag, progress: report.orInterrupted)
+            of: named.archive, at: path, with: keybag, keys: keys, progress: report.orInterrupted)
         }
       }
     } catch {

@@ -1,0 +1,131 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("keyhaul seal, and what a seal shows on the command line")
+struct SealVerbTests {
+  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  /// A backup with a password as another program leaves it.
+  private func foreign() throws -> MoveWorld {
+    let world = try MoveWorld(backedUpTo: "b/")
+    try world.unseal("b")
+    return world
+  }
+
+  @Test("adds a seal to another program's backup, once, and verify holds every file against it")
+  func added() throws {
+    let world = try foreign()
+    let before = try world.files(in: "b")
+    let unsealed = try world.keyhaul("verify b --password-file .bp")
+    #expect(unsealed.output.contains("-    seal         not checked: there is none\n"), "\(unsealed)")
+    let dry = try world.keyhaul("seal b --password-file .bp -n")
+    #expect(dry.output == "Would seal b.\n" && dry.status == 0)
+    #expect(try world.files(in: "b") == before)
+    let sealed = try world.succeed("seal b --password-file .bp")
+    #expect(flat(sealed).hasPrefix("Sealed b: 5 files. Whatever is changed in it from now on shows;"), "\(sealed)")
+    #expect(try world.files(in: "b") == (before + ["Keyhaul.seal"]).sorted())
+    let seal = try world.read("b/Keyhaul.seal")
+    let again = try world.succeed("seal b --password-file .bp")
+    #expect(again.hasPrefix("b is sealed already;"))
+    #expect(try world.read("b/Keyhaul.seal") == seal)
+    let verified = try world.succeed("verify b --password-file .bp")
+    #expect(verified.contains("ok   seal         5 files as sealed with its password\n"), "\(verified)")
+    #expect(try world.keyhaul("seal b --password-command 'echo wrong'").status == 12)
+  }
+
+  @Test("tells what it did as JSON", arguments: ["b", "b.tar.zst", "b.zip"])
+  func json(name: String) throws {
+    let world = try foreign()
+    if name != "b" { try world.succeed("convert b -o \(name) -q") }
+    let dry = try world.object(try world.succeed("seal \(name) --password-file .bp --json -n"))
+    #expect(dry["written"] as? Bool == false && dry["files"] is NSNull)
+    let document = try world.object(try world.succeed("seal \(name) --password-file .bp --json"))
+    #expect(document["written"] as? Bool == true && document["files"] as? Int == 5)
+    #expect(document["keyed"] as? Bool == true)
+    let again = try world.object(try world.succeed("seal \(name) --password-file .bp --json"))
+    #expect(again["written"] as? Bool == false && again["files"] as? Int == 5)
+    #expect(again["digest"] as? String == document["digest"] as? String)
+    #expect(try world.keyhaul("verify \(name) --password-file .bp").status == 0)
+  }
+
+  @Test("of a backup without a password says that it shows accidents alone")
+  func withoutPassword() throws {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o plain/ --no-password -q")
+    try world.unseal("plain")
+    let sealed = try world.succeed("seal plain")
+    #expect(flat(sealed).contains("an attack does not, because no password protects the seal"))
+    let verified = flat(try world.keyhaul("verify plain").output)
+    #expect(verified.contains("as sealed, without a password: accidents show, attacks do not"), "\(verified)")
+    #expect(try world.keyhaul("seal plain --password-file .bp").status == 14)
+  }
+
+  @Test("a keychain of an older backup of the same phone and password is seen, and restores nothing")
+  func olderKeychain() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    try world.write(Array("later".utf8), to: ".later")
+    try world.succeed("backup old-phone -o old/ --password-file .bp --rounds 1 -q")
+    for name in try world.files(in: "old") where name != "Keyhaul.seal" && name != "Info.plist" {
+      try world.write(try world.read("old/\(name)"), to: "b/\(name)", keepingSeal: true)
+    }
+    let before = try world.contents(of: "new-phone")
+    let verified = try world.keyhaul("verify b --password-file .bp")
+    #expect(verified.status == 13)
+    for name in ["Manifest.plist", "Manifest.db", "Status.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
+      #expect(flat(verified.output).contains("\(name): it is not what was sealed"), "\(name): \(verified)")
+    }
+    #expect(!verified.output.contains("Info.plist: it is not"))
+    for line in [
+      "restore b --to new-phone --yes", "restore b --to new-phone -n", "rekey b --new-password-file .later",
+      "seal b",
+    ] {
+      let outcome = try world.keyhaul("\(line) --password-file .bp")
+      #expect(outcome.status == 13 && flat(outcome.errors).contains("it is not what was sealed"), "\(line): \(outcome)")
+    }
+    #expect(try world.contents(of: "new-phone") == before)
+    // A look at it is given, with a word of it that no flag silences.
+    for line in ["plan b --to new-phone -q", "export b -o - -q", "inspect b --list -q"] {
+      let outcome = try world.keyhaul("\(line) --password-file .bp")
+      #expect(flat(outcome.errors).contains("warning: b is not what was sealed"), "\(line): \(outcome)")
+    }
+  }
+
+  @Test("a seal that nobody with the password made is seen by whoever opens the backup")
+  func forged() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    var status = try world.read("b/Status.plist")
+    let place = try #require(status.indices.last { status[$0...].starts(with: Array("finished".utf8)) })
+    status[place - 20] ^= 1
+    try world.write(status, to: "b/Status.plist", keepingSeal: true)
+    let lines = String(decoding: try world.read("b/Keyhaul.seal"), as: UTF8.self).split(separator: "\n")
+    let sum = try world.devices.run("sha256sum b/Status.plist | cut -d ' ' -f 1").output.prefix(64)
+    let forged = lines.map { $0.hasSuffix(" Status.plist") ? "\(sum) \(status.count) Status.plist" : String($0) }
+    try world.write(Array((forged.joined(separator: "\n") + "\n").utf8), to: "b/Keyhaul.seal", keepingSeal: true)
+    // Whoever has no password sees nothing wrong, and is told what was not looked at.
+    let quick = try world.keyhaul("verify b --quick")
+    #expect(flat(quick.output).contains("whether the seal is genuine needs the password"), "\(quick)")
+    let verified = try world.keyhaul("verify b --password-file .bp")
+    #expect(verified.status == 13 && flat(verified.output).contains("its code does not fit"), "\(verified)")
+    let restored = try world.keyhaul("restore b --to new-phone --yes --password-file .bp")
+    #expect(restored.status == 13 && flat(restored.errors).contains("its code does not fit"), "\(restored)")
+  }
+
+  @Test("any bit that is changed in any file of a sealed backup is found: 24 a file, or 3 in a quick run")
+  func sealedBits() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    var numbers = SeededRandom(seed: 47)
+    for file in try world.files(in: "b") {
+      let whole = try world.read("b/\(file)")
+      for _ in 0..<Cases.count(24, quick: 3) {
+        var bytes = whole
+        let offset = Int.random(in: whole.indices, using: &numbers)
+        bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
+        try world.write(bytes, to: "b/\(file)", keepingSeal: true)
+        let outcome = try world.keyhaul("verify b/ --password-file .bp")
+        #expect([12, 13, 14].contains(outcome.status), "\(file), byte \(offset): \(outcome)")
+      }
+      try world.write(whole, to: "b/\(file)", keepingSeal: true)
+    }
+  }
+}
