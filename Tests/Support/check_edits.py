@@ -16,12 +16,13 @@ import shutil
 import sys
 import tempfile
 
+import keyhaul_seal
 from checks import Checks
 from interop import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, PASSWORD, READERS, Program
 from keychain_backup_reader import Backup
 
 KEYCHAIN_FILE = "51a4616e576dd33cd2abadfea874eb8ff246bf0e"
-CHANGED = {"Manifest.db", f"51/{KEYCHAIN_FILE}"}
+CHANGED = {"Manifest.db", f"51/{KEYCHAIN_FILE}", keyhaul_seal.NAME}
 GROUP = "ABCDE12345.org.example.edits"
 
 
@@ -135,6 +136,8 @@ def run(checks, program, work, form, count, seed):
         after = files(path)
         checks.check(after.keys() == before.keys() and {key for key in after if after[key] != before[key]} <= CHANGED,
                      f"{name}: another file changed")
+        key = Backup(path, PASSWORD.encode()).manifest_key
+        checks.check(after[keyhaul_seal.NAME] == keyhaul_seal.made(path, key=key), f"{name}: its seal is Python's too")
         for reader, read in READERS.items():
             try:
                 content = read(path, PASSWORD, KEYCHAIN_DOMAIN, KEYCHAIN_PATH)
