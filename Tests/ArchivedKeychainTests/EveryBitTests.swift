@@ -76,7 +76,9 @@ struct EveryBitTests {
     if Self.takesAllBits { print("every bit, part \(part): \(count) changed, \(unseen.count) unseen with the seal") }
   }
 
-  @Test("that is sealed: a file cut at any length is seen, in a quick run of twelve a file and part", arguments: 0..<partCount)
+  @Test(
+    "that is sealed: a file cut at any length is seen, in a quick run of twelve a file and part",
+    arguments: 0..<partCount)
   func sealedLengths(part: Int) throws {
     let shelf = try sealed()
     var (count, unseen) = (0, [String]())
