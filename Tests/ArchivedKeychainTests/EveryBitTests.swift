@@ -53,7 +53,13 @@ struct EveryBitTests {
   private func flips(in byteCount: Int, part: Int) -> [(offset: Int, bit: Int)] {
     let offsets = stride(from: part, to: byteCount, by: Self.partCount)
     if Self.takesAllBits { return offsets.flatMap { offset in (0..<8).map { (offset, $0) } } }
-    return Cases.chosen(Array(offsets), quick: 12, seed: UInt64(part)).map { ($0, ($0 / Self.partCount) % 8) }
+    return Self.some(of: offsets, part: part).map { ($0, ($0 / Self.partCount) % 8) }
+  }
+
+  /// A few of a file's places; four times as many where cases are not counted, and all of them by `make every-bit` alone:
+  /// a hundred thousand verifications take a debug build a quarter of an hour.
+  private static func some(of offsets: some Sequence<Int>, part: Int) -> [Int] {
+    Cases.part(of: Array(offsets), count: Cases.count(48, quick: 12), seed: UInt64(part))
   }
 
   @Test("that is sealed: a change of any is seen, in a quick run of twelve a file and part", arguments: 0..<partCount)
@@ -85,7 +91,7 @@ struct EveryBitTests {
     for file in try files(of: shelf) {
       let all = Array(stride(from: part, to: file.bytes.count, by: Self.partCount))
       // An empty seal is one that was cut; only taking the file away makes an unsealed backup of it.
-      for length in Self.takesAllBits ? all : Cases.chosen(all, quick: 12, seed: UInt64(part)) {
+      for length in Self.takesAllBits ? all : Self.some(of: all, part: part) {
         try shelf.write(Array(file.bytes.prefix(length)), to: file.name)
         count += 1
         if try !isSeen(shelf) { unseen.append("\(file.name), \(length) bytes") }
@@ -111,8 +117,8 @@ struct EveryBitTests {
         count[file.name, default: 0] += 1
         guard try !isSeen(shelf) else { continue }
         unseen[file.name, default: 0] += 1
-        // Nobody sees it, and no item is another one for it.
-        #expect(try opened(shelf) == before, "\(file.name), byte \(offset), bit \(bit)")
+        // Nobody sees it, and no item is another one for it; a class whose `WRAP` says that it needs the device opens none.
+        #expect(try opened(shelf).isSubset(of: before), "\(file.name), byte \(offset), bit \(bit)")
       }
       try shelf.write(file.bytes, to: file.name)
     }
@@ -128,15 +134,16 @@ struct EveryBitTests {
   }
 
   /// Every item that opens, with its secret.
-  private func opened(_ shelf: Shelf) throws -> [String] {
+  private func opened(_ shelf: Shelf) throws -> Set<String> {
     do {
       let opened = try OpenedArchive(
         shelf.open(), password: Secret(utf8: Shelf.password), deviceKey: nil, for: .reading)
-      return opened.items.compactMap { item in
+      let texts: [String] = opened.items.compactMap { item in
         guard case .opened(let opened) = item.opening else { return nil }
         return
           "\(item.index) \(ItemIdentity(opened)) \(opened.secret?.withBytes { String(hexadecimal: Array($0)) } ?? "")"
       }
+      return Set(texts)
     } catch is ArchivedKeychainError {
       return []
     }
