@@ -15,13 +15,17 @@ DATABASES ?= 200
 # How many random changes of items inside backups it makes, each read by others.
 EDITS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive every-bit lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb clean
+# How long make fuzz takes for each input.
+FUZZ_SECONDS ?= 60
+
+.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
 	@echo "make build     the release program, $(PROGRAM)"
 	@echo "make test      the tests, with a part of what there is very much of"
 	@echo "make test-exhaustive  the tests of which there is very much, with all of it"
+	@echo "make fuzz      what reads foreign bytes, under libFuzzer, $(FUZZ_SECONDS) seconds for each input; make fuzz-long, 20 minutes each"
 	@echo "make every-bit  every bit and every length of a sealed backup, changed one by one; takes half an hour"
 	@echo "make lint      formatting and house rules"
 	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
@@ -52,6 +56,12 @@ test: build
 
 test-exhaustive: build
 	@KEYHAUL_TESTED_PROGRAM=$(abspath $(PROGRAM)) KEYHAUL_EXHAUSTIVE=1 .ci/test
+
+fuzz: deps
+	@.ci/fuzz $(FUZZ_SECONDS)
+
+fuzz-long: deps
+	@KEYHAUL_FUZZ_KEEP=1 .ci/fuzz 1200
 
 every-bit:
 	@KEYHAUL_EVERY_BIT=1 .ci/test --filter EveryBitTests | grep -E "^every|Test run|error"

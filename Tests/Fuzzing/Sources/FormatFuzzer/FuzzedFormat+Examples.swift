@@ -1,0 +1,89 @@
+import DataProtection
+import FuzzingSupport
+import KeychainFormats
+
+/// Items that are sealed under one keybag, and what its keys make of other bytes.
+enum SealedItems {
+  static let secrets: [[UInt8]] = [Array("first secret".utf8), Array("second, longer secret".utf8)]
+
+  private final class Holder: Sendable {
+    let keys: ClassKeys
+    let keybag: Keybag
+    init() throws {
+      let hardware = try HardwareUID(from: CountedBytes())
+      let made = try BackupKeybag.make(
+        password: Secret(utf8: "fuzzed"), deviceKey: try hardware.deviceKey(), rounds: 1, random: CountedBytes())
+      keybag = made.keybag
+      keys = made.takeClassKeys()
+    }
+  }
+
+  private static let holder: Holder = {
+    do {
+      return try Holder()
+    } catch {
+      fatalError("no keybag: \(error)")
+    }
+  }()
+
+  static var keybag: Keybag { holder.keybag }
+
+  /// The blobs of the items that were sealed.
+  static func blobs() throws -> [[UInt8]] {
+    try secrets.map { secret in
+      var item = KeychainItem(kind: .genericPassword)
+      item[.account] = .string("fuzzed")
+      item.protection = .whenUnlocked
+      item.secret = SensitiveBytes(copying: secret)
+      return try holder.keys.seal(item, as: .backup, random: CountedBytes()).serialized()
+    }
+  }
+
+  /// The secret of a blob that opens; `nil` for every other.
+  static func open(_ blob: [UInt8]) -> [UInt8]? {
+    guard let item = try? holder.keys.open(blob: blob, kind: .genericPassword) else { return nil }
+    return item.secret?.withBytes { Array($0) } ?? []
+  }
+}
+
+extension FuzzedFormat {
+  /// Valid ones, which the fuzzer begins with.
+  func examples() throws -> [[UInt8]] {
+    let plain: PropertyValue = .dictionary([
+      "text": .string("käse"), "number": .integer(-7), "data": .data([0, 1, 2]), "truth": .boolean(true),
+      "list": .array([.real(1.5), .date(KeychainDate(secondsSince1970: 1_795_197_850)), .string("")]),
+    ])
+    let record = FileRecord(
+      relativePath: "Library/plain.txt", digest: Array(repeating: 7, count: 20), mode: 0o100644, inode: 2, userID: 501,
+      groupID: 501, lastModified: 1, lastStatusChange: 2, birth: 3, size: 5, protectionClass: .fileComplete)
+    switch self {
+    case .keybag: return [SealedItems.keybag.serialized()]
+    case .itemBlob, .sealedItem: return try SealedItems.blobs()
+    case .accessControlBlob, .databaseItem:
+      return try SealedItems.blobs() + [try DERPropertyList.encode(.dictionary(["acct": .string("a")]))]
+    case .persistentReference:
+      return [try PersistentReference.uuid(.genericPassword, Array(repeating: 5, count: 16)).serialized()]
+    case .der:
+      return [
+        try DERPropertyList.encode(.dictionary(["acct": .string("käse"), "cdat": .integer(300), "v": .data([1])]))
+      ]
+    case .binaryPlist: return [try BinaryPlist.encode(plain)]
+    case .xmlPlist: return [try XMLPlist.encode(plain)]
+    case .fileRecord: return [try record.archived()]
+    case .oldManifest:
+      func field(_ text: String?) -> [UInt8] {
+        guard let text else { return [255, 255] }
+        return [UInt8(text.utf8.count >> 8), UInt8(text.utf8.count & 255)] + Array(text.utf8)
+      }
+      let fields = [field("HomeDomain"), field("Library/plain.txt"), field(nil), field("digest"), field(nil)]
+      let numbers: [UInt8] = [0x81, 0xA4] + Array(repeating: 1, count: 8 + 4 + 4 + 12 + 8) + [3, 1]
+      let attribute = field("com.apple.x") + field("y")
+      return [Array("mbdb".utf8) + [5, 0] + fields.flatMap { $0 } + numbers + attribute]
+    case .keychainFile:
+      let entries = try SealedItems.blobs().map {
+        KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)
+      }
+      return [try KeychainBackupFile(keybagUUID: SealedItems.keybag.uuidText, entries: entries).serialized()]
+    }
+  }
+}

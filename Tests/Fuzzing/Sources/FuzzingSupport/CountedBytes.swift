@@ -1,0 +1,10 @@
+public import DataProtection
+
+/// The same bytes in every run.
+public struct CountedBytes: RandomSource {
+  public init() {}
+
+  public func fill(_ buffer: UnsafeMutableRawBufferPointer) {
+    for index in buffer.indices { buffer[index] = UInt8(truncatingIfNeeded: index &* 37 &+ 11) }
+  }
+}
