@@ -1,0 +1,52 @@
+"""Where the program is."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+from ._errors import ProgramNotFound
+
+VARIABLE = "KEYHAUL_PROGRAM"
+PACKAGED = pathlib.Path(__file__).parent / "bin" / "keyhaul"
+
+
+def find_program(program: str | os.PathLike[str] | None = None) -> str:
+    """The program's absolute path: the argument's, that of `KEYHAUL_PROGRAM`, the packaged one, the first on PATH.
+
+    What is named and cannot be run is an error; nothing else is taken in its place.
+    """
+    if program is not None:
+        return _named(os.fspath(program), "it was named by the argument")
+    if named := os.environ.get(VARIABLE):
+        return _named(named, f"{VARIABLE} names it")
+    if _runs(PACKAGED):
+        return str(PACKAGED)
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        candidate = pathlib.Path(folder or os.curdir, "keyhaul").absolute()
+        if _runs(candidate) and not _is_script(candidate):
+            return str(candidate)
+    raise ProgramNotFound(
+        "there is no program keyhaul",
+        "it is not in this package and not on the search path",
+        f"install a wheel for this system, or set {VARIABLE} to its path",
+    )
+
+
+def _named(path: str, why: str) -> str:
+    if not _runs(pathlib.Path(path)):
+        raise ProgramNotFound(f"{path} cannot be run", why, "the path of the program keyhaul")
+    return os.path.abspath(path)
+
+
+def _runs(path: pathlib.Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _is_script(path: pathlib.Path) -> bool:
+    """Whether it is a script: this package's own command is one, and would start itself for ever."""
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
