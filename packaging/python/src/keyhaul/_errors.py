@@ -5,12 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+# docs/Scripting.md. A code that is not among them is an error without a name of its own.
+NAMES: Mapping[int, str] = {
+    0: "ok",
+    1: "failed",
+    2: "differs",
+    3: "partial",
+    4: "no-match",
+    5: "done-but",
+    10: "not-found",
+    11: "busy",
+    12: "wrong-password",
+    13: "damaged",
+    14: "refused",
+    15: "locked",
+    16: "stale-plan",
+    64: "usage",
+}
+
+
+def name_of(code: int) -> str:
+    """The id of an exit code."""
+    return "signal" if code > 128 else NAMES.get(code, "failed")
+
 
 class KeyhaulError(Exception):
-    """The program ended with an error.
+    """The program ended without an answer.
 
     `code` is the exit code and `id` its name (docs/Scripting.md). A code that is not known here is an error like any
-    other. `message`, `why` and `advice` are for people; names in them come from the backup and may be hostile.
+    other. `message`, `why` and `advice` are for people; names in them come from the backup and may be hostile. It is a
+    value: it can be pickled, and is then the same.
     """
 
     def __init__(
@@ -42,3 +66,13 @@ class ProgramNotFound(KeyhaulError):
 
     def __reduce__(self) -> tuple[type[ProgramNotFound], tuple[str, str | None, str | None]]:
         return type(self), (self.message, self.why, self.advice)
+
+
+class TimedOut(KeyhaulError):
+    """The program took longer than it was given, or was called off, and was stopped with all that it had started."""
+
+    def __init__(self, message: str, why: str | None = None) -> None:
+        super().__init__(124, "timed-out", message, why, "more time, or another copy of the backup")
+
+    def __reduce__(self) -> tuple[type[TimedOut], tuple[str, str | None]]:
+        return type(self), (self.message, self.why)

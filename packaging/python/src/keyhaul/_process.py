@@ -1,0 +1,193 @@
+"""One run of the program: arguments in, its two streams and its exit code out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ._errors import KeyhaulError, TimedOut
+
+# A portion of a stream, in bytes: what is in memory of it at a time, beside what a remote file system reads ahead.
+PORTION = 1 << 20
+# How often a run looks whether it was called off, in seconds.
+GLANCE = 0.1
+# How long a program that was asked to end may take, in seconds, before it is made to.
+GRACE = 2.0
+
+
+class Readable(Protocol):
+    """What a stream is read from."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended. `code` is 128 and the signal's number where a signal ended it."""
+
+    code: int
+    out: bytes
+    err: bytes
+    seconds: float
+
+
+class _Feeder:
+    """Copies a stream into a pipe, in portions, on a thread of its own."""
+
+    def __init__(self, source: Readable) -> None:
+        self.failure: Exception | None = None
+        self.failed = threading.Event()
+        self._source = source
+        self.end, self._pipe = os.pipe()
+        self._thread = threading.Thread(target=self._copy, daemon=True)
+
+    def start(self) -> None:
+        """To be called when the program has its end of the pipe."""
+        os.close(self.end)
+        self._thread.start()
+
+    def abandon(self) -> None:
+        """Where there is no program after all."""
+        os.close(self.end)
+        os.close(self._pipe)
+
+    def _copy(self) -> None:
+        try:
+            while portion := self._source.read(PORTION):
+                rest = memoryview(portion)
+                while rest:
+                    rest = rest[os.write(self._pipe, rest) :]
+        except BrokenPipeError:
+            pass  # The program has read enough.
+        except Exception as error:  # noqa: BLE001 - whatever a file system raises is told by the waiting thread
+            self.failure = error
+            self.failed.set()
+        finally:
+            with contextlib.suppress(OSError):
+                os.close(self._pipe)
+
+
+def run(
+    program: str,
+    arguments: Sequence[str],
+    *,
+    stream: Readable | None = None,
+    secret: bytes | None = None,
+    timeout: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Ended:
+    """Runs the program to its end.
+
+    `secret` is read by the program as its password. Whatever ends the wait before the program ends (`timeout`, `cancel`, a
+    failing stream, an exception in this thread) ends the program and what it has started: they are one process group.
+    """
+    started = time.monotonic()
+    arguments = list(arguments)
+    feeder = _Feeder(stream) if stream is not None else None
+    password = _password_pipe(secret) if secret is not None else None
+    if password is not None:
+        arguments[1:1] = ["--password-fd", str(password)]
+    try:
+        child = subprocess.Popen(
+            [program, *arguments],
+            stdin=feeder.end if feeder else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=() if password is None else (password,),
+            start_new_session=True,
+        )
+    except BaseException:
+        if feeder:
+            feeder.abandon()
+        raise
+    finally:
+        if password is not None:
+            os.close(password)
+    try:
+        if feeder:
+            feeder.start()
+        out, err = _wait(child, started, timeout, cancel, feeder)
+    except BaseException:
+        _end(child)
+        raise
+    if feeder and feeder.failure:
+        raise unreadable(feeder.failure)
+    code = child.returncode if child.returncode >= 0 else 128 - child.returncode
+    return Ended(code, out, err, time.monotonic() - started)
+
+
+def unreadable(failure: Exception) -> KeyhaulError:
+    """A stream that failed, which is not the backup's fault."""
+    return KeyhaulError(
+        10 if isinstance(failure, FileNotFoundError) else 1,
+        "not-found" if isinstance(failure, FileNotFoundError) else "failed",
+        "the stream could not be read",
+        f"{type(failure).__name__}: {failure}",
+        "check the address and the worker's access to it",
+    )
+
+
+def _wait(
+    child: subprocess.Popen[bytes],
+    started: float,
+    timeout: float | None,
+    cancel: threading.Event | None,
+    feeder: _Feeder | None,
+) -> tuple[bytes, bytes]:
+    glances = cancel is not None or feeder is not None
+    while True:
+        left = None if timeout is None else started + timeout - time.monotonic()
+        if left is not None and left <= 0:
+            raise TimedOut("the program was stopped", f"it took longer than {timeout:g} seconds")
+        if cancel is not None and cancel.is_set():
+            raise TimedOut("the program was stopped", "it was called off")
+        if feeder is not None and feeder.failed.is_set() and feeder.failure:
+            raise unreadable(feeder.failure)
+        try:
+            return child.communicate(timeout=left if not glances else min(GLANCE, left or GLANCE))
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Ends the process group: asks, waits, and then makes it."""
+    for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
+        # The child is not waited for yet, so that its number is not somebody else's.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if patience is not None:
+                _sleep_until_ended(child, patience)
+            else:
+                child.wait()
+    for pipe in (child.stdout, child.stderr):
+        if pipe:
+            pipe.close()
+
+
+def _sleep_until_ended(child: subprocess.Popen[bytes], patience: float) -> None:
+    """Waits for the end without taking it, as its group would then have no number that is its own."""
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        if os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return
+        time.sleep(0.01)
+
+
+def _password_pipe(secret: bytes) -> int:
+    """The reading end of a pipe that holds the password already."""
+    if len(secret) > 4096:
+        raise ValueError("a password has at most 4,096 bytes")
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, secret)
+    finally:
+        os.close(writing)
+    return reading

@@ -1,0 +1,57 @@
+"""A device, and a backup of it, made by the program once for all tests."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+import keyhaul
+
+SECRET = "correct horse"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A backup as one file and as a folder, the file of its password, and the folder of devices."""
+
+    file: str
+    folder: str
+    password: keyhaul.PasswordFile
+    home: str
+
+
+@pytest.fixture(scope="session")
+def program() -> str:
+    """The release program: that it is not there is a failure, never a skip."""
+    return keyhaul.find_program(os.environ.get("KEYHAUL_PROGRAM"))
+
+
+@pytest.fixture(scope="session")
+def sample(program: str, tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    place = tmp_path_factory.mktemp("sample")
+    password = place / "password"
+    password.write_text(SECRET + "\n")
+    password.chmod(0o600)
+    home = str(place / "home")
+
+    def said(*arguments: str) -> None:
+        common = ["--home", home, "--no-input", "--quiet"]
+        subprocess.run([program, *arguments, *common], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+    said("device", "create", "old-phone", "--from", "old-phone")
+    said("device", "create", "new-phone", "--from", "new-phone")
+    for name in ("family.tar", "family/"):
+        said("backup", "old-phone", "-o", f"{place}/{name}", "--rounds", "1", "--password-file", str(password))
+    return Sample(str(place / "family.tar"), str(place / "family"), keyhaul.PasswordFile(str(password)), home)
+
+
+def script(path: pathlib.Path, text: str) -> str:
+    """A program of a few lines in the place of ours."""
+    path.write_text(f"#!{sys.executable}\n{text}")
+    path.chmod(0o755)
+    return str(path)
