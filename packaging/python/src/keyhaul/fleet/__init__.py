@@ -1,0 +1,16 @@
+"""Many backups over a Dask cluster: one row for each, one for each item, in Parquet.
+
+    from distributed import Client
+    from keyhaul import PasswordName, fleet
+
+    done = fleet.run("backups/", Client("tcp://scheduler:8786"), passwords=PasswordName("family"), out="fleet/")
+
+Each worker calls the program once for a backup and a verb. No password and no item's value is sent: a password's source is a
+value (`PasswordFile`, `PasswordCommand`, `PasswordName`) that the worker resolves.
+"""
+
+from ._paths import backups_in, listed
+from ._run import Outcome, run
+from ._tables import BACKUPS, ITEMS, NAMES
+
+__all__ = ["BACKUPS", "ITEMS", "NAMES", "Outcome", "backups_in", "listed", "run"]

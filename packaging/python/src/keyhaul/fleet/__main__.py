@@ -1,0 +1,79 @@
+"""`python -m keyhaul.fleet`: a run from a shell or a job script."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ..passwords import PasswordCommand, PasswordFile, PasswordName, Sendable
+from ._run import run
+
+
+def main() -> int:
+    """Runs, and ends with 0 where every backup did, with 3 where one did not."""
+    parser = argparse.ArgumentParser(
+        prog="python -m keyhaul.fleet",
+        description="Ask the same of many backups over a Dask cluster, into two Parquet tables.",
+    )
+    parser.add_argument("paths", nargs="+", help="a folder or an address with backups in it; or several backups")
+    parser.add_argument("-o", "--out", required=True, help="the folder of backups.parquet and items.parquet")
+    parser.add_argument("--verbs", default="verify,plan", help="of inspect, verify and plan (default: %(default)s)")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--scheduler", help="the address of a scheduler: tcp://HOST:8786")
+    where.add_argument("--scheduler-file", help="the file that a scheduler has written its address to")
+    where.add_argument("--workers", type=int, help="a cluster of its own on this machine, with so many workers")
+    password = parser.add_mutually_exclusive_group()
+    password.add_argument("--password-name", help="a name of the file that KEYHAUL_PASSWORDS names on the worker")
+    password.add_argument("--password-file", help="a file on the worker")
+    password.add_argument("--password-command", help="a command that the worker runs")
+    parser.add_argument("--names", action="store_true", help="items with their names")
+    parser.add_argument("--fresh", action="store_true", help="keep no row of a run before")
+    parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for a verb (default: %(default)g)")
+    parser.add_argument(
+        "--checkpoint", type=float, default=60.0, help="seconds between the tables (default: %(default)g)"
+    )
+    chosen = parser.parse_args()
+
+    from distributed import Client, LocalCluster
+
+    if chosen.workers:
+        # Two threads for a core: they wait for the program, which waits for the disk now and then.
+        cluster = LocalCluster(n_workers=chosen.workers, threads_per_worker=2, dashboard_address="127.0.0.1:0")
+        client = Client(cluster)
+    else:
+        client = Client(chosen.scheduler, scheduler_file=chosen.scheduler_file)
+    with client:
+        done = run(
+            chosen.paths[0] if len(chosen.paths) == 1 else chosen.paths,
+            client,
+            verbs=chosen.verbs.split(","),
+            passwords=_source(chosen),
+            out=chosen.out,
+            resume=not chosen.fresh,
+            names=chosen.names,
+            timeout=chosen.timeout,
+            checkpoint=chosen.checkpoint,
+            progress=_progress if sys.stderr.isatty() else None,
+        )
+    failures = done.failures()
+    for row in failures:
+        # As Python writes a text: a name from a backup may hold what a terminal obeys.
+        print(f"{row['path']!r}: {row['id']}: {row['error']!r}: {row['why']!r}")
+    print(f"{done.backups.num_rows} backups, {len(failures)} with an error; {done.kept} kept; {done.seconds:.1f} s")
+    return 3 if failures else 0
+
+
+def _source(chosen: argparse.Namespace) -> Sendable | None:
+    if chosen.password_name:
+        return PasswordName(chosen.password_name)
+    if chosen.password_file:
+        return PasswordFile(chosen.password_file)
+    return PasswordCommand(chosen.password_command) if chosen.password_command else None
+
+
+def _progress(done: int, total: int) -> None:
+    print(f"\r{done} of {total}", end="" if done < total else "\n", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

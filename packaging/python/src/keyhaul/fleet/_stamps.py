@@ -1,0 +1,44 @@
+"""What tells that a backup is the one that was looked at, without reading it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+
+from .._streams import is_address
+
+
+def stamp(path: str) -> str | None:
+    """A digest of the sizes and times of a backup's files, or of what an address's storage says of it (its ETag among it).
+
+    It differs where anything was written, also where that changed no byte. None where there is nothing to look at.
+    """
+    try:
+        lines = [_at_address(path)] if is_address(path) else list(_lines(path))
+    except Exception:  # noqa: BLE001 - whatever a file system raises; the program says what is wrong
+        return None
+    return "sha256:" + hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _lines(path: str) -> Iterator[str]:
+    yield _line("", os.stat(path))
+    pending = [path] if os.path.isdir(path) else []
+    while pending:
+        folder = pending.pop()
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                yield _line(os.path.relpath(entry.path, path), entry.stat(follow_symlinks=False))
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+
+
+def _line(name: str, found: os.stat_result) -> str:
+    return f"{name}\0{found.st_mode}\0{found.st_size}\0{found.st_mtime_ns}\0{found.st_ctime_ns}"
+
+
+def _at_address(address: str) -> str:
+    import fsspec
+
+    system, place = fsspec.core.url_to_fs(address)
+    return str(system.ukey(place))

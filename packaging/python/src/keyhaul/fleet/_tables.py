@@ -1,0 +1,130 @@
+"""The two tables: their columns, and how they are written and read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+FORMAT = "keyhaul-fleet/1"
+
+_MOMENT = pa.timestamp("us", tz="UTC")
+
+# One row for each backup. What a run did not ask for is null.
+BACKUPS = pa.schema(
+    [
+        ("path", pa.string()),
+        ("stamp", pa.string()),
+        ("asked", pa.string()),
+        ("digest", pa.string()),
+        ("code", pa.int32()),
+        ("id", pa.string()),
+        ("error", pa.string()),
+        ("why", pa.string()),
+        ("advice", pa.string()),
+        ("verdict", pa.string()),
+        ("whole", pa.bool_()),
+        ("faults", pa.int64()),
+        ("fault", pa.string()),
+        ("encrypted", pa.bool_()),
+        ("made", _MOMENT),
+        ("device_udid", pa.string()),
+        ("device_name", pa.string()),
+        ("product_type", pa.string()),
+        ("product_version", pa.string()),
+        ("build_version", pa.string()),
+        ("serial_number", pa.string()),
+        ("files", pa.int64()),
+        ("bytes", pa.int64()),
+        ("items", pa.int64()),
+        ("items_readable", pa.int64()),
+        ("items_device_bound", pa.int64()),
+        ("items_damaged", pa.int64()),
+        ("arrives_new_device", pa.int64()),
+        ("arrives_same_device", pa.int64()),
+        ("expected_same_device", pa.int64()),
+        ("worker", pa.string()),
+        ("finished", _MOMENT),
+        ("seconds", pa.float64()),
+    ]
+)
+
+# One row for each item. `outcome` and `reason` are those on a new device, or on the one that was named. On the same device an
+# item is `expected` whose class says that it comes back, where the key to try it is not at hand.
+ITEMS = pa.schema(
+    [
+        ("path", pa.string()),
+        ("stamp", pa.string()),
+        ("index", pa.int64()),
+        ("kind", pa.string()),
+        ("protection", pa.string()),
+        ("outcome", pa.string()),
+        ("reason", pa.string()),
+        ("change", pa.string()),
+        ("warning", pa.string()),
+        ("outcome_same_device", pa.string()),
+        ("reason_same_device", pa.string()),
+    ]
+)
+
+# With `names=True` alone: whose accounts a person has is as private as a letter, and a table travels further than a backup.
+NAMES = ("label", "account", "service", "server", "access_group")
+
+
+def items_schema(names: bool) -> pa.Schema:
+    """The columns of the items."""
+    return pa.schema([*ITEMS, *(pa.field(name, pa.string()) for name in NAMES)]) if names else ITEMS
+
+
+def plain(value: Any) -> Any:
+    """A text as Parquet takes it: what is no Unicode, as a name on a disk may be, by its number."""
+    return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
+
+
+def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows as a table; a member that is missing is null."""
+    return pa.table({name: [plain(row.get(name)) for row in rows] for name in schema.names}, schema=schema)
+
+
+def read(folder: str | os.PathLike[str], names: bool) -> tuple[pa.Table, pa.Table] | None:
+    """The tables of a folder; None where there are none, or none of this form."""
+    try:
+        backups, items = (pq.read_table(pathlib.Path(folder, name)) for name in ("backups.parquet", "items.parquet"))
+    except (OSError, pa.ArrowException):
+        return None
+    same = backups.schema.equals(BACKUPS) and items.schema.equals(items_schema(names))
+    known = (backups.schema.metadata or {}).get(b"format") == FORMAT.encode()
+    return (backups, items) if same and known else None
+
+
+def write(folder: str | os.PathLike[str], backups: pa.Table, items: pa.Table) -> None:
+    """Puts both tables in their place: each beside its place first, on the disk, and then renamed."""
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    # The items first: a row of a backup whose items are not there does not occur.
+    for name, content in (("items.parquet", items), ("backups.parquet", backups)):
+        _replace(pathlib.Path(folder, name), content.replace_schema_metadata({"format": FORMAT}))
+
+
+def _replace(target: pathlib.Path, content: pa.Table) -> None:
+    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        # What is in it is not for everybody on the machine.
+        with open(os.open(beside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+            pq.write_table(content, file, compression="zstd")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise

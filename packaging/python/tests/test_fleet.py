@@ -1,0 +1,248 @@
+"""Many backups over a cluster."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import pickle
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from conftest import SECRET, Sample, script
+from distributed import Client, LocalCluster
+
+import keyhaul
+from keyhaul import fleet
+from keyhaul.fleet import _run, _task
+from keyhaul.fleet._stamps import stamp
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """Two workers in this process; the trial of `make fleet` has real ones."""
+    one_process = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0")
+    with one_process as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def folder(sample: Sample, tmp_path: pathlib.Path) -> pathlib.Path:
+    """Six backups, and a file that is none."""
+    place = tmp_path / "backups"
+    place.mkdir()
+    for number in range(5):
+        shutil.copyfile(sample.file, place / f"{number}.tar")
+    shutil.copytree(sample.folder, place / "folder")
+    (place / "none.tar").write_text("nothing")
+    (place / ".hidden").write_text("nothing")
+    return place
+
+
+def test_each_backup_has_one_row_in_the_order_of_the_paths(
+    client: Client, sample: Sample, folder: pathlib.Path
+) -> None:
+    done = fleet.run(folder, client, passwords=sample.password, out=folder.parent / "out")
+    names = [pathlib.Path(row["path"]).name for row in done.rows()]
+    assert names == ["0.tar", "1.tar", "2.tar", "3.tar", "4.tar", "folder", "none.tar"]
+    assert [row["id"] for row in done.rows()] == ["ok"] * 6 + ["refused"]
+    [failure] = done.failures()
+    assert failure["error"].endswith("none.tar is not a backup") and failure["why"] and failure["advice"]
+    assert done.items.num_rows == 6 * 18 and (done.kept, done.looked_at) == (0, 7)
+    row = done.rows()[0]
+    assert (row["whole"], row["items"], row["arrives_new_device"], row["arrives_same_device"]) == (True, 18, 14, 14)
+    assert row["device_name"] == "old-phone" and row["encrypted"] and row["digest"].startswith("sha256:")
+    for name, made in (("backups", done.backups), ("items", done.items)):
+        place = folder.parent / "out" / f"{name}.parquet"
+        assert pq.read_table(place).equals(made) and place.stat().st_mode & 0o077 == 0
+    assert {path.name for path in (folder.parent / "out").iterdir()} == {"backups.parquet", "items.parquet"}
+
+
+def test_a_row_says_what_a_single_call_says(client: Client, sample: Sample) -> None:
+    done = fleet.run([sample.file], client, verbs=["inspect", "plan"], passwords=sample.password)
+    single = keyhaul.plan(sample.file, password=sample.password)
+    inspected = keyhaul.inspect(sample.file)
+    [row] = done.rows()
+    assert (row["digest"], row["made"]) == (single.source.digest, single.source.made)
+    assert (row["product_type"], row["files"]) == (inspected.device.product_type, inspected.files)
+    assert isinstance(single, keyhaul.results.Futures)
+    for found, item in zip(done.items.to_pylist(), single.items, strict=True):
+        assert (found["index"], found["kind"], found["protection"]) == (item.index, item.kind, item.protection)
+        assert (found["outcome"], found["reason"]) == (item.outcomes[0].outcome, item.outcomes[0].reason)
+
+
+def test_names_are_in_the_table_only_where_they_are_asked_for(client: Client, sample: Sample) -> None:
+    for names in (False, True):
+        done = fleet.run([sample.file], client, verbs=["plan"], passwords=sample.password, names=names)
+        assert ("AirPort" in str(done.items.to_pylist())) is names
+        assert (set(fleet.NAMES) <= set(done.items.schema.names)) is names
+
+
+def test_a_password_itself_is_refused_before_anything_is_sent(sample: Sample) -> None:
+    nobody: Any = None
+    for source in (keyhaul.Password(SECRET), SECRET, {"*": keyhaul.Password(SECRET)}, lambda path: SECRET):
+        with pytest.raises(TypeError) as caught:
+            fleet.run([sample.file], nobody, passwords=source)  # type: ignore[arg-type]
+        assert SECRET not in str(caught.value)
+    settings = _task.Settings(("verify",), False, None, None, None, None, None)
+    sent = pickle.dumps((_task.examine, [_task.Job(0, "p", keyhaul.PasswordName("family"), None)], settings))
+    assert b"family" in sent and SECRET.encode() not in sent
+
+
+def test_passwords_are_chosen_by_path(client: Client, sample: Sample, tmp_path: pathlib.Path) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.write_text("wrong")
+    passwords = {"*/family.tar": sample.password, "*": keyhaul.PasswordFile(str(wrong))}
+    done = fleet.run([sample.folder, sample.file], client, verbs=["plan"], passwords=passwords)
+    assert [row["code"] for row in done.rows()] == [12, 0]
+
+
+def test_a_second_run_keeps_what_did_not_change(client: Client, sample: Sample, folder: pathlib.Path) -> None:
+    out = folder.parent / "out"
+    paths = fleet.backups_in(str(folder))
+    fleet.run(paths[:3], client, passwords=sample.password, out=out)
+    first = fleet.run(paths, client, passwords=sample.password, out=out)
+    assert (first.kept, first.looked_at, first.backups.num_rows, first.items.num_rows) == (3, 4, 7, 108)
+    os.utime(folder / "1.tar")
+    (folder / "folder" / "Info.plist").touch()
+    second = fleet.run(paths, client, passwords=sample.password, out=out)
+    # What was refused is settled too; a wrong password would not be.
+    assert (second.kept, second.looked_at) == (5, 2)
+    other = fleet.run(paths, client, passwords=sample.password, out=out, verbs=["verify"])
+    assert other.kept == 0 and other.items.num_rows == 0
+    wrong = fleet.run(paths[:2], client, passwords=keyhaul.PasswordFile("/nowhere"), out=out, verbs=["verify"])
+    again = fleet.run(paths[:2], client, passwords=keyhaul.PasswordFile("/nowhere"), out=out, verbs=["verify"])
+    assert wrong.rows()[0]["code"] not in (0, 13) and again.kept == 0
+    assert fleet.run(paths, client, passwords=sample.password, out=out, resume=False).kept == 0
+
+
+def test_tables_of_another_form_are_not_kept(client: Client, sample: Sample, folder: pathlib.Path) -> None:
+    out = folder.parent / "out"
+    for spoil in (
+        lambda: (out / "items.parquet").unlink(),
+        lambda: (out / "backups.parquet").write_bytes(b"PAR1 nothing"),
+        lambda: pq.write_table(pq.read_table(out / "items.parquet").slice(1), out / "items.parquet"),
+    ):
+        fleet.run([sample.file], client, passwords=sample.password, out=out, resume=False)
+        spoil()
+        assert fleet.run([sample.file], client, passwords=sample.password, out=out).kept == 0
+
+
+def test_a_run_that_is_broken_off_has_left_what_it_had(client: Client, sample: Sample, folder: pathlib.Path) -> None:
+    out = folder.parent / "out"
+
+    def stop(done: int, total: int) -> None:
+        if done >= 3 and (out / "backups.parquet").exists():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fleet.run(folder, client, passwords=sample.password, out=out, batch=1, checkpoint=0, progress=stop)
+    left = pq.read_table(out / "backups.parquet").num_rows
+    assert 0 < left < 7
+    done = fleet.run(folder, client, passwords=sample.password, out=out)
+    assert (done.kept, done.backups.num_rows, done.items.num_rows) == (left, 7, 108)
+
+
+def test_addresses_are_streamed(client: Client, sample: Sample) -> None:
+    address = pathlib.Path(sample.file).as_uri()
+    out = pathlib.Path(sample.file).parent / "streamed"
+    done = fleet.run([address, sample.file, address], client, passwords=sample.password, out=out)
+    streamed, read = done.rows()
+    assert (streamed["path"], streamed["digest"]) == (address, read["digest"])
+    assert (streamed["verdict"], read["verdict"]) == ("unproven", "whole")
+    assert fleet.run([address], client, passwords=sample.password, out=out).kept == 1
+
+
+def test_what_is_in_an_address_is_listed(folder: pathlib.Path) -> None:
+    assert fleet.listed(folder.as_uri() + "/") == [path.as_uri() for path in sorted(folder.iterdir())[1:]]
+    assert fleet.listed(f"{folder.as_uri()}/*.tar") == [path.as_uri() for path in sorted(folder.glob("[0-9n]*.tar"))]
+    assert fleet.listed(str(folder / "folder")) == [str(folder / "folder")]
+    for wrong in ("https://a:b@h/x/", ["simplecache::s3://b/x"], [""]):
+        with pytest.raises(ValueError):
+            fleet.listed(wrong)
+
+
+def test_a_name_that_is_no_unicode_stays_a_name(client: Client, sample: Sample, tmp_path: pathlib.Path) -> None:
+    hostile = [
+        os.fsdecode(os.fsencode(tmp_path) + name) for name in (b"/\xe9.tar", b"/\x1b[2J\n.tar", b"/<script>.tar")
+    ]
+    for path in hostile:
+        shutil.copyfile(sample.file, path)
+    done = fleet.run(hostile, client, passwords=sample.password, out=tmp_path / "out")
+    # The program takes arguments in UTF-8 alone, and does not find the first.
+    assert [row["code"] for row in done.rows()] == [10, 0, 0]
+    assert done.rows()[0]["path"].endswith("\\udce9.tar")
+    assert fleet.run(hostile, client, passwords=sample.password, out=tmp_path / "out").kept == 2
+
+
+@pytest.mark.parametrize("change", ["content", "new", "gone", "mode"])
+def test_a_stamp_shows_a_change(sample: Sample, tmp_path: pathlib.Path, change: str) -> None:
+    place = tmp_path / "b"
+    shutil.copytree(sample.folder, place)
+    before = stamp(str(place))
+    assert before is not None and before == stamp(str(place))
+    file = next(path for path in place.rglob("*") if len(path.name) == 40)
+    if change == "content":
+        found = file.stat()
+        file.write_bytes(bytes(found.st_size))
+        # The time of the last change of the file's own record stays behind.
+        os.utime(file, ns=(found.st_atime_ns, found.st_mtime_ns))
+    elif change == "new":
+        (file.parent / "new").touch()
+    elif change == "gone":
+        file.unlink()
+    else:
+        file.chmod(0o400)
+    assert stamp(str(place)) not in (before, None)
+    assert stamp(str(tmp_path / "nowhere")) is None and stamp("file:///nowhere/x.tar") is None
+
+
+def test_a_surprise_of_one_backup_is_its_own(
+    client: Client, sample: Sample, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plainly: Callable[..., Any] = _task._answer
+
+    def surprising(verb: Any, job: _task.Job, settings: _task.Settings) -> Any:
+        if job.path.endswith("1.tar"):
+            raise OSError("no more files")
+        return plainly(verb, job, settings)
+
+    monkeypatch.setattr(_task, "_answer", surprising)
+    done = fleet.run(folder, client, passwords=sample.password)
+    assert [(row["id"], row["why"]) for row in done.failures()[:-1]] == [("failed", "OSError: no more files")]
+
+
+def test_a_backup_that_ends_its_workers_costs_its_own_row_alone(
+    program: str, sample: Sample, tmp_path: pathlib.Path
+) -> None:
+    text = f"""
+import os, sys
+if sys.argv[-1].endswith("poison.tar"): os.kill(os.getppid(), 9)
+os.execv({program!r}, [{program!r}, *sys.argv[1:]])
+"""
+    poisonous = script(tmp_path / "program", text)
+    paths = [str(tmp_path / name) for name in ("a.tar", "poison.tar", "b.tar")]
+    for path in paths:
+        shutil.copyfile(sample.file, path)
+    # A worker's death counts at once; three are allowed otherwise.
+    strict = {"allowed_failures": 0}
+    one = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", scheduler_kwargs=strict)
+    with one as cluster, Client(cluster) as client:
+        done = fleet.run(
+            paths, client, verbs=["verify"], passwords=sample.password, program=poisonous, retries=1, batch=3
+        )
+    assert [row["id"] for row in done.rows()] == ["ok", "worker-lost", "ok"]
+    assert done.failures()[0]["why"].startswith("KilledWorker") and done.again == 3
+
+
+def test_tasks_are_small_enough_to_end_together() -> None:
+    assert [_run._batch(count, 4) for count in (0, 1, 31, 200, 100_000)] == [1, 1, 1, 6, 16]
+
+
+def test_verbs_are_checked() -> None:
+    nobody: Any = None
+    for verbs in ([], ["restore"]):
+        with pytest.raises(ValueError, match="verbs are"):
+            fleet.run([], nobody, verbs=verbs)  # type: ignore[arg-type]
