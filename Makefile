@@ -18,7 +18,7 @@ EDITS ?= 60
 # How long make fuzz takes for each input.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb clean
+.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -31,6 +31,7 @@ help:
 	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults; kills"
 	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
+	@echo "make fleet     the Python package's tests and types, and 200 backups over a cluster that loses a worker"
 	@echo "make workflow  the workflow that a tutorial prints, run line by line in a fresh root; needs root, takes minutes"
 	@echo "make screenshots  the HTML reports, looked at in Chromium, and their pictures in docs/images"
 	@echo "make fixtures  the device descriptions and the list of faults, anew from their recipes"
@@ -89,6 +90,14 @@ interop: build .venv/.installed
 schemas: build .venv/.installed
 	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)
 
+# The package is installed from its folder; the program is this build's, whatever else is on the search path.
+fleet: build .venv/.fleet
+	.venv/fleet/bin/ruff check --quiet packaging/python
+	.venv/fleet/bin/ruff format --quiet --check packaging/python
+	cd packaging/python && ../../.venv/fleet/bin/mypy --strict src tests
+	cd packaging/python && KEYHAUL_PROGRAM=$(abspath $(PROGRAM)) ../../.venv/fleet/bin/python -m pytest
+	.venv/fleet/bin/python Tests/Support/check_fleet.py --keyhaul $(PROGRAM)
+
 # Needs root, for mounts, and builds the release program again, which is why no other target asks for it.
 workflow:
 	python3 Tests/Support/check_workflow.py
@@ -119,6 +128,12 @@ check-fixtures: .venv/.installed
 .venv/.bench: .venv/.installed Tests/Support/requirements-bench.txt
 	python3 -m venv --clear .venv/mvt
 	.venv/mvt/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Support/requirements-bench.txt
+	@touch $@
+
+.venv/.fleet: .venv/.installed packaging/python/requirements.txt packaging/python/pyproject.toml
+	python3 -m venv --clear .venv/fleet
+	.venv/fleet/bin/pip install --quiet --disable-pip-version-check --requirement packaging/python/requirements.txt
+	.venv/fleet/bin/pip install --quiet --disable-pip-version-check --no-deps --editable packaging/python
 	@touch $@
 
 # All figures, also where one is missed; ends with an error then.
@@ -161,4 +176,5 @@ contention: deps
 
 clean:
 	swift package clean
+	rm -rf packaging/python/src/*.egg-info packaging/python/.*_cache packaging/python/build
 	rm -rf .venv Tests/Support/__pycache__ Tests/Support/*/__pycache__ Sources/*/*.docc/Pages

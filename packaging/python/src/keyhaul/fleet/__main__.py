@@ -26,6 +26,10 @@ def main() -> int:
     password.add_argument("--password-name", help="a name of the file that KEYHAUL_PASSWORDS names on the worker")
     password.add_argument("--password-file", help="a file on the worker")
     password.add_argument("--password-command", help="a command that the worker runs")
+    parser.add_argument(
+        "--plain", action="append", default=[], metavar="PATTERN", help="of paths without a password: */plain-*"
+    )
+    parser.add_argument("--home", help="where virtual devices are, on the worker")
     parser.add_argument("--names", action="store_true", help="items with their names")
     parser.add_argument("--fresh", action="store_true", help="keep no row of a run before")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for a verb (default: %(default)g)")
@@ -34,9 +38,12 @@ def main() -> int:
     )
     chosen = parser.parse_args()
 
+    import dask
     from distributed import Client, LocalCluster
 
     if chosen.workers:
+        # Dask looks a hundred times a second at what its workers do; they wait.
+        dask.config.set({"distributed.worker.profile.enabled": False})
         # Two threads for a core: they wait for the program, which waits for the disk now and then.
         cluster = LocalCluster(n_workers=chosen.workers, threads_per_worker=2, dashboard_address="127.0.0.1:0")
         client = Client(cluster)
@@ -47,10 +54,11 @@ def main() -> int:
             chosen.paths[0] if len(chosen.paths) == 1 else chosen.paths,
             client,
             verbs=chosen.verbs.split(","),
-            passwords=_source(chosen),
+            passwords={**dict.fromkeys(chosen.plain), "*": _source(chosen)},
             out=chosen.out,
             resume=not chosen.fresh,
             names=chosen.names,
+            home=chosen.home,
             timeout=chosen.timeout,
             checkpoint=chosen.checkpoint,
             progress=_progress if sys.stderr.isatty() else None,
