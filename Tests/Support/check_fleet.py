@@ -152,7 +152,16 @@ class Cluster:
         self.log = (folder / "cluster.log").open("wb")
         self.file = folder / "scheduler.json"
         environment = {**os.environ, "KEYHAUL_PASSWORDS": str(backups.names), "KEYHAUL_PROGRAM": str(backups.program),
-                       "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+                       "DASK_CONFIG": str(folder / "dask.yaml")}
+        # Dotted names are not read from a file.
+        settings = {}
+        for name, value in fleet.QUIET.items():
+            *path, last = name.split(".")
+            place = settings
+            for step_down in path:
+                place = place.setdefault(step_down, {})
+            place[last] = value
+        (folder / "dask.yaml").write_text(json.dumps(settings), encoding="utf-8")
         common = {"env": environment, "cwd": folder, "stdout": self.log, "stderr": self.log, "start_new_session": True}
         dask = [sys.executable, "-m", "dask"]
         here = ["--host", "127.0.0.1"]
@@ -208,6 +217,12 @@ def holds(pid, texts):
                 content = memory.read(end - start)
                 found |= {text for text in texts if text in content}
     return found
+
+
+def rows_in(folder):
+    """How many backups a run under way has written down."""
+    place = folder / "backups.parquet"
+    return pq.read_metadata(place).num_rows if place.exists() else 0
 
 
 def guarded():
@@ -336,8 +351,8 @@ class Trial(Checks):
              "--password-name", "family", "--plain", "*/plain-*", "--checkpoint", "0.5", "--home", self.backups.empty],
             stdout=subprocess.DEVNULL, stderr=self.cluster.log)
         until = time.monotonic() + 120
-        while not (out / "backups.parquet").exists() and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.02)
+        while rows_in(out) * 4 < len(self.backups.paths) and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
         process.kill()
         process.wait()
         left = pq.read_table(out / "backups.parquet").num_rows

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import pathlib
 import pickle
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -246,3 +249,37 @@ def test_verbs_are_checked() -> None:
     for verbs in ([], ["restore"]):
         with pytest.raises(ValueError, match="verbs are"):
             fleet.run([], nobody, verbs=verbs)  # type: ignore[arg-type]
+
+
+def test_a_shell_runs_it_on_this_machine(program: str, sample: Sample, tmp_path: pathlib.Path) -> None:
+    plain = tmp_path / "plain.tar"
+    plain.write_bytes(b"nothing")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "keyhaul.fleet",
+            sample.file,
+            str(plain),
+            "--out",
+            str(tmp_path / "out"),
+            "--workers",
+            "1",
+        ]
+        + ["--password-file", sample.password.path, "--plain", "*/plain*"],
+        env={**os.environ, "KEYHAUL_PROGRAM": program},
+        stdout=subprocess.PIPE,
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 3
+    [failure, last] = done.stdout.splitlines()
+    assert failure.startswith(f"{str(plain)!r}: refused: ")
+    assert last.startswith("2 backups, 1 with an error; 0 kept; ")
+    assert pq.read_table(tmp_path / "out/backups.parquet")["code"].to_pylist() == [0, 14]
+
+
+def test_every_column_is_described() -> None:
+    page = pathlib.Path(__file__).resolve().parents[3] / "docs/Fleet.md"
+    described = set(re.findall(r"`(\w+)`", page.read_text(encoding="utf-8")))
+    assert {*fleet.BACKUPS.names, *fleet.ITEMS.names} <= described

@@ -9,8 +9,9 @@ Each worker calls the program once for a backup and a verb. No password and no i
 value (`PasswordFile`, `PasswordCommand`, `PasswordName`) that the worker resolves.
 """
 
+from ._cluster import QUIET, local_cluster
 from ._paths import backups_in, listed
 from ._run import Outcome, run
 from ._tables import BACKUPS, ITEMS, NAMES
 
-__all__ = ["BACKUPS", "ITEMS", "NAMES", "Outcome", "backups_in", "listed", "run"]
+__all__ = ["BACKUPS", "ITEMS", "NAMES", "QUIET", "Outcome", "backups_in", "listed", "local_cluster", "run"]

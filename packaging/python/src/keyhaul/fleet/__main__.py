@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from ..passwords import PasswordCommand, PasswordFile, PasswordName, Sendable
+from ._cluster import local_cluster
 from ._run import run
 
 
@@ -38,15 +39,10 @@ def main() -> int:
     )
     chosen = parser.parse_args()
 
-    import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     if chosen.workers:
-        # Dask looks a hundred times a second at what its workers do; they wait.
-        dask.config.set({"distributed.worker.profile.enabled": False})
-        # Two threads for a core: they wait for the program, which waits for the disk now and then.
-        cluster = LocalCluster(n_workers=chosen.workers, threads_per_worker=2, dashboard_address="127.0.0.1:0")
-        client = Client(cluster)
+        client = Client(local_cluster(chosen.workers))
     else:
         client = Client(chosen.scheduler, scheduler_file=chosen.scheduler_file)
     with client:
