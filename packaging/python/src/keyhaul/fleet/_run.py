@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -79,7 +80,8 @@ def run(
       looked at once.
     - `passwords`: one source for all, one by pattern of the path (the first that fits), or a function of the path. A password
       itself is refused: it would pass through the scheduler.
-    - `out`: a folder for `backups.parquet` and `items.parquet`, written every `checkpoint` seconds and at the end.
+    - `out`: a folder for `backups.parquet` and `items.parquet`, written every `checkpoint` seconds and at the end,
+      also where an exception ends it.
     - `resume`: rows there that answer the same question of a backup that has the same stamp are kept.
     - `names`: items with label, account, service, server and access group. Without it no name leaves the worker.
     - `to`, `device_key`, `home`, `program`, `timeout`: as of `keyhaul.plan`, on the worker; `timeout` is in seconds for a verb.
@@ -101,15 +103,22 @@ def run(
     results = _Results(jobs, names, known)
     again = 0
     saved = time.monotonic()
-    for found, times in _answers(client, jobs, settings, retries, batch):
-        again += times
-        for each in found:
-            results.add(each)
-        if progress:
-            progress(len(results), len(jobs))
-        if out is not None and time.monotonic() - saved >= checkpoint:
+    try:
+        with contextlib.closing(_answers(client, jobs, settings, retries, batch)) as answers:
+            for found, times in answers:
+                again += times
+                for each in found:
+                    results.add(each)
+                if progress:
+                    progress(len(results), len(jobs))
+                if out is not None and time.monotonic() - saved >= checkpoint:
+                    _tables.write(out, *results.tables(complete=False))
+                    saved = time.monotonic()
+    except BaseException:
+        # Whoever breaks it off finds what there is; a run that came to nothing leaves what was there.
+        if out is not None and len(results):
             _tables.write(out, *results.tables(complete=False))
-            saved = time.monotonic()
+        raise
     backups, items = results.tables(complete=True)
     if out is not None:
         _tables.write(out, backups, items)
@@ -134,7 +143,7 @@ def _source(passwords: Passwords, path: str) -> Sendable | None:
 
 def _answers(
     client: Client, jobs: Sequence[Job], settings: Settings, retries: int, batch: int | None
-) -> Iterator[tuple[list[Found], int]]:
+) -> Generator[tuple[list[Found], int], None, None]:
     """What comes in, as it comes in, each time with how many backups were sent out again for it.
 
     Dask moves the tasks of a lost worker to another one, and gives a task up with which several were lost. It may have been
