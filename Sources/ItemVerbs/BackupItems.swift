@@ -4,12 +4,17 @@ import BackupRewriting
 import CommandArguments
 import CommandSession
 import DataProtection
-import Foundation
 import KeychainFormats
 import KeychainRules
 import KeychainStore
 import Reports
 import VirtualDevice
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// The items of a backup that is changed: opened with its password and, where there is one, its device's key.
 struct BackupItems: EditableItems {

@@ -1,10 +1,15 @@
 import ArgumentParser
 import CommandArguments
 import CommandSession
-import Foundation
 import KeychainDatabases
 import KeychainFormats
 import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// `keyhaul simulator list`: the Simulators of a directory that have a keychain.
 struct SimulatorList: RunnableVerb {

@@ -1,8 +1,13 @@
 import CommandSession
-import Foundation
 import KeychainFormats
 import KeychainRules
 import VirtualDevice
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// Decides what device and archive arguments mean. Pure: the file system is asked through a closure.
 ///

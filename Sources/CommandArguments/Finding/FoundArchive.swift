@@ -2,10 +2,15 @@ import ArchivedKeychain
 package import BackupArchive
 package import CommandSession
 package import Files
-import Foundation
 import KeychainFormats
 import KeychainRules
 import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// An archive that an argument means, not yet read.
 package struct FoundArchive {

@@ -1,8 +1,13 @@
 package import CommandSession
 import DataProtection
-import Foundation
 import KeychainFormats
 package import VirtualDevice
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A device that an argument means.
 package struct FoundDevice {

@@ -1,7 +1,12 @@
 package import Files
-import Foundation
 package import KeychainFormats
 import SystemPackage
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A report on its way into a file: whole under its name, or not there at all.
 package enum ReportFile {

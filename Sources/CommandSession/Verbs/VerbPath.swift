@@ -1,6 +1,11 @@
 package import ArgumentParser
-import Foundation
 import KeychainFormats
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// Which verb the arguments name, and the arguments without its words.
 ///

@@ -1,7 +1,12 @@
-import Foundation
 import GRDB
 import GRDBSQLite
 import KeychainRules
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 extension ColumnValue: StatementColumnConvertible {
   init?(sqliteStatement: SQLiteStatement, index: CInt) {

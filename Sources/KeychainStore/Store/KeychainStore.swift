@@ -1,7 +1,12 @@
-import Foundation
 import GRDB
 public import KeychainFormats
 import Synchronization
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A device's keychain: Apple's `keychain-2.db`, its items sealed under the device's class keys.
 ///

@@ -1,5 +1,10 @@
-import Foundation
 import KeychainFormats
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 extension DeviceFixture {
   /// Without these there is nothing to make; the others have a value where they are left out.

@@ -1,4 +1,8 @@
-import Foundation
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A directory of devices that goes with its last reference: for demos and for the tests of apps.
 public final class TemporaryDeviceHome: Sendable {

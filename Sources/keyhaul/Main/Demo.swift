@@ -1,8 +1,13 @@
 import ArgumentParser
 import CommandArguments
 import CommandSession
-import Foundation
 import Migration
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// `keyhaul demo`: the whole story on two virtual devices in a temporary directory.
 struct Demo: RunnableVerb {

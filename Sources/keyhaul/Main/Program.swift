@@ -1,7 +1,12 @@
 import ArgumentParser
 import CommandArguments
 import CommandSession
-import Foundation
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 #if canImport(Glibc)
   import Glibc

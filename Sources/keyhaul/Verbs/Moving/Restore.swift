@@ -3,11 +3,16 @@ import ArgumentParser
 import BackupArchive
 import CommandArguments
 import CommandSession
-import Foundation
 import KeychainFormats
 import Migration
 import Reports
 import VirtualDevice
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// `keyhaul restore`: an archive's items onto a device, in one step.
 struct Restore: RunnableVerb {

@@ -3,11 +3,16 @@ import ArgumentParser
 import BackupArchive
 import CommandArguments
 import CommandSession
-import Foundation
 import KeychainFormats
 import KeychainRules
 import Reports
 import VirtualDevice
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// `keyhaul export`: items of an archive or a device, or files of an archive, for other programs.
 struct Export: RunnableVerb {

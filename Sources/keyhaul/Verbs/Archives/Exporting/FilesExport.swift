@@ -3,9 +3,14 @@ import BackupArchive
 import CommandArguments
 import CommandSession
 import DataProtection
-import Foundation
 import KeychainFormats
 import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// `keyhaul export --files DIR`: files out of a backup into a folder, in the tree that they have there.
 struct FilesExport {

@@ -5,9 +5,14 @@ import BackupRewriting
 import CommandArguments
 import CommandSession
 import DataProtection
-import Foundation
 import KeychainFormats
 import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// `keyhaul rekey`: another password for a backup, a first one, or none.
 struct Rekey: RunnableVerb {

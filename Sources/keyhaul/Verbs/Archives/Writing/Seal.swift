@@ -5,9 +5,14 @@ import BackupRewriting
 import CommandArguments
 import CommandSession
 import DataProtection
-import Foundation
 import KeychainFormats
 import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// `keyhaul seal`: a seal for a backup that another program wrote.
 struct Seal: RunnableVerb {
