@@ -1,11 +1,14 @@
 # `make` alone says what there is. Works with GNU make 3.81 and newer.
 SHELL := /bin/bash
 
-RELEASE := -c release --product keyhaul
+RELEASE = -c release --product keyhaul
 ifeq ($(shell uname -s),Linux)
-# One file that runs without Swift installed, without symbols.
-RELEASE += --static-swift-stdlib -Xlinker -s
+# One file that runs without Swift installed, without symbols, and small.
+RELEASE += --static-swift-stdlib -Xlinker -s $(shell packaging/small_program --flags)
+# Asked for when it is needed: looking through Foundation takes a second.
+UNICODE_DATA = $(shell packaging/small_program --unicode-data)
 endif
+SWIFT_BUILD = KEYHAUL_COMMIT="$$(.ci/commit)" KEYHAUL_UNICODE_DATA="$(UNICODE_DATA)" swift build $(RELEASE)
 
 PROGRAM := .build/release/keyhaul
 PREFIX ?= /usr/local
@@ -46,7 +49,8 @@ deps:
 	@.ci/dependencies
 
 build: deps
-	KEYHAUL_COMMIT="$$(.ci/commit)" swift build $(RELEASE)
+	$(SWIFT_BUILD)
+	@printf '%s: %d bytes\n' $(PROGRAM) "$$(wc -c < $(PROGRAM))"
 
 demo: build
 	@$(PROGRAM) demo

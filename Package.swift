@@ -41,6 +41,14 @@ let commit: String = {
   return digits.count <= 40 && digits.allSatisfy(\.isHexDigit) ? text : ""
 }()
 
+/// The name that Foundation's static library has for ICU's data, where the release program does without them (`make build`).
+let unicodeData: String? = {
+  guard let name = Context.environment["KEYHAUL_UNICODE_DATA"], name.hasPrefix("icudt"), name.hasSuffix("_dat") else {
+    return nil
+  }
+  return name.dropFirst("icudt".count).dropLast("_dat".count).allSatisfy(\.isWholeNumber) ? name : nil
+}()
+
 /// What the system's calls about files give and refuse, in Swift's words; `Files` alone makes them.
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
@@ -128,6 +136,7 @@ let package = Package(
     .target(name: "CProgramArguments"),
     .target(
       name: "CBuildCommit", cSettings: commit.isEmpty ? [] : [.define("KEYHAUL_COMMIT", to: "\"\(commit)\"")]),
+    .target(name: "CUnicodeData", cSettings: unicodeData.map { [.define("KEYHAUL_UNICODE_DATA", to: $0)] } ?? []),
     .target(name: "CBundledFixtures"),
     .target(name: "CFileCalls"),
     part("Files", ["CFileCalls", system]),
@@ -218,7 +227,7 @@ let package = Package(
         "BackupArchive", "BackupRewriting", "KeychainDatabases", "KeychainDumps", "SecItem", "KeychainStore",
         "KeychainRules",
         "Certificates", "DataProtection",
-        "KeychainFormats", "Files", system, "BundledFixtures", "CBuildCommit",
+        "KeychainFormats", "Files", system, "BundledFixtures", "CBuildCommit", "CUnicodeData",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
