@@ -11,6 +11,7 @@ endif
 SWIFT_BUILD = KEYHAUL_COMMIT="$$(.ci/commit)" KEYHAUL_UNICODE_DATA="$(UNICODE_DATA)" swift build $(RELEASE)
 
 PROGRAM := .build/release/keyhaul
+PORTABLE := .build/portable
 PREFIX ?= /usr/local
 PYTHON := .venv/bin/python
 # How many random keychain databases `make interop` writes and has read.
@@ -21,11 +22,12 @@ EDITS ?= 60
 # How long make fuzz takes for each input.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet clean
+.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
 	@echo "make build     the release program, $(PROGRAM)"
+	@echo "make portable  the same, with all libraries inside but those of glibc: $(PORTABLE)/keyhaul, and THIRD-PARTY.txt"
 	@echo "make test      the tests, with a part of what there is very much of"
 	@echo "make test-exhaustive  the tests of which there is very much, with all of it"
 	@echo "make fuzz      what reads foreign bytes, under libFuzzer, $(FUZZ_SECONDS) seconds for each input; make fuzz-long, 20 minutes each"
@@ -51,6 +53,16 @@ deps:
 build: deps
 	$(SWIFT_BUILD)
 	@printf '%s: %d bytes\n' $(PROGRAM) "$$(wc -c < $(PROGRAM))"
+
+# Linked of the same parts as the release program, in the same place, and copied; then that one is linked again.
+portable: build
+	@.ci/dependencies zlib1g-dev libzstd-dev liblz4-dev libbz2-dev liblzma-dev nettle-dev libacl1-dev
+	packaging/static_libraries $(PORTABLE)
+	$(SWIFT_BUILD) --pkg-config-path $(abspath $(PORTABLE)/pkgconfig) -Xlinker -Map=$(abspath $(PORTABLE)/link.map)
+	install $(PROGRAM) $(PORTABLE)/keyhaul
+	packaging/third_party $(PORTABLE)/link.map .build/checkouts > $(PORTABLE)/THIRD-PARTY.txt
+	$(SWIFT_BUILD)
+	@packaging/check_portable $(PORTABLE)/keyhaul
 
 demo: build
 	@$(PROGRAM) demo
