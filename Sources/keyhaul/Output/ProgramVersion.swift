@@ -8,7 +8,7 @@ import TextLayout
 /// Which keyhaul this is, and what it runs on.
 enum ProgramVersion {
   /// The one place of the number: packages and pages take it from here.
-  static let number = "0.1.0"
+  static let number = "0.2.0"
   /// Who makes a page.
   static var signature: String { "keyhaul \(number)" }
 
