@@ -22,7 +22,7 @@ EDITS ?= 60
 # How long make fuzz takes for each input.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable clean
+.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -45,6 +45,12 @@ help:
 	@echo "make man       the manual pages, .build/man, looked over by man and mandoc"
 	@echo "make install   the program, its manual pages and completions, below PREFIX ($(PREFIX)); make uninstall"
 	@echo "make deb       a Debian package of them, .build/packages; make test-deb tries it in a fresh root and needs root"
+	@echo "make tarball   the same as a tar.gz with its SHA-256, with the libraries beside the program"
+	@echo "make wheel     the program and the Python package as a wheel, for the platform that auditwheel proves"
+	@echo "make image     an OCI image, built without an engine; needs root"
+	@echo "make packages  all four, each tried in a fresh place without Swift, with the times to a first answer; needs root"
+	@echo "make reproducible  two builds from nothing in two folders, compared byte by byte; takes two full builds"
+	@echo "make release-check  everything that a release needs: the version's places, .ci/run --long; hours"
 	@echo "make clean     remove what was built"
 
 deps:
@@ -88,6 +94,7 @@ lint: check-fixtures
 	$(PYTHON) Tests/Support/check_sources.py
 	$(PYTHON) Tests/Support/check_structure.py
 	$(PYTHON) Tests/Support/check_documentation.py
+	packaging/check_version.py
 
 docs: deps
 	@.ci/docs
@@ -171,15 +178,66 @@ man: build
 		[ -z "$$faults" ] || { printf '%s: %s\n' "$$page" "$$faults" >&2; exit 1; }; \
 	done
 
+# The day of a package is that of the commit.
+DATED := SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
+PACKAGES := .build/packages
+PACKER := $(PACKAGES)/.venv/bin/python
+
 deb: man
-	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}" \
-		packaging/make_deb $(PROGRAM) .build/man .build/packages
+	@rm -f $(PACKAGES)/keyhaul_*.deb
+	$(DATED) packaging/make_deb $(PROGRAM) .build/man $(PACKAGES)
+
+tarball: man
+	@.ci/dependencies patchelf
+	@rm -f $(PACKAGES)/keyhaul-*.tar.gz*
+	$(DATED) packaging/make_tarball $(PROGRAM) .build/man $(PACKAGES)
+
+wheel: build $(PACKAGES)/.venv/.installed
+	$(DATED) packaging/make_wheel $(PROGRAM) $(PACKAGES) $(PACKER)
+	$(PACKER) -m twine check --strict $(PACKAGES)/*.whl
+	$(PACKER) -m auditwheel show $(PACKAGES)/*.whl | sed -n 1,4p
+
+image: deb
+	@.ci/dependencies mmdebstrap buildah
+	@rm -f $(PACKAGES)/keyhaul-*.oci.tar
+	$(DATED) packaging/make_image $(PACKAGES)/*.deb $(PACKAGES)
+
+$(PACKAGES)/.venv/.installed: packaging/requirements.txt
+	@.ci/dependencies --python
+	python3 -m venv --clear $(PACKAGES)/.venv
+	$(PACKER) -m pip install --quiet --disable-pip-version-check --requirement packaging/requirements.txt
+	@touch $@
+
+# What the packages are asked about, and where each leaves the time that its answer took.
+$(PACKAGES)/.own: build
+	packaging/first_backup $(PROGRAM) $@
 
 # Needs root, for a fresh Debian without Swift, which is why no other target asks for it.
-test-deb: deb
+test-deb: deb $(PACKAGES)/.own
 	@.ci/dependencies lintian mmdebstrap dpkg-dev
-	lintian --fail-on error .build/packages/*.deb
-	packaging/test_deb .build/packages/*.deb
+	lintian --fail-on error $(PACKAGES)/*.deb
+	packaging/test_deb $(PACKAGES)/*.deb $(PACKAGES)/.own
+
+# Needs root, as test-deb does. That the builds are reproducible is shown by `make reproducible`, after which the table has
+# the time from source too.
+packages: test-deb tarball wheel image
+	@.ci/dependencies umoci crun ruby nix-bin
+	packaging/test_tarball $(PACKAGES)/*.tar.gz $(PACKAGES)/.own
+	packaging/test_wheel $(PACKAGES)/*.whl $(PACKAGES)/.own
+	packaging/test_image $(PACKAGES)/*.oci.tar $(PACKAGES)/.own
+	$(PACKER) packaging/check_recipes.py $(PROGRAM) $(PACKAGES)/*.tar.gz
+	@packaging/show_times $(PACKAGES)/.own $(PACKAGES)
+
+reproducible: man $(PACKAGES)/.own
+	@.ci/dependencies patchelf
+	packaging/test_reproducible .build/man $(PACKAGES)/.own
+
+# A release is made of what is committed, and of nothing that is unfinished.
+release-check:
+	packaging/check_version.py --release
+	@[ -z "$$(git status --porcelain)" ] || { echo "error: files are not committed" >&2; exit 1; }
+	@[ ! -e Package.resolved ] || cmp Package.resolved packaging/Package.resolved
+	.ci/run --long
 
 install: man
 	packaging/install $(PROGRAM) .build/man "$(DESTDIR)$(PREFIX)"
