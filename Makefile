@@ -238,6 +238,7 @@ release-check:
 	@[ -z "$$(git status --porcelain)" ] || { echo "error: files are not committed" >&2; exit 1; }
 	@[ ! -e Package.resolved ] || cmp Package.resolved packaging/Package.resolved
 	.ci/run --long
+	packaging/check_libraries $(PROGRAM)
 
 install: man
 	packaging/install $(PROGRAM) .build/man "$(DESTDIR)$(PREFIX)"
