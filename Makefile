@@ -182,6 +182,8 @@ man: build
 DATED := SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 PACKAGES := .build/packages
 PACKER := $(PACKAGES)/.venv/bin/python
+# The program that the tar.gz and the wheel hold, with the libraries that it needs of the system beside it, if it needs any.
+PACKED := $(PROGRAM)
 
 deb: man
 	@rm -f $(PACKAGES)/keyhaul_*.deb
@@ -190,10 +192,10 @@ deb: man
 tarball: man
 	@.ci/dependencies patchelf
 	@rm -f $(PACKAGES)/keyhaul-*.tar.gz*
-	$(DATED) packaging/make_tarball $(PROGRAM) .build/man $(PACKAGES)
+	$(DATED) packaging/make_tarball $(PACKED) .build/man $(PACKAGES)
 
 wheel: build $(PACKAGES)/.venv/.installed
-	$(DATED) packaging/make_wheel $(PROGRAM) $(PACKAGES) $(PACKER)
+	$(DATED) packaging/make_wheel $(PACKED) $(PACKAGES) $(PACKER)
 	$(PACKER) -m twine check --strict $(PACKAGES)/*.whl
 	$(PACKER) -m auditwheel show $(PACKAGES)/*.whl | sed -n 1,4p
 
