@@ -32,8 +32,8 @@ package enum FlagCatalog {
     }.map { $0.words.joined(separator: " ") }
   }
 
-  /// The flags of one command.
-  package static func flags(of command: any ParsableCommand.Type) -> [FlagHelp] {
+  /// The flags of one command, or of a group of flags.
+  package static func flags(of command: any ParsableArguments.Type) -> [FlagHelp] {
     commands(below: command).first?.flags ?? []
   }
 
@@ -45,7 +45,7 @@ package enum FlagCatalog {
   }
 
   /// The command itself, then all below it.
-  private static func commands(below root: any ParsableCommand.Type) -> [Command] {
+  private static func commands(below root: any ParsableArguments.Type) -> [Command] {
     guard let dump = try? JSONValue(parsing: Array(root._dumpHelp().utf8)), let top = dump["command"] else { return [] }
     return commands(top, words: [])
   }

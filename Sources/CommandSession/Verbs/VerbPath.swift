@@ -48,7 +48,7 @@ package struct VerbPath {
     var path = VerbPath(commands: [root], arguments: [])
     var rest: [String] = []
     var index = arguments.startIndex
-    var valueFlags: Set<String>?
+    var flagsBefore = ValueFlags(root: root)
     while index < arguments.endIndex {
       let argument = arguments[index]
       index += 1
@@ -60,9 +60,7 @@ package struct VerbPath {
       }
       if argument.hasPrefix("-"), argument != "-" {
         rest.append(argument)
-        let takingValues = valueFlags ?? FlagCatalog.valueFlags(of: root)
-        valueFlags = takingValues
-        if index < arguments.endIndex, takingValues.contains(argument) {
+        if index < arguments.endIndex, flagsBefore.takesValue(argument) {
           rest.append(arguments[index])
           index += 1
         }
@@ -93,6 +91,24 @@ package struct VerbPath {
   /// Which verb it is, is known by now. The parser of all verbs would look for it again, and in a debug build it checks
   /// how each command on the way is declared, several times over.
   package func parse() throws -> any ParsableCommand { try verb.parseAsRoot(arguments) }
+
+  /// Whether the word after a flag that stands before the verb belongs to it.
+  ///
+  /// The flags of all verbs are asked first: they are the ones that stand there, and asking each verb for its own takes
+  /// several times as long as the program needs to start.
+  private struct ValueFlags {
+    let root: any ParsableCommand.Type
+    lazy var common = FlagCatalog.flags(of: CommonOptions.self)
+    lazy var all = FlagCatalog.valueFlags(of: root)
+
+    init(root: any ParsableCommand.Type) { self.root = root }
+
+    mutating func takesValue(_ flag: String) -> Bool {
+      if flag.contains("=") || ["--help", "-h", "--version"].contains(flag) { return false }
+      if let known = common.first(where: { $0.names.contains(flag) }) { return known.value != nil }
+      return all.contains(flag)
+    }
+  }
 
   /// The failure of a group that stands alone: `keyhaul device`.
   package var missingVerb: CommandFailure {

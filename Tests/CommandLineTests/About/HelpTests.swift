@@ -106,4 +106,19 @@ struct HelpTests {
     #expect(try help("inspect help").help == nil)
     #expect(try help("device --help").name == "keyhaul device")
   }
+
+  @Test("a flag before the verb takes its value along and nothing else")
+  func flagsBeforeTheVerb() throws {
+    func path(_ line: String) throws -> VerbPath {
+      try VerbPath.resolve(line.split(separator: " ").map(String.init), root: AllVerbs.self, guesses: Keyhaul.guesses)
+    }
+    for line in [
+      "--home phones backup x", "--home=phones backup x", "-q backup x", "-qv backup x", "-o file backup x",
+    ] {
+      let found = try path(line)
+      #expect(found.name == "keyhaul backup")
+      #expect(found.arguments == line.split(separator: " ").map(String.init).filter { $0 != "backup" })
+    }
+    #expect(try path("--home backup inspect").name == "keyhaul inspect")
+  }
 }
