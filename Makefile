@@ -18,11 +18,13 @@ PYTHON := .venv/bin/python
 DATABASES ?= 200
 # How many random changes of items inside backups it makes, each read by others.
 EDITS ?= 60
+# How many kills `make kills` makes.
+KILLS ?= 1000
 
 # How long make fuzz takes for each input.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check clean
+.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -35,6 +37,7 @@ help:
 	@echo "make lint      formatting and house rules"
 	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults; kills"
+	@echo "make kills     every verb that writes, killed KILLS=$(KILLS) times at random moments"
 	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
 	@echo "make fleet     the Python package's tests and types, and 200 backups over a cluster that loses a worker"
 	@echo "make workflow  the workflow that a tutorial prints, run line by line in a fresh root; needs root, takes minutes"
@@ -109,6 +112,10 @@ interop: build .venv/.installed
 	$(PYTHON) Tests/Support/check_databases.py --keyhaul $(PROGRAM) --count $(DATABASES)
 	$(PYTHON) Tests/Support/check_edits.py --keyhaul $(PROGRAM) --count $(EDITS)
 	$(PYTHON) Tests/Support/kill_exports.py $(PROGRAM)
+	$(PYTHON) Tests/Support/kill_verbs.py $(PROGRAM) --kills 200
+
+kills: build
+	python3 Tests/Support/kill_verbs.py $(PROGRAM) --kills $(KILLS)
 
 schemas: build .venv/.installed
 	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)
