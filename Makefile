@@ -18,13 +18,14 @@ PYTHON := .venv/bin/python
 DATABASES ?= 200
 # How many random changes of items inside backups it makes, each read by others.
 EDITS ?= 60
-# How many kills `make kills` makes.
+# How many kills `make kills` makes, and of how many calls about files `make calls` lets one fail: 1 is every call.
 KILLS ?= 1000
+EVERY ?= 10
 
 # How long make fuzz takes for each input.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills clean
+.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills calls clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -38,6 +39,7 @@ help:
 	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults; kills"
 	@echo "make kills     every verb that writes, killed KILLS=$(KILLS) times at random moments"
+	@echo "make calls     a call about files that fails, one of EVERY=$(EVERY) and in five ways, and power cuts, for each such verb"
 	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
 	@echo "make fleet     the Python package's tests and types, and 200 backups over a cluster that loses a worker"
 	@echo "make workflow  the workflow that a tutorial prints, run line by line in a fresh root; needs root, takes minutes"
@@ -116,6 +118,10 @@ interop: build .venv/.installed
 
 kills: build
 	python3 Tests/Support/kill_verbs.py $(PROGRAM) --kills $(KILLS)
+
+calls: build
+	python3 Tests/Support/check_calls.py $(PROGRAM) power
+	python3 Tests/Support/check_calls.py $(PROGRAM) faults --every $(EVERY)
 
 schemas: build .venv/.installed
 	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)

@@ -1,0 +1,245 @@
+// Stands between a program and the C library's calls about files, SQLite's and libarchive's included (LD_PRELOAD), and
+// either lets one of them fail or writes down what changes the disk.
+//
+//   KEYHAUL_CALLS_ROOT   only calls about what is below this folder count
+//   KEYHAUL_CALLS_LOG    changes are appended to this file: "op TAB path TAB path TAB offset TAB length LF", then the bytes
+//   KEYHAUL_CALLS_FAIL   the number of the call that fails, from 1
+//   KEYHAUL_CALLS_ERRNO  with what: a number, or 0 for a read or write of half of its bytes
+//   KEYHAUL_CALLS_COUNT  at its end the program writes here how many calls there were and which one failed
+//
+// A call that nothing here knows and that changes a file would go unseen: those that are known to do so end the program.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static char root[PATH_MAX];
+static int log_file = -1, failing_errno;
+static long failing = -1, count;
+static char failed_name[64] = "none";
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define REAL(name) ((typeof(&name))real(#name))
+static void *real(const char *name) {
+  void *found = dlsym(RTLD_NEXT, name);
+  if (!found) abort();
+  return found;
+}
+
+static void path_of_file(int file, char *path) {
+  char link[64];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, PATH_MAX - 1);
+  path[length < 0 ? 0 : length] = 0;
+}
+
+static void path_of_name(int folder, const char *name, char *path) {
+  char start[PATH_MAX] = "";
+  if (name[0] != '/') {
+    if (folder == AT_FDCWD) {
+      if (!getcwd(start, sizeof start)) start[0] = 0;
+    } else {
+      path_of_file(folder, start);
+    }
+    strncat(start, "/", sizeof start - strlen(start) - 1);
+  }
+  if (snprintf(path, PATH_MAX, "%s%s", start, name) >= PATH_MAX) path[0] = 0;
+}
+
+static int is_below(const char *path) {
+  size_t length = strlen(root);
+  return length && strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == 0);
+}
+
+__attribute__((constructor)) static void start(void) {
+  const char *text = getenv("KEYHAUL_CALLS_ROOT");
+  if (!text || !realpath(text, root)) root[0] = 0;
+  if ((text = getenv("KEYHAUL_CALLS_LOG"))) {
+    log_file = (int)syscall(SYS_openat, AT_FDCWD, text, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  }
+  if ((text = getenv("KEYHAUL_CALLS_FAIL"))) failing = atol(text);
+  if ((text = getenv("KEYHAUL_CALLS_ERRNO"))) failing_errno = atoi(text);
+}
+
+__attribute__((destructor)) static void end(void) {
+  const char *text = getenv("KEYHAUL_CALLS_COUNT");
+  if (!text) return;
+  char line[128];
+  int length = snprintf(line, sizeof line, "%ld %s\n", count, failed_name);
+  int file = (int)syscall(SYS_openat, AT_FDCWD, text, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (file >= 0 && syscall(SYS_write, file, line, length) < 0) abort();
+}
+
+// Whether this call about a path is the one that fails; a call that counts is counted.
+static int fails(const char *name, const char *path) {
+  if (!is_below(path)) return 0;
+  pthread_mutex_lock(&lock);
+  int is_it = ++count == failing;
+  if (is_it) {
+    const char *base = strrchr(path, '/');
+    snprintf(failed_name, sizeof failed_name, "%s:%.40s", name, base ? base + 1 : path);
+  }
+  pthread_mutex_unlock(&lock);
+  return is_it;
+}
+
+static void note(const char *op, const char *path, const char *other, long offset, long length, const void *bytes) {
+  if (log_file < 0 || !is_below(path)) return;
+  char line[2 * PATH_MAX + 64];
+  int count = snprintf(line, sizeof line, "%s\t%s\t%s\t%ld\t%ld\n", op, path, other, offset, length);
+  pthread_mutex_lock(&lock);
+  if (syscall(SYS_write, log_file, line, count) != count) abort();
+  if (bytes && syscall(SYS_write, log_file, bytes, length) != length) abort();
+  pthread_mutex_unlock(&lock);
+}
+
+#define OF_FILE(name, file, failure) \
+  char path[PATH_MAX]; \
+  path_of_file(file, path); \
+  if (fails(name, path)) { \
+    if (failing_errno) { errno = failing_errno; return failure; }
+#define END }
+#define OF_NAME(name, folder, text) \
+  char path[PATH_MAX]; \
+  path_of_name(folder, text, path); \
+  if (fails(name, path) && failing_errno) { errno = failing_errno; return -1; }
+
+static int opened(int file, int flags, const char *path) {
+  if (file >= 0 && (flags & O_CREAT)) note("create", path, "", 0, 0, NULL);
+  if (file >= 0 && (flags & O_TRUNC)) note("truncate", path, "", 0, 0, NULL);
+  return file;
+}
+#define MODE \
+  mode_t mode = 0; \
+  if (flags & (O_CREAT | __O_TMPFILE)) { va_list more; va_start(more, flags); mode = va_arg(more, mode_t); va_end(more); }
+#define OPEN(name) \
+  int name(const char *text, int flags, ...) { \
+    MODE OF_NAME("open", AT_FDCWD, text) return opened(REAL(name)(text, flags, mode), flags, path); }
+#define OPENAT(name) \
+  int name(int folder, const char *text, int flags, ...) { \
+    MODE OF_NAME("open", folder, text) return opened(REAL(name)(folder, text, flags, mode), flags, path); }
+OPEN(open) OPEN(open64) OPENAT(openat) OPENAT(openat64)
+
+#define READS(name, ...) \
+    OF_FILE("read", file, -1) bytes = (bytes + 1) / 2; END
+ssize_t read(int file, void *target, size_t bytes) { READS() return REAL(read)(file, target, bytes); }
+ssize_t pread(int file, void *target, size_t bytes, off_t at) { READS() return REAL(pread)(file, target, bytes, at); }
+ssize_t pread64(int file, void *target, size_t bytes, off64_t at) { READS() return REAL(pread64)(file, target, bytes, at); }
+
+ssize_t write(int file, const void *source, size_t bytes) {
+  OF_FILE("write", file, -1) bytes = (bytes + 1) / 2; END
+  ssize_t written = REAL(write)(file, source, bytes);
+  if (written > 0 && is_below(path)) note("write", path, "", lseek(file, 0, SEEK_CUR) - written, written, source);
+  return written;
+}
+#define PWRITE(name, offset) \
+  ssize_t name(int file, const void *source, size_t bytes, offset at) { \
+    OF_FILE("write", file, -1) bytes = (bytes + 1) / 2; END \
+    ssize_t written = REAL(name)(file, source, bytes, at); \
+    if (written > 0) note("write", path, "", at, written, source); \
+    return written; }
+PWRITE(pwrite, off_t) PWRITE(pwrite64, off64_t)
+
+#define ON_FILE(name, signature, call, op, length) \
+  int name signature { \
+    OF_FILE(#name, file, -1) END \
+    int result = REAL(name) call; \
+    if (result == 0) note(op, path, "", 0, length, NULL); \
+    return result; }
+ON_FILE(fsync, (int file), (file), "sync", 0)
+ON_FILE(fdatasync, (int file), (file), "sync", 0)
+ON_FILE(ftruncate, (int file, off_t to), (file, to), "truncate", to)
+ON_FILE(ftruncate64, (int file, off64_t to), (file, to), "truncate", to)
+ON_FILE(fchmod, (int file, mode_t mode), (file, mode), "mode", 0)
+
+int mkdirat(int folder, const char *text, mode_t mode) {
+  OF_NAME("mkdir", folder, text)
+  int result = REAL(mkdirat)(folder, text, mode);
+  if (result == 0) note("mkdir", path, "", 0, 0, NULL);
+  return result;
+}
+int mkdir(const char *text, mode_t mode) { return mkdirat(AT_FDCWD, text, mode); }
+int unlinkat(int folder, const char *text, int flags) {
+  OF_NAME("unlink", folder, text)
+  int result = REAL(unlinkat)(folder, text, flags);
+  if (result == 0) note("remove", path, "", 0, 0, NULL);
+  return result;
+}
+int unlink(const char *text) { return unlinkat(AT_FDCWD, text, 0); }
+int rmdir(const char *text) { return unlinkat(AT_FDCWD, text, AT_REMOVEDIR); }
+
+static int two_names(const char *op, int folder, const char *text, int other, const char *new, int (*call)(void *), void *it) {
+  OF_NAME(op, folder, text)
+  char second[PATH_MAX];
+  path_of_name(other, new, second);
+  int result = call(it);
+  if (result == 0) note(op, path, second, 0, 0, NULL);
+  return result;
+}
+struct names { int folder, other, flags; const char *text, *new; };
+static int do_rename(void *it) {
+  struct names *n = it;
+  return REAL(renameat)(n->folder, n->text, n->other, n->new);
+}
+static int do_link(void *it) {
+  struct names *n = it;
+  return REAL(linkat)(n->folder, n->text, n->other, n->new, n->flags);
+}
+static int do_exchange(void *it) {
+  struct names *n = it;
+  return (int)REAL(syscall)(SYS_renameat2, n->folder, n->text, n->other, n->new, n->flags);
+}
+int renameat(int folder, const char *text, int other, const char *new) {
+  struct names names = {folder, other, 0, text, new};
+  return two_names("rename", folder, text, other, new, do_rename, &names);
+}
+int rename(const char *text, const char *new) { return renameat(AT_FDCWD, text, AT_FDCWD, new); }
+int linkat(int folder, const char *text, int other, const char *new, int flags) {
+  struct names names = {folder, other, flags, text, new};
+  return two_names("link", folder, text, other, new, do_link, &names);
+}
+int link(const char *text, const char *new) { return linkat(AT_FDCWD, text, AT_FDCWD, new, 0); }
+
+// What the program calls by its number.
+long syscall(long number, ...) {
+  va_list more;
+  va_start(more, number);
+  long a[6];
+  for (int i = 0; i < 6; i++) a[i] = va_arg(more, long);
+  va_end(more);
+  if (number == SYS_renameat2) {
+    struct names names = {(int)a[0], (int)a[2], (int)a[4], (const char *)a[1], (const char *)a[3]};
+    return two_names("exchange", names.folder, names.text, names.other, names.new, do_exchange, &names);
+  }
+  if (number == SYS_syncfs) {
+    OF_FILE("syncfs", (int)a[0], -1) END
+    long result = REAL(syscall)(number, a[0]);
+    if (result == 0) note("syncall", path, "", 0, 0, NULL);
+    return result;
+  }
+  return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+#define UNKNOWN(type, name, signature, call, file) \
+  type name signature { \
+    char path[PATH_MAX]; \
+    path_of_file(file, path); \
+    if (is_below(path)) abort(); \
+    return REAL(name) call; }
+UNKNOWN(ssize_t, writev, (int file, const struct iovec *parts, int n), (file, parts, n), file)
+UNKNOWN(ssize_t, pwritev, (int file, const struct iovec *parts, int n, off_t at), (file, parts, n, at), file)
+UNKNOWN(int, fallocate, (int file, int mode, off_t at, off_t n), (file, mode, at, n), file)
+UNKNOWN(int, posix_fallocate, (int file, off_t at, off_t n), (file, at, n), file)
+UNKNOWN(int, posix_fallocate64, (int file, off64_t at, off64_t n), (file, at, n), file)
+UNKNOWN(ssize_t, copy_file_range, (int from, off64_t *a, int file, off64_t *b, size_t n, unsigned f), (from, a, file, b, n, f), file)
