@@ -115,6 +115,9 @@ interop: build .venv/.installed
 	$(PYTHON) Tests/Support/check_edits.py --keyhaul $(PROGRAM) --count $(EDITS)
 	$(PYTHON) Tests/Support/kill_exports.py $(PROGRAM)
 	$(PYTHON) Tests/Support/kill_verbs.py $(PROGRAM) --kills 200
+	$(PYTHON) Tests/Support/check_bombs.py $(PROGRAM)
+	$(PYTHON) Tests/Support/check_calls.py $(PROGRAM) power --variants 2
+	$(PYTHON) Tests/Support/check_calls.py $(PROGRAM) faults --every 60
 
 kills: build
 	python3 Tests/Support/kill_verbs.py $(PROGRAM) --kills $(KILLS)

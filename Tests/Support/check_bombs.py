@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""Small inputs that stand for far more than they hold, and names that lead elsewhere: what the program takes for each.
+
+    check_bombs.py PROGRAM [--only NAME] [--show]
+
+Bombs of every container and every part of a backup, each below 1 MB, declared and real, and the published single faults of
+that size; every verb that reads a backup runs over each. None may crash, take more than 10 s of the processor or more
+memory than 64 MB and twice the largest part, of a compressed one as it is unpacked up to the limit. Crafted archives with names and links that lead out are copied and written
+to folders as well, beside a victim whose digest has to stay. Exit 1 where one check fails.
+"""
+
+import argparse
+import io
+import os
+import pathlib
+import plistlib
+import shutil
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+import zlib
+
+import backup_faults
+from checks import Checks
+from faults.costly import nested_arrays
+from kill_verbs import files
+
+SECONDS, ALLOWANCE, UNPACKED, SMALL = 10, 64 << 20, 64 << 20, 1_000_000
+READING = (["inspect"], ["verify"], ["verify", "--quick"], ["item", "find"], ["convert", "-o", "copy/"], ["export", "--files", "out"])
+UDID = "X"
+
+
+def tar_header(name, size, kind=b"0", link="", mode=0o600):
+    """Of ustar, with a size in base 256 where eleven octal digits do not hold it."""
+    digits = b"%011o\0" % size if size < 8 ** 11 else b"\x80" + size.to_bytes(11, "big")
+    name = name if isinstance(name, bytes) else name.encode()
+    block = bytearray(struct.pack(
+        "100s8s8s8s12s12s8sc100s6s2s32s32s8s8s155s12x", name[:100], b"%07o\0" % mode, b"0000000\0", b"0000000\0", digits,
+        b"00000000000\0", b" " * 8, kind, link.encode(), b"ustar\0", b"00", b"", b"", b"", b"", b""))
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block)
+
+
+def tar(parts, *more):
+    body = b"".join(
+        tar_header(f"{UDID}/{name}", len(content)) + content + bytes(-len(content) % 512) for name, content in parts.items())
+    return body + b"".join(more) + bytes(1024)
+
+
+def zipped(parts, *more, zeros=()):
+    """- zeros: Name and count of bytes for more files, written in portions, as memory that this takes counts for a child."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(f"{UDID}/{name}", content)
+        for name, count in zeros:
+            with archive.open(f"{UDID}/{name}", "w") as entry:
+                for _ in range(count >> 20):
+                    entry.write(bytes(1 << 20))
+        for name, content, mode in more:
+            info = zipfile.ZipInfo("x")
+            info.filename, info.external_attr, info.create_system = name, mode << 16, 3
+            archive.writestr(info, content)
+    return target.getvalue()
+
+
+def zeros_in_zstandard(head, count):
+    """A frame that begins with these bytes and goes on with zeros: runs of 128 kB, of four bytes each."""
+    frame = b"\x28\xb5\x2f\xfd\x00\x88"
+    blocks = [(0, head[at:at + (1 << 17)]) for at in range(0, len(head), 1 << 17)]
+    for _, block in blocks:
+        frame += (len(block) << 3).to_bytes(3, "little") + block
+    run = ((1 << 17) << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
+    return frame + run * (count >> 17) + b"\x01\0\0"
+
+
+def zeros_in_gzip(head, count):
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return packer.compress(head) + b"".join(packer.compress(bytes(1 << 20)) for _ in range(count >> 20)) + packer.flush()
+
+
+def binary_plist(objects, count=None):
+    body, offsets = b"bplist00", []
+    for content in objects:
+        offsets.append(len(body))
+        body += content
+    table = b"".join(struct.pack(">I", offset) for offset in offsets)
+    return body + table + bytes(6) + bytes([4, 4]) + struct.pack(">QQQ", count or len(objects), 0, len(body))
+
+
+def property_lists():
+    yield "nested", nested_arrays()
+    yield "four-billion-elements", binary_plist([b"\xaf\x12\xff\xff\xff\xff"])
+    yield "as-many-objects-as-a-number-holds", binary_plist([b"\x09"], count=(1 << 64) - 1)
+    yield "wrapping-length", binary_plist([b"\x4f\x13\xff\xff\xff\xff\xff\xff\xff\xf0"])
+    yield "cycle", binary_plist([b"\xa1\0\0\0\0"])
+    yield "shared-data", binary_plist(
+        [b"\xaf\x12" + struct.pack(">I", 100_000) + struct.pack(">I", 1) * 100_000, b"\x4f\x12" + struct.pack(">I", 400_000) + bytes(400_000)])
+    yield "deep-in-binary", binary_plist(
+        [b"\xa1" + struct.pack(">I", number + 1) for number in range(100_000)] + [b"\x09"])
+    head = b'<?xml version="1.0"?><!DOCTYPE plist [%s]><plist version="1.0">%s</plist>'
+    entities = b'<!ENTITY a "aaaaaaaaaa">' + b"".join(
+        b'<!ENTITY %c "%s">' % (98 + n, b"&%c;" % (97 + n) * 10) for n in range(12))
+    yield "a-billion-laughs", head % (entities, b"<string>&m;</string>")
+    yield "an-entity-of-a-file", head % (b'<!ENTITY x SYSTEM "file:///etc/passwd">', b"<string>&x;</string>")
+    plain = b'<?xml version="1.0"?><plist version="1.0">%s</plist>'
+    yield "deep-in-xml", plain % (b"<array>" * 60_000 + b"</array>" * 60_000)
+    yield "many-in-xml", plain % (b"<array>" + b"<true/>" * 130_000 + b"</array>")
+    yield "base64-in-xml", plain % (b"<data>" + b"A" * 900_000 + b"</data>")
+
+
+def databases(whole):
+    def header(at, value):
+        return whole[:at] + value + whole[at + len(value):]
+    yield "four-billion-pages", header(28, b"\xff\xff\xff\xff")
+    yield "pages-of-64-kB", header(16, b"\0\1")
+    yield "pages-of-no-bytes", header(16, b"\0\0")
+    yield "free-list-of-all", header(32, b"\0\0\0\1\xff\xff\xff\xff")
+    yield "header-alone", whole[:100]
+    yield "cells-of-a-page", header(103, b"\xff\xff")
+    yield "negative-payload", whole[:200] + b"\xff" * 9 + whole[209:]
+    yield "zeros", bytes(900_000)
+
+
+def keybags(whole):
+    yield "record-of-four-gigabytes", b"VERS\xff\xff\xff\xff" + whole[8:]
+    yield "a-megabyte-of-records", whole + b"XXXX\0\0\0\0" * 80_000
+    for count in (b"ITER", b"DPIC"):
+        at = whole.index(count) + 8
+        yield f"all-rounds-{count.decode()}", whole[:at] + b"\xff" * 4 + whole[at + 4:]
+    at = whole.index(b"SALT") + 4
+    yield "salt-of-all", whole[:at] + b"\x7f\xff\xff\xff" + whole[at + 4:]
+    yield "many-classes", whole + whole[whole.index(b"CLAS") - 24:] * 200
+
+
+def bombs(parts):
+    """Name and content of a one-file archive, or the parts of a folder."""
+    big = 1 << 40
+    payload = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+    for name, size in (("a-terabyte", big), ("just-over", big + 1), ("all-of-63-bits", (1 << 63) - 1), ("negative", (1 << 88) - 1)):
+        yield f"tar-{name}", "b.tar", tar(parts, tar_header(f"{UDID}/aa/{'a' * 40}", size))
+    yield "tar-of-names", "b.tar", tar(parts, *(tar_header(f"{UDID}/aa/{n:040x}", 0) for n in range(1700)))
+    yield "tar-long-name", "b.tar", tar(parts, tar_header("././@LongLink", 800_000, b"L") + b"a" * 800_256)
+    yield "tar-pax-of-nine-digits", "b.tar", tar(parts, tar_header("pax", 512, b"x") + b"26 size=99999999999999999\n".ljust(512, b"\0"), tar_header("a", 0))
+    for part in ("Manifest.plist", "Manifest.db", payload, "Info.plist"):
+        less = {name: content for name, content in parts.items() if name != part}
+        name, count = part.rsplit("/", maxsplit=1)[-1][:12], 600 << 20
+        head = tar(less)[:-1024] + tar_header(f"{UDID}/{part}", count)
+        yield f"zst-zeros-{name}", "b.tar.zst", zeros_in_zstandard(head, count + 1024)
+        yield f"gz-zeros-{name}", "b.tar.gz", zeros_in_gzip(head, count)
+        yield f"zip-zeros-{name}", "b.zip", zipped(less, zeros=[(part, count)])
+    yield "zst-of-tens-of-gigabytes", "b.tar.zst", zeros_in_zstandard(tar(parts)[:-1024] + tar_header(f"{UDID}/aa/{'a' * 40}", 28 << 30), 28 << 30)
+    yield "zst-of-nothing", "b.tar.zst", zeros_in_zstandard(b"", 30 << 30)
+    bomb = zipped(parts, zeros=[("aa/" + "a" * 40, 1 << 20)])
+    at = bomb.rindex(b"PK\5\6")
+    yield "zip-of-65535-entries", "b.zip", bomb[:at + 8] + b"\xff\xff\xff\xff" + bomb[at + 12:]
+    sizes = bomb.rindex(b"PK\1\2") + 20
+    yield "zip-declares-four-gigabytes", "b.zip", bomb[:sizes] + b"\xff\xff\xff\xfe" * 2 + bomb[sizes + 8:]
+    directory = bomb.index(b"PK\1\2")
+    entries = bomb[directory:at]
+    yield "zip-entries-on-one-blob", "b.zip", bomb[:directory] + entries * 300 + bomb[at:at + 8] + struct.pack("<HHII", 0xffff, 0xffff, len(entries) * 300, directory) + b"\0\0"
+    for name, content in property_lists():
+        for part in ("Manifest.plist", "Status.plist", "Info.plist", payload):
+            yield f"{part.rsplit('/')[-1][:12]}-{name}", "b", {**parts, part: content}
+    for name, content in databases(parts["Manifest.db"]):
+        yield f"database-{name}", "b", {**parts, "Manifest.db": content}
+    manifest = plistlib.loads(parts["Manifest.plist"])
+    for name, content in keybags(manifest["BackupKeyBag"]):
+        changed = plistlib.dumps({**manifest, "BackupKeyBag": content}, fmt=plistlib.FMT_BINARY)
+        yield f"keybag-{name}", "b", {**parts, "Manifest.plist": changed}
+    old = {name: content for name, content in parts.items() if name in ("Manifest.plist", "Info.plist", "Status.plist")}
+    for name, content in (("strings-of-64-kB", b"mbdb\5\0" + b"\xff\xfe" * 100_000), ("none", b"mbdb\5\0"),
+                          ("records-of-nothing", b"mbdb\5\0" + bytes(900_000)),
+                          ("properties", b"mbdb\5\0" + (b"\xff\xff" * 5 + bytes(39) + b"\xff" + b"\0\0\0\0" * 255) * 800)):
+        yield f"mbdb-{name}", "b", {**old, "Manifest.mbdb": content}
+    for name, content in (("endless-line", b"keyhaul-seal 1 hmac-sha256\n" + b"a" * 900_000), ("zeros", bytes(900_000)),
+                          ("lines", b"keyhaul-seal 1 hmac-sha256\n" + b"a" * 64 + b" 1 x\n" * 60_000)):
+        yield f"seal-{name}", "b", {**parts, "Keyhaul.seal": content}
+
+
+NAMES = [
+    "../victim/x", "../../victim/x", "X/../../victim/x", "X/../victim/x", "/tmp-victim/x", "./../victim/x", "..", "X/..",
+    "X/a/../../../victim/x", "X\\..\\..\\victim\\x", "..\\victim\\x", "C:x", "c:/x", "//server/share", "X//x", "X/a/./b",
+    "X/a.", "X/a ", "X/./x", "X/manifest.plist", "X/Manifest.plist", "X/Manifest.plist.", "X/" + "a" * 1_500, "X/a\n../x",
+]
+LINKS = [
+    (b"2", "../victim", "X/link"), (b"2", "/etc/passwd", "X/link"), (b"2", "../victim/file", "X/Manifest.plist"),
+    (b"2", "Manifest.plist", "X/link"), (b"1", "../victim/file", "X/link"), (b"1", "/etc/passwd", "X/link"),
+    (b"1", "X/Manifest.plist", "X/link"), (b"6", "", "X/pipe"), (b"3", "", "X/device"), (b"4", "", "X/disk"),
+    (b"2", "../victim", "X/aa"),
+]
+
+
+def crafted(parts):
+    for number, name in enumerate(NAMES):
+        if len(name) <= 100:
+            yield f"tar-name-{number}", "b.tar", tar(parts, tar_header(name, 3) + b"bad" + bytes(509))
+        yield f"zip-name-{number}", "b.zip", zipped(parts, (name, b"bad", stat.S_IFREG | 0o600))
+    for number, (kind, link, name) in enumerate(LINKS):
+        through = tar_header(f"{name}/file", 3) + b"bad" + bytes(509)
+        yield f"tar-link-{number}", "b.tar", tar(parts, tar_header(name, 0, kind, link), through)
+        if kind == b"2":
+            yield f"zip-link-{number}", "b.zip", zipped(parts, (name, link.encode(), stat.S_IFLNK | 0o777), (f"{name}/file", b"bad", stat.S_IFREG | 0o600))
+
+
+class Measuring:
+    def __init__(self, program, work, shows):
+        self.program, self.work, self.shows, self.checks = str(program.resolve()), work, shows, Checks()
+        self.runs, self.slowest, self.largest = 0, (0, ""), (0, "")
+
+    def run(self, words, folder):
+        process = subprocess.Popen(
+            [self.program, *words, "--home", str(self.work / "home"), "--no-input", "--quiet"], cwd=folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 300
+        while True:
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if ended or time.monotonic() > deadline:
+                break
+            time.sleep(0.005)
+        if not ended:
+            process.kill()
+            process.wait()
+            return None, 300, 0
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return process.returncode, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+    def measure(self, name, folder, archive, password, largest, verbs=READING):
+        allowed = ALLOWANCE + 2 * largest
+        codes = []
+        for verb in verbs:
+            keyed = [] if "--quick" in verb or verb[0] in ("inspect", "convert") else ["--password-file", str(password)]
+            head = verb[:2] if verb[0] == "item" else verb[:1]
+            code, seconds, memory = self.run([*head, archive, *verb[len(head):], *keyed], folder)
+            where = f"{name}, {' '.join(verb)}"
+            self.runs += 1
+            codes.append(code)
+            self.slowest, self.largest = max(self.slowest, (seconds, where)), max(self.largest, (memory, where))
+            self.checks.check(code is not None and 0 <= code <= 16, f"{where}: ended with {code}")
+            self.checks.check(seconds <= SECONDS, f"{where}: {seconds:.1f} s of the processor")
+            self.checks.check(memory <= allowed, f"{where}: {memory >> 20} MB of memory, {allowed >> 20} allowed")
+        if self.shows:
+            print(name, codes)
+        return codes
+
+    def write(self, archive, content):
+        folder = self.work / "place" / "here"
+        shutil.rmtree(self.work / "place", ignore_errors=True)
+        (folder / "victim").mkdir(parents=True)
+        (folder / "victim" / "file").write_bytes(b"keep")
+        (self.work / "place" / "victim").mkdir()
+        (self.work / "place" / "victim" / "file").write_bytes(b"keep")
+        if isinstance(content, bytes):
+            (folder / archive).write_bytes(content)
+            return folder, len(content), len(content)
+        for name, part in content.items():
+            (folder / archive / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / archive / name).write_bytes(part)
+        return folder, sum(map(len, content.values())), max(map(len, content.values()))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("--only", default="", help="what the names begin with")
+    parser.add_argument("--show", action="store_true", help="name each with its exit codes")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="keyhaul-bombs-") as name:
+        work = pathlib.Path(name)
+        measuring = Measuring(arguments.program, work, arguments.show)
+        password = work / "password"
+        password.touch(mode=0o600)
+        password.write_text("a password\n", encoding="utf-8")
+        for words in (["device", "create", "phone", "--from", "old-phone"],
+                      ["backup", "phone", "-o", "b/", "--password-file", str(password), "--rounds", "1", "--yes"]):
+            code, _, _ = measuring.run(words, work)
+            measuring.checks.check(code == 0, f"{' '.join(words)} ended with {code}")
+        parts = {str(path.relative_to(work / "b")): path.read_bytes() for path in sorted((work / "b").rglob("*")) if path.is_file()}
+        counts = {"bombs": 0, "crafted archives": 0, "published faults": 0}
+        for kind, made in (("bombs", bombs(parts)), ("crafted archives", crafted(parts))):
+            for name, archive, content in made:
+                if not name.startswith(arguments.only):
+                    continue
+                folder, stored, largest = measuring.write(archive, content)
+                measuring.checks.check(stored <= SMALL, f"{name}: {stored} bytes, which is not small")
+                before = files(work / "place")
+                if "-zeros-" in name or "-of-tens" in name or "-of-nothing" in name:
+                    # A part of it is unpacked before the limit of what compressed bytes may become is met.
+                    largest = max(largest, UNPACKED)
+                codes = measuring.measure(name, folder, archive, password, largest)
+                counts[kind] += 1
+                own = ("here/copy/", "here/out/")
+                after = {path: digest for path, digest in files(work / "place").items() if not path.startswith(own)}
+                measuring.checks.check(after == before, f"{name}: something beside it changed")
+                if kind == "crafted archives":
+                    measuring.checks.check(0 not in codes[1:2], f"{name}: verify found nothing")
+        for fault in backup_faults.FAULTS:
+            if not fault.name.startswith(arguments.only):
+                continue
+            target = work / "faults" / fault.name
+            archive = fault.write(target)
+            sizes = [path.stat().st_blocks * 512 for path in [archive, *archive.rglob("*")] if path.is_file()]
+            if sum(sizes) <= SMALL:
+                counts["published faults"] += 1
+                key = work / "faults-password"
+                key.write_bytes(backup_faults.MODERN.password)
+                measuring.measure(fault.name, target, archive.name, key, max(sizes, default=0), READING[:4])
+            shutil.rmtree(target)
+    print(", ".join(f"{count} {kind}" for kind, count in counts.items()) + f"; {measuring.runs} runs. The longest took "
+          f"{measuring.slowest[0]:.2f} s ({measuring.slowest[1]}), the largest {measuring.largest[0] / 2 ** 20:.0f} MB ({measuring.largest[1]})")
+    return measuring.checks.conclude()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
