@@ -111,7 +111,8 @@ let package = Package(
     .library(
       name: "KeyhaulKit",
       targets: [
-        "KeyhaulKit", "Files", "KeychainFormats", "TextLayout", "DataProtection", "PageLayout", "Certificates",
+        "KeyhaulKit", "ParallelWork", "Files", "KeychainFormats", "TextLayout", "DataProtection", "PageLayout",
+        "Certificates",
         "KeychainRules", "KeychainDumps", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive",
         "BackupRewriting", "ArchivedKeychain", "Migration", "Reports",
       ]),
@@ -139,10 +140,12 @@ let package = Package(
     .target(name: "CUnicodeData", cSettings: unicodeData.map { [.define("KEYHAUL_UNICODE_DATA", to: $0)] } ?? []),
     .target(name: "CBundledFixtures"),
     .target(name: "CFileCalls"),
+    part("ParallelWork", []),
     part("Files", ["CFileCalls", system]),
     part("KeychainFormats", []),
     part("TextLayout", ["KeychainFormats", "CUTF8Proc"]),
-    part("DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
+    part(
+      "DataProtection", ["ParallelWork", "KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
     part("PageLayout", ["DataProtection", "KeychainFormats"]),
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
     part("KeychainRules", ["DataProtection", "KeychainFormats"]),
@@ -237,6 +240,7 @@ let package = Package(
         "test-vectors.json", "certificate-vectors.json", "database-item-vectors.json", "database-vectors.json",
         "key-operation-vectors.json", "trust-vectors.json",
       ], swiftSettings: strict),
+    tests(of: "ParallelWork"),
     tests(of: "Files", [system]),
     tests(of: "KeychainFormats"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),

@@ -35,8 +35,19 @@ public struct ArchiveKey: ~Copyable, Sendable {
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
+    try self.init(of: archive, password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
+  }
+
+  /// The same, but that no key is derived which is known already.
+  ///
+  /// - Parameter keys: Those of this password that were derived before; new ones are added.
+  package init(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+    progress: PasswordDerivation.Progress
+  ) throws(ArchivedKeychainError) {
     if Self.isGiven(password), !archive.keybagHasPassword { throw .passwordNotNeeded() }
-    let found = try Self.found(of: archive, password: password, acceptingAtMost: limit, progress: progress)
+    let found = try Self.found(
+      of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
     isOfPassword = Self.isGiven(password)
     keybag = archive.keybag
     passwordForm = found.form
@@ -54,11 +65,12 @@ public struct ArchiveKey: ~Copyable, Sendable {
   }
 
   private static func found(
-    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
     progress: PasswordDerivation.Progress
   ) throws(ArchivedKeychainError) -> Found {
     do throws(DataProtectionError) {
-      let key = try fittingKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
+      let key = try fittingKey(
+        of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
       return Found(
         form: key.form, fault: nil, passcodeKey: key.passcodeKey.copy(),
         recordKey: try recordKey(of: archive, password: password, in: key.form))
@@ -109,7 +121,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
   }
 
   private static func fittingKey(
-    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int,
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
     progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag.FittingKey {
     try archive.requireReadableKeybag()
@@ -118,7 +130,8 @@ public struct ArchiveKey: ~Copyable, Sendable {
     }
     switch password {
     case .some(let password):
-      return try archive.keybag.fittingKey(password: password, acceptingAtMost: limit, progress: progress)
+      return try archive.keybag.fittingKey(
+        password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
     case .none:
       throw DataProtectionError(.wrongPassword, "the backup is encrypted and no password was given")
     }

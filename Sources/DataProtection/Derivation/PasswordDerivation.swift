@@ -4,7 +4,7 @@
 /// password first, and its 32 bytes are the password of the SHA-1 round.
 public enum PasswordDerivation {
   /// What the keybag says about its derivation.
-  public struct Parameters: Sendable, Equatable {
+  public struct Parameters: Sendable, Hashable {
     /// `SALT` and `ITER`, of the last round.
     public var salt: [UInt8]
     /// `ITER`, the PBKDF2-HMAC-SHA1 rounds; 10,000 in backups since iOS 10.2, 1 in some before.
@@ -13,7 +13,7 @@ public enum PasswordDerivation {
     public var first: FirstRound?
 
     /// The slow round since iOS 10.2: PBKDF2-HMAC-SHA256.
-    public struct FirstRound: Sendable, Equatable {
+    public struct FirstRound: Sendable, Hashable {
       /// `DPSL`, twenty bytes in every real bag.
       public var salt: [UInt8]
       /// `DPIC`, ten million in every real bag.

@@ -59,10 +59,21 @@ extension Keybag {
     password: borrowing Secret, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> FittingKey {
+    try fittingKey(password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
+  }
+
+  /// The same, but that no key is derived which is known already.
+  ///
+  /// - Parameter keys: Those of this password that were derived before; new ones are added.
+  package func fittingKey(
+    password: borrowing Secret, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+    progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> FittingKey {
     var first: DataProtectionError?
     for form in PasswordForm.allCases {
       guard let text = form == .asGiven ? password.copy() : password.inForm(form) else { continue }
-      let key = try passcodeKey(password: text, acceptingAtMost: limit, progress: progress)
+      let key = try passcodeKey(
+        password: text, in: form, acceptingAtMost: limit, remembering: keys, progress: progress)
       do throws(DataProtectionError) {
         _ = try unlock(passcodeKey: key.copy(), deviceKey: nil)
         return FittingKey(passcodeKey: key, form: form)
@@ -72,6 +83,19 @@ extension Keybag {
       }
     }
     throw first ?? DataProtectionError(.wrongPassword, "no password was given")
+  }
+
+  private func passcodeKey(
+    password: borrowing Secret, in form: PasswordForm, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+    progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Secret {
+    guard let keys else { return try passcodeKey(password: password, acceptingAtMost: limit, progress: progress) }
+    // A limit that another keybag is under is none of this one's.
+    let parameters = try derivationParameters()
+    try parameters.check(acceptingAtMost: limit)
+    return try keys.passcodeKey(for: parameters, in: form) { () throws(DataProtectionError) in
+      try passcodeKey(password: password, acceptingAtMost: limit, progress: progress)
+    }
   }
 
   /// Opens the class keys with a passcode key that was derived before.
