@@ -206,6 +206,13 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     part(
+      "ManyBackups",
+      [
+        "CommandArguments", "CommandSession", "TextLayout", "ArchivedKeychain", "BackupArchive", "DataProtection",
+        "KeychainFormats", "Files", "ParallelWork", system,
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    part(
       "SimulatorVerbs",
       [
         "CommandArguments", "CommandSession", "TextLayout", "Reports", "ArchivedKeychain", "VirtualDevice",
@@ -225,8 +232,8 @@ let package = Package(
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "ItemVerbs", "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration",
-        "ArchivedKeychain", "VirtualDevice",
+        "ItemVerbs", "SimulatorVerbs", "ManyBackups", "CommandArguments", "CommandSession", "TextLayout", "Reports",
+        "Migration", "ArchivedKeychain", "VirtualDevice",
         "BackupArchive", "BackupRewriting", "KeychainDatabases", "KeychainDumps", "SecItem", "KeychainStore",
         "KeychainRules",
         "Certificates", "DataProtection",
@@ -275,7 +282,8 @@ let package = Package(
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "ItemVerbs", "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "TestSupport",
+        "keyhaul", "ItemVerbs", "SimulatorVerbs", "ManyBackups", "CommandArguments", "CommandSession", "TextLayout",
+        "TestSupport",
         "Reports",
         "Migration",
         "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system,

@@ -223,6 +223,18 @@ def backups(story):
     for name in ("one", "two"):
         run(f"backup bare -o shelf/{name}/ --no-password")
     run("inspect shelf")
+    run("plan shelf --to new-phone")
+    run("verify shelf family.backup --passwords nowhere", ends=10)
+    story.write("passwords", "family* file:password\n")
+    run("verify shelf family.backup nowhere/.. --passwords passwords --resume answers.ndjson", ends=64)
+    (story.folder / "shelf/cut.tar").write_bytes((story.folder / "family.backup").read_bytes()[:2000])
+    run("verify shelf family.backup --passwords passwords --resume answers.ndjson", ends=3)
+    run("verify shelf family.backup --passwords passwords --resume answers.ndjson", ends=3)
+    for line in (story.folder / "answers.ndjson").read_text(encoding="utf-8").splitlines():
+        answer = json.loads(line)
+        story.valid(answer, "--resume")
+        if answer["document"]:
+            story.valid(answer["document"], "a document in --resume")
     run("export family.backup --password-file password -o names.json -n")
     run("export family.backup --password-file password -o names.json")
     run("export family.backup --password-file password -o names.csv --reveal", ends=64)

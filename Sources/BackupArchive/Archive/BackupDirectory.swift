@@ -76,6 +76,15 @@ public enum BackupDirectory {
     return entries.sorted { $0.name < $1.name }
   }
 
+  /// What the property lists of one directory say; `nil` where it has no manifest or cannot be read.
+  public static func entry(of path: String, limits: ArchiveLimits = .standard) -> Entry? {
+    let system = FileSystem.real
+    guard let directory = try? system.openDirectory(path) else { return nil }
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    return DirectorySource(system: system, limits: limits, storage: .memory).entry(
+      named: name, isLink: false, in: directory)
+  }
+
   /// The one backup of a device or a directory's name, compared as a whole.
   ///
   /// - Parameters:

@@ -115,6 +115,7 @@ package struct FoundArchive {
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
+    session.subject = SubjectFacts(archive)
     do throws(ArchivedKeychainError) {
       try archive.requireFit(for: use)
     } catch {

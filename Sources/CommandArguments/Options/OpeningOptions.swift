@@ -74,6 +74,11 @@ package struct OpeningOptions: ParsableArguments {
     return try session.deviceKey(from: source, of: subject)
   }
 
+  /// What of them shapes an answer.
+  package var asked: [String] {
+    (deviceKeyFile != nil ? ["device key"] : []) + (maxRounds.map { ["--max-rounds \($0.value)"] } ?? [])
+  }
+
   package init() {}
 }
 

@@ -41,20 +41,47 @@ package final class ArchiveUnlocker {
       guard let source = try flags.givenSource(environment: session.environment) else { return try key(password: nil) }
       // What says that it is encrypted and is not may have a keybag that is.
       guard archive.hasFalseClaim else { throw named.needlessPassword(source, try: advice) }
+      if let key = try offeredKey() { return key }
       return try session.withPassword(flags, of: name) { (password) throws(CommandFailure) in
         try key(password: password)
       }
     }
+    if let key = try offeredKey() { return key }
     return try session.withPassword(flags, of: name) { (password) throws(CommandFailure) in
       try key(password: password)
     }
   }
 
+  /// The key of the first password that fits, of those that are at hand for one of many backups; `nil` where none is.
+  private func offeredKey() throws(CommandFailure) -> ArchiveKey? {
+    let offered = session.offeredPasswords
+    var wrong: CommandFailure?
+    for password in offered {
+      do throws(CommandFailure) {
+        return try key(password: password.secret(), remembering: password.keys)
+      } catch {
+        guard error.status == .wrongPassword else { throw error }
+        wrong = error
+      }
+    }
+    guard var failure = wrong else { return nil }
+    if offered.count > 1 {
+      failure.message = "cannot open \(name): none of \(Amounts.count(offered.count, "password")) fits"
+      failure.why = Amounts.list(offered.map(\.origin))
+    }
+    throw failure
+  }
+
   /// The same with a password that is at hand.
-  package func key(password: consuming Secret?) throws(CommandFailure) -> ArchiveKey {
+  ///
+  /// - Parameter keys: Those of this password that were derived before.
+  package func key(
+    password: consuming Secret?, remembering keys: DerivedKeys? = nil
+  ) throws(CommandFailure) -> ArchiveKey {
     let start = ContinuousClock.now
     let key = try deriving(rounds: archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
-      try ArchiveKey(of: archive, password: password, acceptingAtMost: options.rounds, progress: progress)
+      try ArchiveKey(
+        of: archive, password: password, acceptingAtMost: options.rounds, remembering: keys, progress: progress)
     }
     derivationTime = start.duration(to: .now)
     tell(key.passwordForm)

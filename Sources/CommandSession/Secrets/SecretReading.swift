@@ -28,6 +28,13 @@ extension Session {
     return try checkedPassword(bytes.secret(), family: flags.family, subject: subject)
   }
 
+  /// Gets a password from a source that a list names.
+  func password(from source: SecretSource, of subject: String) throws(CommandFailure) -> Secret {
+    let bytes = try read(source, family: .password, subject: subject)
+    bytes.dropTrailingNewline()
+    return try checkedPassword(bytes.secret(), family: .password, subject: subject)
+  }
+
   /// Gets a password and uses it. Where a person types it on a terminal and it is wrong, that is said and it is asked for
   /// again, up to `SecretLimits.maximumAttemptCount` times in all; an empty line ends this. A device's passcode is not asked for
   /// this way: the device counts its wrong ones.

@@ -5,6 +5,8 @@ import KeychainFormats
 package enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case text
   case json
+  /// A document on each line, of a call about many backups.
+  case ndjson
   case csv
   /// One self-contained page.
   case html
@@ -58,8 +60,17 @@ package struct CommonOptions: ParsableArguments {
 
   package var isJSON: Bool { json || format == .json }
   package var isCSV: Bool { format == .csv }
+  package var isNDJSON: Bool { format == .ndjson }
   package var isHTML: Bool { format == .html }
   package var isJUnit: Bool { format == .junit }
+
+  /// Makes the result a document, and leaves all else unsaid and unasked: one answer of many.
+  package mutating func askNothing() {
+    (json, format, quiet, noProgress, noInput) = (true, nil, true, true, true)
+  }
+
+  /// What of them shapes a document: how much of it is shown.
+  package var detail: [String] { verbose > 0 ? ["-v"] : [] }
 
   /// Refuses a file whose name promises a page that it would not hold.
   package func check(output: String?) throws(CommandFailure) {

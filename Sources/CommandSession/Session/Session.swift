@@ -23,6 +23,14 @@ package final class Session {
   private var standardInputClaim: String?
   /// What the verb has changed for good; what fails from then on does not undo it.
   package var done: DoneChange?
+  /// Where its words are kept, of one of many answers: then nothing is printed and nobody is asked.
+  private let record: SessionRecord?
+  /// What opens the backups of a call about many.
+  let offers: (any PasswordOffers)?
+  /// The backup that it is about, of one of many.
+  package let subjectPath: String
+  /// What that backup says of itself, once it was opened.
+  package var subject: SubjectFacts?
 
   /// - Parameters:
   ///   - output: The descriptor that results go to.
@@ -32,6 +40,7 @@ package final class Session {
     common: CommonOptions, verb: String = "keyhaul", environment: [String: String], output: Int32 = 1,
     errors: Int32 = 2, terminalPath: String = "/dev/tty"
   ) {
+    (record, offers, subjectPath) = (nil, nil, "")
     self.common = common
     self.verb = verb
     self.environment = environment
@@ -46,6 +55,29 @@ package final class Session {
     messageStyle = settings.style(
       isTerminal: messagesAreOnTerminal, terminalWidth: TerminalSettings.reportedWidth(of: errors))
   }
+
+  /// One of the many sessions of a call about many backups: its words are kept, and nobody is asked.
+  ///
+  /// - Parameters:
+  ///   - common: Its result is a document, and it asks nothing.
+  ///   - path: The backup.
+  package init(
+    recordingTo record: SessionRecord, common: CommonOptions, verb: String, environment: [String: String],
+    about path: String, _ offers: any PasswordOffers
+  ) {
+    (self.record, self.offers, subjectPath) = (record, offers, path)
+    (self.common, self.verb, self.environment) = (common, verb, environment)
+    terminalPath = ""
+    results = ByteStream(descriptor: -1)
+    messages = ByteStream(descriptor: -1)
+    (resultsAreOnTerminal, messagesAreOnTerminal) = (false, false)
+    let settings = TerminalSettings(environment: environment, color: .never)
+    resultStyle = settings.style(isTerminal: false, terminalWidth: nil)
+    messageStyle = resultStyle
+  }
+
+  /// Whether it is one of many: what was measured here and now is left out of its document, so that two runs give the same.
+  package var isOneOfMany: Bool { record != nil }
 
   /// Whether the result is one JSON document.
   package var isJSON: Bool { common.isJSON }
@@ -70,6 +102,7 @@ package final class Session {
 
   /// Bytes of a result as they are: a secret that was asked for by name, a script.
   package func writeRaw(_ bytes: some Collection<UInt8>) throws(CommandFailure) {
+    if let record { return record.add(bytes) }
     do {
       try results.write(bytes)
     } catch {
@@ -115,6 +148,7 @@ package final class Session {
   /// Something that the user should know of, though the work goes on.
   /// - Parameter evenQuiet: Said with `-q` too: whoever does not hear it trusts what cannot be trusted.
   package func warn(_ message: String, why: String? = nil, try advice: String? = nil, evenQuiet: Bool = false) {
+    if let record { return record.add(.init(message, why: why, try: advice)) }
     guard evenQuiet || !common.quiet else { return }
     if isJSON {
       var fields: [(String, JSONValue)] = [("message_type", "warning"), ("message", .string(message))]
@@ -150,6 +184,7 @@ package final class Session {
   }
 
   private func writeMessage(_ text: String) {
+    guard record == nil else { return }
     // What cannot be said on standard error can be said nowhere.
     try? results.flush()
     try? messages.write(Array(text.utf8))
@@ -168,6 +203,7 @@ package final class Session {
   package func progress<Result: ~Copyable, Failure: Error>(
     _ title: String, phase: String, unit: ProgressUnit = .step, _ body: (ProgressReport) throws(Failure) -> Result
   ) throws(Failure) -> Result {
+    if record != nil { return try body(ProgressReport { _, _ in }) }
     if isJSON {
       let status = StatusLines(
         phase: phase, isQuiet: common.quiet, isOnTerminal: messagesAreOnTerminal
@@ -186,11 +222,13 @@ package final class Session {
   // MARK: Asking
 
   /// The terminal to ask on, if there is one and asking is allowed.
-  package func terminal() -> TerminalDevice? { common.noInput ? nil : TerminalDevice(path: terminalPath) }
+  package func terminal() -> TerminalDevice? {
+    common.noInput || isOneOfMany ? nil : TerminalDevice(path: terminalPath)
+  }
 
   /// Why there is none.
   package var missingTerminal: String {
-    common.noInput ? "--no-input forbids to ask" : "there is no terminal to ask on"
+    common.noInput && !isOneOfMany ? "--no-input forbids to ask" : "there is no terminal to ask on"
   }
 
   /// Takes standard input for one purpose.

@@ -77,6 +77,17 @@ extension FileSystem {
       })
   }
 
+  /// Opens a file of the user's for reading, and for writing at its end, wherever that is by then; where there is none, one
+  /// is made for its owner alone. A link is followed, a pipe without a writer does not wait.
+  package func openForAppending(_ path: String) throws(Errno) -> Descriptor {
+    Descriptor(
+      try perform(.create) { _ in
+        try FileDescriptor.open(
+          path, .readWrite, options: [.create, .append, .nonBlocking, .closeOnExec, SystemCalls.noTerminal],
+          permissions: [.ownerReadWrite], retryOnInterrupt: false)
+      })
+  }
+
   /// Creates a file for its owner alone and takes its name away at once.
   package func createNamelessFile(in directory: String) throws(Errno) -> Descriptor {
     var name: [CChar] = []

@@ -113,9 +113,9 @@ struct CommandLineParsingTests {
       ("backup", "keyhaul backup needs DEVICE", nil, "keyhaul backup -h"),
       ("backup x", "keyhaul backup needs --output ARCHIVE", nil, "keyhaul backup -h"),
       (
-        "inspect x y", "keyhaul inspect takes fewer arguments",
-        "an argument is too many, and a password is never an argument",
-        "--password-file, --password-fd or --password-command"
+        "inspect x y", "an argument of keyhaul inspect is no file",
+        "it is not repeated here: a password is never an argument",
+        "--password-file, --password-fd or --password-command; --paths-from FILE for paths that may be missing"
       ),
       ("device list y", "keyhaul device list takes no argument \"y\"", nil, "keyhaul device list -h"),
       (
@@ -127,7 +127,7 @@ struct CommandLineParsingTests {
         "--service NAME or --account NAME; for a password --password-file, --password-fd or --password-command"
       ),
       (
-        "verify / /tmp", "keyhaul verify takes fewer arguments", "\"/tmp\" is one too many",
+        "convert / /tmp -o x", "keyhaul convert takes fewer arguments", "\"/tmp\" is one too many",
         "a call for each, or keyhaul diff A B to compare two backups"
       ),
       (

@@ -5,15 +5,16 @@ import CommandArguments
 import CommandSession
 import KeychainFormats
 import KeychainRules
+import ManyBackups
 import Migration
 import Reports
 import VirtualDevice
 
 /// `keyhaul plan`: what is lost with a device, and what a restore would do, decided without changing anything.
-struct Plan: RunnableVerb {
+struct Plan: BackupVerb {
   static let screen = HelpScreen(
     sentence: "Say what would be lost, or what a restore would do",
-    usage: "keyhaul plan ARCHIVE|DEVICE [--to DEVICE] [-o FILE] [flags]",
+    usage: "keyhaul plan ARCHIVE|DEVICE|FOLDER... [--to DEVICE] [-o FILE] [flags]",
     examples: [
       "keyhaul plan family.backup",
       "keyhaul plan family.backup --to new-phone -o move.plan",
@@ -21,12 +22,12 @@ struct Plan: RunnableVerb {
     flags: [
       .init("--to", "the target; else a new and the same device, erased"),
       .init("--source", "of a backup: the device that made it"),
-      "--existing", "--output", "--format", "--compare",
+      "--existing", "--output", "--format", .init("--compare", "compare backups with and without a password"),
       .init("--by-app", "show the items by app, the most losses first"), "--audit", "--expect", "--exit-code",
       "--redact", "--no-password", "--password-file", "--json",
     ])
   static let configuration = described(as: "plan")
-  static let formats: [OutputFormat] = [.text, .json, .html, .junit]
+  static let formats: [OutputFormat] = [.text, .json, .html, .junit, .ndjson, .csv]
 
   /// What is said of the plan.
   enum View: String, EnumerableFlag {
@@ -44,9 +45,12 @@ struct Plan: RunnableVerb {
   }
 
   @Argument(
-    help: "The backup: a folder, a file, - for a tar stream; or a device, a dump, a database, as one of it would be.",
+    help: ArgumentHelp(
+      "The backup: a folder, a file, - for a tar stream; or a device, a dump, a database, as one of it would be. Of several, "
+        + "and of a folder with backups in it, each is answered for.",
+      valueName: "source"),
     completion: .devicesAndFiles)
-  var source: String
+  var paths: [String] = []
   @OptionGroup var move: MoveOptions
   @Option(
     name: .customLong("source"),
@@ -77,11 +81,13 @@ struct Plan: RunnableVerb {
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
+  var source: String { paths.first ?? "" }
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func performAlone(in session: Session) throws -> CommandStatus {
     try checkFlags()
     try session.requirePlaceForPage(output)
     let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path, in: session) }
@@ -135,34 +141,6 @@ struct Plan: RunnableVerb {
         }
       }
     }
-  }
-
-  private func checkFlags() throws(CommandFailure) {
-    try common.check(output: output)
-    if move.to == nil, move.existing.given != nil {
-      throw .usage(
-        "--existing needs --to", why: "without it the devices are thought of, and nothing is on them",
-        try: "--to DEVICE, or leave --existing out")
-    }
-    if let name = view.map({ $0 == .byApp ? "--by-app" : "--\($0.rawValue)" }) {
-      // The comparison has a page of its own; the other views have none.
-      let hasPage = view == .compare
-      let savesResults = expect != nil && common.isJUnit
-      if output != nil, !(hasPage && common.isHTML), !savesResults {
-        throw .usage("\(name) and -o cannot go together", why: "it is no plan to save", try: "a plan without \(name)")
-      }
-      if common.isHTML, !hasPage {
-        throw .usage(
-          "\(name) and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
-      }
-      if expect != nil, view != .compare {
-        throw .usage("\(name) and --expect cannot go together", try: "one of them, or --compare --expect")
-      }
-      if redact {
-        throw .usage("\(name) and --redact cannot go together", why: "it is about names", try: "one of them")
-      }
-    }
-    try checkExpectationFlags()
   }
 
   /// Plans for an archive.

@@ -6,18 +6,24 @@ import CommandSession
 import DataProtection
 import KeychainDumps
 import KeychainFormats
+import ManyBackups
 import Migration
 import Reports
 
 /// `keyhaul inspect`: what is in an archive.
-struct Inspect: RunnableVerb {
+struct Inspect: BackupVerb {
   static let screen = HelpScreen(
     sentence: "Show what is in a backup",
-    usage: "keyhaul inspect ARCHIVE [--list | --keybag | --tree] [-o FILE]",
-    examples: ["keyhaul inspect family.backup", "keyhaul inspect family.backup --list --password-file ~/.bp"],
-    flags: ["--list", "--keybag", "--tree", "--output", "--format", "--password-file", "--json"])
+    usage: "keyhaul inspect ARCHIVE|FOLDER... [--list|--keybag|--tree] [-o FILE]",
+    examples: ["keyhaul inspect family.backup --list --password-file ~/.bp", "keyhaul inspect Backup --format csv"],
+    flags: [
+      "--list", "--keybag", "--tree", "--output", "--format", "--password-file",
+      .init("--paths-from", "read more paths from a file; - is standard input"),
+      .init("--passwords", "of many backups: a list of where the passwords are"),
+      .init("--resume", "of many backups: skip what a file has of them"), "--json",
+    ])
   static let configuration = described(as: "inspect")
-  static let formats: [OutputFormat] = [.text, .json, .html]
+  static let formats: [OutputFormat] = [.text, .json, .html, .ndjson, .csv]
 
   /// Which part is shown in full.
   enum Part: String, EnumerableFlag {
@@ -35,20 +41,24 @@ struct Inspect: RunnableVerb {
   }
 
   @Argument(
-    help:
-      "The backup: a folder, a file, or - for a tar stream; or another tool's dump of a keychain, or its own database.",
+    help: ArgumentHelp(
+      "The backup: a folder, a file, or - for a tar stream; or another tool's dump of a keychain, or its own database. "
+        + "Of several, and of a folder with backups in it, each is answered for.",
+      valueName: "archive"),
     completion: .file())
-  var archive: String
+  var paths: [String] = []
   @Flag var part: Part?
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func performAlone(in session: Session) throws -> CommandStatus {
+    let archive = paths.first ?? ""
     if common.isHTML, let part {
       throw CommandFailure.usage(
         "--\(part.rawValue) and --format html cannot go together", why: "the page shows every part",
@@ -63,12 +73,8 @@ struct Inspect: RunnableVerb {
     case .device(let device): throw FoundArchive.isDevice(device.name)
     }
     let backups = found.backups
-    if common.isHTML, let backups { throw BackupChoice.several(backups, in: archive) }
+    if let backups { throw BackupChoice.several(backups, in: archive) }
     try report.prepare(inputs: found.files + unlocking.files, in: session)
-    if let backups {
-      try session.deliver(BackupsInDirectory(directory: archive, backups: backups), to: report.output)
-      return .ok
-    }
     // What is left of a backup is shown in text and as a document; the page and single parts need the whole.
     let named = try found.open(
       storage: unlocking.storage, takesRemains: part == nil && !common.isHTML, in: session)
@@ -86,7 +92,8 @@ struct Inspect: RunnableVerb {
     }
     let inspection = try Inspection(
       named, opened: opened?.archive, maker: opened?.maker, unopened: finding, part: part,
-      wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime)
+      wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime,
+      isTimed: !session.isOneOfMany)
     try session.deliver(
       inspection, page: inspection.page(argument: FoundKeychain.archive(found).word), to: report.output)
     return inspection.isPartlyUnreadable ? .partial : .ok
@@ -129,7 +136,9 @@ struct Inspect: RunnableVerb {
   private func opened(_ named: NamedArchive, in session: Session) throws -> Opened? {
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     let hasDeviceKey = try unlocking.opening.deviceKeySource() != nil
-    if !named.archive.isEncrypted || unlocking.password.isGiven || hasDeviceKey || needsPassword(named) {
+    if !named.archive.isEncrypted || unlocking.password.isGiven || hasDeviceKey || needsPassword(named)
+      || session.offersListed
+    {
       return try Opened(unlocker, unlocking.password)
     }
     guard try unlocking.password.source(environment: session.environment) != .prompt else { return nil }

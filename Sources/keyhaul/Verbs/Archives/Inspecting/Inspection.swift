@@ -34,10 +34,12 @@ struct Inspection: Report {
   /// What was gone around to show it.
   let findings: [ArchiveFinding]
 
-  /// - Parameter unopened: Why it, or a part of it, does not open though the password is right.
+  /// - Parameters:
+  ///   - unopened: Why it, or a part of it, does not open though the password is right.
+  ///   - isTimed: Whether it says how long this machine takes, which is never the same twice.
   init(
     _ named: NamedArchive, opened: OpenedArchive?, maker: MakerItems? = nil, unopened: ArchiveFinding? = nil,
-    part: Inspect.Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil,
+    part: Inspect.Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil, isTimed: Bool = true,
     clock: some Clock<Duration> = ContinuousClock()
   ) throws(CommandFailure) {
     name = named.name
@@ -74,8 +76,8 @@ struct Inspection: Report {
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
-    measuredUnlock = measured
-    unlockTime = try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
+    measuredUnlock = isTimed ? measured : nil
+    unlockTime = !isTimed ? nil : try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
   }
 
   /// The list of files where it can be had, and where nothing of it can be read, why.

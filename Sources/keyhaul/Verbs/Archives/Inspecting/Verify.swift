@@ -5,38 +5,48 @@ import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
+import ManyBackups
 import Reports
 
 /// `keyhaul verify`: whether a backup is what was written.
-struct Verify: RunnableVerb {
+struct Verify: BackupVerb {
   static let screen = HelpScreen(
     sentence: "Check that a backup is whole",
-    usage: "keyhaul verify ARCHIVE [--quick]",
+    usage: "keyhaul verify ARCHIVE|FOLDER... [--quick]",
     examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
     flags: [
       "--quick", "--password-file",
       .init("--device-key-file", "also check the items that only their device opens"),
-      .init("-v", "name every fault, however many"), "--json",
+      .init("-v", "name every fault, however many"), "--format",
+      .init("--paths-from", "read more paths from a file; - is standard input"),
+      .init("--passwords", "of many backups: a list of where the passwords are"),
+      .init("--resume", "of many backups: skip what a file has of them"), "--json",
     ])
   static let configuration = described(as: "verify")
+  static let formats: [OutputFormat] = [.text, .json, .ndjson, .csv]
 
   @Argument(
-    help: "The backup: a folder, a file, or - for a tar stream; or a keychain's own database.", completion: .file())
-  var archive: String
+    help: ArgumentHelp(
+      "The backup: a folder, a file, or - for a tar stream; or a keychain's own database. Of several, and of a folder with "
+        + "backups in it, each is answered for.",
+      valueName: "archive"),
+    completion: .file())
+  var paths: [String] = []
   @Flag(help: "Check what can be checked without the password, and say what cannot.") var quick = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
-  func perform(in session: Session) throws -> CommandStatus {
+  func performAlone(in session: Session) throws -> CommandStatus {
     if quick, unlocking.password.isGiven {
       throw CommandFailure.usage(
         "--quick and a password cannot go together", why: "it checks what needs none", try: "one of them")
     }
-    let source = try ArgumentFinder(session, databaseKeys).archiveOrDump(archive)
+    let source = try ArgumentFinder(session, databaseKeys).archiveOrDump(paths.first ?? "")
     try databaseKeys.check([source])
     let found: FoundArchive
     switch source {
@@ -98,6 +108,7 @@ struct Verify: RunnableVerb {
       return VerificationReport(BackupVerification(unopened: error, isQuick: quick), name: name, device: nil)
     }
     let named = NamedArchive(name: name, archive: opened)
+    session.subject = SubjectFacts(opened)
     found.warnOfSurprises(of: named, in: session)
     let verification = try verification(of: named, in: session)
     var report = VerificationReport(verification, name: name, device: opened.device.name)
@@ -142,7 +153,9 @@ struct Verify: RunnableVerb {
 
   /// Whether nobody can be asked for the password of a copy in clear: all but its items can be checked without.
   private func isLeftClosed(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> Bool {
-    guard named.archive.isEncrypted, !named.archive.areFilesEncrypted, session.terminal() == nil else { return false }
+    guard named.archive.isEncrypted, !named.archive.areFilesEncrypted, session.terminal() == nil,
+      session.offeredPasswords.isEmpty
+    else { return false }
     return try unlocking.password.source(environment: session.environment) == .prompt
   }
 

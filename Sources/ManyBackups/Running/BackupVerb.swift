@@ -1,0 +1,66 @@
+package import CommandArguments
+package import CommandSession
+package import KeychainFormats
+
+/// A verb that answers about one backup, and in one call about many.
+package protocol BackupVerb: RunnableVerb, Sendable {
+  /// The backups and folders that are named.
+  var paths: [String] { get }
+  var many: ManyBackupsOptions { get }
+  var unlocking: UnlockingOptions { get }
+  /// Where the result goes, but for standard output.
+  var output: String? { get }
+
+  /// The same call about one backup alone, its answer a document on standard output.
+  func alone(with path: String) -> Self
+  /// Answers about the one backup that is named.
+  func performAlone(in session: Session) throws -> CommandStatus
+  /// Refuses what one call about many cannot have.
+  func checkMany() throws(CommandFailure)
+  /// What shapes an answer besides the backup and its password: "--list", "--to new-phone r17".
+  func asked(in session: Session) throws -> [String]
+
+  /// Whether an argument may be the name of a device.
+  static var takesDevices: Bool { get }
+  /// The facts of its documents that stand in a table.
+  static var columns: [AnswerColumn] { get }
+  /// The same in a few words for people; `nil` where the document has none.
+  static func finding(in document: JSONValue) -> String?
+}
+
+extension BackupVerb {
+  package static var takesDevices: Bool { false }
+
+  /// Answers about the one backup that is named, or about each of many.
+  package func perform(in session: Session) throws -> CommandStatus {
+    guard try isAboutMany(session) else { return try performAlone(in: session) }
+    return try ManyBackupsRun(self, in: session).perform()
+  }
+
+  private func isAboutMany(_ session: Session) throws(CommandFailure) -> Bool {
+    let isPage = common.isHTML || common.isJUnit
+    let word = session.verb.split(separator: " ").last.map(String.init) ?? session.verb
+    guard let first = paths.first else {
+      guard many.pathsFrom != nil else {
+        throw .usage("\(session.verb) needs \(word == "plan" ? "SOURCE" : "ARCHIVE")", try: "\(session.verb) -h")
+      }
+      return true
+    }
+    let isList = paths.count > 1 || many.isGiven || common.isNDJSON || common.isCSV
+    if !isPage, !isList {
+      // A name that is a device's too is for the verb to refuse.
+      let home = try session.homeDirectory()
+      let isDevice = Self.takesDevices && !first.contains("/") && PathContent(of: "\(home)/\(first)") == .device
+      guard !isDevice else { return false }
+      return try BackupPlaces.areBackups(in: first)
+    }
+    guard isPage else { return true }
+    guard !isList else {
+      throw .usage(
+        "--format \(common.format?.rawValue ?? "html") is of one backup",
+        why: "\(paths.count > 1 ? "\(paths.count) are named" : "\(many.given ?? "the call") is about many")",
+        try: "--format text, json, ndjson or csv")
+    }
+    return false
+  }
+}

@@ -1,0 +1,66 @@
+import CommandArguments
+import CommandSession
+import KeychainFormats
+import ManyBackups
+import Migration
+import VirtualDevice
+
+extension Plan {
+  static var takesDevices: Bool { true }
+
+  func alone(with path: String) -> Plan {
+    var verb = self
+    verb.paths = [path]
+    verb.output = nil
+    verb.common.askNothing()
+    return verb
+  }
+
+  func checkMany() throws(CommandFailure) {
+    try checkFlags()
+    guard expect == "-" else { return }
+    throw .usage(
+      "the expectations of many plans are read from a file", why: "standard input can be read once",
+      try: "--expect FILE")
+  }
+
+  /// With the target as it is now: an answer about an earlier state of it is another one.
+  func asked(in session: Session) throws -> [String] {
+    var flags = unlocking.opening.asked + common.detail
+    if let view { flags.append("--\(view.rawValue)") }
+    if let expect { flags.append("--expect \(expect)") }
+    if let maker { flags.append("--source \(maker)") }
+    if redact { flags.append("--redact") }
+    if exitCode { flags.append("--exit-code") }
+    if noPassword { flags.append("--no-password") }
+    guard let to = move.to else { return flags }
+    let finder = try ArgumentFinder(session, databaseKeys)
+    let target = try self.target(to, finder)
+    let revision = try target.hold(.reading) { $0.record.revision }
+    return flags + ["--to \(target.name) \(revision)", "--existing \(move.policy.rawValue)"]
+  }
+
+  static let columns = [
+    AnswerColumn("total") { counts(in: $0)?.total.map { .integer($0) } },
+    AnswerColumn("arrives") { counts(in: $0)?.arrives.map { .integer($0) } },
+    AnswerColumn("stays_behind") { member("stays_behind", in: $0) },
+    AnswerColumn("unreadable") { member("unreadable", in: $0) }, AnswerColumn("removed") { member("removed", in: $0) },
+  ]
+
+  static func finding(in document: JSONValue) -> String? {
+    guard let counts = counts(in: document), let total = counts.total, let arrives = counts.arrives else { return nil }
+    return "\(Amounts.grouped(arrives)) of \(Amounts.grouped(total)) arrive"
+  }
+
+  /// Where a document counts: of a plan in its summary, of a plan without a target in what a new device would get.
+  private static func summary(of document: JSONValue) -> JSONValue? {
+    document["summary"] ?? document["futures"]?.arrayValue?.first
+  }
+
+  private static func member(_ name: String, in document: JSONValue) -> JSONValue? { summary(of: document)?[name] }
+
+  private static func counts(in document: JSONValue) -> (total: Int64?, arrives: Int64?)? {
+    guard let summary = summary(of: document) else { return nil }
+    return (summary["total"]?.integerValue, (summary["migrates"] ?? summary["arrives"])?.integerValue)
+  }
+}

@@ -1,0 +1,197 @@
+import Foundation
+import Testing
+
+@testable import CommandArguments
+@testable import keyhaul
+
+@Suite("Many backups in one call")
+struct ManyBackupsTests {
+  private func paths(_ rows: [[String: Any]]) -> [String] { rows.compactMap { $0["path"] as? String } }
+
+  @Test("a folder of folders and of one-file backups: each has a row, and what is none is counted")
+  func folder() throws {
+    let shelf = try Shelf()
+    let outcome = try shelf.world.keyhaul("inspect shelf --format ndjson")
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    let rows = try shelf.rows(outcome.output)
+    #expect(paths(rows) == Shelf.paths)
+    #expect(rows.map { $0["encrypted"] as? Bool } == [true, false, true, true])
+    #expect(rows.map { $0["device_name"] as? String } == ["new-phone", "new-phone", "old-phone", "old-phone"])
+    #expect(rows.allSatisfy { $0["format"] as? String == "backup-answer/1" && $0["state"] as? String == "finished" })
+    #expect(
+      outcome.errors == """
+        4 backups: 4 ended with 0.
+        Passed over in folders: 2 links, 1 other file, 1 special file and 1 hidden name.
+
+        """)
+    // The same order and rows, named one by one and mixed with a folder.
+    let named = try shelf.rows(of: "inspect \(Shelf.paths[3]) shelf/deep shelf/one")
+    #expect(paths(named) == [Shelf.paths[3], Shelf.paths[0], Shelf.paths[1], Shelf.paths[2]])
+  }
+
+  @Test("each row has the code, the error and the document that a call about it alone gives")
+  func alone() throws {
+    let shelf = try Shelf()
+    try shelf.world.devices.run("head -c 3000 shelf/three.tar.gz > shelf/cut.tar.gz")
+    for verb in ["inspect --list", "verify", "plan", "plan --to new-phone"] {
+      let many = try shelf.world.keyhaul("\(verb) shelf --password-file .bp --format ndjson")
+      #expect(many.status == 3, "\(many.errors)")
+      let rows = try shelf.rows(many.output)
+      #expect(rows.count == 5)
+      for row in rows {
+        let path = try #require(row["path"] as? String)
+        let single = try shelf.world.keyhaul("\(verb) \(path) --password-file .bp --json")
+        #expect((row["code"] as? Int).map(Int32.init) == single.status, "\(verb) \(path): \(single.errors)")
+        let ended = try single.errors.split(separator: "\n").last.map { try shelf.world.object(String($0)) }
+        let error = row["error"] as? [String: Any]
+        if ended?["message_type"] as? String == "exit_error" {
+          for member in ["message", "why", "try"] {
+            #expect(error?[member] as? String == ended?[member] as? String, "\(verb) \(path)")
+          }
+        } else {
+          #expect(error == nil, "\(verb) \(path)")
+        }
+        let document = row["document"] as? [String: Any]
+        guard !single.output.isEmpty else {
+          #expect(document == nil)
+          continue
+        }
+        // What is measured or read off the clock is never the same twice.
+        func steady(_ document: [String: Any]?) throws -> NSDictionary {
+          var document = try #require(document)
+          if verb.hasPrefix("plan") { for member in ["made", "checksum"] { document[member] = nil } }
+          if var keybag = document["keybag"] as? [String: Any] {
+            keybag["unlock_seconds"] = nil
+            keybag["unlocked_in_seconds"] = nil
+            document["keybag"] = keybag
+          }
+          return document as NSDictionary
+        }
+        #expect(try steady(document) == steady(try shelf.world.object(single.output)), "\(verb) \(path)")
+      }
+    }
+  }
+
+  @Test("give the same bytes however many are read at once", arguments: ["text", "ndjson", "csv", "json"])
+  func jobs(format: String) throws {
+    let shelf = try Shelf()
+    try shelf.world.devices.run(
+      "for n in 1 2 3 4 5 6; do cp -R shelf/one shelf/copy$n; done; head -c 900 shelf/three.tar.gz > shelf/x.tar")
+    let outcomes = try [1, 2, 4].map {
+      try shelf.world.keyhaul("inspect shelf --list --password-file .bp --format \(format) --jobs \($0)")
+    }
+    #expect(outcomes[0].status == 3 && outcomes[0].output.count > 1000)
+    #expect(outcomes[1] == outcomes[0] && outcomes[2] == outcomes[0])
+  }
+
+  @Test("a table for people says what went wrong below its row, and at the end what they came to")
+  func table() throws {
+    let shelf = try Shelf()
+    try shelf.world.devices.run("echo no > 'shelf/a\u{1B}[31m.tar'")
+    let outcome = try shelf.world.keyhaul("verify shelf --password-file .bp")
+    #expect(outcome.status == 3)
+    let lines = outcome.output.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    #expect(lines[0] == "CODE  RESULT                DEVICE              MADE        PASSWORD  BACKUP")
+    #expect(
+      lines[1].hasPrefix("  14  refused               -                   -           -         shelf/a\\u{1B}[31m"))
+    #expect(lines[2].hasPrefix("      error: ") && lines[3].hasPrefix("        why: "))
+    #expect(!outcome.output.contains("\u{1B}"))
+    #expect(outcome.output.contains("\n   0  whole                 old-phone "))
+    #expect(
+      lines.suffix(5) == [
+        "", "5 backups: 3 ended with 0 and 2 with 14 (refused).",
+        "Passed over in folders: 2 links, 1 other file, 1 special file and 1 hidden name.",
+        "One of them in full: keyhaul verify shelf/deep/er/two.zip", "",
+      ])
+  }
+
+  @Test("a table for spreadsheets has the facts of the verb, and nothing in it is computed")
+  func spreadsheet() throws {
+    let shelf = try Shelf()
+    try shelf.world.devices.run("mkdir 'x'; cp shelf/three.tar.gz './=1+1.tar.gz'; cp shelf/three.tar.gz 'x/a,b.tgz'")
+    let outcome = try shelf.world.keyhaul("plan '=1+1.tar.gz' x --to new-phone --password-file .bp --format csv")
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    let lines = outcome.output.components(separatedBy: "\r\n")
+    #expect(lines.count == 4 && lines[3].isEmpty)
+    #expect(lines[0].hasPrefix("path,code,id,error,"))
+    #expect(lines[0].hasSuffix(",total,arrives,stays_behind,unreadable,removed"))
+    #expect(lines[1].hasPrefix("'=1+1.tar.gz,0,ok,"))
+    #expect(lines[2].hasPrefix("\"x/a,b.tgz\",0,ok,"))
+    let counts = try #require(try shelf.world.plan("shelf/one")["summary"] as? [String: Any])
+    let numbers = ["total", "migrates", "stays_behind", "unreadable", "removed"].map { "\(counts[$0] ?? "?")" }
+    #expect(lines[1].hasSuffix("," + numbers.joined(separator: ",")), "\(lines[1])")
+  }
+
+  @Test("paths come from a file or a stream, on lines or with a NUL behind each, and one that is missing stops nothing")
+  func list() throws {
+    let shelf = try Shelf()
+    try shelf.world.write(Array("\(Shelf.paths[3])\n\nnowhere.tar\nshelf/deep\n".utf8), to: "list")
+    let expected = [Shelf.paths[3], "nowhere.tar", Shelf.paths[0], Shelf.paths[1]]
+    let lines = try shelf.world.keyhaul("inspect --paths-from list --format ndjson")
+    #expect(lines.status == 3)
+    #expect(paths(try shelf.rows(lines.output)) == expected)
+    #expect(try shelf.rows(lines.output).map { $0["code"] as? Int } == [0, 10, 0, 0])
+    let nul = try shelf.world.devices.run(
+      "tr -s '\\n' '\\0' < list | keyhaul inspect --paths-from - --format ndjson")
+    #expect(nul.output == lines.output && nul.status == 3)
+    // Without an end of the last line, through a pipe with a name.
+    let pipe = try shelf.world.devices.run(
+      "mkfifo p; (printf shelf/one > p) & keyhaul inspect --paths-from p --format ndjson")
+    #expect(paths(try shelf.rows(pipe.output)) == ["shelf/one"])
+    let empty = try shelf.world.devices.run(": | keyhaul verify --paths-from -")
+    #expect(empty.status == 4 && empty.errors.hasPrefix("error: no backup is named\n"))
+    let bytes = try shelf.world.devices.run(
+      "printf 'a\\377b\\nshelf/one\\n' | keyhaul inspect --paths-from - --format csv")
+    #expect(bytes.status == 3 && bytes.output.contains(",64,usage,a path of the list cannot be read,"))
+    #expect(bytes.output.contains("\r\nshelf/one,0,ok,"))
+  }
+
+  @Test("what is no call about many is refused as a whole, and an argument that is no file is not repeated")
+  func refused() throws {
+    let shelf = try Shelf()
+    for (line, message) in [
+      ("verify shelf/one hunter2", "an argument of keyhaul verify is no file"),
+      ("inspect shelf --format html", "shelf/"), ("inspect shelf/one shelf/deep --format html", "is of one backup"),
+      ("inspect shelf/one -", "standard input is one backup"), ("verify shelf --jobs 0", "--jobs cannot be \"0\""),
+      ("verify shelf --jobs 257", "--jobs cannot be \"257\""), ("inspect", "keyhaul inspect needs ARCHIVE"),
+      ("plan", "keyhaul plan needs SOURCE"), ("inspect shelf --device-key-fd 0", "is read from a file"),
+      ("inspect shelf --passwords x --password-file .bp", "cannot go together"),
+      ("inspect shelf --resume shelf/one/Manifest.plist", "is what is read"),
+      ("plan shelf --existing merge", "--existing needs --to"),
+    ] {
+      let outcome = try shelf.world.keyhaul(line)
+      #expect(outcome.status == 64 && outcome.output.isEmpty, "\(line): \(outcome)")
+      #expect(outcome.errors.contains(message) && !outcome.errors.contains("hunter2"), "\(line): \(outcome.errors)")
+    }
+  }
+
+  @Test("ten broken ones are named each with its own error, and stop nothing")
+  func broken() throws {
+    let shelf = try Shelf()
+    try shelf.world.devices.run(
+      """
+      mkdir ten; cd ten; cp -R ../shelf/one a; cp -R ../shelf/one b; cp -R ../shelf/one c; cp -R ../shelf/one d
+      cp -R ../shelf/deep/plain e; cp -R ../shelf/one f; echo x > a/Manifest.plist; rm b/Manifest.db
+      echo x > c/Manifest.db; rm d/Manifest.plist; echo x > e/Status.plist; rm -r f/[0-9a-f][0-9a-f]
+      head -c 5000 ../shelf/three.tar.gz > g.tar.gz; : > h.zip; echo text > i.tar; tar cf j.tar ../.bp 2>&1
+      """)
+    try shelf.world.ask(for: 4_000_000_000, in: "DPIC", of: "ten/f")
+    let rows = try shelf.rows(of: "verify ten --password-file .bp")
+    #expect(paths(rows) == "abcdef".map { "ten/\($0)" } + ["ten/g.tar.gz", "ten/h.zip", "ten/i.tar", "ten/j.tar"])
+    var messages: Set<String> = []
+    for row in rows {
+      let path = try #require(row["path"] as? String)
+      let single = try shelf.world.keyhaul("verify \(path) --password-file .bp --json")
+      #expect((row["code"] as? Int).map(Int32.init) == single.status && single.status != 0, "\(path)")
+      let ended = try shelf.world.object(String(try #require(single.errors.split(separator: "\n").last)))
+      if ended["message_type"] as? String == "exit_error" {
+        let error = try #require(row["error"] as? [String: Any], "\(path)")
+        #expect(error["message"] as? String == ended["message"] as? String)
+        #expect(error["why"] as? String == ended["why"] as? String)
+        messages.insert("\(ended["message"] ?? "") \(ended["why"] ?? "")")
+      }
+    }
+    #expect(messages.count >= 8, "\(messages)")
+    #expect(try shelf.world.keyhaul("verify ten --password-file .bp -q").status == 3)
+  }
+}

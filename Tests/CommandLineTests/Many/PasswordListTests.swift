@@ -1,0 +1,100 @@
+import Foundation
+import Testing
+
+@testable import CommandArguments
+@testable import CommandSession
+@testable import ManyBackups
+@testable import keyhaul
+
+@Suite("A list of passwords")
+struct PasswordListTests {
+  @Test("names sources by patterns: paths, names, identifiers, stars")
+  func patterns() throws {
+    for (pattern, path, identifier, isMeant) in [
+      ("*", "a/b", nil, true), ("a/b", "a/b", nil, true), ("a/b", "a/b/", nil, true), ("b", "a/b", nil, true),
+      ("a", "a/b", nil, false), ("*.tar", "x/y.tar", nil, true), ("?.tar", "x/y.tar", nil, true),
+      ("??.tar", "x/y.tar", nil, false), ("x/*", "x/y/z", nil, true),
+      ("*a*a*a*b", String(repeating: "a", count: 3000), nil, false),
+      ("abCD-*", "p", "ABcd-12", true), ("abcd", "p", "ABcd-12", false), ("", "p", nil, false), ("p*", "p", nil, true),
+    ] as [(String, String, String?, Bool)] {
+      #expect(PasswordList.means(pattern, path: path, identifier: identifier) == isMeant, "\(pattern) \(path)")
+    }
+  }
+
+  @Test("has a pattern and a source on each line, and never shows a line that has neither")
+  func lines() throws {
+    let entries = try PasswordList.entries(
+      of: Array("# of the office\n\nmy backups/* file:/a b\r\n*\tcommand:pass show x\n".utf8), named: "list")
+    #expect(
+      entries == [
+        .init(line: 3, pattern: "my backups/*", source: .file("/a b")),
+        .init(line: 4, pattern: "*", source: .command("pass show x")),
+      ])
+    for text in ["* hunter2", "hunter2", "file:hunter2", "* file:"] {
+      let failure = try #require(ending { _ = try PasswordList.entries(of: Array("\n\(text)\n".utf8), named: "list") })
+      #expect(failure.status == .usage && failure.message == "line 2 of list names no source")
+      #expect(!"\(failure)".contains("hunter2"))
+    }
+    let long = String(repeating: "* file:x\n", count: PasswordList.maximumEntryCount + 1)
+    #expect(ending { _ = try PasswordList.entries(of: Array(long.utf8), named: "list") }?.status == .usage)
+    let most = String(repeating: "* file:x\n", count: PasswordList.maximumEntryCount)
+    #expect(try PasswordList.entries(of: Array(most.utf8), named: "list").count == PasswordList.maximumEntryCount)
+  }
+
+  @Test("is tried in its order, each password derived once for all backups with the same salts")
+  func order() throws {
+    let shelf = try Shelf()
+    try shelf.world.write(Array("wrong\n".utf8), to: ".wrong")
+    try shelf.world.devices.run("for n in 1 2 3 4; do cp -R shelf/one shelf/copy$n; done")
+    let home = shelf.world.home.path
+    try shelf.world.write(
+      Array("\(home)/shelf/* file:\(home)/.wrong\n*copy* command:cat \(home)/.bp\n* file:\(home)/.bp\n".utf8),
+      to: "list")
+    for jobs in [1, 4] {
+      let test = try TestSession(["--format", "ndjson", "--home", home + "/devices"])
+      let verb = try Verify.parse(
+        [
+          "\(home)/shelf", "--passwords", "\(home)/list", "--jobs", "\(jobs)", "--format", "ndjson", "--home",
+          home + "/devices",
+        ])
+      let run = try ManyBackupsRun(verb, in: test.session)
+      #expect(try run.perform() == .ok)
+      let rows = try shelf.rows(test.said)
+      #expect(rows.count == 8 && rows.allSatisfy { $0["code"] as? Int == 0 })
+      // Of one device with one keybag: two.zip, three.tar.gz, and one with its copies are three bags. The wrong password is
+      // tried on each, the command's on the copies alone, the right one on the other three, of which `one` shares its bag
+      // with the copies, but is another source.
+      #expect(run.asking.passwords.list?.derivationCount == 3 + 1 + 3)
+    }
+  }
+
+  @Test("says which of its lines were tried where none fits")
+  func wrong() throws {
+    let shelf = try Shelf()
+    try shelf.world.write(Array("wrong\n".utf8), to: ".wrong")
+    try shelf.world.write(Array("bad\n".utf8), to: ".bad")
+    try shelf.world.write(Array("* file:.wrong\nnobody file:.bp\none file:.bad\n".utf8), to: "list")
+    let rows = try shelf.rows(of: "inspect shelf/one shelf/deep/plain --passwords list")
+    #expect(rows.map { $0["code"] as? Int } == [12, 0])
+    let error = try #require(rows[0]["error"] as? [String: Any])
+    #expect(error["message"] as? String == "cannot open shelf/one: none of 2 passwords fits")
+    #expect(error["why"] as? String == "line 1 of list and line 3 of list")
+    #expect(rows[0]["device_name"] as? String == "old-phone")
+  }
+
+  @Test("that others may write is refused: it says which commands are run; what cannot be read is said before any work")
+  func refused() throws {
+    let shelf = try Shelf()
+    try shelf.world.write(Array("* command:touch ran; cat .bp\n".utf8), to: "list")
+    for mode in ["620", "602", "666"] {
+      let outcome = try shelf.world.devices.run("chmod \(mode) list; keyhaul inspect shelf --passwords list")
+      #expect(outcome.status == 14 && outcome.errors.contains("can be changed by others"), "\(outcome)")
+    }
+    #expect(try !shelf.world.names().contains("ran"))
+    let outcome = try shelf.world.devices.run("chmod 644 list; keyhaul verify shelf --passwords list")
+    #expect(outcome.status == 0, "\(outcome)")
+    try shelf.world.write(Array("* file:.bp\nx file:nowhere\n".utf8), to: "list")
+    let missing = try shelf.world.keyhaul("verify shelf --passwords list")
+    #expect(missing.status == 10 && missing.output.isEmpty && missing.errors.contains("line 2 of list"), "\(missing)")
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+
+@testable import CommandArguments
+@testable import keyhaul
+
+@Suite("A call about many backups that goes on")
+struct ResumeTests {
+  @Test("skips what is answered already, gives the same bytes, and asks anew what has changed")
+  func resumed() throws {
+    let shelf = try Shelf()
+    let line = "inspect shelf --list --password-file .bp --format ndjson --resume answers"
+    let first = try shelf.world.keyhaul(line)
+    #expect(first.status == 3 && String(decoding: try shelf.world.read("answers"), as: UTF8.self) == first.output)
+    let mode = try FileManager.default.attributesOfItem(atPath: shelf.world.home.appending(path: "answers").path)
+    #expect(mode[.posixPermissions] as? Int == 0o600)
+
+    #expect(first.output.contains("backup-inspection/1"))
+    // A document that no backup gives shows that it was taken from the file.
+    let marked = first.output.replacing("backup-inspection/1", with: "backup-inspection/9")
+    try shelf.world.write(Array(marked.utf8), to: "answers")
+    let second = try shelf.world.keyhaul(line)
+    #expect(second.output == marked && second.errors.contains("4 answers were there before.\n"))
+    #expect(String(decoding: try shelf.world.read("answers"), as: UTF8.self) == marked)
+
+    // Another manifest: another digest.
+    let manifest = try shelf.world.read("shelf/one/Manifest.plist")
+    try shelf.world.write(manifest + [0], to: "shelf/one/Manifest.plist")
+    let third = try shelf.world.keyhaul(line)
+    #expect(third.errors.contains("3 answers were there before.\n"), "\(third.errors)")
+    #expect(try shelf.rows(third.output).count == 4)
+  }
+
+  @Test("goes on behind the last whole line, and asks anew what something outside of the backup decided")
+  func torn() throws {
+    let shelf = try Shelf()
+    let line = "verify shelf --format ndjson --resume answers"
+    // Without a password three of them cannot be checked.
+    let closed = try shelf.world.keyhaul("\(line) --no-input")
+    #expect(try shelf.rows(closed.output).map { $0["code"] as? Int } == [12, 0, 12, 12])
+    let opened = try shelf.world.keyhaul("\(line) --password-file .bp")
+    #expect(try shelf.rows(opened.output).map { $0["code"] as? Int } == [0, 14, 0, 0])
+    let written = try shelf.world.read("answers")
+    try shelf.world.write(Array(written.dropLast(40)), to: "answers")
+    let resumed = try shelf.world.keyhaul("\(line) --password-file .bp")
+    #expect(resumed.output == opened.output)
+    #expect(resumed.errors.contains("answers were there before.\n"))
+    // Another question has other answers.
+    let quick = try shelf.world.keyhaul("verify shelf --quick --format ndjson --resume answers")
+    #expect(!quick.errors.contains("there before") && quick.status == 0, "\(quick.errors)")
+  }
+
+  @Test("adds nothing to a file that holds something else, nor to one that another run has")
+  func refused() throws {
+    let shelf = try Shelf()
+    try shelf.world.write(Array("my notes\nand more\n".utf8), to: "notes")
+    let outcome = try shelf.world.keyhaul("inspect shelf --resume notes")
+    #expect(outcome.status == 14 && outcome.errors.hasPrefix("error: notes holds no answers\n"), "\(outcome)")
+    #expect(String(decoding: try shelf.world.read("notes"), as: UTF8.self) == "my notes\nand more\n")
+    let busy = try shelf.world.devices.run(": > answers; flock answers keyhaul inspect shelf --resume answers")
+    #expect(busy.status == 11 && busy.errors.contains("another run"), "\(busy)")
+    #expect(try shelf.world.keyhaul("inspect shelf --resume shelf").status == 64)
+  }
+
+  @Test("Ctrl-C stops it at once, with whole lines, and the next run goes on where it was")
+  func stopped() throws {
+    let shelf = try Shelf()
+    try shelf.world.devices.run("cp -R shelf/one shelf/slow")
+    try shelf.world.ask(for: 15_000_000, in: "DPIC", of: "shelf/slow")
+    let line = "verify shelf --format ndjson --resume answers --password-file .bp"
+    let outcome = try shelf.world.devices.run(
+      """
+      (while [ "$(wc -l < answers 2>/dev/null || echo 0)" -lt 3 ]; do sleep 0.01; done; sleep 0.1; kill -INT $$) &
+      exec keyhaul \(line) --jobs 2
+      """)
+    #expect(outcome.status == 130, "\(outcome)")
+    #expect(
+      outcome.errors.hasSuffix("error: stopped by Ctrl-C\n  why: 3 backups had been answered\n"), "\(outcome.errors)")
+    #expect(outcome.output.hasSuffix("\n"))
+    #expect(try shelf.rows(outcome.output).count == 3)
+    #expect(String(decoding: try shelf.world.read("answers"), as: UTF8.self) == outcome.output)
+    try shelf.world.devices.run("rm -r shelf/slow")
+    let resumed = try shelf.world.keyhaul(line)
+    #expect(resumed.output.hasPrefix(outcome.output) && resumed.errors.contains("3 answers were there before."))
+  }
+}
