@@ -57,7 +57,7 @@ struct ManyBackupsTests {
           continue
         }
         // What is measured or read off the clock is never the same twice.
-        func steady(_ document: [String: Any]?) throws -> NSDictionary {
+        func steady(_ document: [String: Any]?) throws -> Data {
           var document = try #require(document)
           if verb.hasPrefix("plan") { for member in ["made", "checksum"] { document[member] = nil } }
           if var keybag = document["keybag"] as? [String: Any] {
@@ -65,7 +65,7 @@ struct ManyBackupsTests {
             keybag["unlocked_in_seconds"] = nil
             document["keybag"] = keybag
           }
-          return document as NSDictionary
+          return try JSONSerialization.data(withJSONObject: document, options: .sortedKeys)
         }
         #expect(try steady(document) == steady(try shelf.world.object(single.output)), "\(verb) \(path)")
       }
