@@ -54,7 +54,7 @@ help:
 	@echo "make wheel     the program and the Python package as a wheel, for the platform that auditwheel proves"
 	@echo "make image     an OCI image, built without an engine; needs root"
 	@echo "make packages  all four, each tried in a fresh place without Swift, with the times to a first answer; needs root"
-	@echo "make reproducible  two builds from nothing in two folders, compared byte by byte; takes two full builds"
+	@echo "make reproducible  two builds from nothing in one place, compared byte by byte; takes two full builds"
 	@echo "make release-check  everything that a release needs: the version's places, .ci/run --long; hours"
 	@echo "make clean     remove what was built"
 
@@ -237,7 +237,7 @@ test-deb: deb $(PACKAGES)/.own
 	lintian --fail-on error $(PACKAGES)/*.deb
 	packaging/test_deb $(PACKAGES)/*.deb $(PACKAGES)/.own
 
-# Needs root, as test-deb does. That the builds are reproducible is shown by `make reproducible`, after which the table has
+# Needs root, as test-deb does. Whether a build can be repeated `make reproducible` shows, after which the table has
 # the time from source too.
 packages: test-deb tarball wheel image
 	@.ci/dependencies umoci crun ruby nix-bin
