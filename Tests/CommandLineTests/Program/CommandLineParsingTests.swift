@@ -46,7 +46,7 @@ struct CommandLineParsingTests {
     let restore = try #require(try parse("restore - --to new-phone --password-file -") as? Restore)
     #expect(restore.archive == "-")
     #expect(restore.unlocking.password.file == "-")
-    #expect(try #require(try parse("inspect --json -- --help") as? Inspect).archive == "--help")
+    #expect(try #require(try parse("inspect --json -- --help") as? Inspect).paths == ["--help"])
   }
 
   @Test("takes protection in plain words and in codes", arguments: ProtectionArgument.allValueStrings)
