@@ -38,7 +38,7 @@ def import_of(modules):
 # already, the text of libarchive.
 NOT_ABOUT_FILES = r"^Sources/(?:" + "|".join([
     r"Files/System/(?:SystemCalls|DirectoryEntry)",
-    r"KeychainFormats/Secrets/WipedMemory",
+    r"KeychainFormats/Secrets/(?:WipedMemory|SecretPages)",
     r"VirtualDevice/Values/DeviceClock", r"VirtualDevice/Files/DeviceFileLock",
     r"BackupArchive/Container/LibArchiveReader",
     r"CommandSession/System/(?:ByteStream|Errno\+Streams|StandardStreams|WipedBuffer)",

@@ -28,14 +28,10 @@ package final class WipedBuffer {
 
   package init(limit: Int) {
     self.limit = limit
-    storage = .allocate(byteCount: 256, alignment: 16)
-    storage.initializeMemory(as: UInt8.self, repeating: 0)
+    storage = SecretArena.keys.allocate(256)
   }
 
-  deinit {
-    wipe(storage)
-    storage.deallocate()
-  }
+  deinit { SecretArena.keys.release(storage) }
 
   /// How long a read waits before the caller can look whether to go on, in milliseconds.
   package static let pollTimeout: Int32 = 200
@@ -80,11 +76,9 @@ package final class WipedBuffer {
   }
 
   private func grow() {
-    let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: storage.count * 2, alignment: 16)
-    larger.initializeMemory(as: UInt8.self, repeating: 0)
+    let larger = SecretArena.keys.allocate(storage.count * 2)
     larger.copyMemory(from: UnsafeRawBufferPointer(storage))
-    wipe(storage)
-    storage.deallocate()
+    SecretArena.keys.release(storage)
     storage = larger
   }
 }

@@ -16,7 +16,7 @@ public struct Secret: ~Copyable, Sendable {
   public init<Failure: Error>(
     count: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    memory = try WipedMemory(count: count, filledBy: body)
+    memory = try WipedMemory(count: count, in: .keys, filledBy: body)
   }
 
   /// Creates a copy of bytes that stay with their owner, who has to overwrite them.

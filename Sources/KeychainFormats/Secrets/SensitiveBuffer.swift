@@ -5,12 +5,9 @@ package struct SensitiveBuffer: ~Copyable {
 
   private static let firstCapacity = 4096
 
-  package init() { storage = Self.allocate(Self.firstCapacity) }
+  package init() { storage = SecretArena.items.allocate(Self.firstCapacity) }
 
-  deinit {
-    wipe(storage)
-    storage.deallocate()
-  }
+  deinit { SecretArena.items.release(storage) }
 
   package mutating func append(_ byte: UInt8) {
     reserve(1)
@@ -49,16 +46,9 @@ package struct SensitiveBuffer: ~Copyable {
 
   private mutating func reserve(_ added: Int) {
     guard storage.count - count < added else { return }
-    let larger = Self.allocate(max(storage.count * 2, count + added))
+    let larger = SecretArena.items.allocate(max(storage.count * 2, count + added))
     larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[..<count]))
-    wipe(storage)
-    storage.deallocate()
+    SecretArena.items.release(storage)
     storage = larger
-  }
-
-  private static func allocate(_ count: Int) -> UnsafeMutableRawBufferPointer {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
-    buffer.initializeMemory(as: UInt8.self, repeating: 0)
-    return buffer
   }
 }

@@ -14,7 +14,7 @@ public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomRefl
   public init<Failure: Error>(
     count: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    memory = try WipedMemory(count: count, filledBy: body)
+    memory = try WipedMemory(count: count, in: .items, filledBy: body)
   }
 
   /// Creates a copy of bytes that stay with their owner, who wipes them.

@@ -9,29 +9,28 @@
 /// Memory with one owner that is overwritten before it is given back: what `SensitiveBytes` and `Secret` keep theirs in.
 package struct WipedMemory: ~Copyable, Sendable {
   private nonisolated(unsafe) let storage: UnsafeMutableRawBufferPointer
+  private let arena: SecretArena
 
   package var count: Int { storage.count }
 
   /// Allocates `count` bytes, zeroed, and lets `body` fill them. They are overwritten too where `body` throws.
+  ///
+  /// - Parameter arena: Where they lie; what opens more than itself lies in `.keys`.
   package init<Failure: Error>(
-    count: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
+    count: Int, in arena: SecretArena, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
-    buffer.initializeMemory(as: UInt8.self, repeating: 0)
+    let buffer = arena.allocate(count)
     do {
       try body(buffer)
     } catch {
-      wipe(buffer)
-      buffer.deallocate()
+      arena.release(buffer)
       throw error
     }
     storage = buffer
+    self.arena = arena
   }
 
-  deinit {
-    wipe(storage)
-    storage.deallocate()
-  }
+  deinit { arena.release(storage) }
 
   /// For the length of a call; the pointer must not outlive the owner.
   package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(storage) }
