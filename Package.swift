@@ -141,6 +141,7 @@ let package = Package(
     .target(name: "CBundledFixtures"),
     .target(name: "CFileCalls"),
     part("ParallelWork", []),
+    .target(name: "CProcessGuard"),
     part("Files", ["CFileCalls", system]),
     part("KeychainFormats", []),
     part("TextLayout", ["KeychainFormats", "CUTF8Proc"]),
@@ -193,7 +194,7 @@ let package = Package(
     part(
       "CommandSession",
       [
-        "TextLayout", "DataProtection", "KeychainFormats", "Files", system, "CProgramArguments",
+        "TextLayout", "DataProtection", "KeychainFormats", "Files", system, "CProgramArguments", "CProcessGuard",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     part(

@@ -55,9 +55,11 @@ public struct ChildProcess {
   ///   - terminal: The path of its terminal; `nil` for a program without any.
   ///   - showsOutputOnTerminal: Whether its three streams are the terminal too.
   ///   - meanwhile: What is done again and again until it ends, with its number; takes a few milliseconds.
+  ///   - whenStopped: What is done where `meanwhile` traces it and it is stopped, with its number and wait status.
   public func run(
     input: Data = Data(), terminal: String? = nil, showsOutputOnTerminal: Bool = false,
-    meanwhile: (_ process: Int32) throws -> Void = { _ in usleep(2_000) }
+    meanwhile: (_ process: Int32) throws -> Void = { _ in usleep(2_000) },
+    whenStopped: (_ process: Int32, _ status: Int32) throws -> Void = { _, _ in }
   ) throws -> Outcome {
     let streams = try TemporaryDirectory()
     try input.write(to: streams.url("in"))
@@ -80,7 +82,7 @@ public struct ChildProcess {
       posix_spawn_file_actions_addopen(&actions, 2, streams.path("err"), O_WRONLY | O_CREAT, 0o600)
     }
     if terminal != nil { posix_spawn_file_actions_addclose(&actions, 3) }
-    let status = try wait(for: try start(&actions), meanwhile)
+    let status = try wait(for: try start(&actions), meanwhile, whenStopped)
     return Outcome(
       output: (try? Data(contentsOf: streams.url("out"))) ?? Data(),
       errors: (try? Data(contentsOf: streams.url("err"))) ?? Data(), status: status)
@@ -120,12 +122,18 @@ public struct ChildProcess {
     return child
   }
 
-  private func wait(for child: pid_t, _ meanwhile: (_ process: Int32) throws -> Void) throws -> Int32 {
+  private func wait(
+    for child: pid_t, _ meanwhile: (_ process: Int32) throws -> Void,
+    _ whenStopped: (_ process: Int32, _ status: Int32) throws -> Void
+  ) throws -> Int32 {
     let deadline = Date(timeIntervalSinceNow: Self.patience)
     var status: Int32 = 0
-    while waitpid(child, &status, WNOHANG) == 0 {
+    while true {
+      let changed = waitpid(child, &status, WNOHANG)
+      let isStopped = changed == child && status & 0xFF == 0x7F
+      guard changed == 0 || isStopped else { break }
       do {
-        try meanwhile(child)
+        if isStopped { try whenStopped(child, status) } else { try meanwhile(child) }
         if Date() > deadline { throw Failure.timedOut }
       } catch {
         kill(child, SIGKILL)

@@ -26,6 +26,8 @@ package enum Interruption {
     _ = mayLeaveAtOnce.load(ordering: .relaxed)
     _ = resumed.load(ordering: .relaxed)
     _ = savedTerminal
+    // Its beginning is made ready: a handler must not do that.
+    ProcessMemory.wipeSecrets()
     signal(SIGPIPE, SIG_IGN)
     signal(SIGXFSZ, SIG_IGN)
     for number in [SIGINT, SIGTERM, SIGHUP] {
@@ -34,6 +36,13 @@ package enum Interruption {
       if isIgnored(current) { continue }
       var action = sigaction()
       setHandler(&action) { number in Interruption.handle(number) }
+      sigaction(number, &action, nil)
+    }
+    for number in crashes {
+      var current = sigaction()
+      guard sigaction(number, nil, &current) == 0, isDefault(current) else { continue }
+      var action = sigaction()
+      setHandler(&action) { number in Interruption.crash(number) }
       sigaction(number, &action, nil)
     }
     var resumption = sigaction()
@@ -83,16 +92,32 @@ package enum Interruption {
     let isFirst = received.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing).exchanged
     if isFirst, !mayLeaveAtOnce.load(ordering: .acquiring) { return }
     savedTerminal.restore()
+    ProcessMemory.wipeSecrets()
     _exit(128 &+ number)
   }
 
-  private static func isIgnored(_ action: sigaction) -> Bool {
+  /// What ends a program at once: Ctrl-\\, `abort`, and faults of its own.
+  private static let crashes = [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
+
+  /// Leaves no secret behind, and then lets the signal do what it does.
+  private static func crash(_ number: Int32) {
+    savedTerminal.restore()
+    ProcessMemory.wipeSecrets()
+    signal(number, SIG_DFL)
+    raise(number)
+  }
+
+  private static func isIgnored(_ action: sigaction) -> Bool { isHandled(action, by: SIG_IGN) }
+
+  private static func isDefault(_ action: sigaction) -> Bool { isHandled(action, by: SIG_DFL) }
+
+  private static func isHandled(_ action: sigaction, by standard: (@convention(c) (Int32) -> Void)?) -> Bool {
     #if canImport(Darwin)
       let handler = action.__sigaction_u.__sa_handler
     #else
       let handler = action.__sigaction_handler.sa_handler
     #endif
-    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(standard, to: Int.self)
   }
 
   private static func setHandler(_ action: inout sigaction, _ handler: @convention(c) (Int32) -> Void) {

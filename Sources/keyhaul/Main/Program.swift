@@ -23,6 +23,7 @@ struct Program {
   let environment: [String: String]
 
   static func main() {
+    ProcessMemory.guardAgainstDumps()
     StandardStreams.occupy()
     let arguments = Array(ProgramArguments.all.dropFirst())
     if arguments.first == "--version" {
@@ -30,7 +31,9 @@ struct Program {
       exit(0)
     }
     Interruption.install()
-    exit(Program(arguments: arguments, environment: ProcessInfo.processInfo.environment).run().code)
+    let status = Program(arguments: arguments, environment: ProcessInfo.processInfo.environment).run()
+    ProcessMemory.wipeSecrets()
+    exit(status.code)
   }
 
   func run() -> CommandStatus {

@@ -77,6 +77,16 @@ struct BuiltProgram {
     }
   }
 
+  /// The program, to be started some other way.
+  func process(_ arguments: [String]) -> ChildProcess {
+    ChildProcess(Self.directory.appending(path: "keyhaul").path, arguments, environment: full([:]), in: home.path)
+  }
+
+  /// A line of shell, in which `keyhaul` is the program, to be started some other way.
+  func process(shell line: String) -> ChildProcess {
+    ChildProcess("/bin/sh", ["-c", line], environment: full([:]), in: home.path)
+  }
+
   private func full(_ changes: [String: String]) -> [String: String] {
     var environment = [
       "PATH": "\(Self.directory.path):/usr/local/bin:/usr/bin:/bin", "HOME": home.path,

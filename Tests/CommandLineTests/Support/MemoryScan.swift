@@ -1,0 +1,66 @@
+#if os(Linux)
+  import Foundation
+  import Glibc
+
+  /// Looks for byte strings in the writable memory of a process, as `/proc/PID/mem` gives it to root and to the process.
+  struct MemoryScan {
+    /// A byte string, and what it is called.
+    struct Needle {
+      let name: String
+      let bytes: [UInt8]
+    }
+
+    static let chunk = 1 << 20
+
+    /// - Returns: How often each stands there, by its name; those that do not are left out.
+    static func counts(of needles: [Needle], in process: Int32) throws -> [String: Int] {
+      let memory = open("/proc/\(process)/mem", O_RDONLY)
+      guard memory >= 0 else { throw CocoaError(.fileReadNoPermission) }
+      defer { close(memory) }
+      let overlap = needles.map(\.bytes.count).max() ?? 0
+      let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: chunk + overlap, alignment: 4096)
+      defer { scratch.deallocate() }
+      var places: [String: Set<UInt>] = [:]
+      for region in try regions(of: process) {
+        var address = region.lowerBound
+        while address < region.upperBound {
+          let wanted = min(UInt(chunk + overlap), region.upperBound - address)
+          let count = pread(memory, scratch.baseAddress, Int(wanted), off_t(address))
+          if count > 0 {
+            let bytes = UnsafeRawBufferPointer(rebasing: scratch[..<count])
+            for needle in needles {
+              for offset in offsets(of: needle.bytes, in: bytes) {
+                places[needle.name, default: []].insert(address + UInt(offset))
+              }
+            }
+          }
+          address += UInt(chunk)
+        }
+      }
+      return places.mapValues(\.count)
+    }
+
+    private static func regions(of process: Int32) throws -> [Range<UInt>] {
+      try String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8).split(separator: "\n").compactMap { line in
+        let words = line.split(separator: " ")
+        guard words.count > 1, words[1].hasPrefix("rw"), !line.hasSuffix("[vvar]") else { return nil }
+        let ends = words[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
+        return ends.count == 2 && ends[0] < ends[1] ? ends[0]..<ends[1] : nil
+      }
+    }
+
+    private static func offsets(of needle: [UInt8], in bytes: UnsafeRawBufferPointer) -> [Int] {
+      guard let base = bytes.baseAddress, let first = needle.first, bytes.count >= needle.count else { return [] }
+      var found: [Int] = []
+      var offset = 0
+      while offset + needle.count <= bytes.count,
+        let hit = memchr(base + offset, Int32(first), bytes.count - needle.count + 1 - offset)
+      {
+        offset = base.distance(to: UnsafeRawPointer(hit))
+        if memcmp(base + offset, needle, needle.count) == 0 { found.append(offset) }
+        offset += 1
+      }
+      return found
+    }
+  }
+#endif

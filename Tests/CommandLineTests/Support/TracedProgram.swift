@@ -1,0 +1,73 @@
+#if os(Linux)
+  import Foundation
+  import Glibc
+  import TestSupport
+
+  /// The built program under a tracer, so that its memory can be looked through at its prompts and at its very end: when
+  /// it has called `exit`, or a signal ends it, and the system has not taken its memory back yet.
+  struct TracedProgram {
+    /// What looks, with the number of the process.
+    typealias Look = (_ process: Int32) throws -> Void
+
+    /// Whether this process may trace one that lets nobody look into it: root may, where nothing forbids it.
+    static let isPossible: Bool = {
+      guard geteuid() == 0, let trace else { return false }
+      let seen = try? ChildProcess("/bin/sleep", ["0.05"]).run { process in
+        _ = trace(seize, process, 0, exitOption)
+      } whenStopped: { process, _ in
+        _ = trace(goOn, process, 0, 0)
+      }
+      return seen?.status == 0
+    }()
+
+    let program: BuiltProgram
+
+    /// Runs the program to its end.
+    ///
+    /// - Parameters:
+    ///   - typed: Lines, each sent when a prompt waits and was looked at.
+    ///   - atPrompt: Called at each prompt.
+    ///   - meanwhile: Called again and again.
+    ///   - atEnd: Called once, before the memory goes.
+    func run(
+      _ arguments: [String], typed: [String] = [], atPrompt: Look = { _ in }, meanwhile: Look = { _ in },
+      atEnd: Look
+    ) throws -> BuiltProgram.Outcome {
+      let terminal = try PseudoTerminal()
+      let process = program.process(arguments)
+      var lines = typed[...]
+      var isTraced = false
+      var prompts = 0
+      let outcome = try process.run(terminal: terminal.path) { process in
+        if !isTraced { isTraced = Self.trace?(Self.seize, process, 0, Self.exitOption) == 0 }
+        terminal.collect(milliseconds: 10)
+        if terminal.isAtPrompt, prompts == typed.count - lines.count {
+          prompts += 1
+          try atPrompt(process)
+          if let line = lines.popFirst() { terminal.send(line) }
+        }
+        try meanwhile(process)
+      } whenStopped: { process, status in
+        let (signal, event) = (status >> 8 & 0xFF, status >> 16)
+        if event == Self.exitEvent { try atEnd(process) }
+        // What the tracer itself stopped for is no signal of the program's.
+        _ = Self.trace?(Self.goOn, process, 0, event == 0 ? UInt(signal) : 0)
+      }
+      terminal.collect(milliseconds: 10)
+      return BuiltProgram.Outcome(
+        output: String(decoding: outcome.output, as: UTF8.self),
+        errors: String(decoding: outcome.errors, as: UTF8.self), status: outcome.status,
+        terminal: terminal.transcript)
+    }
+
+    // The requests, options and events of `ptrace`, as Linux numbers them.
+    private static let goOn: Int32 = 7
+    private static let seize: Int32 = 0x4206
+    private static let exitOption: UInt = 0x40
+    private static let exitEvent: Int32 = 6
+
+    private typealias Trace = @convention(c) (Int32, Int32, UInt, UInt) -> Int
+    /// The C library declares it with any number of arguments, which Swift does not call.
+    private static let trace: Trace? = dlsym(nil, "ptrace").map { unsafeBitCast($0, to: Trace.self) }
+  }
+#endif
