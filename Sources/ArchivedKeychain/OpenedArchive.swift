@@ -151,8 +151,8 @@ extension ArchiveFinding {
       }
     case .payloadMissing: self = .keychainMissing(reason: error.reason)
     case .damaged, .truncated, .keyUnavailable, .unsupported: self = .keychainDamaged(reason: error.reason)
-    case .notFound, .notABackup, .sealedList, .falseClaim, .decryptedCopy, .notStreamable, .hostile, .overLimit,
-      .unfinished, .unreadable, .unwritable, .noSpace, .noTemporarySpace, .occupied, .interrupted:
+    case .notFound, .notABackup, .sealedList, .falseClaim, .passwordDenied, .decryptedCopy, .notStreamable, .hostile,
+      .overLimit, .unfinished, .unreadable, .unwritable, .noSpace, .noTemporarySpace, .occupied, .interrupted:
       throw error
     }
   }

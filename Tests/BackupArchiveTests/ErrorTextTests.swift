@@ -26,6 +26,7 @@ struct ErrorTextTests {
       (.keyUnavailable, .wrongPassword),
       (.unreadable, .failed), (.unwritable, .failed), (.noSpace, .failed), (.noTemporarySpace, .failed),
       (.interrupted, .failed), (.occupied, .usage), (.falseClaim, .refused), (.decryptedCopy, .refused),
+      (.passwordDenied, .refused),
     ]
     #expect(expected.count == BackupArchiveError.Code.allCases.count)
     for (code, category) in expected { #expect(BackupArchiveError(code, "").category == category) }

@@ -184,6 +184,10 @@ extension BackupVerification {
       case unfinished
       /// The manifest says that there is a password, and everything is in clear.
       case falseClaim = "false-claim"
+      /// The manifest says that there is no password, and its parts were made under one.
+      case passwordDenied = "password-denied"
+      /// A class key is wrapped otherwise than any device wraps it.
+      case wrapsUnusual = "wraps-unusual"
       /// The keybag contradicts itself, or one of its keys does not unwrap.
       case keybagDamaged = "keybag-damaged"
       /// A class key is not wrapped with the device's hardware although every device wraps it so.

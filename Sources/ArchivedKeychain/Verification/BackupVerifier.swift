@@ -53,6 +53,8 @@ struct BackupVerifier {
     case .keybagUnusable, .classKeysDamaged, .keybagMismatch, .keychainMissing, .keychainDamaged, .sealBroken: break
     case .keychainInXML, .keychainKeysUnknown: findings.notes.append(finding.description)
     case .falseClaim: findings.add(.init(check, .falseClaim, file: finding.place, finding.fact))
+    case .passwordDenied: findings.add(.init(check, .passwordDenied, file: finding.place, finding.fact))
+    case .wrapsUnusual: findings.add(.init(.keybag, .wrapsUnusual, file: finding.place, finding.fact))
     case .manifestUnreadable, .versionMissing, .propertyListUnreadable:
       findings.add(.init(check, .structureDamaged, file: finding.place, finding.fact))
     case .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:

@@ -144,6 +144,10 @@ public struct BackupArchive: Sendable {
       found.isEncrypted || manifest.isDecryptedCopy, found.isListClear, found.recordSalt
     )
     if let claim = found.falseClaim { notes.append(claim) }
+    if manifestFault == nil, !manifest.isDecryptedCopy, found.falseClaim == nil {
+      let claims = manifest.isEncrypted ?? (manifest.manifestKey != nil)
+      notes += FoundContradictions(in: manifest, isEncrypted: claims).findings.map { .finding($0) }
+    }
     if manifest.version == nil, manifestFault == nil { notes.append(.finding(.versionMissing)) }
     if manifestFault == nil, let fault = manifest.keybagFault { notes.append(.finding(.keybagUnusable(reason: fault))) }
     var unreadable = parts.unreadable

@@ -16,6 +16,10 @@ public enum ArchiveFinding: Sendable, Hashable {
   case propertyListUnreadable(name: String, reason: String)
   /// The manifest says that there is a password, and what is stored is in clear.
   case falseClaim(reason: String)
+  /// The manifest says that there is no password, and what it holds was made under one.
+  case passwordDenied(reason: String)
+  /// The keybag wraps class keys otherwise than any device does: with a layer too many, or without the password's.
+  case wrapsUnusual(reason: String)
   /// Bytes stand behind the last page that the list of files counts, which has nothing of them.
   ///
   /// Whole pages SQLite itself leaves where it lays a file out for more than it comes to need. Other bytes were added, or
@@ -56,6 +60,10 @@ public enum ArchiveFinding: Sendable, Hashable {
     case propertyListUnreadable = "property-list-unreadable"
     /// The manifest claims what is not so.
     case falseClaim = "false-claim"
+    /// The manifest denies the password that its parts were made under.
+    case passwordDenied = "password-denied"
+    /// Class keys are wrapped as no device wraps them.
+    case wrapsUnusual = "wraps-unusual"
     /// Bytes stand behind the last page of `Manifest.db`.
     case listTrailingBytes = "list-trailing-bytes"
     /// A journal beside `Manifest.db` is not read.
@@ -88,6 +96,8 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .stateMissing: .stateMissing
     case .propertyListUnreadable: .propertyListUnreadable
     case .falseClaim: .falseClaim
+    case .passwordDenied: .passwordDenied
+    case .wrapsUnusual: .wrapsUnusual
     case .listTrailingBytes: .listTrailingBytes
     case .listJournalUnread: .listJournalUnread
     case .listDamaged: .listDamaged
@@ -104,7 +114,9 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// The file that it is in: one of the backup's own, or domain and path.
   public var place: String {
     switch self {
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim: StoredPart.manifest.path
+    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .passwordDenied,
+      .wrapsUnusual:
+      StoredPart.manifest.path
     case .stateMissing: StoredPart.status.path
     case .propertyListUnreadable(let name, _), .listUnreadable(let name, _),
       .listJournalUnread(let name, _):
@@ -124,8 +136,8 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .manifestUnreadable, .keybagUnusable, .classKeysDamaged, .listUnreadable, .keychainMissing, .keychainDamaged:
       true
     case .listDamaged(_, let lost, _): lost != 0
-    case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .listTrailingBytes, .keychainInXML,
-      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .sealBroken:
+    case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .passwordDenied, .wrapsUnusual,
+      .listTrailingBytes, .keychainInXML, .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .sealBroken:
       false
     }
   }
@@ -141,7 +153,8 @@ extension ArchiveFinding: CustomStringConvertible {
     case .versionMissing: "it does not say its version"
     case .stateMissing: "it does not say whether the backup was finished"
     case .manifestUnreadable(let reason), .keybagUnusable(let reason), .classKeysDamaged(let reason),
-      .propertyListUnreadable(_, let reason), .falseClaim(let reason),
+      .propertyListUnreadable(_, let reason), .falseClaim(let reason), .passwordDenied(let reason),
+      .wrapsUnusual(let reason),
       .listUnreadable(_, let reason), .keychainMissing(let reason), .keychainDamaged(let reason):
       reason
     case .keybagMismatch(let file, let keybag): "the keychain file names keybag \(file), the manifest holds \(keybag)"

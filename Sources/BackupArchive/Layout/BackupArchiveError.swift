@@ -15,6 +15,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case sealedList = "sealed-list"
     /// Says that it has a password, and everything in it is in clear.
     case falseClaim = "false-claim"
+    /// Says that it has no password, and was made under one.
+    case passwordDenied = "password-denied"
     /// A copy in clear of a backup with a password, which no device takes.
     case decryptedCopy = "decrypted-copy"
     /// Needs a file to be read from, and came as a stream.
@@ -77,6 +79,10 @@ public struct BackupArchiveError: ExplainedError, Equatable {
       .init(
         .refused, "the backup says that it is encrypted, and it is not",
         advice: "don't trust this copy; back up the device again")
+    case .passwordDenied:
+      .init(
+        .refused, "the backup says that it has no password, and was made under one",
+        advice: "don't trust this copy; use the one that its device made")
     case .decryptedCopy:
       .init(.refused, "this is a copy in clear, to be read alone", advice: "the backup that it was made of")
     case .notStreamable:

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 package import BackupArchive
 package import CommandSession
+import DataProtection
 package import Files
 import KeychainFormats
 import KeychainRules
@@ -124,6 +125,7 @@ package struct FoundArchive {
     let named = NamedArchive(name: name, archive: archive)
     named.warnOfFaults(in: session)
     warnOfSurprises(of: named, in: session)
+    if use == .planning || use == .restoring { named.warnOfOddRounds(in: session) }
     if use == .planning, named.obstacle != nil {
       session.warn(
         "a restore refuses \(name) as it is", why: "what is said of a move is what another, whole copy would do",
@@ -178,6 +180,14 @@ package struct NamedArchive {
     case .falseClaim, .propertyListUnreadable: return
     // Nothing is lost, and nobody refuses it.
     case .keychainInXML, .keychainKeysUnknown: session.detail("\(HostileText.shown(name)): \(finding)")
+    case .passwordDenied:
+      session.warn(
+        "\(name) says that it has no password, and was made under one", why: finding.description,
+        try: "don't trust this copy; use the one that its device made", evenQuiet: true)
+    case .wrapsUnusual:
+      session.warn(
+        "\(name)'s keybag is as no device writes it", why: finding.description,
+        try: "another copy; what is said of the items of these classes is what was made of this one", evenQuiet: true)
     case .manifestUnreadable:
       session.warn(
         "\(name)'s \(finding.place) cannot be read", why: finding.description,
@@ -209,6 +219,23 @@ package struct NamedArchive {
 
   /// What stops every restore of it; `nil` where nothing does.
   package var obstacle: ArchiveFinding? { archive.findings.first { $0.forbids(.restoring) } }
+
+  /// Says that its keybag asks for another count of rounds than any device's, before somebody types a password that may
+  /// not fit any more. One whose seal fits was made so here.
+  fileprivate func warnOfOddRounds(in session: Session) {
+    if let seal = archive.seal, seal.isKeyed, seal.breaks.isEmpty { return }
+    guard archive.isEncrypted, let parameters = try? archive.keybag.derivationParameters(),
+      // What is far above the usual is asked about.
+      parameters.unusualRounds == nil,
+      let odd = parameters.oddRounds(isTwofold: archive.manifest.manifestKey != nil)
+    else { return }
+    let count = odd.rounds == 0 ? "leaves out the slow rounds" : "asks for \(Amounts.count(Int(odd.rounds), "round"))"
+    session.warn(
+      "\(name) \(count) of its password's key, where a device asks for \(Amounts.grouped(Int(odd.usual)))",
+      why: "somebody changed the count, and no password fits any more, or the backup was made so, and "
+        + (odd.rounds < odd.usual ? "passwords are guessed the faster" : "each try takes the longer"),
+      try: "the copy that its device made, if there is one", evenQuiet: true)
+  }
 
   /// Says what is wrong with the archive itself.
   fileprivate func warnOfFaults(in session: Session) {

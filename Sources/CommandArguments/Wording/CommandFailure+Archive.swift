@@ -43,6 +43,7 @@ extension CommandFailure {
       case .unsupported, .notStreamable: "\(name) cannot be read: \(error.summary)"
       case .decryptedCopy: "\(name) is a copy in clear, to be read alone"
       case .falseClaim: "\(name) says that it is encrypted, and it is not"
+      case .passwordDenied: "\(name) says that it has no password, and was made under one"
       case .hostile, .overLimit: "refused to read \(name)"
       case .truncated: "\(name) is cut short"
       case .damaged: "\(name) is damaged"

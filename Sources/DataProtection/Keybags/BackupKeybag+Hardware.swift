@@ -31,6 +31,29 @@ extension BackupKeybag {
     return Set(lacking).sorted()
   }
 
+  /// The classes of a backup with a password whose keys are wrapped with the hardware though no device does that: what is
+  /// under them would seem bound to a device, and an item that moves would seem to stay.
+  public static func classesWithNeedlessHardware(of keybag: Keybag) -> [KeyClass] {
+    let bound = hardwareClasses(hasPassword: true)
+    return classes(of: keybag) { record, keyClass in
+      (1...11).contains(keyClass.rawValue) && !bound.contains(keyClass) && record.wrap == [.device, .password]
+    }
+  }
+
+  /// The classes of a backup with a password whose keys are whole without it: the hardware alone would open them.
+  public static func classesWithoutPassword(of keybag: Keybag) -> [KeyClass] {
+    classes(of: keybag) { record, _ in record.wrap == .device && record.wrappedKey?.count == 32 }
+  }
+
+  private static func classes(
+    of keybag: Keybag, where isMeant: (Keybag.ClassKey, KeyClass) -> Bool
+  ) -> [KeyClass] {
+    let found = keybag.classKeys.compactMap { record in
+      record.keyClass.flatMap { isMeant(record, $0) ? $0 : nil }
+    }
+    return Set(found).sorted()
+  }
+
   /// - Throws: `.hardwareLayerMissing` naming the classes.
   static func requireHardwareLayers(of keybag: Keybag, hasPassword: Bool) throws(DataProtectionError) {
     let classes = classesWithoutHardware(of: keybag, hasPassword: hasPassword)

@@ -37,7 +37,8 @@ package struct MoveSource {
 
   /// How an archive is protected, as far as that is true of what it stores.
   package var protection: String {
-    isFalselyEncrypted
+    if findings.contains(where: { $0.kind == .passwordDenied }) { return "no password, it says, though made under one" }
+    return isFalselyEncrypted
       ? "files in clear, though its manifest says that it is encrypted" : isEncrypted ? "encrypted" : "no password"
   }
 

@@ -165,9 +165,9 @@ package struct VerificationText {
     let count = verification.faultCount
     if verification.isUnopened { return "it cannot be opened" }
     if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("its device never finished it") }
-    if verification.faults.contains(where: { $0.kind == .falseClaim }) {
-      parts.append("it says that it is encrypted, and it is not")
-    }
+    let claims = verification.faults.map(\.kind)
+    if claims.contains(.falseClaim) { parts.append("it says that it is encrypted, and it is not") }
+    if claims.contains(.passwordDenied) { parts.append("it says that it has no password, and was made under one") }
     let propertyLists = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
     // One without its version was read; another thing may be wrong with it besides.
     let lacksVersion =

@@ -165,8 +165,8 @@ def classes():
                 edits={"classes": class_twice(7)})
     yield group("class-uuid-flip", "one bit of a class key's UUID is flipped", OK, 7, tag(b"UUID", first_bit),
                 verbs=("verify", "plan"))
-    yield group("wrap-7-says-3", "class 7 says that it needs the device's key too: its items stay shut", OK, 7,
-                tag(b"WRAP", to(number(3))), verbs=("verify",))
+    yield group("wrap-7-says-3", "class 7 says that it needs the device's key too: its items stay shut", DAMAGED, 7,
+                tag(b"WRAP", to(number(3))), "class 7")
     yield group("wrap-10-says-2", "class 10 says that the password is enough: its items stay shut", DAMAGED, 10,
                 tag(b"WRAP", to(number(2))), "item 3")
     yield Fault("keybag-open-to-everybody", "no password, and classes 6 to 8 are wrapped with the empty one alone",
