@@ -263,7 +263,10 @@ let package = Package(
       ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system]),
     tests(
       of: "BackupArchive",
-      ["BackupRewriting", "ArchivedKeychain", "DataProtection", "KeychainFormats", "Files", system, "CSQLite"]),
+      [
+        "BackupRewriting", "ArchivedKeychain", "KeychainDatabases", "DataProtection", "KeychainFormats", "Files", system,
+        "CSQLite",
+      ]),
     tests(
       of: "ArchivedKeychain",
       ["BackupArchive", "BackupRewriting", "KeychainRules", "DataProtection", "KeychainFormats", "Files"]),
