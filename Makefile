@@ -25,7 +25,7 @@ EVERY ?= 10
 # How long make fuzz takes for each input.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills calls clean
+.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills calls soak clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -40,6 +40,7 @@ help:
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults; kills"
 	@echo "make kills     every verb that writes, killed KILLS=$(KILLS) times at random moments"
 	@echo "make calls     a call about files that fails, one of EVERY=$(EVERY) and in five ways, and power cuts, for each such verb"
+	@echo "make soak      MINUTES=n SEED=s: two phones and a backup that anything happens to, for so long"
 	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
 	@echo "make fleet     the Python package's tests and types, and 200 backups over a cluster that loses a worker"
 	@echo "make workflow  the workflow that a tutorial prints, run line by line in a fresh root; needs root, takes minutes"
@@ -125,6 +126,9 @@ kills: build
 calls: build
 	python3 Tests/Support/check_calls.py $(PROGRAM) power
 	python3 Tests/Support/check_calls.py $(PROGRAM) faults --every $(EVERY)
+
+soak:
+	KEYHAUL_SOAK_MINUTES=$(or $(MINUTES),10) KEYHAUL_SOAK_SEED=$(or $(SEED),1) swift test --filter SoakTests
 
 schemas: build .venv/.installed
 	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)

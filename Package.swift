@@ -264,7 +264,8 @@ let package = Package(
     tests(
       of: "BackupArchive",
       [
-        "BackupRewriting", "ArchivedKeychain", "KeychainDatabases", "DataProtection", "KeychainFormats", "Files", system,
+        "BackupRewriting", "ArchivedKeychain", "KeychainDatabases", "DataProtection", "KeychainFormats", "Files",
+        system,
         "CSQLite",
       ]),
     tests(
@@ -273,8 +274,8 @@ let package = Package(
     tests(
       of: "Migration",
       [
-        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainDumps", "KeychainStore", "KeychainRules",
-        "DataProtection", "KeychainFormats", "BundledFixtures", grdb,
+        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "BackupRewriting", "KeychainDumps", "KeychainStore",
+        "KeychainRules", "DataProtection", "KeychainFormats", "Files", system, "BundledFixtures", grdb,
       ]),
     tests(of: "KeyhaulKit"),
     tests(
