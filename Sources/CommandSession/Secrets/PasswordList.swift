@@ -49,14 +49,15 @@ package struct PasswordList: Sendable {
 
   /// - Throws: `.usage` for a line without a source. The line is not repeated: it may be a password.
   package static func entries(of bytes: [UInt8], named name: String) throws(CommandFailure) -> [Entry] {
-    guard let text = String(validating: bytes, as: UTF8.self) else {
+    guard String(validating: bytes, as: UTF8.self) != nil else {
       throw .usage("\(name) is no list of passwords", why: "it is not UTF-8", try: "PATTERN file:PATH on each line")
     }
     var entries: [Entry] = []
-    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-      let line = line.hasSuffix("\r") ? line.dropLast() : line
+    // By bytes: to a string, CR and LF are one character.
+    for (index, ended) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+      let line = String(decoding: ended.last == UInt8(ascii: "\r") ? ended.dropLast() : ended, as: UTF8.self)
       guard !line.allSatisfy({ $0 == " " || $0 == "\t" }), !line.hasPrefix("#") else { continue }
-      guard let entry = entry(String(line), number: index + 1) else {
+      guard let entry = entry(line, number: index + 1) else {
         throw .usage(
           "line \(index + 1) of \(name) names no source",
           why: "after a pattern and a space stands file:PATH or command:COMMAND, and never a password",

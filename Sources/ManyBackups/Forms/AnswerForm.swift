@@ -86,7 +86,7 @@ struct AnswerTextForm: AnswerForm {
   let call: String
   let hasSummary = true
 
-  private static let widths = [4, 20, 18, 10, 8]
+  private static let widths = [4, 20, 16, 10, 8]
 
   func head() -> String {
     style.painted(line(["CODE", "RESULT", "DEVICE", "MADE", "PASSWORD"], "BACKUP"), .bold) + "\n"

@@ -112,11 +112,6 @@ struct CommandLineParsingTests {
       ),
       ("backup", "keyhaul backup needs DEVICE", nil, "keyhaul backup -h"),
       ("backup x", "keyhaul backup needs --output ARCHIVE", nil, "keyhaul backup -h"),
-      (
-        "inspect x y", "an argument of keyhaul inspect is no file",
-        "it is not repeated here: a password is never an argument",
-        "--password-file, --password-fd or --password-command; --paths-from FILE for paths that may be missing"
-      ),
       ("device list y", "keyhaul device list takes no argument \"y\"", nil, "keyhaul device list -h"),
       (
         "device list a b", "keyhaul device list takes fewer arguments", "2 are too many: a, b", "keyhaul device list -h"
