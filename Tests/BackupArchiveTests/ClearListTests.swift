@@ -63,10 +63,13 @@ struct ClearListTests {
     try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag)
     let other = try BackupArchive.open(.path(path))
     #expect(try other.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    // A bag without a password's rounds, as every backup without one has.
+    var bare = keybag
+    bare.secondRound = nil
     _ = try BackupRewriter(system: unsynced).reencrypt(
-      other, at: path, with: keybag, keys: try keybag.keys("battery staple"))
+      other, at: path, with: bare, keys: try keybag.keys("battery staple"))
     let plain = try BackupArchive.open(.path(path))
-    #expect(!plain.isEncrypted && plain.notes.isEmpty)
+    #expect(!plain.isEncrypted && plain.notes.isEmpty, "\(plain.notes)")
     #expect(try plain.keychainFile().bytes == sample.contents.keychainFile)
   }
 

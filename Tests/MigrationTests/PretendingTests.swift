@@ -194,7 +194,7 @@ struct Pretending {
     let phones = try TwoPhones()
     for first in UInt32(1)...11 {
       for second in (first + 1)..<12 {
-        try expectOnlyUntouched(phones, first, second) { contents in
+        let swapped = { (contents: inout BackupContents) in
           contents.keybag.classKeys = contents.keybag.classKeys.map { key in
             switch key.keyClass?.rawValue {
             case first: key.renamed(KeyClass(rawValue: second))
@@ -203,6 +203,14 @@ struct Pretending {
             }
           }
         }
+        let bound: Set<UInt32> = [5, 9, 10, 11]
+        if bound.contains(first) != bound.contains(second), first != 3, second != 3 {
+          // One of them has the hardware's layer now, which no device gives it, and nothing is restored.
+          #expect(throws: (any Error).self, "\(first) and \(second)") { _ = try end(phones, swapped) }
+          #expect(try HeldKeychain(phones.new.held()).rows.isEmpty)
+          continue
+        }
+        try expectOnlyUntouched(phones, first, second, swapped)
       }
     }
   }
