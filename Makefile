@@ -25,7 +25,7 @@ EVERY ?= 10
 # How long make fuzz takes for each input.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills calls soak clean
+.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long sanitize coverage lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills calls soak clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -34,6 +34,8 @@ help:
 	@echo "make test      the tests, with a part of what there is very much of"
 	@echo "make test-exhaustive  the tests of which there is very much, with all of it"
 	@echo "make fuzz      what reads foreign bytes, under libFuzzer, $(FUZZ_SECONDS) seconds for each input; make fuzz-long, 20 minutes each"
+	@echo "make sanitize  tests of the parts that read foreign bytes, and of those with several threads, under sanitizers"
+	@echo "make coverage  how much of each part of the library the tests run"
 	@echo "make every-bit  every bit and every length of a sealed backup, changed one by one; takes half an hour"
 	@echo "make lint      formatting and house rules"
 	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
@@ -85,6 +87,12 @@ test: build
 
 test-exhaustive: build
 	@KEYHAUL_TESTED_PROGRAM=$(abspath $(PROGRAM)) KEYHAUL_EXHAUSTIVE=1 .ci/test
+
+sanitize: deps
+	@.ci/sanitize
+
+coverage: deps
+	@.ci/coverage
 
 fuzz: deps
 	@.ci/fuzz $(FUZZ_SECONDS)

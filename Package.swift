@@ -23,6 +23,13 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
     swiftSettings: strict)
 }
 
+/// The parts whose tests are built, where not all are wanted: `make sanitize` and `make coverage` build a few of them anew.
+let testedParts = Context.environment["KEYHAUL_TESTED_PARTS"]?.split(separator: ",").map { "\($0)Tests" }
+
+func isWanted(_ target: Target) -> Bool {
+  target.type != .test || testedParts?.contains(target.name) ?? true
+}
+
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 /// SQLite's own C interface, as GRDB imports it.
 let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
@@ -126,7 +133,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ] + documentationTools,
-  targets: [
+  targets: ([
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
     .systemLibrary(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
@@ -297,6 +304,6 @@ let package = Package(
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],
       swiftSettings: strict),
-  ] + keychainExamples + applesModules + keychainServicesTests,
+  ] + keychainExamples + applesModules + keychainServicesTests).filter(isWanted),
   swiftLanguageModes: [.v6]
 )
