@@ -24,7 +24,8 @@ def main():
     left = []
     for file in json.load(sys.stdin)["data"][0]["files"]:
         found = re.search(r"/Sources/(\w+)/(.+)$", file["filename"])
-        if not found:
+        # The packages that this one depends on have sources too.
+        if not found or "/checkouts/" in file["filename"]:
             continue
         part = found[1]
         for kind in ("lines", "regions"):

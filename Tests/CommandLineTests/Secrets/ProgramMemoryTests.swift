@@ -157,9 +157,8 @@
       var atEnd: [String: Int]?
       let arguments = ["rekey", "b/", "-p", ".bp", "--new-password-file", ".np", "--rounds", "19000000"]
       let look: TracedProgram.Look = { process in
-        guard during.isEmpty else { return }
-        let counts = try story.counts(in: process)
-        guard counts["new password"] != nil else { return }
+        // Before it is traced, and where it has gone, it lets nobody look.
+        guard during.isEmpty, let counts = try? story.counts(in: process), counts["new password"] != nil else { return }
         during = counts
         for number in [SIGINT, SIGTERM].prefix(count) { kill(process, number) }
       }

@@ -124,7 +124,10 @@
     }
 
     private static func regions() throws -> [Range<UInt>] {
-      try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).split(separator: "\n").compactMap { line in
+      // The file has no size, so that what reads by size gets its beginning alone.
+      let file = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
+      let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+      return text.split(separator: "\n").compactMap { line in
         let words = line.split(separator: " ")
         guard words.count > 1, words[1].hasPrefix("rw"), !line.hasSuffix("[vvar]") else { return nil }
         let ends = words[0].split(separator: "-").compactMap { UInt($0, radix: 16) }

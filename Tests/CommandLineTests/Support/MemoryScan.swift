@@ -41,7 +41,12 @@
     }
 
     private static func regions(of process: Int32) throws -> [Range<UInt>] {
-      try String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8).split(separator: "\n").compactMap { line in
+      // The file has no size, so that what reads by size gets its beginning alone.
+      guard let file = FileHandle(forReadingAtPath: "/proc/\(process)/maps") else {
+        throw CocoaError(.fileReadNoPermission)
+      }
+      let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+      return text.split(separator: "\n").compactMap { line in
         let words = line.split(separator: " ")
         guard words.count > 1, words[1].hasPrefix("rw"), !line.hasSuffix("[vvar]") else { return nil }
         let ends = words[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
