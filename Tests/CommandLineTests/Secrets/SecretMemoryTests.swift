@@ -106,14 +106,16 @@
       let excluded =
         UInt(bitPattern: scratch.baseAddress)..<(UInt(bitPattern: scratch.baseAddress) + UInt(scratch.count))
       var places = needles.map { _ in Set<UInt>() }
-      for region in try regions() {
+      for region in try MemoryScan.regions(of: getpid()) {
         var address = region.lowerBound
         while address < region.upperBound {
           let wanted = min(UInt(chunk + overlap), region.upperBound - address)
           let count = pread(memory, scratch.baseAddress, Int(wanted), off_t(address))
           if count > 0 {
             for (number, needle) in needles.enumerated() {
-              let found = needle.withBytes { offsets(of: $0, in: UnsafeRawBufferPointer(rebasing: scratch[..<count])) }
+              let found = needle.withBytes {
+                MemoryScan.offsets(of: $0, in: UnsafeRawBufferPointer(rebasing: scratch[..<count]))
+              }
               places[number].formUnion(found.map { address + UInt($0) })
             }
           }
@@ -121,32 +123,6 @@
         }
       }
       return zip(places, own).map { places, own in places.count { $0 != own && !excluded.contains($0) } }
-    }
-
-    private static func regions() throws -> [Range<UInt>] {
-      // The file has no size, so that what reads by size gets its beginning alone.
-      let file = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
-      let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
-      return text.split(separator: "\n").compactMap { line in
-        let words = line.split(separator: " ")
-        guard words.count > 1, words[1].hasPrefix("rw"), !line.hasSuffix("[vvar]") else { return nil }
-        let ends = words[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
-        return ends.count == 2 && ends[0] < ends[1] ? ends[0]..<ends[1] : nil
-      }
-    }
-
-    private static func offsets(of needle: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer) -> [Int] {
-      guard let base = bytes.baseAddress, let start = needle.baseAddress, let first = needle.first else { return [] }
-      var found: [Int] = []
-      var offset = 0
-      while offset + needle.count <= bytes.count,
-        let hit = memchr(base + offset, Int32(first), bytes.count - needle.count + 1 - offset)
-      {
-        offset = base.distance(to: UnsafeRawPointer(hit))
-        if memcmp(base + offset, start, needle.count) == 0 { found.append(offset) }
-        offset += 1
-      }
-      return found
     }
   }
 #endif

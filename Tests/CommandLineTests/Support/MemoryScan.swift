@@ -29,7 +29,7 @@
           if count > 0 {
             let bytes = UnsafeRawBufferPointer(rebasing: scratch[..<count])
             for needle in needles {
-              for offset in offsets(of: needle.bytes, in: bytes) {
+              for offset in needle.bytes.withUnsafeBytes({ offsets(of: $0, in: bytes) }) {
                 places[needle.name, default: []].insert(address + UInt(offset))
               }
             }
@@ -40,7 +40,8 @@
       return places.mapValues(\.count)
     }
 
-    private static func regions(of process: Int32) throws -> [Range<UInt>] {
+    /// The writable memory of a process.
+    static func regions(of process: Int32) throws -> [Range<UInt>] {
       // The file has no size, so that what reads by size gets its beginning alone.
       guard let file = FileHandle(forReadingAtPath: "/proc/\(process)/maps") else {
         throw CocoaError(.fileReadNoPermission)
@@ -54,15 +55,18 @@
       }
     }
 
-    private static func offsets(of needle: [UInt8], in bytes: UnsafeRawBufferPointer) -> [Int] {
-      guard let base = bytes.baseAddress, let first = needle.first, bytes.count >= needle.count else { return [] }
+    /// Where a byte string begins in others.
+    static func offsets(of needle: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer) -> [Int] {
+      guard let base = bytes.baseAddress, let start = needle.baseAddress, let first = needle.first,
+        bytes.count >= needle.count
+      else { return [] }
       var found: [Int] = []
       var offset = 0
       while offset + needle.count <= bytes.count,
         let hit = memchr(base + offset, Int32(first), bytes.count - needle.count + 1 - offset)
       {
         offset = base.distance(to: UnsafeRawPointer(hit))
-        if memcmp(base + offset, needle, needle.count) == 0 { found.append(offset) }
+        if memcmp(base + offset, start, needle.count) == 0 { found.append(offset) }
         offset += 1
       }
       return found
