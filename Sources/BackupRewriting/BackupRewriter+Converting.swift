@@ -24,8 +24,9 @@ extension BackupRewriter {
     let time = archive.date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0
     let tally = Tally()
     let walk = self.walk(through: archive, at: path)
-    var outgoing = OutgoingBackup(directoryName: archive.directoryName, byteCount: meter.total) {
-      (sink) throws(WriteFailure) in
+    var outgoing = OutgoingBackup(
+      directoryName: archive.directoryName, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
+    ) { (sink) throws(WriteFailure) in
       let others = try walk.forEachFile { (file) throws(WriteFailure) in
         guard file.isOwn else {
           tally.foreignFiles.append(file.name.shown)

@@ -27,9 +27,9 @@ extension BackupRewriter {
       archive, keys: keys, meter: CopyMeter(total: stored.byteCount + archive.partByteCount, progress))
     let walk = self.walk(through: archive, at: path)
     try pass.prepare(walk, stored)
-    var outgoing = OutgoingBackup(directoryName: archive.directoryName, byteCount: pass.meter.total) {
-      (sink) throws(WriteFailure) in try pass.send(walk, to: sink)
-    }
+    var outgoing = OutgoingBackup(
+      directoryName: archive.directoryName, byteCount: pass.meter.total, isEncrypted: false
+    ) { (sink) throws(WriteFailure) in try pass.send(walk, to: sink) }
     outgoing.check = { (written) throws(BackupArchiveError) in try pass.check(reopen(written, like: archive)) }
     let placed = try BackupPlacement(system: system).place(outgoing, at: destination, replace: replace)
     let byteCount =

@@ -106,7 +106,9 @@ extension BackupRewriter {
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
     let walk = self.walk(through: archive, at: path)
-    var outgoing = OutgoingBackup(directoryName: nil, byteCount: meter.total) { (sink) throws(WriteFailure) in
+    var outgoing = OutgoingBackup(
+      directoryName: nil, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
+    ) { (sink) throws(WriteFailure) in
       try walk.forEachFile { (file) throws(WriteFailure) in
         if file.isOwn, file.path == StoredPart.manifest.path {
           return try sink.add(file.name, new, modificationTime: file.modificationTime)

@@ -29,7 +29,9 @@ extension BackupRewriter {
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
     let walk = self.walk(through: archive, at: path)
     try replacement.prepare(walk)
-    var outgoing = OutgoingBackup(directoryName: nil, byteCount: meter.total) { (sink) throws(WriteFailure) in
+    var outgoing = OutgoingBackup(
+      directoryName: nil, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
+    ) { (sink) throws(WriteFailure) in
       try replacement.send(walk, to: sink, meter)
     }
     outgoing.check = { (written) throws(BackupArchiveError) in

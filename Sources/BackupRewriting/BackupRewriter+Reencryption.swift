@@ -41,9 +41,9 @@ extension BackupRewriter {
       meter: CopyMeter(total: stored.byteCount + archive.partByteCount, progress))
     let walk = self.walk(through: archive, at: path)
     try pass.prepare(walk)
-    var outgoing = OutgoingBackup(directoryName: nil, byteCount: pass.meter.total) { (sink) throws(WriteFailure) in
-      try pass.send(walk, to: sink)
-    }
+    var outgoing = OutgoingBackup(
+      directoryName: nil, byteCount: pass.meter.total, isEncrypted: !archive.isEncrypted
+    ) { (sink) throws(WriteFailure) in try pass.send(walk, to: sink) }
     outgoing.check = { (written) throws(BackupArchiveError) in
       let copy = try reopen(written, like: archive)
       try pass.check(copy, storedCount: stored.count)

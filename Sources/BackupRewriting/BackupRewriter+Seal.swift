@@ -67,7 +67,9 @@ extension BackupRewriter {
   ) throws(BackupArchiveError) -> Int {
     let walk = self.walk(through: archive, at: path)
     let tally = Tally()
-    var outgoing = OutgoingBackup(directoryName: nil, byteCount: meter.total) { (target) throws(WriteFailure) in
+    var outgoing = OutgoingBackup(
+      directoryName: nil, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
+    ) { (target) throws(WriteFailure) in
       let sink = try obtaining { () throws(BackupArchiveError) in
         try SealingSink(target, layout: archive.layout, directory: walk.directory)
       }

@@ -41,6 +41,27 @@ struct ConversionTests {
     #expect(try BackupArchive.open(.path(directory.path("back"))).digest == digest)
   }
 
+  @Test("stores ciphertext as it is, and compresses a backup in clear", arguments: ["c.zip", "c.tar.gz"])
+  func compression(target: String) throws {
+    for hasPassword in [true, false] {
+      let directory = try TemporaryDirectory()
+      try SampleBackup(hasPassword: hasPassword).write(to: .directory(directory.path("backup")))
+      let files = try bytes(in: directory, "backup").values
+      let byteCount = files.reduce(0) { $0 + $1.count }
+      _ = try convert(directory, "backup", to: target)
+      try SampleBackup(hasPassword: hasPassword).write(to: ArchiveDestination(path: directory.path("new-\(target)")))
+      for container in [target, "new-\(target)"] {
+        let packed = try directory.read(container)
+        #expect((packed.count > byteCount) == hasPassword, "\(container) with \(hasPassword ? "a" : "no") password")
+        let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
+        #expect(try BackupArchive.open(.path(directory.path(container))).digest == digest)
+      }
+      guard hasPassword, target.hasSuffix("zip") else { continue }
+      let packed = Data(try directory.read(target))
+      for file in files { #expect(packed.firstRange(of: Data(file)) != nil) }
+    }
+  }
+
   @Test(
     "never deletes what somebody put beside the backup that it replaces",
     arguments: ["photo.jpg", "51/a.jpg", "n/t", "Manifest.mbdx/t", "51/51\(String(repeating: "a", count: 38))/t"])

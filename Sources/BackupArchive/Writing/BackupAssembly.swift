@@ -37,7 +37,7 @@ struct BackupAssembly {
     ]
     let seal = try seal(of: files, database.key, keys: keys)
     return StoredBackup(
-      directoryName: directoryName, modificationTime: time,
+      directoryName: directoryName, modificationTime: time, isEncrypted: contents.isEncrypted,
       files: files + [StoredFile(path: StoredPart.seal.path, bytes: seal.bytes)])
   }
 

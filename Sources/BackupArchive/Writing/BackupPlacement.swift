@@ -47,7 +47,7 @@ package struct BackupPlacement: Sendable {
     _ backup: OutgoingBackup, as format: ContainerFormat, into descriptor: FileDescriptor
   ) throws(WriteFailure) -> Int64 {
     let sink = LibArchiveWriter.Sink(descriptor: descriptor, system: system)
-    let writer = try LibArchiveWriter(format, to: sink)
+    let writer = try LibArchiveWriter(format, compresses: !backup.isEncrypted, to: sink)
     try backup.send(ContainerSink(writer, directoryName: backup.directoryName))
     try writer.finish()
     return sink.byteCount

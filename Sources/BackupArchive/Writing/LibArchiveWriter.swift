@@ -36,7 +36,9 @@ final class LibArchiveWriter {
     }
   }
 
-  init(_ format: ContainerFormat, to sink: Sink) throws(WriteFailure) {
+  /// - Parameter compresses: Where not, a zip's entries and a gzip's blocks are stored as they are: deflating a gigabyte of
+  ///   ciphertext takes half a minute and saves nothing. Zstandard sees that for itself, and passes it through.
+  init(_ format: ContainerFormat, compresses: Bool, to sink: Sink) throws(WriteFailure) {
     guard let handle = archive_write_new() else { throw .library("out of memory") }
     self.handle = handle
     self.sink = sink
@@ -47,10 +49,13 @@ final class LibArchiveWriter {
       try check(archive_write_set_format_pax_restricted(handle))
       try check(archive_write_add_filter_gzip(handle))
       try check(archive_write_set_filter_option(handle, "gzip", "timestamp", nil))
+      if !compresses { try check(archive_write_set_filter_option(handle, "gzip", "compression-level", "0")) }
     case .zstandardTar:
       try check(archive_write_set_format_pax_restricted(handle))
       try check(archive_write_add_filter_zstd(handle))
-    case .zip: try check(archive_write_set_format_zip(handle))
+    case .zip:
+      try check(archive_write_set_format_zip(handle))
+      if !compresses { try check(archive_write_zip_set_compression_store(handle)) }
     }
     // Without these two the compressed stream itself is padded with zeros, which Zstandard readers reject.
     try check(archive_write_set_bytes_per_block(handle, 65_536))

@@ -42,23 +42,28 @@ package struct OutgoingBackup {
   package let directoryName: String?
   /// About how many bytes it needs, to say where there is no room.
   package let byteCount: Int64
+  /// Whether its files are ciphertext, which no compression makes shorter.
+  package let isEncrypted: Bool
   /// Sends every file.
   package let send: (any StoredFileSink) throws(WriteFailure) -> Void
   /// Looks at what was written, by its path, before it gets its name.
   package var check: (String) throws(BackupArchiveError) -> Void = { _ in }
 
   package init(
-    directoryName: String?, byteCount: Int64, send: @escaping (any StoredFileSink) throws(WriteFailure) -> Void
+    directoryName: String?, byteCount: Int64, isEncrypted: Bool,
+    send: @escaping (any StoredFileSink) throws(WriteFailure) -> Void
   ) {
     self.directoryName = directoryName
     self.byteCount = byteCount
+    self.isEncrypted = isEncrypted
     self.send = send
   }
 }
 
 extension StoredBackup {
   package var outgoing: OutgoingBackup {
-    OutgoingBackup(directoryName: directoryName, byteCount: byteCount) { (sink) throws(WriteFailure) in
+    OutgoingBackup(directoryName: directoryName, byteCount: byteCount, isEncrypted: isEncrypted) {
+      (sink) throws(WriteFailure) in
       for file in files { try sink.add(EntryName(file.path), file.bytes, modificationTime: modificationTime) }
     }
   }

@@ -16,12 +16,15 @@ package struct StoredBackup: Sendable, Equatable {
   package let directoryName: String
   /// Seconds since 1970, the modification time of every entry.
   package let modificationTime: Int64
+  /// Whether its files are ciphertext.
+  package let isEncrypted: Bool
   /// In the order in which they are written.
   package let files: [StoredFile]
 
-  package init(directoryName: String, modificationTime: Int64, files: [StoredFile]) {
+  package init(directoryName: String, modificationTime: Int64, isEncrypted: Bool = false, files: [StoredFile]) {
     self.directoryName = directoryName
     self.modificationTime = modificationTime
+    self.isEncrypted = isEncrypted
     self.files = files
   }
 
