@@ -195,6 +195,7 @@ bench: build .venv/.bench
 	$(PYTHON) Tests/Support/bench_files.py $(PROGRAM) --mvt .venv/mvt/bin/mvt-ios || failed=1; \
 	$(PYTHON) Tests/Support/bench_fleet.py $(PROGRAM) || failed=1; \
 	$(PYTHON) Tests/Support/bench_conversion.py $(PROGRAM) || failed=1; \
+	$(PYTHON) Tests/Support/bench_items.py $(PROGRAM) || failed=1; \
 	exit $$failed
 
 # Of the program's own words and of docs/Format.md; the day is that of the commit, so that a build can be repeated.

@@ -82,7 +82,7 @@ struct ItemAdd: RunnableVerb {
         added.compactMap { added in added.index.map { (added.row.reference, $0) } }, uniquingKeysWith: { $1 })
       let document = ItemDocument(
         source: (keychain.items.sourceKind, keychain.name), indexes: indexes, revealsSecrets: false)
-      try session.answer(document.document(of: added.map(\.row), dryRun.isOn ? [("dry_run", true)] : []))
+      try session.answer(document, of: added.map(\.row), dryRun.isOn ? [("dry_run", true)] : [])
     }
     return .ok
   }
@@ -105,7 +105,7 @@ struct ItemAdd: RunnableVerb {
     let sentence = "\(item.kind.noun) \"\(shown)\" to \(deviceName) (\(Self.reach(of: stored.item)))."
     try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence)
     if session.isJSON {
-      try session.answer(document.document(of: [ItemRow(stored)], dryRun.isOn ? [("dry_run", true)] : []))
+      try session.answer(document, of: [ItemRow(stored)], dryRun.isOn ? [("dry_run", true)] : [])
     }
     return .ok
   }

@@ -54,7 +54,7 @@ struct ItemDelete: RunnableVerb {
     let name = HostileText.shown(keychain.name)
     guard !rows.isEmpty else {
       session.note("Nothing in \(name) matches.")
-      if session.isJSON { try session.answer(document.document(of: [], outcome(0))) }
+      if session.isJSON { try session.answer(document, of: [], outcome(0)) }
       return .noMatch
     }
     let items = Amounts.count(rows.count, "item")
@@ -72,7 +72,7 @@ struct ItemDelete: RunnableVerb {
       for row in rows { session.detail("deleted \(ItemText.line(of: row))") }
       try session.announce("Deleted \(items) from \(name).")
     }
-    if session.isJSON { try session.answer(document.document(of: rows, outcome(dryRun.isOn ? 0 : rows.count))) }
+    if session.isJSON { try session.answer(document, of: rows, outcome(dryRun.isOn ? 0 : rows.count)) }
     return .ok
   }
 
@@ -83,7 +83,7 @@ struct ItemDelete: RunnableVerb {
     }
     guard let items = agreed.count else {
       session.note("Nothing on \(HostileText.shown(target.keychain)) matches.")
-      if session.isJSON { try session.answer(agreed.document.document(of: [], outcome(0))) }
+      if session.isJSON { try session.answer(agreed.document, of: [], outcome(0)) }
       return .noMatch
     }
     if dryRun.isOn {
@@ -105,7 +105,7 @@ struct ItemDelete: RunnableVerb {
       try session.announce("Deleted \(items) from \(agreed.device).")
     }
     if session.isJSON {
-      try session.answer(agreed.document.document(of: agreed.rows, outcome(dryRun.isOn ? 0 : agreed.rows.count)))
+      try session.answer(agreed.document, of: agreed.rows, outcome(dryRun.isOn ? 0 : agreed.rows.count))
     }
     return .ok
   }

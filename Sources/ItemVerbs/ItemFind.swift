@@ -64,7 +64,7 @@ struct ItemFind: RunnableVerb {
     let selection = try ItemSelection(chosen)
     let (rows, document) = try search(for: selection, in: found, unlocking, session)
     if session.isJSON {
-      try session.write(document.document(of: rows), to: output)
+      try session.answer(document, of: rows, to: output)
       if reveal, document.keepsGuarded { warnOfGuarded(rows, in: session) }
     } else if common.isCSV {
       try write(ItemCSV.table(of: rows, revealsSecrets: reveal), in: session)

@@ -194,7 +194,7 @@ struct ItemUpdate: RunnableVerb {
     guard session.isJSON else { return }
     let count = dryRun.isOn ? 0 : changed.count
     try session.answer(
-      document.document(of: changed, [("changed", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : [])))
+      document, of: changed, [("changed", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : []))
   }
 
   /// - Parameter place: "on" a device, "in" a backup.

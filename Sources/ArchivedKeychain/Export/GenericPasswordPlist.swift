@@ -41,7 +41,7 @@ extension ItemExportBuilder {
       text.append("\t\t\t<key>\(key)</key>\(value)\n")
     }
     text.append("\t\t\t<key>v_Data</key><data>")
-    secret.withBytes { bytes in Base64Digits.forEach(of: bytes) { text.append($0) } }
+    secret.withBytes { Base64Digits.append($0, to: &text) }
     text.append("</data>\n\t\t</dict>\n")
     count += 1
     secretCount += 1

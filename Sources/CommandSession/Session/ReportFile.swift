@@ -19,23 +19,20 @@ package enum ReportFile {
     _ bytes: [UInt8], to path: String,
     beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in }
   ) throws(CommandFailure) {
-    try write(to: path, beforeNaming: beforeNaming) { (portion) throws(CommandFailure) in try portion(bytes) }
+    try write(to: path, beforeNaming: beforeNaming) { (portion) throws(CommandFailure) in
+      try bytes.withRawBytes(portion)
+    }
   }
 
   /// The same for bytes that are lent: a secret, which is copied nowhere.
   package static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(CommandFailure) {
-    try place(path) { (file) throws(CommandFailure) in
-      try Interruption.check()
-      try calling(path) { () throws(Errno) in try system.writeAll(bytes, to: file) }
-      try Interruption.check()
-      return Int64(bytes.count)
-    }
+    try write(to: path) { (portion) throws(CommandFailure) in try portion(bytes) }
   }
 
-  /// The same for bytes that come in portions; where `body` throws, or a signal asks to stop, no file is left.
+  /// The same for bytes that come in portions, lent too; where `body` throws, or a signal asks to stop, no file is left.
   package static func write(
     to path: String, beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in },
-    _ body: (_ portion: ([UInt8]) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
+    _ body: (_ portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     try place(path, beforeNaming: beforeNaming) { (file) throws(CommandFailure) in
       var byteCount: Int64 = 0
@@ -137,8 +134,18 @@ extension Session {
 
   /// The same for bytes that are lent.
   package func write(_ bytes: UnsafeRawBufferPointer, to path: String?) throws(CommandFailure) {
-    guard let path, path != "-" else { return try writeRaw(bytes) }
-    try ReportFile.write(bytes, to: path)
+    try write(to: path) { (portion) throws(CommandFailure) in try portion(bytes) }
+  }
+
+  /// The same for what is made while it is written; `body` gives each portion to the closure that it gets.
+  package func write(
+    to path: String?,
+    _ body: (_ portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    guard let path, path != "-" else {
+      return try body { (bytes) throws(CommandFailure) in try writeRaw(bytes) }
+    }
+    try ReportFile.write(to: path, body)
   }
 
   /// Before a report is written: it must not take the place of what is read, and a file that stands there only goes

@@ -28,7 +28,7 @@ extension JSONValue {
     buffer.append(UInt8(ascii: "\n"))
   }
 
-  private func write(to buffer: inout SensitiveBuffer, indent: Int?) {
+  func write(to buffer: inout SensitiveBuffer, indent: Int?) {
     switch self {
     case .null: buffer.append("null")
     case .boolean(let value): buffer.append(value ? "true" : "false")
@@ -65,12 +65,12 @@ extension JSONValue {
     buffer.append(brackets.1)
   }
 
-  private static func startLine(indentedBy indent: Int, in buffer: inout SensitiveBuffer) {
+  static func startLine(indentedBy indent: Int, in buffer: inout SensitiveBuffer) {
     buffer.append(UInt8(ascii: "\n"))
-    for _ in 0..<indent { buffer.append(UInt8(ascii: " ")) }
+    buffer.append(UInt8(ascii: " "), count: indent)
   }
 
-  private static func write(_ text: String, to buffer: inout SensitiveBuffer) {
+  static func write(_ text: String, to buffer: inout SensitiveBuffer) {
     var text = text
     buffer.append(UInt8(ascii: "\""))
     text.withUTF8 { writeEscaped(UnsafeRawBufferPointer($0), to: &buffer) }
@@ -82,7 +82,7 @@ extension JSONValue {
     bytes.withBytes { bytes in
       switch form {
       case .text: writeEscaped(bytes, to: &buffer)
-      case .base64: Base64Digits.forEach(of: bytes) { buffer.append($0) }
+      case .base64: Base64Digits.append(bytes, to: &buffer)
       }
     }
     buffer.append(UInt8(ascii: "\""))
@@ -90,9 +90,13 @@ extension JSONValue {
 
   /// Everything that a terminal would act on or hide is escaped too, so that a document can be looked at.
   private static func writeEscaped(_ utf8: UnsafeRawBufferPointer, to buffer: inout SensitiveBuffer) {
-    let isPlain = utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
-    if isPlain { return buffer.append(utf8) }
-    UTF8Scalars.forEach(in: utf8) { scalar, bytes in
+    // Most of what is written needs nothing of this, and is copied as it is up to the first byte that may.
+    let plain = utf8.prefix {
+      (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+    }
+    buffer.append(UnsafeRawBufferPointer(rebasing: plain))
+    guard plain.count < utf8.count else { return }
+    UTF8Scalars.forEach(in: UnsafeRawBufferPointer(rebasing: utf8[plain.endIndex...])) { scalar, bytes in
       switch scalar {
       case "\"": buffer.append("\\\"")
       case "\\": buffer.append("\\\\")

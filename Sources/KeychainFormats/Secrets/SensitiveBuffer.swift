@@ -23,7 +23,20 @@ package struct SensitiveBuffer: ~Copyable {
 
   /// The text's UTF-8.
   package mutating func append(_ text: some StringProtocol) {
-    for byte in text.utf8 { append(byte) }
+    let copied: Void? = text.utf8.withContiguousStorageIfAvailable { append(UnsafeRawBufferPointer($0)) }
+    if copied == nil { for byte in text.utf8 { append(byte) } }
+  }
+
+  /// So many times the same byte.
+  package mutating func append(_ byte: UInt8, count added: Int) {
+    append(count: added) { $0.initializeMemory(as: UInt8.self, repeating: byte) }
+  }
+
+  /// So many bytes, all of which `body` writes.
+  package mutating func append(count added: Int, filledBy body: (UnsafeMutableRawBufferPointer) -> Void) {
+    reserve(added)
+    body(UnsafeMutableRawBufferPointer(rebasing: storage[count..<count + added]))
+    count += added
   }
 
   /// A second owner of what was collected; the buffer's own bytes are overwritten with it.

@@ -1,10 +1,11 @@
 /// Bytes as base64 (RFC 4648, section 4), a digit at a time: where they go is the caller's, for they may be a secret.
 package enum Base64Digits {
   /// The digits in one text, for what is no secret.
-  package static func text(of bytes: some RandomAccessCollection<UInt8>) -> String {
-    var digits: [UInt8] = []
-    forEach(of: bytes) { digits.append($0) }
-    return String(decoding: digits, as: UTF8.self)
+  package static func text(of bytes: [UInt8]) -> String {
+    String(unsafeUninitializedCapacity: digitCount(of: bytes.count)) { digits in
+      bytes.withRawBytes { write($0, into: UnsafeMutableRawBufferPointer(digits)) }
+      return digits.count
+    }
   }
 
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
@@ -57,6 +58,30 @@ package enum Base64Digits {
       let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
       for place in 0..<4 {
         body(place <= group.count ? alphabet[Int(bits >> (18 - 6 * UInt32(place)) & 63)] : UInt8(ascii: "="))
+      }
+    }
+  }
+
+  /// Adds the digits of bytes that may be a secret.
+  package static func append(_ bytes: UnsafeRawBufferPointer, to buffer: inout SensitiveBuffer) {
+    buffer.append(count: digitCount(of: bytes.count)) { write(bytes, into: $0) }
+  }
+
+  /// Of so many bytes, the padding included.
+  private static func digitCount(of byteCount: Int) -> Int { (byteCount + 2) / 3 * 4 }
+
+  private static func write(_ bytes: UnsafeRawBufferPointer, into digits: UnsafeMutableRawBufferPointer) {
+    alphabet.withUnsafeBufferPointer { alphabet in
+      var place = 0
+      for start in stride(from: 0, to: bytes.count, by: 3) {
+        let count = min(3, bytes.count - start)
+        var bits = UInt32(bytes[start]) << 16
+        if count > 1 { bits |= UInt32(bytes[start + 1]) << 8 }
+        if count > 2 { bits |= UInt32(bytes[start + 2]) }
+        for digit in 0..<4 {
+          digits[place] = digit <= count ? alphabet[Int(bits >> (18 - 6 * UInt32(digit)) & 63)] : UInt8(ascii: "=")
+          place += 1
+        }
       }
     }
   }

@@ -12,9 +12,29 @@ package enum Timestamp {
     let days = (whole / secondsPerDay).rounded(.down)
     let secondOfDay = Int(whole - days * secondsPerDay)
     let date = CivilDate(daysSinceReference: Int64(days))
-    let clock = "\(two(secondOfDay / 3600)):\(two(secondOfDay / 60 % 60)):\(two(secondOfDay % 60))"
-    let yearText = String(repeating: "0", count: max(0, 4 - String(date.year).count)) + String(date.year)
-    return "\(yearText)-\(two(Int(date.month)))-\(two(Int(date.day)))T\(clock)\(fraction(of: clamped))Z"
+    // Digit by digit: a document has two of these for each of its items.
+    let text = String(unsafeUninitializedCapacity: 20) { text in
+      var place = 0
+      func put(_ number: Int, digits: Int, before mark: Unicode.Scalar?) {
+        var rest = number
+        for digit in stride(from: place + digits - 1, through: place, by: -1) {
+          text[digit] = UInt8(ascii: "0") + UInt8(rest % 10)
+          rest /= 10
+        }
+        place += digits
+        guard let mark else { return }
+        text[place] = UInt8(ascii: mark)
+        place += 1
+      }
+      put(Int(date.year), digits: 4, before: "-")
+      put(Int(date.month), digits: 2, before: "-")
+      put(Int(date.day), digits: 2, before: "T")
+      put(secondOfDay / 3600, digits: 2, before: ":")
+      put(secondOfDay / 60 % 60, digits: 2, before: ":")
+      put(secondOfDay % 60, digits: 2, before: clamped == whole ? "Z" : nil)
+      return place
+    }
+    return clamped == whole ? text : text + fraction(of: clamped) + "Z"
   }
 
   /// The day alone ("2026-11-20"), in UTC.
@@ -42,15 +62,15 @@ package enum Timestamp {
     return seconds.map { KeychainDate(secondsSinceReferenceDate: $0) }
   }
 
-  private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-
   /// The digits behind the point, with the point; empty for a whole second.
   private static func fraction(of seconds: Double) -> String {
     let part = seconds >= 0 ? seconds : ((seconds - seconds.rounded(.down)) * 1e9).rounded() / 1e9
     let text = part.description
-    guard let point = text.firstIndex(of: "."), !text.contains("e") else { return "" }
-    let digits = text[text.index(after: point)...]
-    return digits == "0" ? "" : ".\(digits)"
+    guard let point = text.utf8.firstIndex(of: UInt8(ascii: ".")), !text.utf8.contains(UInt8(ascii: "e")) else {
+      return ""
+    }
+    let digits = text[point...]
+    return digits == ".0" ? "" : String(digits)
   }
 
   private struct Cursor {

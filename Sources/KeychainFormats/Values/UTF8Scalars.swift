@@ -12,7 +12,9 @@ package enum UTF8Scalars {
   }
 
   /// Whether the bytes are UTF-8, as `String(validating:as:)` decides it.
-  package static func isValid(_ utf8: UnsafeRawBufferPointer) -> Bool { walk(utf8) { _, _ in } }
+  package static func isValid(_ utf8: UnsafeRawBufferPointer) -> Bool {
+    utf8.allSatisfy { $0 < 0x80 } || walk(utf8) { _, _ in }
+  }
 
   /// - Returns: Whether all of it was UTF-8.
   private static func walk(

@@ -30,7 +30,7 @@ protocol ReportTail {
 extension Session {
   func say(_ report: some Report) throws(CommandFailure) {
     if isJSON {
-      return try forEachPortion(ofDocument: report) { (text) throws(CommandFailure) in try writeRaw(Array(text.utf8)) }
+      return try forEachPortion(ofDocument: report) { (bytes) throws(CommandFailure) in try writeRaw(bytes) }
     }
     try forEachLine(of: report, style: resultStyle) { (line) throws(CommandFailure) in try say(line) }
   }
@@ -53,21 +53,18 @@ extension Session {
       try flush()
     }
     try ReportFile.write(to: output, beforeNaming: print) { (portion) throws(CommandFailure) in
+      guard !isJSON else { return try forEachPortion(ofDocument: report, portion) }
       var waiting: [UInt8] = []
-      func put(_ text: String) throws(CommandFailure) {
-        waiting.append(contentsOf: text.utf8)
+      var style = resultStyle
+      style.usesColor = false
+      try forEachLine(of: report, style: style) { (line) throws(CommandFailure) in
+        waiting.append(contentsOf: line.utf8)
+        waiting.append(UInt8(ascii: "\n"))
         guard waiting.count >= ByteStream.bufferByteCount else { return }
-        try portion(waiting)
+        try waiting.withRawBytes(portion)
         waiting.removeAll(keepingCapacity: true)
       }
-      if isJSON {
-        try forEachPortion(ofDocument: report, put)
-      } else {
-        var style = resultStyle
-        style.usesColor = false
-        try forEachLine(of: report, style: style) { (line) throws(CommandFailure) in try put(line + "\n") }
-      }
-      try portion(waiting)
+      try waiting.withRawBytes(portion)
     }
     note("Wrote \(HostileText.shown(output)).")
   }
@@ -80,11 +77,12 @@ extension Session {
   }
 
   private func forEachPortion(
-    ofDocument report: some Report, _ body: (String) throws(CommandFailure) -> Void
+    ofDocument report: some Report, _ body: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    guard let tail = report.tail else { return try body(report.json.text() + "\n") }
-    try report.json.write(endingIn: tail, to: body)
-    try body("\n")
+    guard let tail = report.tail else { return try report.json.bytes().withRawBytes(body) }
+    var stream = JSONStream(report.json.fields ?? [], array: tail.field)
+    try tail.forEachElement { (element) throws(CommandFailure) in try stream.append(element, to: body) }
+    try stream.end(to: body)
   }
 
   /// A page as the result: into a file, or to standard output where that is no terminal.

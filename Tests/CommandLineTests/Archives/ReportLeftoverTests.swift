@@ -1,4 +1,5 @@
 import Foundation
+import KeychainFormats
 import Testing
 
 @testable import CommandArguments
@@ -40,9 +41,9 @@ struct ReportLeftoverTests {
       Interruption.install()
       let failure = ending {
         try ReportFile.write(to: report) { (portion) throws(CommandFailure) in
-          try portion([1])
+          try [1 as UInt8].withRawBytes(portion)
           raise(number)
-          try portion([2])
+          try [2 as UInt8].withRawBytes(portion)
         }
       }
       exit(failure?.status.code ?? 0)
@@ -56,7 +57,7 @@ struct ReportLeftoverTests {
     let (world, report) = try directory()
     await #expect(processExitsWith: .signal(SIGKILL)) { [report = report as String] in
       try ReportFile.write(to: report) { (portion) throws(CommandFailure) in
-        try portion([1])
+        try [1 as UInt8].withRawBytes(portion)
         kill(getpid(), SIGKILL)
       }
     }

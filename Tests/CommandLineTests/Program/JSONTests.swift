@@ -45,17 +45,4 @@ struct JSONTests {
     let other = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
     #expect(other as? String == name)
   }
-
-  private struct Tail: ReportTail {
-    let elements: [JSONValue]
-    let field = "parts"
-
-    func forEachElement(_ body: (JSONValue) throws(CommandFailure) -> Void) throws(CommandFailure) {
-      for element in elements { try body(element) }
-    }
-
-    func forEachLine(
-      style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
-    ) throws(CommandFailure) {}
-  }
 }

@@ -56,7 +56,7 @@ package enum ItemCSV {
         return table.append(",")
       }
       table.append(",")
-      Base64Digits.forEach(of: bytes) { table.append($0) }
+      Base64Digits.append(bytes, to: &table)
     }
   }
 }

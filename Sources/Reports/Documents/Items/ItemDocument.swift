@@ -47,17 +47,16 @@ package struct ItemDocument {
     }
   }
 
-  /// - Parameter outcome: What the verb did besides.
-  package func document(of rows: [ItemRow], _ outcome: [(String, JSONValue)] = []) -> JSONValue {
-    document(ofEntries: rows.map { Entry($0, index: indexes[$0.reference]) }, outcome)
-  }
-
-  package func document(ofEntries entries: [Entry], _ outcome: [(String, JSONValue)] = []) -> JSONValue {
-    .object(
-      [
-        ("format", "keychain-items/1"), ("source", ["kind": .string(source.kind), "name": .string(source.name)]),
-        ("items", .array(entries.map(object))),
-      ] + outcome)
+  /// Writes the document while it is made, with what the verb did besides at its end. `portion` takes it, some kilobytes at
+  /// a time; lent, for there may be secrets in it.
+  package func write<Failure: Error>(
+    _ entries: some Sequence<Entry>, _ outcome: [(String, JSONValue)] = [],
+    to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    let origin: JSONValue = ["kind": .string(source.kind), "name": .string(source.name)]
+    var stream = JSONStream([("format", "keychain-items/1"), ("source", origin)], array: "items")
+    for entry in entries { try stream.append(object(entry), to: portion) }
+    try stream.end(outcome, to: portion)
   }
 
   private func object(_ entry: Entry) -> JSONValue {

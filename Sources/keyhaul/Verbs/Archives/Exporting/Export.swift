@@ -181,7 +181,9 @@ struct Export: RunnableVerb {
 
   private func put(_ items: ExportedItems, in session: Session) throws(CommandFailure) {
     guard let contents = items.contents else {
-      return try session.write(items.document(revealsSecrets: reveal), to: output)
+      return try session.write(to: output) { (portion) throws(CommandFailure) in
+        try items.writeDocument(revealsSecrets: reveal, to: portion)
+      }
     }
     try contents.withBytes { (bytes) throws(CommandFailure) in try session.write(bytes, to: output) }
   }

@@ -77,7 +77,8 @@ struct ExportedItems {
   private static func export(
     _ entries: [ItemDocument.Entry], _ form: ExportForm, keepingGuarded keepsGuarded: Bool
   ) -> ItemExport? {
-    let items = readable(entries).filter { !(keepsGuarded && $0.asksForOwner) }
+    // Of a document, which is made when it is written, there is no second list of a hundred thousand.
+    var items: [KeychainItem] { readable(entries).filter { !(keepsGuarded && $0.asksForOwner) } }
     switch form.format {
     case .csv: return .passwords(items)
     case .genpPlist: return .genericPasswordPlist(items)
@@ -91,11 +92,13 @@ struct ExportedItems {
 
   // MARK: The result
 
-  func document(revealsSecrets: Bool) -> JSONValue {
-    ItemDocument(
+  func writeDocument(
+    revealsSecrets: Bool, to portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    try ItemDocument(
       source: (sourceKind, name), indexes: [:], revealsSecrets: revealsSecrets, keepsGuarded: statement == nil
     )
-    .document(ofEntries: entries, unseenFields)
+    .write(entries, unseenFields, to: portion)
   }
 
   var isFromArchive: Bool { sourceKind == "archive" }

@@ -101,7 +101,7 @@ struct FileExport {
 
   private func pass(
     _ file: ListedFile, of named: NamedArchive, _ keys: borrowing ClassKeys,
-    _ write: ([UInt8]) throws(CommandFailure) -> Void
+    _ write: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) -> PayloadReading {
     var failure: CommandFailure?
     let reading: PayloadReading
@@ -109,7 +109,7 @@ struct FileExport {
       reading = try named.archive.readPayload(of: file, with: keys) { (portion) throws(BackupArchiveError) in
         do throws(CommandFailure) {
           try Interruption.check()
-          try write(Array(portion))
+          try write(portion)
         } catch {
           failure = error
           throw BackupArchiveError(.interrupted, "the file could not be written")

@@ -147,7 +147,7 @@ struct FilesExport {
       do throws(BackupArchiveError) {
         try ExtractedFilesTable.forEachPortion(ofManifest: files.manifestPath) { (bytes) throws(BackupArchiveError) in
           do throws(CommandFailure) {
-            try write(bytes)
+            try bytes.withRawBytes(write)
           } catch {
             failure = error
             throw BackupArchiveError(.unwritable, "the table")

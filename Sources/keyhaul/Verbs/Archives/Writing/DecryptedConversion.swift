@@ -66,7 +66,9 @@ struct DecryptedConversion {
       let items = ExportedItems(
         of: opened, named: named.name,
         try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([]))), as: form)
-      try session.write(items.document(revealsSecrets: true), to: itemsPath)
+      try session.write(to: itemsPath) { (portion) throws(CommandFailure) in
+        try items.writeDocument(revealsSecrets: true, to: portion)
+      }
       items.warn(in: session)
     }
     try report(written, in: session)

@@ -1,0 +1,17 @@
+package import CommandSession
+package import KeychainFormats
+package import Reports
+
+extension Session {
+  /// Gives items as the one document of `--json`, written while it is made.
+  ///
+  /// - Parameters:
+  ///   - outcome: What the verb did besides.
+  ///   - path: A file; standard output for "-" and for none.
+  package func answer(
+    _ document: ItemDocument, of rows: [ItemRow], _ outcome: [(String, JSONValue)] = [], to path: String? = nil
+  ) throws(CommandFailure) {
+    let entries = rows.lazy.map { ItemDocument.Entry($0, index: document.indexes[$0.reference]) }
+    try write(to: path) { (portion) throws(CommandFailure) in try document.write(entries, outcome, to: portion) }
+  }
+}

@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+@testable import KeychainFormats
+
+@Suite("JSON that is written in portions, and its texts")
+struct JSONStreamTests {
+  private static let examples = [
+    "", "plain", "a\"b", "\\", "ends in ü", "ü begins", "\u{1B}[2J", "tab\tand\r\n", "\u{202E}x", "\u{7F}", "日本❤️/",
+    "x\u{E0041}y",
+  ]
+
+  @Test("has a text as another reader reads it, also out of wiped memory", arguments: examples)
+  func texts(text: String) throws {
+    let document: JSONValue = [
+      "text": .string(text), "secret": .sensitive(SensitiveBytes(copying: Array(text.utf8)), .text),
+    ]
+    let read = try JSONSerialization.jsonObject(with: Data(document.bytes())) as? [String: String]
+    #expect(read == ["text": text, "secret": text])
+    #expect(document.bytes().allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x0A })
+  }
+
+  @Test("has bytes in base64 as Foundation writes them", arguments: 0..<20)
+  func base64(count: Int) throws {
+    let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 37 + 200) }
+    let text = JSONValue.sensitive(SensitiveBytes(copying: bytes), .base64).compactText()
+    #expect(text == "\"\(Data(bytes).base64EncodedString())\"")
+    #expect(Base64Digits.text(of: bytes) == Data(bytes).base64EncodedString())
+  }
+
+  @Test("is the same where a long array is written element by element", arguments: [0, 1, 3, 4000])
+  func portions(count: Int) throws {
+    let elements: [JSONValue] = (0..<count).map { .object([("number", .count($0)), ("half", ["x"])]) }
+    for others: [(String, JSONValue)] in [[], [("end", ["a": [1, 2]]), ("last", .null)]] {
+      var (bytes, largest): ([UInt8], Int) = ([], 0)
+      func take(_ portion: UnsafeRawBufferPointer) {
+        bytes += portion
+        largest = max(largest, portion.count)
+      }
+      var stream = JSONStream([("format", "test"), ("none", [])], array: "parts")
+      for element in elements { stream.append(element, to: take) }
+      stream.end(others, to: take)
+      let whole = JSONValue.object([("format", "test"), ("none", []), ("parts", .array(elements))] + others)
+      #expect(bytes == whole.bytes())
+      #expect(largest < 40_000)
+    }
+  }
+}
