@@ -47,8 +47,9 @@ struct ItemChangeOptions: ParsableArguments {
   var newBiometry: Bool?
 
   /// The new values, without the secret; `null` takes one away.
-  func attributes() throws(CommandFailure) -> [AttributeCode: PropertyValue] {
-    var values = try options().reduce(into: [:]) { values, option in values[option.code] = option.value }
+  func attributes() throws(CommandFailure) -> AttributeMap<PropertyValue> {
+    var values: AttributeMap<PropertyValue> = [:]
+    for option in try options() { values[option.code] = option.value }
     if let constraints {
       try AccessConstraint.check(constraints, sync: newSync == true, prefix: "new-")
       values[.accessControl] = constraints.isEmpty ? .null : .dictionary(AccessConstraint.operations(constraints))

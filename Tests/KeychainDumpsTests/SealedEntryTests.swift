@@ -45,7 +45,7 @@ struct SealedEntryTests {
         #expect(item.item == nil)
         continue
       }
-      let attributes = try wanted["attributes"].members.reduce(into: [AttributeCode: PropertyValue]()) { all, member in
+      let attributes = try wanted["attributes"].members.reduce(into: AttributeMap<PropertyValue>()) { all, member in
         all[AttributeCode(rawValue: member.key)] = try member.value.property
       }
       #expect(item.item?.attributes == attributes)

@@ -87,7 +87,7 @@ struct KeychainItemRuleTests {
 
   @Test("a secret among the attributes, and a value without a form, cannot be written")
   func unencodable() throws {
-    let values: [AttributeCode: PropertyValue] = [.valueData: .data([1]), .port: .real(0.5), "zzzz": .uid(1)]
+    let values: AttributeMap<PropertyValue> = [.valueData: .data([1]), .port: .real(0.5), "zzzz": .uid(1)]
     for (code, value) in values {
       let item = KeychainItem(kind: .internetPassword, attributes: [code: value])
       #expect { try item.derDictionary() } throws: { ($0 as? FormatError)?.code == .unencodable }

@@ -23,7 +23,7 @@ struct Adding {
 
     let stored = try keychain.add(item, at: 700)
 
-    let expected: [AttributeCode: PropertyValue] = [
+    let expected: AttributeMap<PropertyValue> = [
       .accessGroup: .string("g"), .protection: .string("ak"), .creationDate: .date(.seconds(700)),
       .modificationDate: .date(.seconds(700)), .account: .string(""), .securityDomain: .string(""),
       .server: .string(""), .protocolType: .integer(0), .authenticationType: .string(""), .port: .integer(0),

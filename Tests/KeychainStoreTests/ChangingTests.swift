@@ -9,10 +9,11 @@ import Testing
 @Suite("Changing items")
 struct Changing {
   private func update(
-    _ keychain: Keychain, _ attributes: [AttributeCode: PropertyValue],
+    _ keychain: Keychain, _ attributes: AttributeMap<PropertyValue>,
     secret: String? = nil, at seconds: Double = 2000, tombstones: TombstonePolicy = .forbid
   ) throws -> Int {
-    let secrets = secret.map { [AttributeCode.valueData: SensitiveBytes(copying: Array($0.utf8))] } ?? [:]
+    let bytes = secret.map { SensitiveBytes(copying: Array($0.utf8)) }
+    let secrets: AttributeMap<SensitiveBytes> = bytes.map { [.valueData: $0] } ?? [:]
     return try keychain.store.update(
       ItemQuery(), with: ItemChanges(attributes: attributes, secrets: secrets), keys: keychain.keys,
       now: .seconds(seconds),

@@ -11,7 +11,7 @@ import VirtualDevice
 struct DumpPlanTests {
   private func dumped(
     _ account: String, _ protection: String?, group: String = "ABCDE12345.org.example.app",
-    _ more: [AttributeCode: PropertyValue] = [:]
+    _ more: AttributeMap<PropertyValue> = [:]
   ) -> KeychainItem {
     var item = KeychainItem(
       kind: .genericPassword,

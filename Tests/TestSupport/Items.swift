@@ -28,7 +28,7 @@ extension KeychainItem {
     return item
   }
 
-  public func with(_ attributes: [AttributeCode: PropertyValue]) -> KeychainItem {
+  public func with(_ attributes: AttributeMap<PropertyValue>) -> KeychainItem {
     var item = self
     for (code, value) in attributes { item[code] = value }
     return item

@@ -8,8 +8,8 @@ extension ItemAttributeOptions {
   ///
   /// - Parameter kind: The kind of the item; `nil` where it may be any.
   /// - Throws: `.usage` for an attribute that items of this kind do not have, and for an empty access group.
-  package func attributes(of kind: ItemKind?) throws(CommandFailure) -> [AttributeCode: PropertyValue] {
-    var values: [AttributeCode: PropertyValue] = [:]
+  package func attributes(of kind: ItemKind?) throws(CommandFailure) -> AttributeMap<PropertyValue> {
+    var values: AttributeMap<PropertyValue> = [:]
     for (flag, code, value) in try given() {
       if let kind, AttributeTable.definition(of: code, in: kind) == nil {
         let owners = ItemKind.allCases.filter { AttributeTable.definition(of: code, in: $0) != nil }

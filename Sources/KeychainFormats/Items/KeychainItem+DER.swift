@@ -34,14 +34,15 @@ extension KeychainItem {
       } else {
         let value = try decoder.value(of: pair.value, depth: 2)
         guard absent.isEmpty || !absent.contains(code) else { continue }
+        // Where a code occurs twice the first wins.
         if case .null = value {
           if attributes[code] == nil { absent.insert(code) }
-        } else if let first = attributes.updateValue(value, forKey: code) {
-          // Where a code occurs twice the first wins.
-          attributes[code] = first
+        } else {
+          attributes.insert(value, forKey: code)
         }
       }
     }
+    attributes.shareCodes(amongItemsOf: kind)
   }
 
   /// Reads a decrypted item of blob version 3 from bytes that are wiped by their last holder.
@@ -83,7 +84,7 @@ extension KeychainItem {
   ///
   /// What the box holds of the item: attributes flagged C or U, those that may not be absent with their defaults, and
   /// those that are not known here.
-  package var boxedAttributes: [AttributeCode: PropertyValue] {
+  package var boxedAttributes: AttributeMap<PropertyValue> {
     var boxed = attributes.filter { code, _ in AttributeTable.definition(of: code, in: kind) == nil }
     for definition in AttributeTable.definitions(of: kind) where definition.flags.isBoxed {
       boxed[definition.code] = attributes[definition.code] ?? definition.defaultValue
@@ -95,7 +96,7 @@ extension KeychainItem {
   ///
   /// - Throws: `.unencodable` for a value DER has no form for.
   package static func boxDictionary(
-    _ attributes: [AttributeCode: PropertyValue], secrets: [AttributeCode: SensitiveBytes] = [:]
+    _ attributes: AttributeMap<PropertyValue>, secrets: AttributeMap<SensitiveBytes> = [:]
   ) throws(FormatError) -> SensitiveBytes {
     try ItemEncoder(keepsDateText: true).encode(attributes: attributes, secrets: secrets)
   }
@@ -159,7 +160,7 @@ struct ItemEncoder {
 
   /// - Parameter attributes: No two with the same code.
   func encode(
-    attributes: some Sequence<(key: AttributeCode, value: PropertyValue)>, secrets: [AttributeCode: SensitiveBytes]
+    attributes: some Sequence<(key: AttributeCode, value: PropertyValue)>, secrets: AttributeMap<SensitiveBytes>
   ) throws(FormatError) -> SensitiveBytes {
     let encoder = DEREncoder(keepsDateText: keepsDateText)
     var pairs: [Pair] = []

@@ -5,13 +5,13 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
   /// The kind, which decides what attributes there are and which of them are secrets.
   public var kind: ItemKind
   /// Everything but the secrets. An absent attribute has no entry; `null` is never stored.
-  public var attributes: [AttributeCode: PropertyValue]
+  public var attributes: AttributeMap<PropertyValue>
   /// The values of attributes flagged D: `v_Data` and, of internet passwords, `binn bini bin0…bin3`.
-  public var secrets: [AttributeCode: SensitiveBytes]
+  public var secrets: AttributeMap<SensitiveBytes>
 
   /// Creates an item; what is a secret of its kind belongs into `secrets` alone.
   public init(
-    kind: ItemKind, attributes: [AttributeCode: PropertyValue] = [:], secrets: [AttributeCode: SensitiveBytes] = [:]
+    kind: ItemKind, attributes: AttributeMap<PropertyValue> = [:], secrets: AttributeMap<SensitiveBytes> = [:]
   ) {
     self.kind = kind
     self.attributes = attributes

@@ -5,19 +5,25 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
   /// The first seven bytes, the first one highest, and the length, so that the usual code of four letters is made,
   /// compared and hashed as one number.
   private let prefix: UInt64
-  /// The code where `prefix` does not say it all; empty otherwise.
-  private let longText: String
+  /// The code where `prefix` does not say it all. Shared, and not a `String` of twice the size: thousands of items have ten
+  /// codes each.
+  private let long: LongText?
+
+  private final class LongText: Sendable {
+    let text: String
+    init(_ text: String) { self.text = text }
+  }
 
   private static let prefixByteCount = 7
 
   public init(rawValue: String) {
     let prefix = Self.prefix(rawValue.utf8)
-    self.init(prefix: prefix, longText: Self.isShort(prefix) ? "" : rawValue)
+    self.init(prefix: prefix, long: Self.isShort(prefix) ? nil : LongText(rawValue))
   }
 
-  private init(prefix: UInt64, longText: String) {
+  private init(prefix: UInt64, long: LongText?) {
     self.prefix = prefix
-    self.longText = longText
+    self.long = long
   }
 
   /// The code that UTF-8 bytes spell; `nil` for other bytes.
@@ -27,14 +33,14 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
       self.init(rawValue: text)
       return
     }
-    self.init(prefix: Self.prefix(bytes), longText: "")
+    self.init(prefix: Self.prefix(bytes), long: nil)
   }
 
   /// Creates a code from a literal such as `"acct"`.
   public init(stringLiteral value: String) { self.init(rawValue: value) }
 
   public var rawValue: String {
-    guard isShort else { return longText }
+    if let long { return long.text }
     return String(unsafeUninitializedCapacity: Self.prefixByteCount) { text in
       let count = Int(prefix & 0xFF)
       for index in 0..<count { text[index] = UInt8(truncatingIfNeeded: prefix >> (56 - 8 * UInt64(index))) }
@@ -59,12 +65,12 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
 
   /// Byte for byte; `String` also takes composed and decomposed letters as equal, and a code may hold any.
   public static func == (left: Self, right: Self) -> Bool {
-    left.prefix == right.prefix && (left.isShort || left.longText.hasSameBytes(as: right.longText))
+    left.prefix == right.prefix && (left.isShort || left.rawValue.hasSameBytes(as: right.rawValue))
   }
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(prefix)
-    if !isShort { longText.hashBytes(into: &hasher) }
+    long?.text.hashBytes(into: &hasher)
   }
 
   /// In the order of the bytes, which agrees with `==`.

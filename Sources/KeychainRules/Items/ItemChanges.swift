@@ -3,13 +3,13 @@ public import KeychainFormats
 /// What an update changes in each item it meets.
 public struct ItemChanges: Sendable {
   /// New values; `null` removes an attribute.
-  public var attributes: [AttributeCode: PropertyValue]
+  public var attributes: AttributeMap<PropertyValue>
   /// New secrets; those not named stay.
-  public var secrets: [AttributeCode: SensitiveBytes]
+  public var secrets: AttributeMap<SensitiveBytes>
 
   /// Creates changes; without any an update gives the items a new date alone.
   public init(
-    attributes: [AttributeCode: PropertyValue] = [:], secrets: [AttributeCode: SensitiveBytes] = [:]
+    attributes: AttributeMap<PropertyValue> = [:], secrets: AttributeMap<SensitiveBytes> = [:]
   ) {
     self.attributes = attributes
     self.secrets = secrets

@@ -33,7 +33,7 @@ public struct ItemQuery: Sendable {
   /// `nil` looks through all kinds in their order; those without one of the attributes are left out.
   public var kind: ItemKind?
   /// Attributes that must be equal. A value of another type with the same bytes matches too, as the columns hold hashes.
-  public var attributes: [AttributeCode: PropertyValue]
+  public var attributes: AttributeMap<PropertyValue>
   /// The access groups, as the seal and not as the column has them.
   public var accessGroups: AccessGroups
   /// Whether synchronized items are meant.
@@ -54,7 +54,7 @@ public struct ItemQuery: Sendable {
 
   /// Creates a query; without arguments it means every item but tombstones.
   public init(
-    kind: ItemKind? = nil, attributes: [AttributeCode: PropertyValue] = [:], accessGroups: AccessGroups = .all,
+    kind: ItemKind? = nil, attributes: AttributeMap<PropertyValue> = [:], accessGroups: AccessGroups = .all,
     synchronization: Synchronization = .any, tombstones: Tombstones = .excluded, row: RowReference? = nil,
     persistentReference: [UInt8]? = nil, limit: Int? = nil, wantsSecret: Bool = false,
     condition: (@Sendable (KeychainItem) -> Bool)? = nil

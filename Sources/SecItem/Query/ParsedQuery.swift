@@ -26,8 +26,8 @@ struct ParsedQuery {
 
   let queryClass: QueryClass
   /// Converted. Everything here is compared in a search.
-  var attributes: [AttributeCode: PropertyValue] = [:]
-  var secrets: [AttributeCode: SensitiveBytes] = [:]
+  var attributes: AttributeMap<PropertyValue> = [:]
+  var secrets: AttributeMap<SensitiveBytes> = [:]
   var accessControl: AccessControl?
   var mentionsSynchronizable = false
   var returns: ReturnTypes = []

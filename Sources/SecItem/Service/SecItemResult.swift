@@ -41,7 +41,7 @@ struct SecItemResult {
 
   private func value(
     _ item: KeychainItem, certificate: KeychainItem?, persistentReference: SecItemValue?,
-    attributes: (KeychainItem) -> [AttributeCode: PropertyValue]
+    attributes: (KeychainItem) -> AttributeMap<PropertyValue>
   ) -> SecItemValue? {
     let data = secretData(of: item)
     switch returns {
@@ -75,7 +75,7 @@ struct SecItemResult {
 
   private func fill(
     _ result: inout SecItemQuery, from item: KeychainItem,
-    _ attributes: (KeychainItem) -> [AttributeCode: PropertyValue]
+    _ attributes: (KeychainItem) -> AttributeMap<PropertyValue>
   ) {
     for (code, value) in attributes(item) where !Self.hidden.contains(code) {
       result[code.rawValue] = SecItemValue(value)

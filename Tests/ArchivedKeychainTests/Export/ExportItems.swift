@@ -5,19 +5,19 @@ import KeychainFormats
 extension KeychainItem {
   /// A generic password.
   static func generic(
-    _ attributes: [AttributeCode: PropertyValue], secret: String? = "hunter2"
+    _ attributes: AttributeMap<PropertyValue>, secret: String? = "hunter2"
   ) -> KeychainItem {
     made(.genericPassword, attributes, secret.map { Array($0.utf8) })
   }
 
   static func internet(
-    _ attributes: [AttributeCode: PropertyValue], secret: String? = "hunter2"
+    _ attributes: AttributeMap<PropertyValue>, secret: String? = "hunter2"
   ) -> KeychainItem {
     made(.internetPassword, attributes, secret.map { Array($0.utf8) })
   }
 
   static func made(
-    _ kind: ItemKind, _ attributes: [AttributeCode: PropertyValue], _ secret: [UInt8]?
+    _ kind: ItemKind, _ attributes: AttributeMap<PropertyValue>, _ secret: [UInt8]?
   ) -> KeychainItem {
     var item = KeychainItem(kind: kind, attributes: attributes)
     item.secret = secret.map { SensitiveBytes(copying: $0) }

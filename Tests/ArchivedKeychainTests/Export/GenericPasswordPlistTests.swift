@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Generic passwords as forensic tools take them")
 struct GenericPasswordPlistTests {
-  private func item(_ kind: ItemKind, _ attributes: [AttributeCode: PropertyValue], secret: [UInt8]?) -> KeychainItem {
+  private func item(_ kind: ItemKind, _ attributes: AttributeMap<PropertyValue>, secret: [UInt8]?) -> KeychainItem {
     var item = KeychainItem(kind: kind, attributes: attributes)
     item.secret = secret.map { SensitiveBytes(copying: $0) }
     return item

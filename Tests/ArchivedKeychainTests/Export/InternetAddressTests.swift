@@ -8,7 +8,7 @@ struct InternetAddressTests {
   private func address(
     _ server: String, _ code: String? = nil, port: Int64 = 0, path: String = ""
   ) -> String {
-    var attributes: [AttributeCode: PropertyValue] = [
+    var attributes: AttributeMap<PropertyValue> = [
       .server: .string(server), .port: .integer(port), .path: .string(path),
     ]
     attributes[.protocolType] = code.map { .string($0) }

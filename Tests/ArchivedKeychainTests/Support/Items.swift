@@ -4,7 +4,7 @@ extension KeychainItem {
   /// A generic password with a planted secret.
   static func password(
     _ account: String, _ protection: ProtectionClass = .whenUnlocked, service: String = "chat.example",
-    secret: String? = nil, changed seconds: Double = 1000, with more: [AttributeCode: PropertyValue] = [:]
+    secret: String? = nil, changed seconds: Double = 1000, with more: AttributeMap<PropertyValue> = [:]
   ) -> KeychainItem {
     var item = KeychainItem(
       kind: .genericPassword,

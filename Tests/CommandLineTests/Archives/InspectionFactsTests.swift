@@ -121,7 +121,7 @@ struct InspectionFactsTests {
 
   @Test("calls a key by what it says of itself, and \u{201C}key\u{201D} where that is nothing")
   func keys() {
-    func key(_ attributes: [AttributeCode: PropertyValue]) -> String {
+    func key(_ attributes: AttributeMap<PropertyValue>) -> String {
       ItemText.name(of: KeychainItem(kind: .key, attributes: attributes))
     }
     #expect(key([:]) == "key" && key([.keySizeInBits: .integer(0), .label: .string("")]) == "key")

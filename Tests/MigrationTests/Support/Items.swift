@@ -5,7 +5,7 @@ extension KeychainItem {
   static func password(
     _ account: String, _ protection: ProtectionClass = .whenUnlocked, service: String = "service",
     group: String = "app", secret: [UInt8]? = nil, at seconds: Double = 1000,
-    marks attributes: [AttributeCode: PropertyValue] = [:]
+    marks attributes: AttributeMap<PropertyValue> = [:]
   ) -> KeychainItem {
     var item = KeychainItem(
       kind: .genericPassword,
@@ -31,7 +31,7 @@ extension KeychainItem {
     return item
   }
 
-  func with(_ attributes: [AttributeCode: PropertyValue]) -> KeychainItem {
+  func with(_ attributes: AttributeMap<PropertyValue>) -> KeychainItem {
     var item = self
     item.attributes.merge(attributes) { $1 }
     return item
@@ -57,7 +57,7 @@ extension KeychainItem {
 
   /// Everything there is to an item, comparable.
   struct Contents: Equatable {
-    var attributes: [AttributeCode: PropertyValue]
+    var attributes: AttributeMap<PropertyValue>
     var secrets: [AttributeCode: [UInt8]]
   }
 
