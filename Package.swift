@@ -170,6 +170,7 @@ let package = Package(
       "ArchivedKeychain",
       [
         "BackupArchive", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files", system,
+        "ParallelWork",
       ]),
     part(
       "Migration",

@@ -1,9 +1,13 @@
 public import DataProtection
 public import KeychainFormats
 import KeychainRules
+import ParallelWork
 
 extension ArchivedItem {
-  /// Tries every item of a keychain file with the class keys that a keybag gave.
+  /// Items that a job takes at a time.
+  private static let portionCount = 1024
+
+  /// Tries every item of a keychain file with the class keys that a keybag gave, on all cores.
   ///
   /// One item that does not open never stops the others.
   ///
@@ -13,16 +17,62 @@ extension ArchivedItem {
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     var items: [ArchivedItem] = []
     items.reserveCapacity(file.entries.count)
-    for (index, entry) in file.entries.enumerated() {
+    guard file.entries.count > portionCount else {
+      try open(file.entries.indices, of: file, with: keys, into: &items)
+      return items
+    }
+    let shared = try SharedKeys(keys)
+    var start = 0
+    try ParallelMap.run(
+      jobs: ParallelMap.standardJobCount,
+      next: { () throws(ArchivedKeychainError) -> Range<Int>? in
+        guard start < file.entries.count else { return nil }
+        let end = min(start + portionCount, file.entries.count)
+        defer { start = end }
+        return start..<end
+      },
+      work: { (range) throws(ArchivedKeychainError) -> [ArchivedItem] in
+        var items: [ArchivedItem] = []
+        items.reserveCapacity(range.count)
+        try open(range, of: file, with: try shared.own(), into: &items)
+        return items
+      },
+      deliver: { (opened) throws(ArchivedKeychainError) in items += opened })
+    return items
+  }
+
+  /// What jobs get their keys from, each with ciphers of its own.
+  private final class SharedKeys: Sendable {
+    private let keys: ClassKeys
+
+    init(_ keys: borrowing ClassKeys) throws(ArchivedKeychainError) { self.keys = try Self.share(keys) }
+
+    func own() throws(ArchivedKeychainError) -> ClassKeys { try Self.share(keys) }
+
+    private static func share(_ keys: borrowing ClassKeys) throws(ArchivedKeychainError) -> ClassKeys {
+      do throws(DataProtectionError) { return try keys.sharing() } catch { throw ArchivedKeychainError(error) }
+    }
+  }
+
+  private static func open(
+    _ range: Range<Int>, of file: KeychainBackupFile, with keys: borrowing ClassKeys, into items: inout [ArchivedItem]
+  ) throws(ArchivedKeychainError) {
+    let digest = try fingerprinting { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    for index in range {
+      let entry = file.entries[index]
       var item = try open(entry, index: index, with: keys)
-      do throws(DataProtectionError) {
-        item.fingerprint = try Digest.sha256(entry.blob ?? entry.persistentReference ?? [])
-      } catch {
-        throw ArchivedKeychainError(error)
+      item.fingerprint = try fingerprinting { () throws(DataProtectionError) in
+        try digest.update(entry.blob ?? entry.persistentReference ?? [])
+        return try digest.finish()
       }
       items.append(item)
     }
-    return items
+  }
+
+  private static func fingerprinting<Value>(
+    _ body: () throws(DataProtectionError) -> Value
+  ) throws(ArchivedKeychainError) -> Value {
+    do throws(DataProtectionError) { return try body() } catch { throw ArchivedKeychainError(error) }
   }
 
   /// What is known of the items that did not open for want of hardware, as far as these keys open them.

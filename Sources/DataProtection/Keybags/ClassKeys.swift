@@ -60,6 +60,14 @@ public struct ClassKeys: ~Copyable, Sendable {
     self.workspace = Mutex(workspace)
   }
 
+  /// The same keys with ciphers of their own, for another thread: it takes turns with nobody. No key is copied.
+  package borrowing func sharing() throws(DataProtectionError) -> ClassKeys {
+    var keys = try ClassKeys(
+      keybagUUID: keybagUUID, entries: entries, wrappedCount: wrappedCount, unwrappedCount: unwrappedCount)
+    keys.recordKey = recordKey
+    return keys
+  }
+
   /// Those of a keybag of which nothing opens.
   package static func none() throws(DataProtectionError) -> ClassKeys {
     try ClassKeys(keybagUUID: [], entries: [:], wrappedCount: 0, unwrappedCount: 0)
