@@ -83,7 +83,7 @@ package struct PayloadPass {
       try explained(part) { () throws(DataProtectionError) in try digest.update(bytes) }
       storedCount += Int64(bytes.count)
       guard let decryptor else { return try lend(bytes) }
-      try explained(part) { () throws(DataProtectionError) in try decryptor.update(bytes) }.withRawBytes(lend)
+      try lend(try explained(part) { () throws(DataProtectionError) in try decryptor.plain(of: bytes) })
     }
     guard isPresent || isEmpty else {
       throw BackupArchiveError(.payloadMissing, "the list of files names \(place), which is not there")

@@ -5,6 +5,7 @@ import KeychainFormats
 /// A flipped bit goes unnoticed here. Source: Apple Platform Security, "Keychain and file backup"; readers of backups.
 public enum FileCipher {
   static let blockSize = 16
+  private static let portionByteCount = 262_144
   static let zeroVector = [UInt8](repeating: 0, count: blockSize)
 
   /// What a decryption gave.
@@ -32,7 +33,15 @@ public enum FileCipher {
   /// - Throws: `.malformed` where the length is no multiple of 16 or zero.
   public static func decrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> Decrypted {
     let decryptor = try FileDecryptor(key: key)
-    var result = try decryptor.update(bytes)
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count)
+    // In portions, so that a keychain of a hundred megabytes is not there a third time.
+    try bytes.withRawBytes { (stored) throws(DataProtectionError) in
+      for start in stride(from: 0, to: stored.count, by: portionByteCount) {
+        let portion = stored[start..<min(start + portionByteCount, stored.count)]
+        result.append(contentsOf: try decryptor.plain(of: UnsafeRawBufferPointer(rebasing: portion)))
+      }
+    }
     let end = try decryptor.finish()
     result.append(contentsOf: end.bytes)
     return Decrypted(bytes: result, hasValidPadding: end.hasValidPadding)
@@ -91,6 +100,12 @@ public final class FileDecryptor {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }
 
+  /// The same in memory of the decryptor's own, which is good until the next call: a large file's portions take none that
+  /// has to be had from the system anew.
+  package func plain(of bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> UnsafeRawBufferPointer {
+    try blocks.transformed(bytes, holdingBackLastBlock: true)
+  }
+
   /// The rest, and whether it ended in valid padding.
   ///
   /// - Throws: `.malformed` where the whole was no multiple of 16 bytes, or empty.
@@ -111,6 +126,10 @@ public final class FileDecryptor {
 private final class BlockStream {
   private let context: CipherContext
   private var pending: [UInt8] = []
+  /// What `transformed` gives.
+  private var result = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+
+  deinit { result.deallocate() }
 
   var pendingCount: Int { pending.count }
 
@@ -127,27 +146,46 @@ private final class BlockStream {
   func transform(
     _ bytes: UnsafeRawBufferPointer, holdingBackLastBlock: Bool
   ) throws(DataProtectionError) -> [UInt8] {
-    let size = FileCipher.blockSize
+    let ready = readyByteCount(with: bytes, holdingBackLastBlock)
+    return try [UInt8](count: ready) { (output) throws(DataProtectionError) in try transform(bytes, into: output) }
+  }
+
+  /// The same in memory of its own, which is good until the next call.
+  func transformed(
+    _ bytes: UnsafeRawBufferPointer, holdingBackLastBlock: Bool
+  ) throws(DataProtectionError) -> UnsafeRawBufferPointer {
+    let ready = readyByteCount(with: bytes, holdingBackLastBlock)
+    if result.count < ready {
+      result.deallocate()
+      result = .allocate(byteCount: ready, alignment: 16)
+    }
+    let output = UnsafeMutableRawBufferPointer(rebasing: result[..<ready])
+    try transform(bytes, into: output)
+    return UnsafeRawBufferPointer(output)
+  }
+
+  /// How much is given with these bytes: whole blocks.
+  private func readyByteCount(with bytes: UnsafeRawBufferPointer, _ holdsBackLastBlock: Bool) -> Int {
     let count = pending.count + bytes.count
-    var ready = count / size * size
-    if holdingBackLastBlock, ready == count, ready > 0 { ready -= size }
-    guard ready > 0 else {
-      pending.append(contentsOf: bytes)
-      return []
-    }
+    let ready = count / FileCipher.blockSize * FileCipher.blockSize
+    return holdsBackLastBlock && ready == count && ready > 0 ? ready - FileCipher.blockSize : ready
+  }
+
+  private func transform(
+    _ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) throws(DataProtectionError) {
+    guard !output.isEmpty else { return pending.append(contentsOf: bytes) }
     // What was left over is a block at most, and comes first.
-    let first = pending.isEmpty ? 0 : size
+    let first = pending.isEmpty ? 0 : FileCipher.blockSize
     let missing = max(0, first - pending.count)
-    let rest = missing..<(missing + ready - first)
+    let rest = missing..<(missing + output.count - first)
     pending.append(contentsOf: bytes[..<missing])
-    let result = try [UInt8](count: ready) { (output) throws(DataProtectionError) in
-      try pending.withRawBytes { (block) throws(DataProtectionError) in
-        try context.update(block, into: UnsafeMutableRawBufferPointer(rebasing: output[..<first]))
-      }
-      try context.update(
-        UnsafeRawBufferPointer(rebasing: bytes[rest]), into: UnsafeMutableRawBufferPointer(rebasing: output[first...]))
+    try pending.withRawBytes { (block) throws(DataProtectionError) in
+      try context.update(block, into: UnsafeMutableRawBufferPointer(rebasing: output[..<first]))
     }
-    pending = Array(bytes[rest.upperBound...])
-    return result
+    try context.update(
+      UnsafeRawBufferPointer(rebasing: bytes[rest]), into: UnsafeMutableRawBufferPointer(rebasing: output[first...]))
+    pending.removeAll(keepingCapacity: true)
+    pending.append(contentsOf: bytes[rest.upperBound...])
   }
 }
