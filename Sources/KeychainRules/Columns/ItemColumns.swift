@@ -7,12 +7,14 @@ package import KeychainFormats
 /// SQLite takes every NULL for a value of its own, so an absent attribute of a primary key is never NULL.
 /// Source: Apple `SecDbItem.c` (`SecDbItemCopyValueForDb`…), `SecItemSchema.c`.
 package enum ItemColumns {
-  /// The value of every column but `rowid` and `data`, in column order.
-  package static func values(of item: KeychainItem) throws(KeychainRuleError) -> [AttributeCode: ColumnValue] {
-    var values: [AttributeCode: ColumnValue] = [:]
-    for definition in ColumnDefinitions.all(of: item.kind)
-    where definition.kind != .rowID && definition.kind != .encryptedData {
-      values[definition.code] = try value(item.attributes[definition.code], for: definition)
+  /// The value of every column but `rowid`, in column order; `data`, which is the sealed item's, is NULL.
+  package static func values(of item: KeychainItem) throws(KeychainRuleError) -> [ColumnValue] {
+    let definitions = ColumnDefinitions.all(of: item.kind)
+    var values: [ColumnValue] = []
+    values.reserveCapacity(definitions.count)
+    for definition in definitions where definition.kind != .rowID {
+      values.append(
+        definition.kind == .encryptedData ? .null : try value(item.attributes[definition.code], for: definition))
     }
     return values
   }

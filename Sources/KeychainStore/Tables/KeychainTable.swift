@@ -5,8 +5,10 @@ import KeychainRules
 /// The SQL of one table and the reading of its rows.
 struct KeychainTable {
   let kind: ItemKind
-  /// Columns that are written, in order.
-  let writtenColumns: [AttributeCode]
+  /// Of the sealed item among the columns that are written.
+  let sealedPlaces: [Int]
+  /// Of the primary key's columns among those that are written, in its order.
+  let primaryKeyPlaces: [Int]
   let insertSQL: String
   let overwriteSQL: String
   let deleteSQL: String
@@ -44,7 +46,8 @@ struct KeychainTable {
     let selected = (Self.factCodes + primaryKey).map(\.rawValue).joined(separator: ",")
     let match = zip(1..., definitions).map(Self.equality).joined(separator: " AND ")
     self.kind = kind
-    writtenColumns = columns
+    sealedPlaces = columns.indices.filter { columns[$0] == .encryptedData }
+    primaryKeyPlaces = primaryKey.compactMap { columns.firstIndex(of: $0) }
     primaryKeyCodes = primaryKey
     primaryKeyRange = Self.factCodes.count..<(Self.factCodes.count + primaryKey.count)
     selectSQL = "SELECT \(selected) FROM \(table)"

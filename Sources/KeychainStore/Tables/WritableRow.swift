@@ -5,7 +5,7 @@ import KeychainRules
 /// All columns of one row, ready to be bound: the item sealed, the searchable attributes beside it.
 struct WritableRow {
   let kind: ItemKind
-  /// In the order of `KeychainTable.writtenColumns`.
+  /// In the order of `ItemColumns.values`, as the table's statements name them.
   let columns: [ColumnValue]
   let primaryKey: [ColumnValue]
   /// The item as it was sealed, with its digest.
@@ -20,13 +20,13 @@ struct WritableRow {
   ) throws(KeychainStoreError) {
     var item = item
     item[.digest] = .data(try byRule(try item.storedDigest()))
-    let values = try byRule(try ItemColumns.values(of: item))
+    var columns = try byRule(try ItemColumns.values(of: item))
+    let table = KeychainTable.of(item.kind)
     let sealed = try RowSealing.seal(item, keys: keys, random: random)
+    for place in table.sealedPlaces { columns[place] = .blob(sealed) }
     kind = item.kind
-    columns = KeychainTable.of(kind).writtenColumns.map { code in
-      code == .encryptedData ? .blob(sealed) : values[code] ?? .null
-    }
-    primaryKey = ColumnDefinitions.primaryKey(of: kind).map { values[$0.code] ?? .null }
+    primaryKey = table.primaryKeyPlaces.map { columns[$0] }
+    self.columns = columns
     self.item = item
   }
 }
