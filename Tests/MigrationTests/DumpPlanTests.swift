@@ -18,7 +18,8 @@ struct DumpPlanTests {
       attributes: [
         .account: .string(account), .service: .string("s"), .accessGroup: .string(group),
         .modificationDate: .date(.reference), .creationDate: .date(.reference),
-      ].merging(more) { $1 })
+      ])
+    item.attributes.merge(more) { $1 }
     item[.protection] = protection.map { .string($0) }
     item.secret = SensitiveBytes(copying: [1])
     return item

@@ -57,7 +57,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       let isPrintedToo = session.isJSON
       try ReportFile.write(to: output) { (portion) throws(CommandFailure) in
         try answer(adding: &summary) { (text) throws(CommandFailure) in
-          try portion(Array(text.utf8))
+          try Array(text.utf8).withRawBytes(portion)
           if isPrintedToo { try print(text) }
         }
       }

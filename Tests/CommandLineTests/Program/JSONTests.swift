@@ -27,16 +27,6 @@ struct JSONTests {
     #expect(document.compactText() == #"{"z":1,"a":["x",null,true],"empty":[],"none":{}}"#)
   }
 
-  @Test("is the same where a long array at its end is written element by element", arguments: [0, 1, 3])
-  func portions(count: Int) throws {
-    let tail = Tail(elements: (0..<count).map { .object([("number", .count($0)), ("half", ["x"])]) })
-    var text = ""
-    let head: JSONValue = ["format": "test", "none": []]
-    try head.write(endingIn: tail) { (portion) throws(CommandFailure) in text += portion }
-    let whole: JSONValue = ["format": "test", "none": [], "parts": .array(tail.elements)]
-    #expect(text == whole.text())
-  }
-
   @Test("holds names whole, though a terminal would not act on them")
   func names() throws {
     let name = "a\"b\\c\u{1B}[2J\u{202E}\u{0}\n\u{E0041}日本❤️/"

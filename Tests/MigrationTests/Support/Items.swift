@@ -58,7 +58,7 @@ extension KeychainItem {
   /// Everything there is to an item, comparable.
   struct Contents: Equatable {
     var attributes: AttributeMap<PropertyValue>
-    var secrets: [AttributeCode: [UInt8]]
+    var secrets: AttributeMap<[UInt8]>
   }
 
   var contents: Contents {
