@@ -21,7 +21,7 @@ extension ArchivedItem {
       try open(file.entries.indices, of: file, with: keys, into: &items)
       return items
     }
-    let shared = try SharedKeys(keys)
+    let shared = try explained { () throws(DataProtectionError) in try SharedClassKeys(keys) }
     var start = 0
     try ParallelMap.run(
       jobs: ParallelMap.standardJobCount,
@@ -34,34 +34,22 @@ extension ArchivedItem {
       work: { (range) throws(ArchivedKeychainError) -> [ArchivedItem] in
         var items: [ArchivedItem] = []
         items.reserveCapacity(range.count)
-        try open(range, of: file, with: try shared.own(), into: &items)
+        let keys = try explained { () throws(DataProtectionError) in try shared.own() }
+        try open(range, of: file, with: keys, into: &items)
         return items
       },
       deliver: { (opened) throws(ArchivedKeychainError) in items += opened })
     return items
   }
 
-  /// What jobs get their keys from, each with ciphers of its own.
-  private final class SharedKeys: Sendable {
-    private let keys: ClassKeys
-
-    init(_ keys: borrowing ClassKeys) throws(ArchivedKeychainError) { self.keys = try Self.share(keys) }
-
-    func own() throws(ArchivedKeychainError) -> ClassKeys { try Self.share(keys) }
-
-    private static func share(_ keys: borrowing ClassKeys) throws(ArchivedKeychainError) -> ClassKeys {
-      do throws(DataProtectionError) { return try keys.sharing() } catch { throw ArchivedKeychainError(error) }
-    }
-  }
-
   private static func open(
     _ range: Range<Int>, of file: KeychainBackupFile, with keys: borrowing ClassKeys, into items: inout [ArchivedItem]
   ) throws(ArchivedKeychainError) {
-    let digest = try fingerprinting { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    let digest = try explained { () throws(DataProtectionError) in try DigestStream(.sha256) }
     for index in range {
       let entry = file.entries[index]
       var item = try open(entry, index: index, with: keys)
-      item.fingerprint = try fingerprinting { () throws(DataProtectionError) in
+      item.fingerprint = try explained { () throws(DataProtectionError) in
         try digest.update(entry.blob ?? entry.persistentReference ?? [])
         return try digest.finish()
       }
@@ -69,7 +57,7 @@ extension ArchivedItem {
     }
   }
 
-  private static func fingerprinting<Value>(
+  private static func explained<Value: ~Copyable>(
     _ body: () throws(DataProtectionError) -> Value
   ) throws(ArchivedKeychainError) -> Value {
     do throws(DataProtectionError) { return try body() } catch { throw ArchivedKeychainError(error) }

@@ -54,13 +54,17 @@ final class DecryptionPass {
     let reader = try list.reader()
     let seal = try SealCheck(archive)
     try archive.forEachPayload(of: stored) { (stored) throws(BackupArchiveError) in
-      let payload = try seal?.watching(stored) ?? stored
+      let meter = seal == nil ? nil : try SealMeter()
+      let payload = stored.watched(by: meter)
       guard let place = index.places(of: payload.fileIdentifier).first, let file = try reader.file(at: place) else {
         return
       }
       do throws(BackupArchiveError) {
         readable[payload.fileIdentifier] = try read(payload, file)
-        if try seal?.conclude(stored) != nil, differing.last?.fileIdentifier != file.fileIdentifier {
+        let path = archive.layout.storedPath(of: payload.fileIdentifier)
+        if let entry = try meter?.entry(of: stored, at: path), seal?.take(entry) != nil,
+          differing.last?.fileIdentifier != file.fileIdentifier
+        {
           differing.append(file)
         }
       } catch {

@@ -1,5 +1,6 @@
 public import BackupArchive
 public import DataProtection
+import ParallelWork
 
 extension BackupVerification {
   /// Is told how many of how many stored bytes were read, and answers whether to go on.
@@ -14,10 +15,11 @@ extension BackupVerification {
   ///   - keys: Of an `ArchiveKey`; with the hardware key of the device that made the backup its own items can be
   ///     checked too. `nil` for what can be checked without: of a backup that has no password everything but the items.
   ///   - keybagFault: Why there are no keys though there is a password: what that said of a damaged keybag.
+  ///   - jobs: How many payloads are read at once; `nil` for one on each core. What is found is the same.
   ///   - progress: Told how far the reading of payloads is; where it answers `false` the whole ends with `.cancelled`.
   /// - Throws: Only where payloads cannot be listed, the cryptographic library fails, or `progress` ends it.
   public init(
-    _ archive: BackupArchive, keys: borrowing ClassKeys?, keybagFault: String? = nil,
+    _ archive: BackupArchive, keys: borrowing ClassKeys?, keybagFault: String? = nil, jobs: Int? = nil,
     progress: Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
     let isQuick =
@@ -26,7 +28,7 @@ extension BackupVerification {
       case .some: false
       }
     self.init(isQuick: isQuick)
-    var verifier = BackupVerifier(archive: archive, findings: self)
+    var verifier = BackupVerifier(archive: archive, findings: self, jobs: jobs ?? ParallelMap.standardJobCount)
     verifier.checkStructure()
     try verifier.beginSeal()
     switch keys {

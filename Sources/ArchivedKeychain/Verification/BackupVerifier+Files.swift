@@ -3,40 +3,6 @@ import DataProtection
 import KeychainFormats
 
 extension BackupVerifier {
-  /// What the passes over the list and over the payloads have seen.
-  private struct Tally {
-    var listed = 0
-    /// Those that are stored, or empty and need no payload.
-    var present = 0
-    var stored = 0
-    /// Those that are empty and have no payload.
-    var unstored = 0
-    /// Whether the keychain's file, which has a check of its own, is listed and not stored.
-    var isKeychainMissing = false
-    var digests = 0
-    /// Files of which the list has no digest, so that a changed byte in them cannot be seen.
-    var undigested = 0
-    /// Encrypted files that end in their padding, but for the keychain's.
-    var paddings = 0
-    /// Whether the keychain's file, whose padding its own check looks at, was among those that were read.
-    var isKeychainRead = false
-    var otherSizes = 0
-    /// The first of them, with both sizes.
-    var otherSizeNotes: [String] = []
-    /// Files whose class key needs hardware that is not at hand.
-    var sealed = 0
-    var readByteCount: Int64 = 0
-    /// What is wrong with payloads, in whatever order they came by.
-    var faults = SortedFaults(limit: BackupVerification.maximumFaultCount)
-
-    mutating func addOtherSize(of name: String, recorded: Int64, found: Int64) {
-      otherSizes += 1
-      guard otherSizeNotes.count < BackupVerification.maximumFaultCount else { return }
-      otherSizeNotes.append(
-        "\(name) has \(Amounts.grouped(found)) bytes, the list records \(Amounts.grouped(recorded))")
-    }
-  }
-
   /// Holds the list against what is stored, in one pass over the list, and reads every payload that it names, in one pass
   /// over what is stored: a payload is held against its digest and its padding as it comes by.
   ///
@@ -51,7 +17,7 @@ extension BackupVerifier {
     } catch {
       throw ArchivedKeychainError(error)
     }
-    var tally = Tally()
+    var tally = FileTally()
     var index = FileIndex()
     var listing: FileList.Listing?
     do throws(BackupArchiveError) {
@@ -80,29 +46,7 @@ extension BackupVerifier {
     return listing
   }
 
-  private mutating func checkPayloads(
-    _ stored: StoredPayloads, of list: FileList, _ index: FileIndex, with keys: borrowing ClassKeys?,
-    _ tally: inout Tally, progress: BackupVerification.Progress
-  ) throws(BackupArchiveError) {
-    let reader = try list.reader()
-    try archive.forEachPayload(of: stored) { (passing) throws(BackupArchiveError) in
-      let payload = try sealCheck?.watching(passing) ?? passing
-      // A payload comes by once, whatever a list says.
-      for (number, place) in index.places(of: payload.fileIdentifier).enumerated() {
-        guard let file = try reader.file(at: place) else { continue }
-        if number == 0 {
-          check(payload, as: file, with: keys, &tally)
-        } else {
-          tally.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
-        }
-      }
-      try sealCheck?.conclude(passing)
-      guard progress(tally.readByteCount, stored.byteCount) else { throw Self.cancelled }
-    }
-    arePayloadsSealChecked = true
-  }
-
-  private mutating func conclude(_ tally: Tally, unlisted: Int, withoutKeys: Bool) {
+  private mutating func conclude(_ tally: FileTally, unlisted: Int, withoutKeys: Bool) {
     guard archive.canReadPayloads else {
       // A stream is gone once it was read; that everything was in it is known.
       if findings.missingCount > 0 {
@@ -124,7 +68,7 @@ extension BackupVerifier {
 
   /// - Parameter keychainIsApart: With keys at hand the keychain's file has a check of its own.
   private mutating func checkPresence(
-    of file: ListedFile, in stored: StoredPayloads, keychainIsApart: Bool, _ tally: inout Tally
+    of file: ListedFile, in stored: StoredPayloads, keychainIsApart: Bool, _ tally: inout FileTally
   ) {
     tally.listed += 1
     if stored.byteCount(of: file.fileIdentifier) != nil {
@@ -150,48 +94,7 @@ extension BackupVerifier {
     }
   }
 
-  private mutating func check(
-    _ payload: StoredPayload, as file: ListedFile, with keys: borrowing ClassKeys?, _ tally: inout Tally
-  ) {
-    let name = Self.name(of: file)
-    let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
-    do throws(BackupArchiveError) {
-      let record = try file.record()
-      let reading = try archive.read(payload, as: file, with: keys) { (_) throws(BackupArchiveError) in }
-      tally.readByteCount += reading.storedByteCount
-      if isKeychain { tally.isKeychainRead = true }
-      switch reading.fits(record?.digest) {
-      case true?: tally.digests += 1
-      // Nothing can be another in an empty file.
-      case nil: if reading.storedByteCount > 0 || record?.size != 0 { tally.undigested += 1 }
-      case false?:
-        // With keys the keychain's own check tells of it.
-        if isKeychain, keys != nil { return }
-        tally.faults.add(
-          .init(
-            .files, .digestMismatch, file: name, byteCount: Int(exactly: reading.storedByteCount),
-            "its bytes do not have the digest that the list records"))
-        return
-      }
-      guard keys != nil || !archive.areFilesEncrypted, !isKeychain else { return }
-      guard reading.hasValidPadding else {
-        tally.faults.add(
-          .init(
-            .files, .paddingInvalid, file: name, offset: Int(exactly: max(0, reading.storedByteCount - 16)),
-            "it does not end in its padding"))
-        return
-      }
-      if keys != nil, archive.areFilesEncrypted { tally.paddings += 1 }
-      if let size = record?.size, size != reading.plainByteCount {
-        tally.addOtherSize(of: name, recorded: size, found: reading.plainByteCount)
-      }
-    } catch {
-      guard !isKeychain || keys == nil else { return }
-      add(error, of: file, &tally)
-    }
-  }
-
-  private mutating func add(_ error: BackupArchiveError, of file: ListedFile, _ tally: inout Tally) {
+  mutating func add(_ error: BackupArchiveError, of file: ListedFile, _ tally: inout FileTally) {
     let kind: BackupVerification.Fault.Kind
     switch error.code {
     // Gone since it was seen.
@@ -210,7 +113,7 @@ extension BackupVerifier {
         kind == .payloadMissing ? "it is listed and not stored" : error.reason))
   }
 
-  private func detail(of tally: Tally, withoutKeys: Bool) -> String {
+  private func detail(of tally: FileTally, withoutKeys: Bool) -> String {
     let missing = findings.missingCount
     var parts = ["\(Amounts.grouped(tally.present)) of \(Amounts.grouped(tally.listed)) present"]
     if tally.unstored > 0 { parts.append("\(Amounts.grouped(tally.unstored)) of them empty and not stored") }
@@ -237,7 +140,7 @@ extension BackupVerifier {
   }
 
   /// Domain and path as people know them; what has none goes by the name under which it is stored.
-  private static func name(of file: ListedFile) -> String {
+  static func name(of file: ListedFile) -> String {
     guard let domain = file.domain, let path = file.relativePath else { return file.fileIdentifier }
     return "\(domain)/\(path)"
   }

@@ -17,10 +17,11 @@ extension BackupVerifier {
   /// - Throws: `.interrupted` where `progress` says so.
   mutating func checkSealedPayloads(progress: BackupVerification.Progress) throws(BackupArchiveError) {
     guard let sealCheck, archive.canReadPayloads else { return }
+    let examiner = try PayloadExaminer(archive, isSealed: true, keys: nil)
     let stored = try archive.storedFiles()
     var readByteCount: Int64 = 0
     try archive.forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
-      try sealCheck.conclude(payload)
+      if let entry = try examiner.examine(payload, as: []).sealEntry { sealCheck.take(entry) }
       readByteCount += stored.byteCount(of: payload.fileIdentifier) ?? 0
       guard progress(readByteCount, stored.byteCount) else { throw Self.cancelled }
     }

@@ -9,6 +9,8 @@ struct BackupVerifier {
   /// `nil` for a backup without a seal that can be read.
   var sealCheck: SealCheck?
   var arePayloadsSealChecked = false
+  /// How many payloads are read at once.
+  var jobs: Int
 
   static let cancelled = BackupArchiveError(.interrupted, "it was told to stop")
 

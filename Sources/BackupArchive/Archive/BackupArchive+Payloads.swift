@@ -29,15 +29,27 @@ extension BackupArchive {
     }
   }
 
+  /// Whether every payload is a file of its own, which can be read at any time, and several at once.
+  package var hasPayloadsApart: Bool {
+    switch source {
+    case .directory: true
+    case .container, .stream: false
+    }
+  }
+
   /// Where a file's payload is stored.
   ///
   /// - Throws: `.notStreamable` where the backup came as a stream.
   package func payload(of file: ListedFile) throws(BackupArchiveError) -> StoredPayload {
-    let path = layout.storedPath(of: file.fileIdentifier)
+    try payload(named: file.fileIdentifier)
+  }
+
+  /// The same by the name under which it is stored.
+  package func payload(named identifier: String) throws(BackupArchiveError) -> StoredPayload {
+    let path = layout.storedPath(of: identifier)
     switch source {
-    case .directory(let handle, let source):
-      return StoredPayload(file.fileIdentifier, .file(path, handle, source))
-    case .container(let container): return StoredPayload(file.fileIdentifier, .sought(path, container))
+    case .directory(let handle, let source): return StoredPayload(identifier, .file(path, handle, source))
+    case .container(let container): return StoredPayload(identifier, .sought(path, container))
     case .stream:
       throw BackupArchiveError(.notStreamable, "a backup that comes as a stream can be read once, and it was")
     }

@@ -4,7 +4,7 @@ public struct StoredPayload {
   public let fileIdentifier: String
   private let place: Place
   /// Measures it as it is read.
-  var watcher: (any PayloadWatcher)?
+  private var watcher: (any PayloadWatcher)?
 
   enum Place {
     case file(_ path: String, DirectoryHandle, DirectorySource)
@@ -17,6 +17,14 @@ public struct StoredPayload {
   init(_ fileIdentifier: String, _ place: Place) {
     self.fileIdentifier = fileIdentifier
     self.place = place
+  }
+
+  /// The same payload, whose bytes a meter sees while it is read; itself where there is none.
+  package func watched(by meter: SealMeter?) -> StoredPayload {
+    guard let meter else { return self }
+    var watched = self
+    watched.watcher = meter
+    return watched
   }
 
   /// - Returns: `false` where nothing is stored.

@@ -61,7 +61,7 @@ public struct ClassKeys: ~Copyable, Sendable {
   }
 
   /// The same keys with ciphers of their own, for another thread: it takes turns with nobody. No key is copied.
-  package borrowing func sharing() throws(DataProtectionError) -> ClassKeys {
+  borrowing func sharing() throws(DataProtectionError) -> ClassKeys {
     var keys = try ClassKeys(
       keybagUUID: keybagUUID, entries: entries, wrappedCount: wrappedCount, unwrappedCount: unwrappedCount)
     keys.recordKey = recordKey
@@ -112,4 +112,16 @@ public struct ClassKeys: ~Copyable, Sendable {
   ) throws(Failure) -> Result {
     try workspace.withLock { (workspace) throws(Failure) in try body(workspace) }
   }
+}
+
+/// The keys of an unlocked keybag for work that several threads do.
+package final class SharedClassKeys: Sendable {
+  /// Whoever opens items with them takes turns with the others.
+  package let keys: ClassKeys
+
+  /// Shares keys that their owner keeps. No key is copied.
+  package init(_ keys: borrowing ClassKeys) throws(DataProtectionError) { self.keys = try keys.sharing() }
+
+  /// The same keys with ciphers of their own, which wait for nobody.
+  package func own() throws(DataProtectionError) -> ClassKeys { try keys.sharing() }
 }
