@@ -62,7 +62,7 @@ public struct KeychainDatabase: Sendable {
   }
 
   /// The most rows of items that a database may have.
-  public static let maximumItemCount = KeychainBackupFile.maximumEntryCount
+  public static let maximumItemCount = 200_000
   /// The most bytes of a database, and of its log.
   public static let maximumByteCount = DatabaseImage.maximumByteCount
   /// How many bytes of a file's start `mayBegin` wants to see.

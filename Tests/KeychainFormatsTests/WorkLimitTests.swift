@@ -70,9 +70,9 @@ struct WorkLimitTests {
 
   // MARK: The keychain's file
 
-  @Test("as a keychain with as many items as there may be are none, when each has its own bytes")
+  @Test("as a keychain with very many items are none, when each has its own bytes")
   func realKeychain() throws {
-    let entries = (0..<KeychainBackupFile.maximumEntryCount).map { number in
+    let entries = (0..<200_000).map { number in
       let bytes = (0..<20).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) }
       return KeychainBackupFile.Entry(kind: .genericPassword, blob: bytes, persistentReference: [1] + bytes)
     }
@@ -87,12 +87,23 @@ struct WorkLimitTests {
     #expect(code { _ = try KeychainBackupFile(parsing: bytes) } == .overLimit)
   }
 
+  @Test("as items that share one dictionary are refused before there are very many of them")
+  func sharedEntry() throws {
+    // Sixteen bytes for each beside the byte that refers to it.
+    let most = (KeychainBackupFile.sharedByteAllowance + CostlyPlists.sharedBlob(entries: 0, blob: []).count) / 15
+    let (fewer, more) = (
+      CostlyPlists.sharedBlob(entries: most - 10, blob: []), CostlyPlists.sharedBlob(entries: most + 10, blob: [])
+    )
+    #expect(try KeychainBackupFile(parsing: fewer).entries.count > 69_000)
+    #expect(code { _ = try KeychainBackupFile(parsing: more) } == .overLimit)
+  }
+
   @Test("may share as many bytes as the allowance says above the file's own, and not one more")
   func sharedByteAllowance() throws {
     let blob = [UInt8](repeating: 7, count: 500_000)
     let least = CostlyPlists.sharedBlob(entries: 4, blob: blob).count
-    // Four times the blob is the file's length and the allowance together.
-    let padding = 4 * blob.count - KeychainBackupFile.sharedByteAllowance - least
+    // Four times the blob, and what four entries count for, is the file's length and the allowance together.
+    let padding = 4 * (blob.count + 16) - KeychainBackupFile.sharedByteAllowance - least
     #expect(padding > 0)
     let exact = CostlyPlists.sharedBlob(entries: 4, blob: blob, padding: padding)
     #expect(try KeychainBackupFile(parsing: exact).entries.map { $0.blob == blob } == [true, true, true, true])

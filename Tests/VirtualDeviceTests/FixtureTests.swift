@@ -218,7 +218,7 @@ struct FixtureTests {
     }
     #expect(
       try code { _ = try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count - 1) } == .badFixture)
-    #expect(DeviceFixture.maximumByteCount == 67_108_864)
+    #expect(DeviceFixture.maximumByteCount == 536_870_912)
   }
 
   @Test("of another format is not read")

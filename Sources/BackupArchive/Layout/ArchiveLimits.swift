@@ -19,7 +19,7 @@ public struct ArchiveLimits: Sendable {
   /// Bytes of a `Manifest.mbdb`, which is read into memory.
   public var oldDatabaseByteCount = OldManifest.maximumByteCount
   /// Bytes of the stored keychain file.
-  public var keychainByteCount = 256 << 20
+  public var keychainByteCount = 1 << 30
   /// Bytes of a `Keyhaul.seal`: it has about 120 for each file.
   public var sealByteCount = 256 << 20
   /// Payloads of one container that may break off while all are read. After each the container is gone through anew.

@@ -77,7 +77,7 @@ public struct KeychainDump: Sendable {
   }
 
   /// The most items that a dump may have; a full device has some thousands.
-  public static let maximumItemCount = KeychainBackupFile.maximumEntryCount
+  public static let maximumItemCount = 200_000
   /// The most bytes that a dump may have.
   public static let maximumByteCount = XMLPlist.maximumByteCount
 

@@ -22,10 +22,14 @@ public struct KeychainBackupFile: Sendable, Hashable {
     }
   }
 
-  /// The most items that a file may have; a full device has some thousands.
-  public static let maximumEntryCount = 200_000
-  /// By how many bytes all blobs and references together may be longer than the file. No device stores two items in the
-  /// same bytes; every item is decrypted on its own, wherever its bytes lie.
+  /// The most items that a file may have; a full device has some thousands. What a reader does for them is limited by the
+  /// file's own bytes: see `sharedByteAllowance`.
+  public static let maximumEntryCount = 2_000_000
+  /// What an entry counts for beside its blob and its reference, in bytes: less than any takes that is stored by itself.
+  private static let entryByteCount = 16
+  /// By how many bytes all entries together may be longer than the file, their blobs and references counted each for itself
+  /// and sixteen bytes more for each entry. No device stores two items in the same bytes; every item is decrypted on its
+  /// own, wherever its bytes lie.
   public static let sharedByteAllowance = 1 << 20
 
   /// The lower-case UUID of the bag the items are sealed for. Old backups have none.
@@ -60,6 +64,13 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// that is no dictionary.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   public init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
+    try self.init(parsing: bytes, limits: limits, acceptingAtMost: Self.maximumEntryCount)
+  }
+
+  /// The same with another limit of items.
+  package init(
+    parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile, acceptingAtMost limit: Int
+  ) throws(FormatError) {
     guard !XMLPlist.isXML(bytes) else {
       self = try Self(fromXML: bytes, limits: limits)
       return
@@ -67,7 +78,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
       var reader = KeychainFileReader(
         builder: BinaryPlistBuilder(try BinaryPlistDocument(buffer, limits: limits), limits: limits))
-      return try reader.file()
+      return try reader.file(acceptingAtMost: limit)
     }
   }
 
@@ -113,7 +124,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
       remainingBytes = builder.document.bytes.count + sharedByteAllowance
     }
 
-    mutating func file() throws(FormatError) -> KeychainBackupFile {
+    mutating func file(acceptingAtMost limit: Int) throws(FormatError) -> KeychainBackupFile {
       guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
         throw try malformed("it is no dictionary", at: document.rootIndex)
       }
@@ -132,7 +143,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
       if let index = indices[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
       for kind in ItemKind.allCases {
         guard let index = indices[kind.rawValue] else { continue }
-        if let entries = try entries(of: kind, at: index, room: maximumEntryCount - file.entries.count) {
+        if let entries = try entries(of: kind, at: index, room: (limit - file.entries.count, of: limit)) {
           file.entries += entries
         } else {
           file.ignoredKeys.append(kind.rawValue)
@@ -141,7 +152,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
       return file
     }
 
-    private mutating func entries(of kind: ItemKind, at index: Int, room: Int) throws(FormatError) -> [Entry]? {
+    private mutating func entries(
+      of kind: ItemKind, at index: Int, room: (left: Int, of: Int)
+    ) throws(FormatError) -> [Entry]? {
       switch try document.object(at: index) {
       case .dictionary:
         try checkRoom(room, for: 1, at: index)
@@ -159,10 +172,10 @@ public struct KeychainBackupFile: Sendable, Hashable {
       }
     }
 
-    private func checkRoom(_ room: Int, for count: Int, at index: Int) throws(FormatError) {
-      guard count <= room else {
+    private func checkRoom(_ room: (left: Int, of: Int), for count: Int, at index: Int) throws(FormatError) {
+      guard count <= room.left else {
         throw FormatError(
-          .keychainFile, .overLimit, "more than \(maximumEntryCount) items",
+          .keychainFile, .overLimit, "more than \(room.of) items",
           offset: try document.offset(ofObject: index))
       }
     }
@@ -172,6 +185,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
         throw try malformed("an item that is no dictionary", at: index)
       }
       var entry = Entry(kind: kind, blob: nil)
+      try charge(entryByteCount, at: index)
       for position in 0..<keys.count {
         let key = try builder.value(at: document.index(position, of: keys)).stringValue
         guard key == Key.blob || key == Key.persistentReference else { continue }

@@ -29,7 +29,7 @@ public enum BinaryPlist {
     /// For a keychain's file: three objects and four values for each of `KeychainBackupFile.maximumEntryCount` items,
     /// and room for keys that are not known here.
     public static let keychainFile = Limits(
-      maximumByteCount: 256 << 20, maximumDepth: 128, valuesPerByte: 2, maximumValueCount: 4_000_000)
+      maximumByteCount: 1 << 30, maximumDepth: 128, valuesPerByte: 2, maximumValueCount: 10_000_000)
     /// For one file's record, which has some dozens of values.
     public static let small = Limits(
       maximumByteCount: 16 << 20, maximumDepth: 32, valuesPerByte: 2, maximumValueCount: 10_000)

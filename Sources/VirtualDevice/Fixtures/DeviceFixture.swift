@@ -21,7 +21,9 @@ public struct DeviceFixture: Sendable {
   /// The format's name, as a fixture and a schema spell it.
   public static let format = "device-fixture/1"
   /// The most bytes a fixture may have.
-  public static let maximumByteCount = 64 << 20
+  public static let maximumByteCount = 512 << 20
+  /// The most values in it: some dozen for each of a million items.
+  private static let maximumValueCount = 20_000_000
 
   /// One item, with what guards it beside its protection class.
   public struct Item: Sendable {
@@ -65,7 +67,7 @@ extension DeviceFixture {
     }
     let root: JSONNode
     do throws(JSONFault) {
-      root = JSONNode(try JSONValue(parsing: bytes), path: "")
+      root = JSONNode(try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount), path: "")
     } catch {
       throw VirtualDeviceError(.badFixture, source, error.reason)
     }
