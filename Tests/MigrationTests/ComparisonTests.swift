@@ -53,6 +53,16 @@ struct ComparisonTests {
     #expect(comparison.current == RestoreSetting(hasPassword: true, onSameDevice: false))
   }
 
+  @Test("of a device, names and counts the same items whichever of the two backups was thought of first")
+  func order() throws {
+    let desk = try Desk(seed: "order")
+    let source = try desk.bundled("old-phone").held(.reading)
+    let target = try desk.phone("target", passcode: "1").held(.reading)
+    let comparisons = try [true, false].map { try MigrationComparison(of: source, onto: target, hasPassword: $0) }
+    #expect(comparisons[0].items.count == 22 && comparisons[0].items == comparisons[1].items)
+    #expect(comparisons.map(\.current.hasPassword) == [true, false])
+  }
+
   @Test("of an archive, is what this one gives and what the other one would", arguments: [true, false])
   func archive(hasPassword: Bool) throws {
     let desk = try Desk(seed: "archive \(hasPassword)")

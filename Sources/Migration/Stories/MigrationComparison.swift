@@ -147,26 +147,36 @@ public struct MigrationComparison: Sendable {
   public init(
     of source: DeviceSession, onto target: DeviceSession, hasPassword: Bool
   ) throws(MigrationError) {
+    let forecast = try BackupForecast(of: source, hasPassword: hasPassword)
+    try self.init(of: source, onto: target, knowing: forecast)
+  }
+
+  /// The same where one of the two backups that are compared was thought of already: the device is read once less.
+  package init(
+    of source: DeviceSession, onto target: DeviceSession, knowing forecast: borrowing BackupForecast
+  ) throws(MigrationError) {
     let sameKey = try reporting { () throws(VirtualDeviceError) in try source.deviceKey() }
     let isItself = source.device.directory == target.device.directory
     let otherKey = isItself ? try Self.keyOfSomeDevice() : try Self.key(of: target)
     var prospects: [Int: [RestoreSetting: Prospect]] = [:]
     var decisions: [MigrationPlan.Decision] = []
-    for hasPassword in [true, false] {
-      let forecast = try BackupForecast(of: source, hasPassword: hasPassword)
+    func enter(_ forecast: borrowing BackupForecast) throws(MigrationError) {
       for onSameDevice in [true, false] {
         let plan = try Restorer.plan(
           forecast, ontoEmpty: onSameDevice ? sameKey.copy() : otherKey.copy(),
           targetSyncs: (onSameDevice ? source : target).record.isSyncing)
+        let setting = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: onSameDevice)
         for decision in plan.decisions {
-          let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
           prospects[decision.index, default: [:]][setting] = Prospect(decision.outcome)
         }
-        decisions = plan.decisions
+        // One of the four has the items' names and classes for all.
+        if decisions.isEmpty || !forecast.hasPassword { decisions = plan.decisions }
       }
     }
+    try enter(forecast)
+    try enter(try BackupForecast(of: source, hasPassword: !forecast.hasPassword))
     items = decisions.map { Item($0, prospects[$0.index] ?? [:]) }
-    current = RestoreSetting(hasPassword: hasPassword, onSameDevice: isItself)
+    current = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: isItself)
   }
 
   private static func key(of device: DeviceSession) throws(MigrationError) -> DeviceKey {

@@ -88,7 +88,7 @@ public struct MigrationFutures: Sendable {
   public init(of device: DeviceSession, hasPassword: Bool) throws(MigrationError) {
     let forecast = try BackupForecast(of: device, hasPassword: hasPassword)
     let otherKey = try MigrationComparison.keyOfSomeDevice()
-    let compared = try MigrationComparison(of: device, onto: device, hasPassword: hasPassword)
+    let compared = try MigrationComparison(of: device, onto: device, knowing: forecast)
     self.init(
       MigrationComparison(compared.items, current: RestoreSetting(hasPassword: hasPassword, onSameDevice: false)),
       planForNewDevice: try Restorer.plan(forecast, ontoEmpty: otherKey), isOfBackup: false, triedHardware: true)

@@ -135,7 +135,7 @@ public struct StoryFinder {
     let comparison: MigrationComparison
     var plan: MigrationPlan?
     do throws(MigrationError) {
-      comparison = try MigrationComparison(of: source, onto: target ?? source, hasPassword: true)
+      comparison = try MigrationComparison(of: source, onto: target ?? source, knowing: forecast)
       if let target { plan = try Restorer.plan(forecast, onto: target, policy: policy) }
     } catch {
       throw error.about(source.name)

@@ -166,10 +166,10 @@ struct Plan: BackupVerb {
     of openDevice: DeviceSession, _ word: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
     in session: Session
   ) throws -> CommandStatus {
-    let plan: MigrationPlan
+    let (plan, forecast): (MigrationPlan, SharedForecast)
     do throws(MigrationError) {
-      let forecast = try BackupForecast(of: openDevice, hasPassword: !noPassword)
-      plan = try Restorer.plan(forecast, onto: device, policy: move.policy)
+      forecast = SharedForecast(try BackupForecast(of: openDevice, hasPassword: !noPassword))
+      plan = try Restorer.plan(forecast.forecast, onto: device, policy: move.policy)
     } catch {
       throw CommandFailure(error, device: openDevice.name)
     }
@@ -178,12 +178,19 @@ struct Plan: BackupVerb {
     let isItself = openDevice.device.directory == device.device.directory
     let outlook = Outlook(report: report, word: word, isSameDevice: isItself) { () throws(CommandFailure) in
       do throws(MigrationError) {
-        return try MigrationComparison(of: openDevice, onto: device, hasPassword: !noPassword)
+        return try MigrationComparison(of: openDevice, onto: device, knowing: forecast.forecast)
       } catch {
         throw CommandFailure(error, device: openDevice.name)
       }
     }
     return try finish(outlook, expectations, isDamaged: false, in: session)
+  }
+
+  /// What a plan was made of, for the comparison that may follow.
+  private final class SharedForecast {
+    let forecast: BackupForecast
+
+    init(_ forecast: consuming BackupForecast) { self.forecast = forecast }
   }
 
   func report(
