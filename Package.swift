@@ -246,7 +246,7 @@ let package = Package(
         "BackupArchive", "BackupRewriting", "KeychainDatabases", "KeychainDumps", "SecItem", "KeychainStore",
         "KeychainRules",
         "Certificates", "DataProtection",
-        "KeychainFormats", "Files", system, "BundledFixtures", "CBuildCommit", "CUnicodeData",
+        "ParallelWork", "KeychainFormats", "Files", system, "BundledFixtures", "CBuildCommit", "CUnicodeData",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

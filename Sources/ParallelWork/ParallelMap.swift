@@ -2,7 +2,7 @@ import Foundation
 
 /// Work on many things at once, whose results come in the order of the things.
 ///
-/// The one place where this project starts threads. What runs at once is bounded, and so is what waits: however many things
+/// The one place, with `SideWork`, where this project starts threads. What runs at once is bounded, and so is what waits: however many things
 /// there are, the memory that is taken depends on the number of jobs alone.
 package enum ParallelMap {
   /// How many jobs there are where nobody says it: one for each core that this process may use.

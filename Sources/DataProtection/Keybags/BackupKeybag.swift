@@ -93,14 +93,38 @@ public enum BackupKeybag {
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Keybag {
     try check(new)
+    return try rewrap(
+      try resalted(keybag, rounds: rounds, random: random), fromPasscodeKey: oldKey, to: new,
+      acceptingAtMost: limit, remembering: DerivedKeys(), progress: progress)
+  }
+
+  /// The keybag with new salts, under which none of its keys is wrapped yet: what the new password's key is derived for.
+  package static func resalted(
+    _ keybag: Keybag, rounds: Int? = nil, random: some RandomSource = SystemRandomSource()
+  ) throws(DataProtectionError) -> Keybag {
     var result = keybag
     result.salt = try random.bytes(saltSize)
     if let present = keybag.secondRound {
       result.secondRound = Keybag.SecondRound(
         rounds: try rounds.map(checked) ?? present.rounds, salt: try random.bytes(saltSize))
     }
-    _ = try keybag.openClassKeys(passcodeKey: oldKey.copy(), deviceKey: nil, wrong: .wrongPassword)
-    let newKey = try result.passcodeKey(password: new, acceptingAtMost: limit, progress: progress)
+    return result
+  }
+
+  /// Wraps the class keys of a keybag that has new salts.
+  ///
+  /// - Parameters:
+  ///   - resalted: The wraps are still those of the old password.
+  ///   - keys: Of the new password, with what of them was begun before.
+  package static func rewrap(
+    _ resalted: Keybag, fromPasscodeKey oldKey: borrowing Secret, to new: borrowing Secret,
+    acceptingAtMost limit: Int, remembering keys: DerivedKeys, progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Keybag {
+    try check(new)
+    var result = resalted
+    _ = try resalted.openClassKeys(passcodeKey: oldKey.copy(), deviceKey: nil, wrong: .wrongPassword)
+    let newKey = try resalted.passcodeKey(
+      password: new, in: .asGiven, acceptingAtMost: limit, remembering: keys, progress: progress)
     try result.replacePasswordLayer(oldKey, with: newKey, wrong: .wrongPassword)
     return result
   }

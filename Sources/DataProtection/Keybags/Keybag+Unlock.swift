@@ -85,7 +85,7 @@ extension Keybag {
     throw first ?? DataProtectionError(.wrongPassword, "no password was given")
   }
 
-  private func passcodeKey(
+  func passcodeKey(
     password: borrowing Secret, in form: PasswordForm, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
     progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Secret {

@@ -3,6 +3,7 @@ import BackupArchive
 import CommandArguments
 import CommandSession
 import DataProtection
+import ParallelWork
 
 /// The passwords of two archives that are compared, and the hardware key that the user gave for them. A person's backups
 /// mostly share one, so that the first archive's is tried on the second, and another is asked for only where it does not
@@ -11,18 +12,17 @@ struct ComparisonPasswords {
   let first: PasswordFlags
   let second: OtherPasswordFlags
   /// The password that was read or typed before.
-  private var readSecret: Held?
+  private var readSecret: SharedPassword?
+  /// The second archive's own, where it was read before the first one was opened.
+  private var otherSecret: SharedPassword?
+  /// The archive that is opened second, whose key is derived beside the first one's.
+  private var next: NamedArchive?
+  private var nextKey: SideWork?
   /// The hardware key that the user gave, once it was read: a descriptor gives it once.
   private var given: HardwareKey?
 
   /// The archives whose keybags may have more work done than is usual: somebody agreed to it.
   private var accepted: Set<String> = []
-
-  private final class Held {
-    let secret: Secret
-
-    init(_ secret: consuming Secret) { self.secret = secret }
-  }
 
   init(first: PasswordFlags, second: OtherPasswordFlags) {
     self.first = first
@@ -71,22 +71,25 @@ struct ComparisonPasswords {
       hardware = try unlocker.hardwareKey(comparedWith: device)
       if hardware?.isGuess == false { given = hardware }
     }
-    func open(_ password: consuming Secret?) throws(CommandFailure) -> OpenedArchive {
-      try unlocker.open(with: try unlocker.key(password: password), hardware, for: .exporting)
+    func open(_ password: SharedPassword?) throws(CommandFailure) -> OpenedArchive {
+      let key = try unlocker.key(password: password?.secret(), remembering: password?.keys)
+      return try unlocker.open(with: key, hardware, for: .exporting)
     }
+    if isSecond, let otherSecret { return try open(otherSecret) }
     if isSecond, second.isGiven {
       return try unlocker.open(with: try unlocker.key(second), hardware, for: .exporting)
     }
     guard named.archive.isEncrypted else { return try open(nil) }
     guard let readSecret else {
       return try session.withPassword(first, of: named.name) { (password) throws(CommandFailure) in
-        let read = Held(password)
+        let read = SharedPassword(password, from: named.name)
         readSecret = read
-        return try open(read.secret.copy())
+        if !isSecond { try deriveNextKey(with: read, acceptingAtMost: opening.rounds, in: session) }
+        return try open(read)
       }
     }
     do throws(CommandFailure) {
-      return try open(readSecret.secret.copy())
+      return try open(readSecret)
     } catch {
       guard error.status == .wrongPassword else { throw error }
       guard try first.source(environment: session.environment) == .prompt else {
@@ -96,7 +99,24 @@ struct ComparisonPasswords {
       }
     }
     return try session.withPassword(second, of: named.name) { (password) throws(CommandFailure) in
-      try open(password)
+      try open(SharedPassword(password, from: named.name))
     }
+  }
+
+  /// Says which archive is opened after the first one.
+  mutating func expect(_ named: NamedArchive?) { next = named }
+
+  /// Begins with the second archive's key while the first one's is derived, where a password for it is at hand.
+  private mutating func deriveNextKey(
+    with password: SharedPassword, acceptingAtMost limit: Int, in session: Session
+  ) throws(CommandFailure) {
+    guard let next, next.archive.isEncrypted else { return }
+    if second.isGiven, otherSecret == nil, try second.source(environment: session.environment) != .prompt {
+      otherSecret = SharedPassword(try session.password(second, of: next.name), from: next.name)
+    }
+    guard let password = second.isGiven ? otherSecret : password else { return }
+    nextKey = password.keys.derivingAhead(
+      of: next.archive.keybag, password: password.secret(), acceptingAtMost: limit
+    ) { Interruption.pending == nil }
   }
 }

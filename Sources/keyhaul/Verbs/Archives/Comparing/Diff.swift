@@ -65,6 +65,7 @@ struct Diff: RunnableVerb {
       return try found.open(storage: opening.storage, in: session)
     }
     try passwords.check(archives, in: session)
+    passwords.expect(archives[1])
     var compared: [ComparisonSide] = []
     for index in 0..<2 {
       if let device = devices[index] {

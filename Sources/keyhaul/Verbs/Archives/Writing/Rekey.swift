@@ -123,20 +123,25 @@ struct Rekey: RunnableVerb {
     // Tried before the new one is asked for: nobody types two passwords in vain.
     let unlocker = ArchiveUnlocker(named, opening, in: session)
     try unlocker.checkRounds()
+    let keybag = named.archive.keybag
+    let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
+    let renewed = try RenewedKeybag(of: named, rounds: rounds?.value, acceptingAtMost: max(opening.rounds, count))
     let old = try session.withPassword(password, of: named.name) { (typed) throws(CommandFailure) in
+      // One that is not typed is at hand: its key is derived beside the old one's.
+      if try newPassword.source(environment: session.environment) != .prompt {
+        try renewed.begin { () throws(CommandFailure) in try session.password(newPassword, of: named.name) }
+      }
       let key = try unlocker.key(password: typed.copy())
       return ProvenPassword(password: typed, key: key)
     }
-    let new = try session.password(newPassword, of: named.name)
-    let isSame = new.matches(old.password)
+    let new = try renewed.password { () throws(CommandFailure) in
+      try session.password(newPassword, of: named.name)
+    }
+    let isSame = new.secret().matches(old.password)
     try requireSoundList(of: named, keys: try unlocker.classKeys(with: old.key))
     warnOfLosses(of: named, keys: try unlocker.classKeys(with: old.key), in: session)
-    let keybag = named.archive.keybag
-    let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
     let changed = try unlocker.deriving(rounds: count) { (progress) throws(DataProtectionError) in
-      try BackupKeybag.rewrap(
-        keybag, fromPasscodeKey: old.key.passcodeKey, to: new, rounds: rounds?.value,
-        acceptingAtMost: max(opening.rounds, count), progress: progress)
+      try renewed.rewrapped(fromPasscodeKey: old.key.passcodeKey, to: new, progress: progress)
     }
     if !dryRun.isOn {
       try replaceKeybag(of: named, at: path, with: changed, keys: try unlocker.classKeys(with: old.key), in: session)
