@@ -65,13 +65,14 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
     "KeychainServices",
     [
       "VirtualDevice", "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats",
+      "ParallelWork",
     ],
     excluding: ["Apple"])
   let keyhaulTesting = part(
     "KeyhaulTesting",
     [
       "KeychainServices", "Reports", "Migration", "ArchivedKeychain", "BackupArchive", "VirtualDevice", "SecItem",
-      "KeychainRules", "DataProtection", "KeychainFormats", "BundledFixtures",
+      "KeychainRules", "DataProtection", "KeychainFormats", "ParallelWork", "BundledFixtures",
     ],
     excluding: ["Apple"])
   /// The classes of the tutorials, to be copied into an app: no product, built and tested like one.
@@ -92,7 +93,7 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
         "KeychainExamples", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulKit", "Migration",
         "ArchivedKeychain", "VirtualDevice",
         "BackupArchive", "BackupRewriting", "SecItem", "KeychainStore", "KeychainRules", "DataProtection",
-        "KeychainFormats",
+        "KeychainFormats", "ParallelWork",
       ]),
     tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "BundledFixtures", "VirtualDevice", grdb]),
   ]
@@ -150,7 +151,7 @@ let package = Package(
     part("ParallelWork", []),
     .target(name: "CProcessGuard"),
     part("Files", ["CFileCalls", system]),
-    part("KeychainFormats", []),
+    part("KeychainFormats", ["ParallelWork"]),
     part("TextLayout", ["KeychainFormats", "CUTF8Proc"]),
     part(
       "DataProtection", ["ParallelWork", "KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
@@ -163,14 +164,19 @@ let package = Package(
     part("SecItem", ["KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats"]),
     part(
       "VirtualDevice",
-      ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system]),
-    part("BackupArchive", ["DataProtection", "KeychainFormats", "Files", system, "CArchive", "CSQLite", grdb]),
+      [
+        "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", "ParallelWork",
+        system,
+      ]),
+    part(
+      "BackupArchive",
+      ["DataProtection", "KeychainFormats", "Files", "ParallelWork", system, "CArchive", "CSQLite", grdb]),
     part("BackupRewriting", ["BackupArchive", "DataProtection", "KeychainFormats", "Files", system]),
     part(
       "ArchivedKeychain",
       [
-        "BackupArchive", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files", system,
-        "ParallelWork",
+        "BackupArchive", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files", "ParallelWork",
+        system,
       ]),
     part(
       "Migration",
@@ -202,7 +208,8 @@ let package = Package(
     part(
       "CommandSession",
       [
-        "TextLayout", "DataProtection", "KeychainFormats", "Files", system, "CProgramArguments", "CProcessGuard",
+        "TextLayout", "DataProtection", "KeychainFormats", "Files", "ParallelWork", system, "CProgramArguments",
+        "CProcessGuard",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     part(
@@ -251,28 +258,34 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
-      name: "TestSupport", dependencies: ["KeychainFormats"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["KeychainFormats", "ParallelWork"], path: "Tests/TestSupport",
       exclude: [
         "test-vectors.json", "certificate-vectors.json", "database-item-vectors.json", "database-vectors.json",
         "key-operation-vectors.json", "trust-vectors.json",
       ], swiftSettings: strict),
     tests(of: "ParallelWork"),
-    tests(of: "Files", [system]),
+    tests(of: "Files", ["ParallelWork", system]),
     tests(of: "KeychainFormats"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
     tests(of: "Certificates", ["DataProtection", "KeychainFormats"]),
     tests(of: "KeychainRules", ["DataProtection", "KeychainFormats"]),
     tests(of: "KeychainDumps", ["KeychainRules", "DataProtection", "KeychainFormats"]),
     tests(of: "KeychainDatabases", ["KeychainDumps", "KeychainRules", "DataProtection", "KeychainFormats", "CSQLite"]),
-    tests(of: "KeychainStore", ["KeychainRules", "DataProtection", "KeychainFormats", "Files", system, grdb]),
+    tests(
+      of: "KeychainStore",
+      ["KeychainRules", "DataProtection", "KeychainFormats", "Files", "ParallelWork", system, grdb, sqlite]),
     tests(of: "SecItem", ["KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", grdb]),
     tests(
       of: "VirtualDevice",
-      ["SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system]),
+      [
+        "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", "ParallelWork",
+        system,
+      ]),
     tests(
       of: "BackupArchive",
       [
         "BackupRewriting", "ArchivedKeychain", "KeychainDatabases", "DataProtection", "KeychainFormats", "Files",
+        "ParallelWork",
         system,
         "CSQLite",
       ]),

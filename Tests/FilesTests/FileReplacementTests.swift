@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import ParallelWork
 import SystemPackage
 import TestSupport
 import Testing
@@ -144,7 +144,7 @@ struct FileReplacementTests {
 
 /// Counts calls and lets one of them fail.
 final class CallCounter: Sendable {
-  private let calls = Mutex(0)
+  private let calls = Locked(0)
   private let kind: FileSystem.Call?
   private let target: Int
   private let fault: FileSystem.Fault

@@ -1,7 +1,7 @@
 import Foundation
 import KeychainFormats
 import KeychainServices
-import Synchronization
+import ParallelWork
 import Testing
 import VirtualDevice
 
@@ -91,7 +91,7 @@ struct ClientTests {
   @Test("several threads on one device lose nothing")
   func contention() throws {
     let client = try KeychainClient.onNewDevice()
-    let failures = Mutex<[OSStatus]>([])
+    let failures = Locked<[OSStatus]>([])
     DispatchQueue.concurrentPerform(iterations: 8) { thread in
       client.speak {
         for number in 0..<25 {
@@ -158,7 +158,7 @@ struct LockAnnouncementTests {
   }
 
   private func heard(_ center: NotificationCenter, _ body: () throws -> Void) rethrows -> [String] {
-    let names = Mutex<[String]>([])
+    let names = Locked<[String]>([])
     let tokens = [
       Notification.Name.protectedDataWillBecomeUnavailable, .protectedDataDidBecomeAvailable,
       .applicationDidEnterBackground,
@@ -233,7 +233,7 @@ struct LockAnnouncementTests {
   func lastRead() throws {
     let phone = try Desk().phone()
     #expect(phone.speak { add() } == errSecSuccess)
-    let statuses = Mutex<[OSStatus]>([])
+    let statuses = Locked<[OSStatus]>([])
     let token = phone.notificationCenter.addObserver(
       forName: .protectedDataWillBecomeUnavailable, object: nil, queue: nil
     ) { [weak phone] _ in

@@ -1,7 +1,7 @@
 import DataProtection
 import Foundation
 import KeychainServices
-import Synchronization
+import ParallelWork
 import SystemPackage
 import TestSupport
 import Testing
@@ -99,7 +99,7 @@ struct KeptDeviceTests {
   /// Searches one after another, until they are told to stop.
   final class Calls: Sendable {
     static let most = 1_000_000
-    private let state = Mutex((count: 0, isStopped: false))
+    private let state = Locked((count: 0, isStopped: false))
 
     var count: Int { state.withLock { $0.count } }
     func stop() { state.withLock { $0.isStopped = true } }

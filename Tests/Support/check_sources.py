@@ -66,6 +66,8 @@ RULES = [
          r"^Sources/(?:DataProtection|TextLayout)/"),
     Rule("SQLite lives in KeychainStore, KeychainDatabases and BackupArchive", import_of("GRDB|GRDBSQLite|CSQLite|SQLite3"), r"^Sources/.*\.swift$",
          r"^Sources/(?:KeychainStore|KeychainDatabases|BackupArchive)/"),
+    Rule("threads take turns by ParallelWork's Locked, which the thread sanitizer sees", r"\bMutex[<(]",
+         r"^Sources/.*\.swift$"),
     Rule("the C library is imported by Files, and by name for what is no file", import_of("Glibc|Musl|Darwin"),
          r"^Sources/.*\.swift$", NOT_ABOUT_FILES),
     Rule("calls about files are made by Files", FILE_CALLS, r"^Sources/.*\.swift$", r"^Sources/Files/"),

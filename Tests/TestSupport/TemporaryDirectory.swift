@@ -1,5 +1,5 @@
 public import Foundation
-import Synchronization
+import ParallelWork
 
 /// A new directory that is removed with everything in it when its last reference goes.
 public final class TemporaryDirectory: Sendable {
@@ -27,7 +27,7 @@ public final class TemporaryDirectory: Sendable {
     }
   }
 
-  private static let lasting = Mutex<[URL]>([])
+  private static let lasting = Locked<[URL]>([])
 
   public var path: String { url.path(percentEncoded: false) }
 

@@ -3,8 +3,8 @@ import Foundation
 import KeychainFormats
 import KeychainRules
 import KeychainStore
+import ParallelWork
 import SecItem
-import Synchronization
 import TestSupport
 import Testing
 
@@ -14,7 +14,7 @@ import Testing
 struct BusyTests {
   /// A clock that moves on while someone sleeps, and does something at each sleep.
   private final class PatientClock: Sendable {
-    let slept = Mutex<Duration>(.zero)
+    let slept = Locked<Duration>(.zero)
     let meanwhile: @Sendable () -> Void
 
     init(meanwhile: @escaping @Sendable () -> Void = {}) { self.meanwhile = meanwhile }
@@ -209,8 +209,8 @@ struct BusyTests {
   func makingDevices() throws {
     let phones = try Phones()
     _ = try phones.create("first")
-    let waits = Mutex(0)
-    let holder = Mutex<HomeLock?>(try HomeLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles()))
+    let waits = Locked(0)
+    let holder = Locked<HomeLock?>(try HomeLock(phones.home.path, clock: .fixed(at: Phones.now), DeviceFiles()))
     var environment = phones.home.environment
     environment.clock = DeviceClock(
       now: { Phones.now },

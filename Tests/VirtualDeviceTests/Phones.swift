@@ -3,8 +3,8 @@ import Files
 import Foundation
 import KeychainFormats
 import KeychainStore
+import ParallelWork
 import SecItem
-import Synchronization
 import SystemPackage
 import TestSupport
 
@@ -128,7 +128,7 @@ final class Faults: Sendable {
     var failed = false
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
   private let limit: Int
   private let reason: Errno
 

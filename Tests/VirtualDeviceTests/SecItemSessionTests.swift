@@ -1,7 +1,7 @@
 import DataProtection
 import KeychainFormats
+import ParallelWork
 import SecItem
-import Synchronization
 import TestSupport
 import Testing
 
@@ -9,7 +9,7 @@ import Testing
 
 /// A clock that tests move.
 private final class HandClock: Sendable {
-  private let seconds = Mutex(785_412_345.0)
+  private let seconds = Locked(785_412_345.0)
 
   func advance(_ duration: Double) { seconds.withLock { $0 += duration } }
 
@@ -79,7 +79,7 @@ struct SecItemSessionTests {
   func grace() throws {
     let session = try device.held()
     try session.secItemAdd(mail, as: "mail")
-    let events = Mutex<[ProtectedDataEvent]>([])
+    let events = Locked<[ProtectedDataEvent]>([])
     device.protectedData.observe { event in events.withLock { $0.append(event) } }
     let end = KeychainDate(secondsSinceReferenceDate: 785_412_355)
 
@@ -118,7 +118,7 @@ struct SecItemSessionTests {
   @Test("unlocking within the ten seconds keeps the keys, and nobody hears of an end")
   func unlockedAgain() throws {
     let session = try device.held()
-    let events = Mutex<[ProtectedDataEvent]>([])
+    let events = Locked<[ProtectedDataEvent]>([])
     try session.requestLock()
     device.protectedData.observe { event in events.withLock { $0.append(event) } }
     try session.unlock("1234")
@@ -130,7 +130,7 @@ struct SecItemSessionTests {
   @Test("the program's lock drops the keys at once, and tells of it before and after; so does an unlock")
   func atOnce() throws {
     let session = try device.held()
-    let events = Mutex<[ProtectedDataEvent]>([])
+    let events = Locked<[ProtectedDataEvent]>([])
     let observation = device.protectedData.observe { event in events.withLock { $0.append(event) } }
     try session.lock()
     #expect(session.state == .locked)

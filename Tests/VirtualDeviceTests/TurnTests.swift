@@ -1,7 +1,7 @@
 import DataProtection
 import Foundation
 import KeychainFormats
-import Synchronization
+import ParallelWork
 import Testing
 
 @testable import VirtualDevice
@@ -22,8 +22,8 @@ struct TurnTests {
   func overtaking() throws {
     let phones = try Phones()
     let phone = try phones.create()
-    let holder = Mutex<DeviceSession?>(try phone.held())
-    let late = Mutex<[VirtualDeviceError.Code?]>([])
+    let holder = Locked<DeviceSession?>(try phone.held())
+    let late = Locked<[VirtualDeviceError.Code?]>([])
     let first = device(phone) { _ in
       // The device is free now, and the first is asleep.
       holder.withLock { session in
@@ -49,7 +49,7 @@ struct TurnTests {
     let turn = try WaitingTurn.take(phone.directory, device: "phone", DeviceFiles())
     let isTaken = turn != nil
     #expect(isTaken)
-    let slept = Mutex(Duration.zero)
+    let slept = Locked(Duration.zero)
     let patient = device(phone) { duration in slept.withLock { $0 += duration } }
     #expect(try code { try patient.held(.writing, wait: .seconds(3)) } == nil)
     #expect(slept.withLock { $0 } >= .milliseconds(900) && slept.withLock { $0 } <= .milliseconds(1100))
@@ -64,11 +64,11 @@ struct TurnTests {
     let phone = try phones.create()
     let holder = try phone.held()
     defer { holder.end() }
-    let slept = Mutex(Duration.zero)
+    let slept = Locked(Duration.zero)
     let patient = device(phone) { duration in slept.withLock { $0 += duration } }
     #expect(try code { try patient.held(.writing, wait: .seconds(7)) } == .busy)
     #expect(slept.withLock { $0 } <= .seconds(7) && slept.withLock { $0 } > .seconds(6))
-    let sleeps = Mutex(0)
+    let sleeps = Locked(0)
     let stopping = device(
       phone, meanwhile: { _ in sleeps.withLock { $0 += 1 } }, shouldContinue: { sleeps.withLock { $0 } < 3 })
     #expect(try code { try stopping.held(.writing, wait: .seconds(3600)) } == .busy)
@@ -80,12 +80,12 @@ struct TurnTests {
     let phones = try Phones()
     // Everybody sleeps as long as they say: who does not, has waited his second at once, and nobody goes before him.
     let phone = device(try phones.create(), meanwhile: DeviceClock.system.sleep)
-    let looks = Mutex(0)
+    let looks = Locked(0)
     let patient = device(phone) { duration in
       looks.withLock { $0 += 1 }
       DeviceClock.system.sleep(duration)
     }
-    let isOver = Mutex(false)
+    let isOver = Locked(false)
     let done = DispatchSemaphore(value: 0)
     for _ in 0..<2 {
       Thread {

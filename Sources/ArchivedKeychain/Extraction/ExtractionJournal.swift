@@ -2,6 +2,7 @@ import BackupArchive
 import Dispatch
 import Files
 import KeychainFormats
+import ParallelWork
 import Synchronization
 import SystemPackage
 
@@ -38,7 +39,7 @@ final class ExtractionJournal: Sendable {
 
   private let count: Int
   private let system: FileSystem
-  private let state: Mutex<State>
+  private let state: Locked<State>
   private let isStopped = Atomic<Bool>(false)
   private let done = Atomic<Int64>(0)
   /// How many entries may still be handed out. It starts at none: libdispatch ends the process where a semaphore goes
@@ -61,7 +62,7 @@ final class ExtractionJournal: Sendable {
     system = folder.system
     try system.writeAll(bytes, to: file.raw)
     self.count = count
-    state = Mutex(State(file, byteCount: bytes.count))
+    state = Locked(State(file, byteCount: bytes.count))
     for _ in 0..<Self.maximumAheadCount { room.signal() }
   }
 

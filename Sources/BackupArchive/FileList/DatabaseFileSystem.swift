@@ -1,5 +1,5 @@
 import CSQLite
-import Synchronization
+import ParallelWork
 
 /// What SQLite takes for the file system of a manifest database: files that can be read and nothing else, whose bytes are
 /// decrypted as they are read. There are no names, no journals, no locks.
@@ -9,7 +9,7 @@ enum DatabaseFileSystem {
   static let name = "keyhaul-manifest"
 
   /// The databases that are about to be opened, by the names they are opened under.
-  private static let waiting = Mutex<(next: Int, readers: [String: Waiting])>((0, [:]))
+  private static let waiting = Locked<(next: Int, readers: [String: Waiting])>((0, [:]))
 
   /// A reader on its way from the thread that opens a connection into SQLite on the same thread.
   private struct Waiting: @unchecked Sendable {

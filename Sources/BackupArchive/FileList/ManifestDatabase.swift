@@ -1,6 +1,6 @@
 import DataProtection
 import KeychainFormats
-import Synchronization
+import ParallelWork
 
 /// The list of files of a current backup (`Manifest.db`).
 ///
@@ -11,7 +11,7 @@ final class ManifestDatabase: Sendable {
   let bytes: DatabaseBytes
   private let records: RecordReader
   /// What the database's own check came to. Its bytes are a copy that nobody changes.
-  private let check = Mutex(Check.pending)
+  private let check = Locked(Check.pending)
 
   private enum Check {
     case pending, passed

@@ -1,5 +1,5 @@
 package import Files
-import Synchronization
+import ParallelWork
 
 /// Where a backup's payloads are read from, after it was opened.
 package enum PayloadSource: Sendable {
@@ -24,7 +24,7 @@ package final class ContainerHandle: Sendable {
   /// The directory around the backup's files, empty for none.
   package let directory: EntryName
   package var storage: ManifestStorage { source.storage }
-  private let descriptor: Mutex<Descriptor>
+  private let descriptor: Locked<Descriptor>
 
   init(
     _ descriptor: consuming Descriptor, _ source: ContainerSource, _ format: ContainerFormat,
@@ -34,7 +34,7 @@ package final class ContainerHandle: Sendable {
     payloads = found.payloads
     directory = found.directory
     self.source = source
-    self.descriptor = Mutex(descriptor)
+    self.descriptor = Locked(descriptor)
   }
 
   /// Goes through its files from the first one. No other walk may be begun in the closure.

@@ -1,6 +1,6 @@
 package import Dispatch
 import KeychainFormats
-import Synchronization
+import ParallelWork
 
 /// What work counts.
 package enum ProgressUnit: Sendable {
@@ -28,7 +28,7 @@ package final class ProgressLine: Sendable {
   private let start = ContinuousClock.now
   private let style: TextStyle
   private let descriptor: Int32
-  private let state = Mutex(State())
+  private let state = Locked(State())
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
   /// - Parameters:

@@ -1,5 +1,5 @@
 public import KeychainFormats
-internal import Synchronization
+internal import ParallelWork
 
 /// The keys at hand for a database's items: of a Simulator in the database itself, of a device from its keybag or from an
 /// extraction that has unwrapped them.
@@ -14,7 +14,7 @@ public final class DatabaseKeys: Sendable {
 
   let metadataKeys: [KeyClass: MetadataKey]
   let classKeys: [KeyClass: ClassKeys.HeldKey]
-  private let workspace: Mutex<BoxWorkspace>
+  private let workspace: Locked<BoxWorkspace>
 
   /// Keys of classes and items are 32 bytes.
   static let keyByteCount = 32
@@ -47,7 +47,7 @@ public final class DatabaseKeys: Sendable {
     let workspace = try BoxWorkspace()
     self.metadataKeys = all.merging(unwrapped) { _, unwrapped in unwrapped }
     self.classKeys = ofClasses
-    self.workspace = Mutex(workspace)
+    self.workspace = Locked(workspace)
   }
 
   /// Lends the ciphers to one caller at a time.

@@ -1,5 +1,5 @@
 public import KeychainFormats
-internal import Synchronization
+internal import ParallelWork
 
 /// The class keys of one keybag, as far as they could be opened.
 ///
@@ -17,7 +17,7 @@ public struct ClassKeys: ~Copyable, Sendable {
   public var recordKey: RecordKey?
 
   private(set) var entries: [KeyClass: Entry]
-  private let workspace: Mutex<SealingWorkspace>
+  private let workspace: Locked<SealingWorkspace>
 
   /// One class of the keybag.
   struct Entry: Sendable {
@@ -33,7 +33,7 @@ public struct ClassKeys: ~Copyable, Sendable {
   final class HeldKey: Sendable {
     let secret: Secret
     /// Made ready at the first unwrapping: of thousands of items each has its key wrapped with one of a few of these.
-    private let unwrapping = Mutex<CipherContext?>(nil)
+    private let unwrapping = Locked<CipherContext?>(nil)
 
     init(_ secret: consuming Secret) { self.secret = secret }
 
@@ -57,7 +57,7 @@ public struct ClassKeys: ~Copyable, Sendable {
     self.entries = entries
     self.wrappedCount = wrappedCount
     self.unwrappedCount = unwrappedCount
-    self.workspace = Mutex(workspace)
+    self.workspace = Locked(workspace)
   }
 
   /// The same keys with ciphers of their own, for another thread: it takes turns with nobody. No key is copied.

@@ -1,6 +1,6 @@
 internal import COpenSSL
 import KeychainFormats
-internal import Synchronization
+internal import ParallelWork
 
 /// Where keys, salts and identifiers come from. A parameter everywhere, so that tests and fixtures can repeat a run.
 public protocol RandomSource: Sendable {
@@ -40,7 +40,7 @@ public final class SeededRandomSource: RandomSource {
   }
 
   private let seed: [UInt8]
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   /// Creates a source that gives the same bytes for the same seed.
   public init(seed: [UInt8]) { self.seed = seed }

@@ -1,4 +1,4 @@
-import Synchronization
+import ParallelWork
 
 /// The memory that every secret of the process lies in: pages of their own, kept from the swap file as far as the system's
 /// limit reaches, left out of core dumps, and known, so that a program which ends at once can overwrite them all.
@@ -10,10 +10,10 @@ package final class SecretArena: Sendable {
   /// Secrets of items, and what is made of them.
   package static let items = SecretArena(mayLock: SecretPages.lockLimit / 2)
 
-  private let state: Mutex<State>
+  private let state: Locked<State>
 
   /// - Parameter limit: How many bytes are locked at most.
-  init(mayLock limit: Int) { state = Mutex(State(lockLimit: limit)) }
+  init(mayLock limit: Int) { state = Locked(State(lockLimit: limit)) }
 
   /// Returns memory of zeros, at an address also where it is none.
   package func allocate(_ count: Int) -> UnsafeMutableRawBufferPointer {

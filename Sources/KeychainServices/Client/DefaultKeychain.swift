@@ -1,4 +1,4 @@
-import Synchronization
+import ParallelWork
 public import VirtualDevice
 
 /// Which device, and which of its apps, the keychain calls of this process speak to.
@@ -10,7 +10,7 @@ public import VirtualDevice
 /// `keychain-access-groups` of an `Info.plist` beside the program.
 public enum DefaultKeychain {
   @TaskLocal private static var ownClient: KeychainClient?
-  private static let processClient = Mutex<KeychainClient?>(nil)
+  private static let processClient = Locked<KeychainClient?>(nil)
 
   /// Whom keychain calls speak to here and now.
   ///

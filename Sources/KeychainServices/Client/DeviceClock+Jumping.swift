@@ -1,5 +1,5 @@
 import KeychainFormats
-import Synchronization
+import ParallelWork
 public import VirtualDevice
 
 extension DeviceClock {
@@ -20,7 +20,7 @@ extension DeviceClock {
   }
 
   private final class JumpedTime: Sendable {
-    private let total = Mutex(Duration.zero)
+    private let total = Locked(Duration.zero)
 
     func add(_ duration: Duration) { total.withLock { $0 += duration } }
 

@@ -1,6 +1,6 @@
 public import Foundation
+import ParallelWork
 public import SecItem
-import Synchronization
 public import VirtualDevice
 
 /// An app on a virtual device, as keychain calls act for it, and the device in its user's hand.
@@ -21,7 +21,7 @@ public final class KeychainClient: Sendable {
   private let home: TemporaryDeviceHome?
   let gate: DeviceGate
   private let observation: ProtectedDataMonitor.Observation
-  private let companions = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
+  private let companions = Locked<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
   /// Creates a client that speaks for an app of a device.
   ///

@@ -1,7 +1,7 @@
 public import Foundation
 import KeychainFormats
+import ParallelWork
 import SecItem
-import Synchronization
 import VirtualDevice
 
 /// A dialog with the person at the device, who answers as `KeychainClient.authenticationOutcome` says.
@@ -19,7 +19,7 @@ open class LAContext: @unchecked Sendable {
     var reuseDuration: TimeInterval = 0
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
   private let client: KeychainClient?
 
   /// A dialog on the device that `DefaultKeychain` names now.

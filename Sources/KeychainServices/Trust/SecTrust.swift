@@ -2,8 +2,8 @@
 
 import Certificates
 public import Foundation
+import ParallelWork
 import SecItem
-import Synchronization
 
 /// Certificates with the policies and anchors by which they are looked at.
 ///
@@ -26,10 +26,10 @@ public final class SecTrust: Sendable {
     }
   }
 
-  let state: Mutex<State>
+  let state: Locked<State>
 
   init(_ certificates: [SecCertificate], _ policies: [SecPolicy]) {
-    state = Mutex(State(certificates: certificates, policies: policies))
+    state = Locked(State(certificates: certificates, policies: policies))
   }
 }
 

@@ -4,8 +4,8 @@ import Certificates
 public import Dispatch
 public import Foundation
 import KeychainFormats
+import ParallelWork
 import SecItem
-import Synchronization
 
 /// What an evaluation ends with. Source: Apple `SecTrust.h`.
 public enum SecTrustResultType: UInt32, Sendable {

@@ -1,6 +1,6 @@
 import Foundation
 public import KeychainServices
-import Synchronization
+import ParallelWork
 import VirtualDevice
 
 /// A virtual iPhone for the length of a test: made unlocked, gone with its last reference.
@@ -16,8 +16,8 @@ public final class Phone: Sendable {
   let home: TemporaryDeviceHome
   let device: VirtualDevice
   let installedApps: [DeviceApp]
-  private let knownPasscode: Mutex<String?>
-  private let clients = Mutex<[String: KeychainClient]>([:])
+  private let knownPasscode: Locked<String?>
+  private let clients = Locked<[String: KeychainClient]>([:])
 
   init(
     _ home: TemporaryDeviceHome, _ device: VirtualDevice, passcode: String?, apps: [DeviceApp]
@@ -25,7 +25,7 @@ public final class Phone: Sendable {
     self.home = home
     self.device = device
     installedApps = apps
-    knownPasscode = Mutex(passcode)
+    knownPasscode = Locked(passcode)
   }
 
   /// The names of the phone's apps, as `run(as:)` takes them.

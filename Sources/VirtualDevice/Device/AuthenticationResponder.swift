@@ -1,5 +1,5 @@
+import ParallelWork
 public import SecItem
-import Synchronization
 
 /// Plays the person who holds a device: answers every dialog the same way, and remembers what was asked.
 public final class AuthenticationResponder: Sendable {
@@ -8,12 +8,12 @@ public final class AuthenticationResponder: Sendable {
     var requests: [AuthenticationRequest] = []
   }
 
-  private let state: Mutex<State>
+  private let state: Locked<State>
 
   /// Creates a person who gives one answer until told otherwise.
   ///
   /// - Parameter answer: By default nobody is there.
-  public init(answer: AuthenticationOutcome = .unavailable) { state = Mutex(State(answer: answer)) }
+  public init(answer: AuthenticationOutcome = .unavailable) { state = Locked(State(answer: answer)) }
 
   /// What the person does from now on.
   public var answer: AuthenticationOutcome {

@@ -1,4 +1,4 @@
-import Synchronization
+import ParallelWork
 
 /// Who is around the devices of one environment, by the directory of each: all sessions of a device share them.
 final class DeviceSurroundings: Sendable {
@@ -7,7 +7,7 @@ final class DeviceSurroundings: Sendable {
     let person = AuthenticationResponder()
   }
 
-  private let entries = Mutex<[String: Entry]>([:])
+  private let entries = Locked<[String: Entry]>([:])
 
   func monitor(of directory: String) -> ProtectedDataMonitor { entry(of: directory).monitor }
   func person(at directory: String) -> AuthenticationResponder { entry(of: directory).person }

@@ -1,5 +1,5 @@
 public import KeychainFormats
-import Synchronization
+import ParallelWork
 
 /// What a device tells its apps about the keys that a lock drops.
 ///
@@ -27,7 +27,7 @@ public final class ProtectedDataMonitor: Sendable {
     var nextNumber = 0
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   /// Creates a monitor without observers.
   public init() {}

@@ -1,5 +1,5 @@
 import KeychainFormats
-import Synchronization
+import ParallelWork
 import VirtualDevice
 
 /// A clock that moves only when somebody waits for it, or is told to.
@@ -10,7 +10,7 @@ final class TestClock: Sendable {
     var whileSleeping: (@Sendable () -> Void)?
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   /// The waits so far.
   var slept: [Duration] { state.withLock { $0.slept } }
