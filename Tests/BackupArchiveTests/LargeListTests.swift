@@ -2,6 +2,7 @@ import DataProtection
 import Files
 import Foundation
 import KeychainFormats
+import ParallelWork
 import SystemPackage
 import TestSupport
 import Testing
@@ -82,6 +83,27 @@ struct LargeListTests {
     }
     #expect(error?.code == .noTemporarySpace)
     #expect(error?.meaning.remedy == .keepListInMemory)
+  }
+
+  @Test("that the disk does not give back is no damaged one, whichever read fails", arguments: [0, 1, 2, 40, 100, 139])
+  func unreadable(good: Int) throws {
+    let plain = try database(2000, blobByteCount: 5000)
+    let reads = Locked(0)
+    let system = FileSystem { call in
+      guard call == .read else { return nil }
+      return reads.withLock { reads in
+        reads += 1
+        return reads > good ? .failure(.ioError) : nil
+      }
+    }
+    var collector = try StoredBytesCollector(.temporaryFile, system: system)
+    try plain.withUnsafeBytes { try collector.append($0) }
+    let stored = try collector.finish()
+    let error = #expect(throws: BackupArchiveError.self) {
+      try ManifestDatabase(try DatabaseBytes(stored)).forEachFile { _ in }
+    }
+    #expect(error?.code == .unreadable)
+    #expect(error?.reason == "a temporary file: input/output error")
   }
 
   @Test("just below the smallest size stays in memory, at it goes into a file")

@@ -77,6 +77,8 @@ package final class DatabaseBytes: Sendable {
     private let window: UnsafeMutableRawBufferPointer
     /// The bytes of the database that are in the window.
     private var range = 0..<0
+    /// Why the system refused to read, if it did. SQLite has no words for it, and takes it for damage in places.
+    package private(set) var refusal: BackupArchiveError?
 
     private static let windowByteCount = 64 << 10
 
@@ -115,8 +117,13 @@ package final class DatabaseBytes: Sendable {
       let end = min(start + Self.windowByteCount, byteCount)
       let present = max(0, min(end, source.presentByteCount) - start)
       range = 0..<0
-      try DatabaseBytes.read(
-        source.stored, decryptor, at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<present]))
+      do throws(BackupArchiveError) {
+        try DatabaseBytes.read(
+          source.stored, decryptor, at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<present]))
+      } catch {
+        if error.code == .unreadable { refusal = error }
+        throw error
+      }
       UnsafeMutableRawBufferPointer(rebasing: window[present..<(end - start)])
         .initializeMemory(as: UInt8.self, repeating: 0)
       range = start..<end

@@ -6,12 +6,14 @@ import KeychainFormats
 /// Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts" (untrusted database files).
 package final class DefensiveConnection {
   private let handle: OpaquePointer
+  private let reader: DatabaseBytes.Reader
 
   package init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
-    let opened = DatabaseFileSystem.open(try bytes.reader())
+    reader = try bytes.reader()
+    let opened = DatabaseFileSystem.open(reader)
     guard opened.code == SQLITE_OK, let connection = opened.connection else {
       sqlite3_close_v2(opened.connection)
-      throw BackupArchiveError(.damaged, "the manifest database cannot be opened")
+      throw reader.refusal ?? BackupArchiveError(.damaged, "the manifest database cannot be opened")
     }
     handle = connection
     try Self.forbidComputation(of: connection)
@@ -79,13 +81,17 @@ package final class DefensiveConnection {
     while true {
       switch sqlite3_step(statement) {
       case SQLITE_ROW: try body(ForeignRow(statement: statement))
-      case SQLITE_DONE: return
+      case SQLITE_DONE:
+        // Its own check tells in a row of text what it could not read, and goes on.
+        if let refusal = reader.refusal { throw refusal }
+        return
       default: throw failure()
       }
     }
   }
 
   private func failure() -> BackupArchiveError {
+    if let refusal = reader.refusal { return refusal }
     let code: BackupArchiveError.Code =
       switch sqlite3_errcode(handle) {
       case SQLITE_TOOBIG: .overLimit

@@ -28,22 +28,41 @@ struct ReadableRows: Sendable {
     of connection: DefensiveConnection, byteCount: Int, columns: String, reason: String
   ) throws(BackupArchiveError) {
     var named: Set<Int64>?
-    for order in Self.orders where named == nil { named = Self.numbers(of: connection, order) }
+    for order in Self.orders where named == nil { named = try Self.numbers(of: connection, order) }
     let last = Int64(min(FileList.maximumRowCount, byteCount / Self.minimumRowByteCount))
     let candidates = named?.sorted() ?? Array(1...max(1, last))
     var numbers: [Int64] = []
     for number in candidates {
-      var isRead = false
-      try? connection.forEachRow("SELECT \(columns) FROM Files WHERE rowid = \(number)") { _ in isRead = true }
-      if isRead { numbers.append(number) }
+      if try Self.isReadable("SELECT \(columns) FROM Files WHERE rowid = \(number)", connection) {
+        numbers.append(number)
+      }
     }
     self.numbers = numbers
     self.reason = reason
     lostCount = named.map { $0.count - numbers.count }
   }
 
+  private static func isReadable(
+    _ query: String, _ connection: DefensiveConnection
+  ) throws(BackupArchiveError) -> Bool {
+    var isRead = false
+    do throws(BackupArchiveError) {
+      try connection.forEachRow(query) { _ in isRead = true }
+    } catch {
+      try passOn(error)
+    }
+    return isRead
+  }
+
+  /// That the system refuses to read says nothing of the rows.
+  private static func passOn(_ error: BackupArchiveError) throws(BackupArchiveError) {
+    if error.code == .unreadable { throw error }
+  }
+
   /// - Returns: `nil` where they cannot be read to their end, or are more than a list may have.
-  private static func numbers(of connection: DefensiveConnection, _ order: String) -> Set<Int64>? {
+  private static func numbers(
+    of connection: DefensiveConnection, _ order: String
+  ) throws(BackupArchiveError) -> Set<Int64>? {
     var numbers: Set<Int64> = []
     var meter = FileList.RowMeter()
     do throws(BackupArchiveError) {
@@ -53,6 +72,7 @@ struct ReadableRows: Sendable {
       }
       return numbers
     } catch {
+      try passOn(error)
       return nil
     }
   }

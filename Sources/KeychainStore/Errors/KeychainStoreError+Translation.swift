@@ -12,16 +12,17 @@ extension KeychainStoreError {
   /// SQLite's own message names tables and columns, never a value. What has no status of its own makes the keychain
   /// unavailable, as for Apple's daemon.
   ///
-  /// - Parameter reason: The system's, of a call about a file that SQLite made last.
+  /// - Parameter reason: The system's, of the call about a file that the error comes of.
   init(_ error: DatabaseError, _ reason: Errno? = nil) {
     // SQLite itself says that the disk is full only where a write was cut short. It also needs room to read: for the
     // index of its log.
-    let isOfFile = [.SQLITE_IOERR, .SQLITE_CANTOPEN].contains(error.resultCode)
+    let isOfFile = error.isOfFile || error.resultCode == .SQLITE_CORRUPT && reason != nil
     let code: Code =
       switch error.resultCode {
       case _ where isOfFile && reason?.isDiskFull == true: .diskFull
       case .SQLITE_FULL: .diskFull
       case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
+      case .SQLITE_CORRUPT where isOfFile: .io
       case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_SCHEMA, .SQLITE_MISMATCH: .damaged
       case .SQLITE_CONSTRAINT:
         error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE ? .duplicateItem : .damaged
@@ -93,18 +94,42 @@ extension Database {
     do {
       return try body()
     } catch let error as DatabaseError {
-      throw KeychainStoreError(error, systemReason)
+      throw KeychainStoreError(error, systemReason(of: error))
     } catch {
       throw KeychainStoreError(fromDatabase: error)
     }
   }
 
-  /// Why the system refused the last call about a file that SQLite could not do without; `nil` where none was refused.
-  private var systemReason: Errno? {
+  /// Why the system refused the call about a file that SQLite could not do without; `nil` where none was refused.
+  private func systemReason(of error: DatabaseError) -> Errno? {
     guard let sqliteConnection else { return nil }
-    let number = sqlite3_system_errno(sqliteConnection)
-    return number == 0 ? nil : Errno(rawValue: number)
+    switch error.resultCode {
+    case .SQLITE_CORRUPT: return Self.readFailure(of: sqliteConnection)
+    default:
+      let number = sqlite3_system_errno(sqliteConnection)
+      return number == 0 ? nil : Errno(rawValue: number)
+    }
   }
+
+  /// Of a disk that fails on reading SQLite says that the database is damaged; what the system said stands with the file
+  /// or its log.
+  ///
+  /// Source: SQLite, `unixRead` in `os_unix.c` (`SQLITE_IOERR_CORRUPTFS`) and the end of `sqlite3VdbeExec`.
+  private static func readFailure(of connection: OpaquePointer) -> Errno? {
+    var number: Int32 = 0
+    var log: UnsafeMutablePointer<sqlite3_file>?
+    sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &number)
+    if failures.contains(Errno(rawValue: number)) { return Errno(rawValue: number) }
+    sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log)
+    _ = log?.pointee.pMethods?.pointee.xFileControl?(log, SQLITE_FCNTL_LAST_ERRNO, &number)
+    return failures.contains(Errno(rawValue: number)) ? Errno(rawValue: number) : nil
+  }
+
+  private static let failures: [Errno] = [.ioError, .noSuchAddressOrDevice, .outOfRange]
+}
+
+extension DatabaseError {
+  fileprivate var isOfFile: Bool { [.SQLITE_IOERR, .SQLITE_CANTOPEN].contains(resultCode) }
 }
 
 /// Runs a piece of work on databases and turns what it throws into this layer's error.
