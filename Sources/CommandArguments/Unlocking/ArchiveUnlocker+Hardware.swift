@@ -14,9 +14,10 @@ extension ArchiveUnlocker {
   package func hardwareKey(
     comparedWith compared: HardwareKey? = nil, besides target: DeviceSession? = nil
   ) throws(CommandFailure) -> HardwareKey? {
-    let own = compared ?? makersKey(besides: target)
-    guard let key = try options.deviceKey(of: name, in: session) else { return own }
-    return HardwareKey(.given, key, otherwise: own)
+    guard let key = try options.deviceKey(of: name, in: session) else {
+      return compared ?? makersKey(besides: target, isNeeded: true)
+    }
+    return HardwareKey(.given, key, otherwise: compared ?? makersKey(besides: target))
   }
 
   /// The hardware key to go on with, once the password's key is there to try it: where one that the user gave opens none
@@ -42,19 +43,31 @@ extension ArchiveUnlocker {
     session.note("\(HostileText.shown(name)): items of this device only were opened with the key of \(device)")
   }
 
-  /// The key of the device of the home directory that calls itself the backup's maker; what cannot be read is passed
-  /// over.
-  package func makersKey(besides target: DeviceSession? = nil) -> HardwareKey? {
-    guard let openDevice = maker(besides: target) else { return nil }
+  /// The key of the device of the home directory that calls itself the backup's maker.
+  ///
+  /// - Parameter isNeeded: Whether there is no other key, so that one which cannot be read is missed, and this is said.
+  package func makersKey(besides target: DeviceSession? = nil, isNeeded: Bool = false) -> HardwareKey? {
+    let told: (VirtualDevice, VirtualDeviceError) -> Void = isNeeded ? warn : { _, _ in }
+    guard let openDevice = maker(besides: target, passedOver: told) else { return nil }
     defer { openDevice.end() }
     guard let key = try? openDevice.deviceKey() else { return nil }
     let isPublished = (try? openDevice.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)) == true
     return HardwareKey(.homeDirectory(name: openDevice.name, isPublished: isPublished), key)
   }
 
+  private func warn(ofUnreadable device: VirtualDevice, _ error: VirtualDeviceError) {
+    session.warn(
+      "the key of \(device.name) cannot be read: items of this device only stay closed in \(name)",
+      why: "\(error.summary): \(error.reason)",
+      try: error.code == .busy ? "run it again when nobody uses \(device.name)" : error.call)
+  }
+
   /// The device of the home directory that calls itself the backup's maker, held for reading; the caller ends it.
-  package func maker(besides target: DeviceSession? = nil) -> DeviceSession? {
+  package func maker(
+    besides target: DeviceSession? = nil,
+    passedOver: (VirtualDevice, VirtualDeviceError) -> Void = { _, _ in }
+  ) -> DeviceSession? {
     guard let home = try? DeviceHome(of: session) else { return nil }
-    return archive.maker(in: home, besides: target, verb: session.verb)
+    return archive.maker(in: home, besides: target, verb: session.verb, passedOver: passedOver)
   }
 }

@@ -71,6 +71,26 @@ struct OpeningTests {
     #expect(foreign.status == 0 && foreign.errors == "" && foreign.output.contains("(sealed)"))
   }
 
+  @Test("a device of the home folder whose key cannot be read is named, unless another key was given")
+  func unreadableHomeDevice() throws {
+    let world = try world()
+    try FileManager.default.removeItem(at: world.home.appending(path: "devices/old-phone/hardware.uid"))
+    let said = """
+      warning: the key of old-phone cannot be read: items of this device only stay
+               closed in b
+        why: the device is damaged: its hardware key (hardware.uid) is missing
+        try: delete the device and restore a backup of it to a new one
+
+      """
+    for line in ["inspect b --list", "verify b", "export b -o -", "plan b --to new-phone"] {
+      let outcome = try world.keyhaul("\(line) --password-file .bp")
+      #expect(outcome.status == 0 && outcome.errors.contains(said), "\(line): \(outcome.errors)")
+    }
+    try world.write([UInt8](repeating: 7, count: 16), to: ".other")
+    let given = try world.keyhaul("export b -o - --password-file .bp --device-key-file .other")
+    #expect(given.status == 0 && !given.errors.contains("the key of old-phone"), "\(given.errors)")
+  }
+
   @Test("a device's key opens its own items wherever the device is, and one that does not fit is told")
   func deviceKey() throws {
     let world = try world()
