@@ -20,6 +20,9 @@ struct TransferWaysTests {
       name: "a mail login moves by an encrypted backup and by Quick Start, and does not synchronize",
       reasons: (nil, .backupNotEncrypted), protection: .whenUnlocked, synchronizes: false, answers: "YNYN"),
     Case(
+      name: "what goes back to its own device needs no password", reasons: (nil, nil), protection: .whenUnlocked,
+      synchronizes: false, answers: "YYYN"),
+    Case(
       name: "of a Wi-Fi password that synchronizes nothing is published about Quick Start",
       reasons: (nil, .backupNotEncrypted), protection: .afterFirstUnlock, synchronizes: true, answers: "YN?Y"),
     Case(

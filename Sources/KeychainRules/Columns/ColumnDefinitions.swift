@@ -5,19 +5,33 @@ package import KeychainFormats
 /// Source: Apple `SecItemSchema.c`.
 package enum ColumnDefinitions {
   /// The definitions with a column of their own, in column order.
-  package static func all(of kind: ItemKind) -> [AttributeDefinition] { byKind[kind] ?? [] }
+  package static func all(of kind: ItemKind) -> [AttributeDefinition] { columns(of: kind).all }
 
   /// The columns that together may occur only once in a table.
-  package static func primaryKey(of kind: ItemKind) -> [AttributeDefinition] { primaryKeyByKind[kind] ?? [] }
+  package static func primaryKey(of kind: ItemKind) -> [AttributeDefinition] { columns(of: kind).primaryKey }
 
-  private static let byKind = definitions(flagged: .column)
-  private static let primaryKeyByKind = definitions(flagged: [.column, .primaryKey])
+  private struct Columns {
+    let all: [AttributeDefinition]
+    let primaryKey: [AttributeDefinition]
 
-  private static func definitions(flagged flags: AttributeFlags) -> [ItemKind: [AttributeDefinition]] {
-    Dictionary(
-      uniqueKeysWithValues: ItemKind.allCases.map { kind in
-        (kind, AttributeTable.definitions(of: kind).filter { $0.flags.isSuperset(of: flags) })
-      })
+    init(of kind: ItemKind) {
+      all = AttributeTable.definitions(of: kind).filter { $0.flags.contains(.column) }
+      primaryKey = all.filter { $0.flags.contains(.primaryKey) }
+    }
+  }
+
+  private static let ofGenericPasswords = Columns(of: .genericPassword)
+  private static let ofInternetPasswords = Columns(of: .internetPassword)
+  private static let ofCertificates = Columns(of: .certificate)
+  private static let ofKeys = Columns(of: .key)
+
+  private static func columns(of kind: ItemKind) -> Columns {
+    switch kind {
+    case .genericPassword: ofGenericPasswords
+    case .internetPassword: ofInternetPasswords
+    case .certificate: ofCertificates
+    case .key: ofKeys
+    }
   }
 }
 

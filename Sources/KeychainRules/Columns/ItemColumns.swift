@@ -48,8 +48,8 @@ package enum ItemColumns {
       }
       return .real(seconds == 0 ? 0 : seconds)
     case .number, .sync, .tomb, .useTombstone, .rowID:
-      if let text = converted.stringValue { return NumericAffinity.applied(toText: Array(text.utf8)) }
-      return .integer(converted.integerValue ?? 0)
+      guard let number = converted.integerValue else { return NumericAffinity.applied(toText: bytes(of: converted)) }
+      return .integer(number)
     }
   }
 

@@ -59,13 +59,10 @@ package enum NewItem {
 
   /// A version 4 UUID as Apple writes it: upper case (RFC 9562).
   package static func randomUUIDText(_ random: any RandomSource) throws(KeychainRuleError) -> String {
-    var bytes = try randomBytes(random, count: 16)
+    var bytes = SIMD16(try randomBytes(random, count: 16))
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80
-    guard let text = UUIDText.uppercase(bytes) else {
-      throw KeychainRuleError(.notAvailable, "no UUID could be made")
-    }
-    return text
+    return UUIDText.uppercase(bytes)
   }
 
   package static func randomBytes(_ random: any RandomSource, count: Int) throws(KeychainRuleError) -> [UInt8] {

@@ -1,0 +1,59 @@
+import DataProtection
+import KeychainFormats
+import Testing
+
+@testable import KeychainRules
+
+@Suite("What an item looks like in the columns of its table")
+struct ItemColumnsTests {
+  private func definition(_ code: AttributeCode, of kind: ItemKind) throws -> AttributeDefinition {
+    try #require(ColumnDefinitions.all(of: kind).first { $0.code == code })
+  }
+
+  /// Source: SQLite, "Datatypes in SQLite", section 3: what a column of type INTEGER makes of text.
+  @Test(
+    "text in a column of numbers becomes the number that it spells",
+    arguments: [
+      ("htps", .text(Array("htps".utf8))), ("007", .integer(7)), (" 7 ", .integer(7)), ("7e2", .integer(700)),
+      ("7e+2", .integer(700)), ("70e-1", .integer(7)), ("7E-1", .real(0.7)), (".5", .real(0.5)),
+      ("7e", .text(Array("7e".utf8))), (".", .text(Array(".".utf8))), ("0x7", .text(Array("0x7".utf8))),
+    ] as [(String, ColumnValue)])
+  func numbers(text: String, stored: ColumnValue) throws {
+    let column = try definition(.port, of: .internetPassword)
+    #expect(try ItemColumns.value(.string(text), for: column) == stored)
+  }
+
+  @Test("a date without end is no date", arguments: [Double.infinity, -.infinity, .nan])
+  func endlessDate(seconds: Double) throws {
+    let column = try definition(.creationDate, of: .genericPassword)
+    let error = #expect(throws: KeychainRuleError.self) {
+      try ItemColumns.value(.date(KeychainDate(secondsSinceReferenceDate: seconds)), for: column)
+    }
+    #expect(error == KeychainRuleError(.parameter, "cdat is a date without end"))
+  }
+
+  @Test("an item cannot be made where nothing random comes, and says so")
+  func noRandomness() throws {
+    struct Nothing: RandomSource {
+      func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
+        throw DataProtectionError(.randomFailed, "no randomness")
+      }
+    }
+    let item = KeychainItem(kind: .genericPassword, attributes: [.accessGroup: .string("g")])
+    let error = #expect(throws: KeychainRuleError.self) {
+      try NewItem.prepared(item, now: .reference, random: Nothing())
+    }
+    #expect(error?.code == .notAvailable)
+    #expect(error?.reason.contains("no randomness") == true)
+  }
+
+  @Test("that nothing computes a digest is no fault of the item")
+  func noDigest() {
+    #expect(
+      KeychainRuleError(digesting: ItemSealError(.failed(DataProtectionError(.cryptoFailed, "no SHA-1")))).code
+        == .notAvailable)
+    #expect(
+      KeychainRuleError(digesting: ItemSealError(.malformed(FormatError(.item, .unencodable, "no encoding")))).code
+        == .parameter)
+  }
+}
