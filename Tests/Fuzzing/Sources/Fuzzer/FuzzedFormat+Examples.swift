@@ -1,5 +1,4 @@
 import DataProtection
-import FuzzingSupport
 import KeychainFormats
 
 /// Items that are sealed under one keybag, and what its keys make of other bytes.

@@ -1,9 +1,8 @@
 import DataProtection
-import FuzzingSupport
 import KeychainFormats
 
 /// A format under the fuzzer: what is done with bytes that may be anything, and examples of it to begin with.
-enum FuzzedFormat: String, FuzzedInput {
+enum FuzzedFormat: String, CaseIterable, FuzzedInput {
   case keybag
   case itemBlob = "item-blob"
   case accessControlBlob = "access-control-blob"

@@ -2,14 +2,13 @@ import ArchivedKeychain
 import BackupArchive
 import DataProtection
 import Foundation
-import FuzzingSupport
 import KeychainDumps
 import KeychainFormats
 import Migration
 import VirtualDevice
 
 /// What is read as a whole: backups in one file, single files of one, and documents that people hand each other.
-enum FuzzedArchive: String, FuzzedInput {
+enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   case container
   case manifest
   case manifestDatabase = "manifest-database"

@@ -1,37 +1,36 @@
 import Foundation
 
-/// A kind of input under a fuzzer: what is done with bytes that may be anything, and examples of it to begin with.
-public protocol FuzzedInput: RawRepresentable<String>, CaseIterable {
-  /// Reads the bytes, and stops the process where what is read is not what it should be.
-  func run(_ bytes: [UInt8])
-  /// Valid ones, which the fuzzer begins with.
-  func examples() throws -> [[UInt8]]
+/// What libFuzzer asks for, by these names.
+@_cdecl("LLVMFuzzerInitialize")
+public func initialize(_ count: UnsafeMutablePointer<Int32>, _ arguments: UnsafeMutableRawPointer) -> Int32 {
+  Fuzzer.writeExamplesIfAsked()
+  _ = Fuzzer.input
+  return 0
 }
 
-extension FuzzedInput {
-  /// Stops the process, which is how a fuzzer is told of a finding.
-  public func expect(_ condition: @autoclosure () throws -> Bool, _ sentence: String) {
-    do {
-      guard try condition() else { fatalError("\(rawValue): not so: \(sentence)") }
-    } catch {
-      fatalError("\(rawValue): \(sentence): \(error)")
-    }
-  }
+@_cdecl("LLVMFuzzerTestOneInput")
+public func testOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
+  Fuzzer.input.run(Array(UnsafeBufferPointer(start: bytes, count: count)))
+  return 0
+}
+
+enum Fuzzer {
+  private static let inputs: [any FuzzedInput] = FuzzedFormat.allCases + FuzzedArchive.allCases
 
   /// The kind that `KEYHAUL_FUZZED_INPUT` names.
-  public static var chosen: Self {
+  static let input: any FuzzedInput = {
     let name = ProcessInfo.processInfo.environment["KEYHAUL_FUZZED_INPUT"] ?? ""
-    if let input = Self(rawValue: name) { return input }
-    let names = allCases.map(\.rawValue).joined(separator: " ")
+    if let input = inputs.first(where: { $0.rawValue == name }) { return input }
+    let names = inputs.map(\.rawValue).joined(separator: " ")
     FileHandle.standardError.write(Data("KEYHAUL_FUZZED_INPUT names none of: \(names)\n".utf8))
     exit(64)
-  }
+  }()
 
   /// Where `KEYHAUL_FUZZ_EXAMPLES` names a folder, writes the examples of all kinds into it, and ends.
-  public static func writeExamplesIfAsked() {
+  static func writeExamplesIfAsked() {
     guard let folder = ProcessInfo.processInfo.environment["KEYHAUL_FUZZ_EXAMPLES"] else { return }
     do {
-      for input in allCases {
+      for input in inputs {
         let own = URL(filePath: folder).appending(path: input.rawValue)
         try FileManager.default.createDirectory(at: own, withIntermediateDirectories: true)
         for (number, example) in try input.examples().enumerated() {
