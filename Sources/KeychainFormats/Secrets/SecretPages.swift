@@ -39,6 +39,9 @@ enum SecretPages {
   }()
 
   /// Maps pages of zeros. That they cannot be locked is no error: the limit of the system may be nothing.
+  ///
+  /// Ends the process where the system has no memory, as Swift's own allocator does. No input brings that about by
+  /// itself: what is read of one is below a named limit before memory is asked for.
   static func map(_ count: Int, locked: Bool) -> (content: UInt, isLocked: Bool) {
     var flags = MAP_PRIVATE | MAP_ANON
     #if os(Linux)
@@ -47,7 +50,6 @@ enum SecretPages {
     #endif
     let mapped = mmap(nil, count, PROT_READ | PROT_WRITE, flags, -1, 0)
     guard let mapped, mapped != UnsafeMutableRawPointer(bitPattern: -1) else {
-      // As where the system's own allocator has none.
       fatalError("out of memory")
     }
     #if os(Linux)
