@@ -53,8 +53,8 @@ help:
 	@echo "make man       the manual pages, .build/man, looked over by man and mandoc"
 	@echo "make install   the program, its manual pages and completions, below PREFIX ($(PREFIX)); make uninstall"
 	@echo "make deb       a Debian package of them, .build/packages; make test-deb tries it in a fresh root and needs root"
-	@echo "make tarball   the same as a tar.gz with its SHA-256, with the libraries beside the program"
-	@echo "make wheel     the program and the Python package as a wheel, for the platform that auditwheel proves"
+	@echo "make tarball   the same as a tar.gz with its SHA-256, of the portable program"
+	@echo "make wheel     the portable program and the Python package as a wheel, for the platform that auditwheel proves"
 	@echo "make image     an OCI image, built without an engine; needs root"
 	@echo "make packages  all four, each tried in a fresh place without Swift, with the times to a first answer; needs root"
 	@echo "make reproducible  two builds from nothing in one place, compared byte by byte; takes two full builds"
@@ -74,7 +74,7 @@ portable: build
 	packaging/static_libraries $(PORTABLE)
 	$(SWIFT_BUILD) --pkg-config-path $(abspath $(PORTABLE)/pkgconfig) -Xlinker -Map=$(abspath $(PORTABLE)/link.map)
 	install $(PROGRAM) $(PORTABLE)/keyhaul
-	packaging/third_party $(PORTABLE)/link.map .build/checkouts > $(PORTABLE)/THIRD-PARTY.txt
+	packaging/third_party $(PORTABLE)/link.map . > $(PORTABLE)/THIRD-PARTY.txt
 	$(SWIFT_BUILD)
 	@packaging/check_portable $(PORTABLE)/keyhaul
 
@@ -213,19 +213,18 @@ man: build
 DATED := SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 PACKAGES := .build/packages
 PACKER := $(PACKAGES)/.venv/bin/python
-# The program that the tar.gz and the wheel hold, with the libraries that it needs of the system beside it, if it needs any.
-PACKED := $(PROGRAM)
+# The program that the tar.gz and the wheel hold.
+PACKED := $(PORTABLE)/keyhaul
 
 deb: man
 	@rm -f $(PACKAGES)/keyhaul_*.deb
 	$(DATED) packaging/make_deb $(PROGRAM) .build/man $(PACKAGES)
 
-tarball: man
-	@.ci/dependencies patchelf
+tarball: man portable
 	@rm -f $(PACKAGES)/keyhaul-*.tar.gz*
 	$(DATED) packaging/make_tarball $(PACKED) .build/man $(PACKAGES)
 
-wheel: build $(PACKAGES)/.venv/.installed
+wheel: portable $(PACKAGES)/.venv/.installed
 	$(DATED) packaging/make_wheel $(PACKED) $(PACKAGES) $(PACKER)
 	$(PACKER) -m twine check --strict $(PACKAGES)/*.whl
 	$(PACKER) -m auditwheel show $(PACKAGES)/*.whl | sed -n 1,4p
@@ -262,7 +261,6 @@ packages: test-deb tarball wheel image
 	@packaging/show_times $(PACKAGES)/.own $(PACKAGES)
 
 reproducible: man $(PACKAGES)/.own
-	@.ci/dependencies patchelf
 	packaging/test_reproducible .build/man $(PACKAGES)/.own
 
 # A release is made of what is committed, and of nothing that is unfinished.
@@ -270,7 +268,7 @@ release-check:
 	packaging/check_version.py --release
 	@[ -z "$$(git status --porcelain)" ] || { echo "error: files are not committed" >&2; exit 1; }
 	.ci/run --long
-	packaging/check_libraries $(PROGRAM)
+	packaging/check_libraries $(PORTABLE)/link.map
 
 install: man
 	packaging/install $(PROGRAM) .build/man "$(DESTDIR)$(PREFIX)"

@@ -11,7 +11,6 @@ stdenv.mkDerivation {
   inherit src;
 
   nativeBuildInputs = [ autoPatchelfHook ];
-  buildInputs = [ stdenv.cc.cc.lib ];
   dontConfigure = true;
   dontBuild = true;
 
