@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ..passwords import PasswordCommand, PasswordFile, PasswordName, Sendable
 from . import _tables
 from ._paths import Paths, listed
-from ._task import Found, Job, Settings, Verb, examine, failed
+from ._task import Found, Job, Settings, Verb, examine, examine_alone, failed
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -28,6 +28,8 @@ Passwords: TypeAlias = "Sendable | Mapping[str, Sendable | None] | Callable[[str
 SETTLED = frozenset({0, 2, 3, 13, 14})
 # The most backups of one task: what a lost worker takes along is done again.
 MOST = 16
+# How often a backup is sent out for nothing, to workers that are lost before they begin with it.
+UNBEGUN = 16
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,8 @@ def run(
     - `resume`: rows there that answer the same question of a backup that has the same stamp are kept.
     - `names`: items with label, account, service, server and access group. Without it no name leaves the worker.
     - `to`, `device_key`, `home`, `program`, `timeout`: as of `keyhaul.plan`, on the worker; `timeout` is in seconds for a verb.
-    - `retries`: how often a backup that Dask gave up, because several workers were lost with it, is sent out again, alone. What
-      still has no answer then has a row with the id `worker-lost`.
+    - `retries`: how often a backup that Dask gave up, because several workers were lost with it, is begun again, alone. What
+      still has no answer then has a row with the id `worker-lost`. A worker that is lost before it begins does not count.
     - `batch`: how many backups a task has.
     - `progress`: called with how many of how many there are.
     """
@@ -157,13 +159,13 @@ def _answers(
     sent: dict[Future, Sequence[Job]] = {}
     suspects: list[Job] = []
 
-    def send(some: Sequence[Job], time: int) -> Future:
-        future = client.submit(examine, some, settings, key=f"{name}-{some[0].index}-{time}", pure=False)
+    def send(some: Sequence[Job]) -> Future:
+        future = client.submit(examine, some, settings, key=f"{name}-{some[0].index}", pure=False)
         sent[future] = some
         return future
 
     try:
-        futures = [send(jobs[start : start + size], 0) for start in range(0, len(jobs), size)]
+        futures = [send(jobs[start : start + size]) for start in range(0, len(jobs), size)]
         for future, result in as_completed(futures, with_results=True, raise_errors=False):
             some = sent.pop(future)
             if future.status == "finished":
@@ -172,23 +174,40 @@ def _answers(
                 suspects += some
             future.release()
         for job in suspects:
-            cause: BaseException | None = None
-            for time in range(1, retries + 1):
-                future = send([job], time)
-                cause = future.exception()
-                del sent[future]
-                if cause is None:
-                    yield future.result(), time
-                    break
-            else:
-                why = (
-                    f"{type(cause).__name__}: it ends the process that looks at it" if cause else "its worker was lost"
-                )
-                yield [failed(job, 1, "worker-lost", "no worker has an answer", why)], retries
+            yield _alone(client, job, settings, retries, name)
     finally:
         # Where it ends early, what is not begun is not begun any more.
         if sent:
             client.cancel(list(sent))
+
+
+def _alone(client: Client, job: Job, settings: Settings, retries: int, name: str) -> tuple[list[Found], int]:
+    """What comes out for one backup with nothing beside it, and how often it was sent out for it.
+
+    Only the backup that a worker had begun can have ended it. One that was sent to a worker that was already ending, of
+    what its neighbor did, is sent out once more, whatever `retries` is.
+    """
+    from distributed import Event
+
+    cause: BaseException | None = None
+    begun = sent = 0
+    while begun < retries and sent - begun < UNBEGUN:
+        sent += 1
+        mark = f"{name}-{job.index}-{sent}"
+        future = client.submit(examine_alone, job, settings, mark, key=mark, pure=False)
+        try:
+            cause = future.exception()
+            if cause is None:
+                return future.result(), sent
+        finally:
+            future.cancel()
+            event = Event(mark, client=client)
+            begun += event.is_set()
+            event.clear()
+    why = f"{type(cause).__name__}: it ends the process that looks at it" if cause else "its worker was lost"
+    if cause and not begun:
+        why = f"{type(cause).__name__}: no worker lived until it began"
+    return [failed(job, 1, "worker-lost", "no worker has an answer", why)], sent
 
 
 def _batch(count: int, threads: int) -> int:

@@ -66,6 +66,14 @@ def examine(jobs: Sequence[Job], settings: Settings) -> list[Found]:
     return [_examined(job, settings) for job in jobs]
 
 
+def examine_alone(job: Job, settings: Settings, mark: str) -> list[Found]:
+    """One backup alone. The scheduler knows by the mark, before anything is read, that a worker has begun with it."""
+    from distributed import Event
+
+    Event(mark).set()
+    return examine([job], settings)
+
+
 def failed(job: Job, code: int, id: str, error: str, why: str) -> Found:
     """A row of a backup that no worker has an answer for."""
     return Found(job.index, {"path": plain(job.path), "code": code, "id": id, "error": error, "why": plain(why)}, None)
