@@ -22,10 +22,14 @@ EDITS ?= 60
 KILLS ?= 1000
 EVERY ?= 10
 
+# How many items and files `make growth` goes up to.
+ITEMS ?= 100000
+FILES ?= 300000
+
 # How long make fuzz takes for each input.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long sanitize coverage lint docs interop schemas workflow screenshots fixtures check-fixtures bench contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills calls soak clean
+.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long sanitize coverage lint docs interop schemas workflow screenshots fixtures check-fixtures bench bench-verbs growth performance contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills calls soak clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -48,7 +52,9 @@ help:
 	@echo "make workflow  the workflow that a tutorial prints, run line by line in a fresh root; needs root, takes minutes"
 	@echo "make screenshots  the HTML reports, looked at in Chromium, and their pictures in docs/images"
 	@echo "make fixtures  the device descriptions and the list of faults, anew from their recipes"
-	@echo "make bench     the figures of speed and memory"
+	@echo "make bench     the figures of speed and memory, each with its goal; make bench-verbs, those of the program alone"
+	@echo "make growth    how they grow, up to ITEMS=$(ITEMS) items and FILES=$(FILES) files"
+	@echo "make performance  the figures and tables of docs/Performance.md anew"
 	@echo "make contention  eight processes on one device, 1,000 rounds each"
 	@echo "make man       the manual pages, .build/man, looked over by man and mandoc"
 	@echo "make install   the program, its manual pages and completions, below PREFIX ($(PREFIX)); make uninstall"
@@ -191,12 +197,36 @@ check-fixtures: .venv/.installed
 bench: build .venv/.bench
 	@failed=0; \
 	swift run -c release --package-path Tests/Benchmarks Benchmarks $(abspath $(PROGRAM)) || failed=1; \
-	$(PYTHON) Tests/Support/bench_export.py $(PROGRAM) || failed=1; \
-	$(PYTHON) Tests/Support/bench_files.py $(PROGRAM) --mvt .venv/mvt/bin/mvt-ios || failed=1; \
-	$(PYTHON) Tests/Support/bench_fleet.py $(PROGRAM) || failed=1; \
-	$(PYTHON) Tests/Support/bench_conversion.py $(PROGRAM) || failed=1; \
-	$(PYTHON) Tests/Support/bench_items.py $(PROGRAM) || failed=1; \
+	$(MAKE) --no-print-directory -o build bench-verbs || failed=1; \
+	$(MAKE) --no-print-directory -o build growth || failed=1; \
 	exit $$failed
+
+# Those of the program as a whole, beside its peers; FIGURES=PATH keeps them as lines of JSON too.
+bench-verbs: build .venv/.bench
+	@failed=0; export KEYHAUL_FIGURES="$(if $(FIGURES),$(abspath $(FIGURES)))"; \
+	bench() { echo "$$1:"; $(PYTHON) Tests/Support/bench_$$1.py $(PROGRAM) "$${@:2}" || failed=1; }; \
+	bench start; \
+	bench passwords; \
+	bench items $(if $(IRESTORE),--irestore $(IRESTORE)); \
+	bench verbs; \
+	bench restore; \
+	bench large_files; \
+	bench conversion; \
+	bench export; \
+	bench files --mvt .venv/mvt/bin/mvt-ios; \
+	bench fleet; \
+	exit $$failed
+
+# How what the verbs take grows, up to so many items and files; PAGE=docs/Performance.md writes the tables into it.
+growth: build .venv/.installed
+	$(PYTHON) Tests/Support/bench_growth.py $(PROGRAM) --items $(ITEMS) --files $(FILES) $(if $(PAGE),--page $(PAGE))
+
+# The figures of docs/Performance.md anew, all of them of one program on one machine.
+performance: build .venv/.bench
+	@rm -f .build/figures.ndjson
+	-$(MAKE) --no-print-directory -o build bench-verbs FIGURES=.build/figures.ndjson
+	$(PYTHON) Tests/Support/figures_page.py .build/figures.ndjson docs/Performance.md
+	$(MAKE) --no-print-directory -o build growth PAGE=docs/Performance.md
 
 # Of the program's own words and of docs/Format.md; the day is that of the commit, so that a build can be repeated.
 man: build

@@ -18,6 +18,8 @@ import tempfile
 import time
 from dataclasses import replace
 
+from figures import Figures
+
 ITEMS = 200
 PASSWORD = b"correct horse"
 KEYCHAIN = ("KeychainDomain", "keychain-backup.plist")
@@ -100,16 +102,12 @@ def main():
     if len(sizes) != 1:
         sys.exit("error: the readers don't agree on the keychain file")
     medians = {name: statistics.median(taken) for name, taken in times.items()}
-    print(f"ok   export of {len(items)} items: {medians['keyhaul']:.3f} s")
-    missed = 0
+    figures = Figures()
     for reader, most in TARGETS.items():
-        ratio = medians["keyhaul"] / medians[reader]
-        missed += ratio > most
-        version = importlib.metadata.version(reader)
-        print(f"{'MISS' if ratio > most else 'ok  '} export of {len(items)} items against {reader} {version}, which "
-              f"takes out the file alone in {medians[reader]:.3f} s: {ratio:.3f} times  at most {most:.3f} times")
-    print(f"{1 + len(TARGETS) - missed} passed, {missed} failed")
-    return 1 if missed else 0
+        figures.at_most(
+            f"export of {len(items)} items, cold, to {reader} {importlib.metadata.version(reader)}, which takes out the file alone",
+            medians["keyhaul"] / medians[reader], most, "times", f"{medians['keyhaul']:.2f} s and {medians[reader]:.2f} s")
+    return figures.conclude()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+from figures import Figures
+
 # A little more than 1: two runs of the same thing differ by as much.
 MOST = 1.05
 
@@ -70,12 +72,15 @@ def main():
                     return 1
                 times[way].append(seconds)
     medians = {way: statistics.median(values) for way, values in times.items()}
+    figures = Figures()
     for way, seconds in medians.items():
         rate = arguments.backups / seconds / arguments.jobs
-        print(f"{way}: {seconds:.2f} s for {arguments.backups} backups, {rate:.0f} a second and core")
-    ratio = medians["one call"] / medians["a process each"]
-    print(f"one call takes {ratio:.2f} times as long as a process each (at most {MOST})")
-    return 0 if ratio <= MOST else 1
+        figures.note(f"{way}: {seconds:.2f} s for {arguments.backups} backups, {rate:.0f} a second and core")
+    figures.at_most(
+        f"{arguments.verb} of {arguments.backups} backups in one call, to xargs -P{arguments.jobs}",
+        medians["one call"] / medians["a process each"], MOST, "times",
+        f"{medians['one call']:.2f} s and {medians['a process each']:.2f} s")
+    return figures.conclude()
 
 
 if __name__ == "__main__":

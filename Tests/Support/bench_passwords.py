@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""How long the verbs take that need two passwords: on two cores as long as those that need one.
+
+    bench_passwords.py PROGRAM [--rounds 5] [--before PROGRAM]
+
+The backups are small and have the rounds of a real one, so that what is timed is the derivation. The figures are ratios by the
+clock of the quickest runs: two threads don't use less of the processors. Exit 1 where a target is missed.
+"""
+
+import argparse
+import pathlib
+import sys
+import tempfile
+
+from bench_files import timed
+from bench_shop import Shop
+from figures import Figures
+
+MOST = 1.1
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Time the verbs that need two passwords.")
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each, in turns")
+    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
+    arguments = parser.parse_args()
+    runs = {}
+    programs = [arguments.program] + ([arguments.before] if arguments.before else [])
+    with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
+        shop = Shop(arguments.program, folder)
+        other = pathlib.Path(shop.path("other-password"))
+        other.touch(mode=0o600)
+        other.write_text("battery staple", encoding="utf-8")
+        shop.run("device", "create", "phone", "--from", "old-phone")
+        for name, secret in (("first", shop.secret), ("second", other)):
+            shop.run("backup", "phone", "-o", shop.path(name) + "/", "-p", secret)
+        for turn in range(arguments.rounds):
+            # One password becomes the other and, the next time, the other one again.
+            old, new = (shop.secret, other) if turn % 2 == 0 else (other, shop.secret)
+            for program in programs:
+                verbs = {
+                    "one password": ["inspect", *shop.opened("first"), "--list"],
+                    "diff": ["diff", *shop.opened("first"), shop.path("second"), "--other-password-file", other],
+                    "rekey": ["rekey", shop.path("changing"), "-p", old, "--new-password-file", new, "--yes"]}
+                shop.run("backup", "phone", "-o", shop.path("changing") + "/", "-p", old, "--yes")
+                for verb, words in verbs.items():
+                    command = shop.command(*words, program=str(program.resolve()))
+                    runs.setdefault((program, verb), []).append(timed(command))
+    figures = Figures()
+    for program in programs:
+        quickest = {verb: min(run.seconds for run in runs[program, verb]) for verb in verbs}
+        for verb in ("diff", "rekey"):
+            ratio = quickest[verb] / quickest["one password"]
+            beside = f"{quickest[verb]:.2f} s and {quickest['one password']:.2f} s"
+            if program == arguments.program:
+                figures.at_most(f"{verb} with two passwords, to a verb with one", ratio, MOST, "times", beside)
+            else:
+                figures.note(f"before: {verb} {ratio:.2f} times, {beside}")
+    return figures.conclude()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

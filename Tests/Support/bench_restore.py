@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""How many rows a second a restore writes, beside SQLite alone: the same rows into the same tables with the same indexes.
+
+    bench_restore.py PROGRAM [--items 100000] [--rounds 3] [--before PROGRAM]
+
+Ours is the whole `keyhaul restore` onto a new device: it opens each item, seals it for the device and decides about it. SQLite
+gets the finished rows from memory in one transaction, with the device's settings. Runs are in turns; the figures are of
+processor seconds. Exit 1 where a target is missed.
+"""
+
+import argparse
+import pathlib
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from bench_files import timed
+from bench_shop import Shop
+from figures import Figures
+
+LEAST_ROWS, LEAST_RATIO = 35_000, 0.70
+TABLES = ("genp", "inet", "cert", "keys")
+
+
+def load(source, target):
+    """Seconds of the processor for the rows of one database, written into another one."""
+    finished = sqlite3.connect(source)
+    own = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
+    database = sqlite3.connect(target, isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    database.execute("PRAGMA secure_delete = ON")
+    for statement, in finished.execute(own):
+        database.execute(statement)
+    rows = {table: finished.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
+    started = time.process_time()
+    database.execute("BEGIN IMMEDIATE")
+    for table, of in rows.items():
+        if of:
+            database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(of[0]))})", of)
+    database.execute("COMMIT")
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return time.process_time() - started, sum(map(len, rows.values()))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Time keyhaul restore beside SQLite alone.")
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("--items", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each, in turns")
+    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
+    parser.add_argument("--load", nargs=2, metavar=("SOURCE", "TARGET"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.load:
+        print(*load(*arguments.load))
+        return 0
+    programs = {"keyhaul": arguments.program} | ({"before": arguments.before} if arguments.before else {})
+    seconds = {}
+    with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
+        shop = Shop(arguments.program, folder)
+        shop.stock(arguments.items)
+        for _ in range(arguments.rounds):
+            for name, program in programs.items():
+                shop.run("device", "create", "target")
+                command = shop.command("restore", *shop.opened("backup"), "--to", "target", "--yes", program=str(program.resolve()))
+                seconds.setdefault(name, []).append(timed(command).processor)
+                restored = shop.path("home/target/keychain-2.db")
+                if name == "keyhaul":
+                    loading = [sys.executable, __file__, str(arguments.program), "--load", restored, shop.path("loaded.db")]
+                    said = subprocess.run(loading, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+                    if int(said[1]) != arguments.items:
+                        sys.exit(f"error: the restored database has {said[1]} rows, not {arguments.items}")
+                    seconds.setdefault("SQLite", []).append(float(said[0]))
+                shop.remove("home/target", "loaded.db", "loaded.db-wal", "loaded.db-shm")
+    rates = {name: arguments.items / statistics.median(of) for name, of in seconds.items()}
+    figures = Figures()
+    beside = f"SQLite alone {rates['SQLite']:,.0f}" + (f"; before {rates['before']:,.0f}" if "before" in rates else "")
+    figures.at_least(
+        f"restore of {arguments.items:,} items, rows for a second of processors", rates["keyhaul"], LEAST_ROWS, "rows", beside)
+    figures.at_least(
+        f"restore of {arguments.items:,} items, rows to those of SQLite alone", rates["keyhaul"] / rates["SQLite"], LEAST_RATIO,
+        "times", beside)
+    return figures.conclude()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

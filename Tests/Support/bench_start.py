@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""How long the program takes before it has anything to do.
+
+    bench_start.py PROGRAM [--rounds 31] [--before PROGRAM]
+
+Processor time, medians of runs in turns, beside an interpreter that everyone has. Exit 1 where a target is missed.
+"""
+
+import argparse
+import pathlib
+import statistics
+import sys
+import tempfile
+
+from bench_files import timed
+from bench_shop import Shop
+from figures import Figures
+
+# In milliseconds.
+MOST = {"--version": 6, "--help": 15, "device list": 15}
+DEVICES = 3
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Time the start of the program.")
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=31, help="runs of each, in turns")
+    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
+    arguments = parser.parse_args()
+    programs = {"keyhaul": arguments.program} | ({"before": arguments.before} if arguments.before else {})
+    runs = {}
+    with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
+        shop = Shop(arguments.program, folder)
+        for number in range(DEVICES):
+            shop.run("device", "create", f"phone-{number}")
+        commands = {("python3 -c pass", ""): [sys.executable, "-c", "pass"]}
+        for name, program in programs.items():
+            for words in MOST:
+                home = ["--home", str(shop.home)] if words == "device list" else []
+                commands[words, name] = [str(program.resolve()), *words.split(), *home]
+        for _ in range(arguments.rounds):
+            for key, command in commands.items():
+                runs.setdefault(key, []).append(timed(command, settle=False))
+    milliseconds = {key: 1000 * statistics.median(run.processor for run in of) for key, of in runs.items()}
+    clock = {key: 1000 * statistics.median(run.seconds for run in of) for key, of in runs.items()}
+    python = f"python3 -c pass {milliseconds['python3 -c pass', '']:.1f} ms"
+    figures = Figures()
+    for words, most in MOST.items():
+        beside = f"{clock[words, 'keyhaul']:.1f} ms by the clock; {python}"
+        if arguments.before:
+            beside += f"; before {milliseconds[words, 'before']:.1f} ms"
+        figures.at_most(f"{words}, processors", milliseconds[words, "keyhaul"], most, "ms", beside)
+    return figures.conclude()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
