@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import ParallelWork
 
 /// Values by the codes of attributes: what an item is made of, and what is asked or changed of one.
 ///
@@ -128,7 +128,7 @@ extension AttributeMap: Equatable where Value: Equatable {
 }
 
 /// The codes of the item of each kind that was read last.
-private let lastCodes = Mutex<[ItemKind: [AttributeCode]]>([:])
+private let lastCodes = Locked<[ItemKind: [AttributeCode]]>([:])
 
 extension AttributeMap {
   /// Has its codes in the memory of the item of this kind that was read before it, where they are the same: those of a
