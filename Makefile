@@ -21,6 +21,9 @@ EDITS ?= 60
 # How many kills `make kills` makes, and of how many calls about files `make calls` lets one fail: 1 is every call.
 KILLS ?= 1000
 EVERY ?= 10
+# Which moments `make kills` takes, and which calls `make calls`: another word, another number, and others are hit.
+MOMENTS ?= moments
+REST ?= 0
 
 # How many items and files `make growth` goes up to.
 ITEMS ?= 100000
@@ -44,8 +47,8 @@ help:
 	@echo "make lint      formatting and house rules"
 	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults; kills"
-	@echo "make kills     every verb that writes, killed KILLS=$(KILLS) times at random moments"
-	@echo "make calls     a call about files that fails, one of EVERY=$(EVERY) and in five ways, and power cuts, for each such verb"
+	@echo "make kills     every verb that writes, killed KILLS=$(KILLS) times at random moments; MOMENTS=word for others"
+	@echo "make calls     a call about files that fails, one of EVERY=$(EVERY) and in five ways, and power cuts, for each such verb; REST=n for others"
 	@echo "make soak      MINUTES=n SEED=s: two phones and a backup that anything happens to, for so long"
 	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
 	@echo "make fleet     the Python package's tests and types, and 200 backups over a cluster that loses a worker"
@@ -135,11 +138,11 @@ interop: build .venv/.installed
 	$(PYTHON) Tests/Support/check_calls.py $(PROGRAM) faults --every 60
 
 kills: build
-	python3 Tests/Support/kill_verbs.py $(PROGRAM) --kills $(KILLS)
+	python3 Tests/Support/kill_verbs.py $(PROGRAM) --kills $(KILLS) --seed "$(MOMENTS)"
 
 calls: build
 	python3 Tests/Support/check_calls.py $(PROGRAM) power
-	python3 Tests/Support/check_calls.py $(PROGRAM) faults --every $(EVERY)
+	python3 Tests/Support/check_calls.py $(PROGRAM) faults --every $(EVERY) --rest $(REST)
 
 soak:
 	KEYHAUL_SOAK_MINUTES=$(or $(MINUTES),10) KEYHAUL_SOAK_SEED=$(or $(SEED),1) swift test --filter SoakTests
@@ -215,6 +218,7 @@ bench-verbs: build .venv/.bench
 	bench export; \
 	bench files --mvt .venv/mvt/bin/mvt-ios; \
 	bench fleet; \
+	bench scale; \
 	exit $$failed
 
 # How what the verbs take grows, up to so many items and files; PAGE=docs/Performance.md writes the tables into it.
