@@ -10,7 +10,7 @@ import sys
 from collections import defaultdict
 
 # Percent of lines and of regions, for the parts in which a mistake lets an item move or opens a wrong one.
-GOALS = {"KeychainFormats": (95, 90), "DataProtection": (95, 90), "KeychainRules": (95, 90)}
+GOALS = {"KeychainFormats": (95, 90), "DataProtection": (95, 90), "KeychainRules": (100, 90)}
 FILES_SHOWN = 8
 
 

@@ -20,7 +20,7 @@ package enum NumericAffinity {
 
   /// `[+-]digits[.digits][e[+-]digits]` between blanks, or `nil` where the text is anything else.
   private static func numericLiteral(in bytes: [UInt8]) -> String? {
-    var rest = bytes[...]
+    var rest = ArraySlice(bytes)
     while let first = rest.first, isBlank(first) { rest.removeFirst() }
     while let last = rest.last, isBlank(last) { rest.removeLast() }
     let literal = rest
