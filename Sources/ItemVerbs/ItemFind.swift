@@ -10,7 +10,7 @@ import Reports
 import VirtualDevice
 
 /// `keyhaul item find`: the items of a device that have these attributes.
-struct ItemFind: RunnableVerb {
+struct ItemFind: TabularVerb {
   static let screen = HelpScreen(
     sentence: "Find items on a device, in a backup, a database or a dump",
     usage: "keyhaul item find DEVICE|BACKUP [attributes] [--reveal] [--limit N]",
@@ -23,7 +23,7 @@ struct ItemFind: RunnableVerb {
     flags: [
       .init("--account, --service, --server", "what the item is for; * stands for any text"), "--kind", "--reveal",
       "--limit", "--sort", .init("--password-file", "read the password of the backup, where one is meant"), "--format",
-      "--output", "--json",
+      "--output", "--fields", "--json",
     ])
   static let configuration = described(as: "find")
   static let formats: [OutputFormat] = [.text, .json, .csv]
@@ -48,11 +48,20 @@ struct ItemFind: RunnableVerb {
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup var chosen: FieldOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
-  var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
+  /// The members of each of `items` in `keychain-items/1`, and those of `attributes`, which may be named alone.
+  static let table = FieldTable(
+    "items",
+    ["index", "kind", "table", "protection", "readable", "attributes", "has_secret", "secret", "reason", "detail"],
+    nested: "attributes",
+    nestedFields: Set(ItemKind.allCases.flatMap { AttributeTable.definitions(of: $0).map(\.code.rawValue) }).sorted())
+
+  private var wanted: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
   func perform(in session: Session) throws -> CommandStatus {
+    session.chosen = try ChosenFields(chosen, of: Self.table)
     if limit == 0 { throw CommandFailure.usage("--limit cannot be 0", try: "--limit 1") }
     if reverse, sort == nil {
       throw CommandFailure.usage("--reverse needs --sort", why: "nothing says what to sort by", try: "--sort changed")
@@ -61,7 +70,7 @@ struct ItemFind: RunnableVerb {
     let unlocking = UnlockingOptions(password: password, opening: opening)
     let found = try target.find(unlocking, databaseKeys, in: session)
     if let output, output != "-" { try session.prepareOutput(output, inputs: found.files + unlocking.files) }
-    let selection = try ItemSelection(chosen)
+    let selection = try ItemSelection(wanted)
     let (rows, document) = try search(for: selection, in: found, unlocking, session)
     if session.isJSON {
       try session.answer(document, of: rows, to: output)

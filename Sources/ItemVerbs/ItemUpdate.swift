@@ -68,6 +68,10 @@ struct ItemUpdate: RunnableVerb {
       wanted.secrets[.valueData] = try session.itemSecret(newSecret, of: Self.subject(of: readable))
     }
     let (items, name) = (Amounts.count(readable.count, "item"), HostileText.shown(keychain.name))
+    if readable.compactMap(\.item).allSatisfy({ wanted.changeNothing(of: $0) }) {
+      try announceNothing(items, "in \(name)", in: session)
+      return try end(rows, changed: [], isMatched: true, in: keychain, session)
+    }
     if dryRun.isOn {
       try session.announce("Would change \(items) in \(name):")
       try session.say(FoundItemTable.table(of: readable, style: session.resultStyle))
@@ -87,10 +91,10 @@ struct ItemUpdate: RunnableVerb {
   }
 
   private func end(
-    _ rows: [ItemRow], changed: [ItemRow], in keychain: some EditableItems, _ session: Session
+    _ rows: [ItemRow], changed: [ItemRow], isMatched: Bool = false, in keychain: some EditableItems, _ session: Session
   ) throws -> CommandStatus {
     try answer(keychain.items.document(revealsSecrets: false), changed, in: session)
-    return end(rows, changed, of: keychain.name, "in", in: session)
+    return end(rows, changed, isMatched: isMatched, of: keychain.name, "in", in: session)
   }
 
   private func update(
@@ -111,6 +115,10 @@ struct ItemUpdate: RunnableVerb {
       wanted.secrets[.valueData] = try session.itemSecret(newSecret, of: Self.subject(of: readable))
     }
     let items = Amounts.count(readable.count, "item")
+    if try isAlready(wanted, selection, readable, on: device) {
+      try announceNothing(items, "on \(agreed.device)", in: session)
+      return try end(agreed, changed: [], isMatched: true, in: session)
+    }
     guard !dryRun.isOn else {
       try device.hold(.writing) { openDevice in
         try openDevice.requireUnchanged(since: agreed.revision)
@@ -185,9 +193,11 @@ struct ItemUpdate: RunnableVerb {
     return query
   }
 
-  private func end(_ agreed: AgreedItems, changed: [ItemRow], in session: Session) throws -> CommandStatus {
+  private func end(
+    _ agreed: AgreedItems, changed: [ItemRow], isMatched: Bool = false, in session: Session
+  ) throws -> CommandStatus {
     try answer(agreed.document, changed, in: session)
-    return end(agreed.rows, changed, of: agreed.device, "on", in: session)
+    return end(agreed.rows, changed, isMatched: isMatched, of: agreed.device, "on", in: session)
   }
 
   private func answer(_ document: ItemDocument, _ changed: [ItemRow], in session: Session) throws(CommandFailure) {
@@ -197,9 +207,27 @@ struct ItemUpdate: RunnableVerb {
       document, of: changed, [("changed", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : []))
   }
 
-  /// - Parameter place: "on" a device, "in" a backup.
+  private func announceNothing(_ items: String, _ place: String, in session: Session) throws(CommandFailure) {
+    try session.announce("Nothing to do: \(items) \(place) \(items == "1 item" ? "is" : "are") so already.")
+  }
+
+  /// Whether each item has all that it would be given; with their secrets, where one is given.
+  private func isAlready(
+    _ wanted: ItemChanges, _ selection: ItemSelection, _ rows: [ItemRow], on device: FoundDevice
+  ) throws -> Bool {
+    guard rows.compactMap(\.item).allSatisfy({ wanted.attributesChangeNothing(of: $0) }) else { return false }
+    guard !wanted.secrets.isEmpty else { return true }
+    return try device.hold(.reading) { openDevice in
+      let found = try selection.found(on: openDevice, wantsSecret: true).compactMap(\.item)
+      return found.count == rows.count && found.allSatisfy { wanted.changeNothing(of: $0) }
+    }
+  }
+
+  /// - Parameters:
+  ///   - isMatched: Whether there was something, though nothing had to be changed.
+  ///   - place: "on" a device, "in" a backup.
   private func end(
-    _ rows: [ItemRow], _ changed: [ItemRow], of name: String, _ place: String, in session: Session
+    _ rows: [ItemRow], _ changed: [ItemRow], isMatched: Bool, of name: String, _ place: String, in session: Session
   ) -> CommandStatus {
     let unreadable = rows.count { $0.item == nil }
     if unreadable > 0 {
@@ -208,7 +236,7 @@ struct ItemUpdate: RunnableVerb {
         try: place == "on" ? "restore \(unreadable == 1 ? "it" : "them") from a backup" : nil)
       return .partial
     }
-    guard changed.isEmpty else { return .ok }
+    guard changed.isEmpty, !isMatched else { return .ok }
     session.note("Nothing \(place) \(HostileText.shown(target.keychain)) matches.")
     return .noMatch
   }

@@ -12,18 +12,22 @@ import Reports
 #endif
 
 /// `keyhaul simulator list`: the Simulators of a directory that have a keychain.
-struct SimulatorList: RunnableVerb {
+struct SimulatorList: TabularVerb {
   static let screen = HelpScreen(
     sentence: "List Simulators with a keychain",
     usage: "keyhaul simulator list [DIRECTORY]",
     examples: ["keyhaul simulator list", "keyhaul simulator list ~/Library/Developer/CoreSimulator/Devices"],
-    flags: ["--json"])
+    flags: ["--fields", "--json"])
   static let configuration = described(as: "list")
 
   @Argument(
     help: "The directory of the Simulators; ~/Library/Developer/CoreSimulator/Devices where none is named.",
     completion: .directory)
   var directory: String?
+  /// The members of each of `simulators` in `simulator-list/1`.
+  static let table = FieldTable("simulators", ["name", "path", "items", "schema", "fault"])
+
+  @OptionGroup var chosen: FieldOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   /// A Simulator of the list.
@@ -36,6 +40,7 @@ struct SimulatorList: RunnableVerb {
   }
 
   func perform(in session: Session) throws -> CommandStatus {
+    session.chosen = try ChosenFields(chosen, of: Self.table)
     let home = session.environment["HOME"] ?? "~"
     let directory = directory ?? "\(home)/Library/Developer/CoreSimulator/Devices"
     let names: [String]

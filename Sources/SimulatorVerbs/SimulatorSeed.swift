@@ -67,7 +67,11 @@ struct SimulatorSeed: RunnableVerb {
           let count = placements.count { $0 == placement }
           return count == 0 ? nil : "\(Amounts.grouped(count)) \(word)"
         }
-      try session.announce("Put \(count) of \(source.name) into \(simulator.name): \(parts.joined(separator: ", ")).")
+      let isIdle = placements.allSatisfy { $0 == .kept }
+      try session.announce(
+        isIdle
+          ? "Nothing to do: \(count) of \(source.name) \(items.count == 1 ? "is" : "are") in \(simulator.name) already."
+          : "Put \(count) of \(source.name) into \(simulator.name): \(parts.joined(separator: ", ")).")
     }
     if source.unreadableCount > 0 {
       session.warn(

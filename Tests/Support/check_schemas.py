@@ -142,6 +142,17 @@ class Story(Checks):
         self.answered.add(max((verb for verb in self.verbs if f"{line} ".startswith(f"{verb} ")), key=len, default=line))
         return document
 
+    def rows(self, line, table, *fields, ends=0):
+        """Chosen fields of a table: what the whole document, which a schema holds for, has of each row."""
+        whole = self.run(line, ends=ends) or {}
+        done = subprocess.run(
+            [self.program, *line.split(), "--no-input", "--fields", ",".join(fields)], cwd=self.folder, env=self.environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        expected = [{field: row.get("attributes", {}).get(field, row.get(field)) for field in fields}
+                    for row in whole.get(table, [])]
+        self.check(done.returncode == ends and expected and json.loads(done.stdout) == expected,
+                   f"{line} --fields {','.join(fields)}: not the document's rows: {done.stdout[:200]}")
+
     def document(self, name):
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
 
@@ -160,7 +171,7 @@ def devices(story):
     run("device fixture every-rule")
     run("device fixture nothing", ends=10)
     run("device show nobody", ends=10)
-    run("device list")
+    story.rows("device list", "devices", "name", "items", "last_backup")
     run("device show old-phone")
     run("device lock old-phone")
     run("item find old-phone", ends=15)
@@ -185,7 +196,7 @@ def items(story):
     run("item find bare")
     run("item find bare --service nowhere", ends=4)
     run("item find old-phone --reveal")
-    run("item find hostile --reveal")
+    story.rows("item find hostile --reveal", "items", "kind", "acct", "secret")
     run("item update bare --service chat.example --new-account bertha -n --yes")
     run("item update bare --service chat.example --new-account bertha --yes")
     run("item delete bare --service chat.example -n")
@@ -210,6 +221,8 @@ def backups(story):
     run("inspect nowhere.backup", ends=10)
     for part in ("--list", "--keybag", "--tree", "--tree -v"):
         run(f"inspect family.backup {part} --password-file password")
+    story.rows("inspect family.backup --list --password-file password", "items", "account", "reason")
+    story.rows("verify family.backup plain.backup --password-file password", "backups", "code", "name", ends=3)
     run("inspect family.backup --password-file password -o inspection.json", documents=False)
     story.valid(story.document("inspection.json"), "inspect -o")
     run("verify family.backup --password-file password")
@@ -327,7 +340,7 @@ def other_sources(story):
     (story.folder / "simulators/UDID/keychain-2-debug.db").write_bytes((story.folder / "simulator.db").read_bytes())
     (story.folder / "simulators/broken").mkdir()
     (story.folder / "simulators/broken/keychain-2-debug.db").write_bytes(b"SQLite format 3\0")
-    run("simulator list simulators", ends=3)
+    story.rows("simulator list simulators", "simulators", "fault", "name", ends=3)
     for line in ("seed simulators/UDID --from old-phone -n", "seed simulators/UDID --from every-rule --yes",
                  "seed simulators/UDID --from family.backup --keep --yes --password-file password",
                  "snapshot simulators/UDID -o saved.db --yes", "reset simulators/UDID --app apple -n",

@@ -128,7 +128,7 @@ extension Session {
   /// Puts a document where `-o` says: a file, or standard output for "-" and for no `-o` at all.
   package func write(_ document: JSONValue, to path: String?) throws(CommandFailure) {
     var buffer = SensitiveBuffer()
-    document.write(to: &buffer)
+    (chosen?.rows(of: document) ?? document).write(to: &buffer)
     try buffer.withBytes { (bytes) throws(CommandFailure) in try write(bytes, to: path) }
   }
 

@@ -25,6 +25,8 @@ package final class Session {
   package var done: DoneChange?
   /// Where its words are kept, of one of many answers: then nothing is printed and nobody is asked.
   private let record: SessionRecord?
+  /// What is printed of a document, where fields of its rows were chosen.
+  package var chosen: ChosenFields?
   /// What opens the backups of a call about many.
   let offers: (any PasswordOffers)?
   /// The backup that it is about, of one of many.
@@ -98,7 +100,9 @@ package final class Session {
   }
 
   /// The result as the one document of `--json`.
-  package func answer(_ document: JSONValue) throws(CommandFailure) { try write(document.text() + "\n") }
+  package func answer(_ document: JSONValue) throws(CommandFailure) {
+    try write((chosen?.rows(of: document) ?? document).text() + "\n")
+  }
 
   /// Bytes of a result as they are: a secret that was asked for by name, a script.
   package func writeRaw(_ bytes: some Collection<UInt8>) throws(CommandFailure) {

@@ -1,8 +1,8 @@
 /// The flags that decide about the form of an error, found without the parser: it may be the parser's error.
 package enum UnparsedFlags {
   package static func wantsJSON(_ arguments: ArraySlice<String>) -> Bool {
-    arguments.contains("--json") || arguments.contains("--format=json")
-      || value(of: "--format", in: arguments) == "json"
+    arguments.contains { $0 == "--json" || $0 == "--fields" || $0.hasPrefix("--json=") || $0.hasPrefix("--fields=") }
+      || arguments.contains("--format=json") || value(of: "--format", in: arguments) == "json"
   }
 
   package static func color(_ arguments: ArraySlice<String>) -> ColorChoice {

@@ -90,7 +90,12 @@ package struct VerbPath {
   ///
   /// Which verb it is, is known by now. The parser of all verbs would look for it again, and in a debug build it checks
   /// how each command on the way is declared, several times over.
-  package func parse() throws -> any ParsableCommand { try verb.parseAsRoot(arguments) }
+  package func parse() throws -> any ParsableCommand {
+    guard verb is any TabularVerb.Type else { return try verb.parseAsRoot(arguments) }
+    let flags = arguments.prefix { $0 != "--" }
+    let named = flags.map { $0.hasPrefix("--json=") ? "--fields=" + $0.dropFirst("--json=".count) : $0 }
+    return try verb.parseAsRoot(named + arguments.dropFirst(flags.count))
+  }
 
   /// Whether the word after a flag that stands before the verb belongs to it.
   ///

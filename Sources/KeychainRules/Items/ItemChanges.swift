@@ -48,3 +48,18 @@ public struct ItemChanges: Sendable {
     definition.kind == .accessControl ? value : try ItemColumns.convert(value, for: definition)
   }
 }
+
+extension ItemChanges {
+  /// Whether an item has all attributes already that it would have; its new date aside.
+  package func attributesChangeNothing(of item: KeychainItem) -> Bool {
+    guard let now = item.modificationDate, var changed = try? applied(to: item, now: now) else { return false }
+    changed[.modificationDate] = item[.modificationDate]
+    return changed.attributes == item.attributes
+  }
+
+  /// The same, with its secrets.
+  package func changeNothing(of item: KeychainItem) -> Bool {
+    attributesChangeNothing(of: item)
+      && secrets.allSatisfy { code, secret in item.secrets[code].map { secret.constantTimeEquals($0) } ?? false }
+  }
+}

@@ -48,6 +48,14 @@ package struct BackupAnswer: Equatable, Sendable {
 
   package var json: JSONValue { .object([("format", .string(Self.format)), ("verb", .string(verb))] + members) }
 
+  /// The members of each of `backups` in `backup-list/1`.
+  static let table = FieldTable(
+    "backups",
+    [
+      "asked", "path", "name", "udid", "device_name", "made", "encrypted", "state", "archived_copy", "digest", "code",
+      "id", "error", "warnings", "document",
+    ])
+
   /// What is said of it, as an element of a list too.
   package var members: [(String, JSONValue)] {
     [

@@ -44,6 +44,20 @@ struct AnswerListForm: AnswerForm {
   }
 }
 
+/// An array of rows, each with the fields that were chosen.
+struct AnswerFieldsForm: AnswerForm {
+  let chosen: ChosenFields
+  let hasSummary = false
+
+  func head() -> String { "[" }
+
+  func row(_ answer: BackupAnswer, isFirst: Bool) -> String {
+    (isFirst ? "\n  " : ",\n  ") + chosen.row(.object(answer.members)).text(indentedBy: 2)
+  }
+
+  func foot(_ summary: AnswerSummary) -> String { "\n]\n" }
+}
+
 /// A table for spreadsheets and other programs. Names are whole, as in JSON.
 struct AnswerTableForm: AnswerForm {
   let columns: [AnswerColumn]

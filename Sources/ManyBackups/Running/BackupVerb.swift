@@ -3,7 +3,7 @@ package import CommandSession
 package import KeychainFormats
 
 /// A verb that answers about one backup, and in one call about many.
-package protocol BackupVerb: RunnableVerb, Sendable {
+package protocol BackupVerb: TabularVerb, Sendable {
   /// The backups and folders that are named.
   var paths: [String] { get }
   var many: ManyBackupsOptions { get }
@@ -20,6 +20,11 @@ package protocol BackupVerb: RunnableVerb, Sendable {
   /// What shapes an answer besides the backup and its password: "--list", "--to new-phone r17".
   func asked(in session: Session) throws -> [String]
 
+  /// The rows of its document about one backup; `nil` where that has none.
+  var rows: FieldTable? { get }
+  /// What has rows where that is so.
+  static var rowsAdvice: String { get }
+
   /// Whether an argument may be the name of a device.
   static var takesDevices: Bool { get }
   /// The facts of its documents that stand in a table.
@@ -33,7 +38,11 @@ extension BackupVerb {
 
   /// Answers about the one backup that is named, or about each of many.
   package func perform(in session: Session) throws -> CommandStatus {
-    guard try isAboutMany(session) else { return try performAlone(in: session) }
+    guard try isAboutMany(session) else {
+      session.chosen = try ChosenFields(chosen, of: rows, otherwise: Self.rowsAdvice)
+      return try performAlone(in: session)
+    }
+    session.chosen = try ChosenFields(chosen, of: BackupAnswer.table)
     return try ManyBackupsRun(self, in: session).perform()
   }
 

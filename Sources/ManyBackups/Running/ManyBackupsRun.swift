@@ -142,6 +142,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
 
   private static func form(of verb: Verb, word: String, _ session: Session) -> any AnswerForm {
     let isFile = verb.output.map { $0 != "-" } ?? false
+    if let chosen = session.chosen { return AnswerFieldsForm(chosen: chosen) }
     if verb.common.isNDJSON { return AnswerLinesForm() }
     if verb.common.isCSV {
       return AnswerTableForm(columns: Verb.columns, isShown: session.resultIsOnTerminal && !isFile)

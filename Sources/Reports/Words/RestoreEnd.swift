@@ -36,16 +36,16 @@ package struct RestoreEnd {
 
   /// "Restored 12 items to new-phone in one step; 3 stayed behind, 1 could not be read."
   package var sentence: String {
-    var head = "Restored \(Amounts.count(restored, "item")) to \(device) in one step"
-    if changesNothing { head = "Nothing was restored to \(device)" }
-    var rest: [String] = []
-    let isIdle = changesNothing && summary.migrates > 0
-    if isIdle {
+    let did = "Restored \(Amounts.count(restored, "item")) to \(device) in one step"
+    var (head, rest) = (changesNothing ? "Nothing was restored to \(device)" : did, [String]())
+    if changesNothing, summary.migrates > 0 {
       let there =
         sameThere == 1 && summary.migrates == 1
         ? "the item is" : keptThere == 0 ? "all \(Amounts.grouped(sameThere)) items are" : plural(sameThere, "item")
-      head = "Nothing to do: \(there) on \(device) already"
-      if sameThere == 0 { head = "Nothing to do" }
+      head = sameThere == 0 ? "Nothing to do" : "Nothing to do: \(there) on \(device) already"
+    } else if sameThere > 0, sameThere == summary.migrates, summary.removed == 0 {
+      let there = sameThere == 1 ? "the item was" : "all \(Amounts.grouped(sameThere)) items were"
+      head = "Nothing to restore: \(there) on \(device) already"
     } else if sameThere > 0 {
       rest.append("\(Amounts.grouped(sameThere)) \(sameThere == 1 ? "was" : "were") there already")
     }

@@ -55,6 +55,13 @@ struct Program {
           path.verb.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb),
           verbs: { FlagCatalog.verbs(with: $0, of: Keyhaul.self) }))
     }
+    if let verb = parsed as? any TabularVerb {
+      do {
+        return run(try verb.printingChosenFields(), named: path.name)
+      } catch {
+        return unparsedSession().fail(error)
+      }
+    }
     if let verb = parsed as? any RunnableVerb { return run(verb, named: path.name) }
     return runBuiltIn(parsed)
   }

@@ -79,6 +79,7 @@ extension Session {
   private func forEachPortion(
     ofDocument report: some Report, _ body: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
+    if let chosen { return try chosen.rows(of: report.json).bytes().withRawBytes(body) }
     guard let tail = report.tail else { return try report.json.bytes().withRawBytes(body) }
     var stream = JSONStream(report.json.fields ?? [], array: tail.field)
     try tail.forEachElement { (element) throws(CommandFailure) in try stream.append(element, to: body) }

@@ -5,17 +5,27 @@ import KeychainFormats
 import VirtualDevice
 
 /// `keyhaul device list`: the devices of the home directory.
-struct DeviceList: RunnableVerb {
+struct DeviceList: TabularVerb {
   static let screen = HelpScreen(
     sentence: "List the virtual devices",
     usage: "keyhaul device list",
-    examples: ["keyhaul device list", "keyhaul device list --json"],
-    flags: ["--json", "--home"])
+    examples: ["keyhaul device list", "keyhaul device list --fields name,items"],
+    flags: ["--fields", "--json", "--home"])
   static let configuration = described(as: "list")
 
+  /// The members of each of `devices` in `device-list/1`.
+  static let table = FieldTable(
+    "devices",
+    [
+      "name", "udid", "product_type", "product_version", "state", "passcode_set", "items", "revision", "last_backup",
+      "failed_attempts", "erase_after_failures", "published_hardware_key",
+    ])
+
+  @OptionGroup var chosen: FieldOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
+    session.chosen = try ChosenFields(chosen, of: Self.table)
     let home = try DeviceHome(of: session)
     let (devices, unreadable) = try session.devices(in: home)
     var reports: [DeviceReport] = []

@@ -18,11 +18,16 @@ struct DeviceLock: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
     let report = try device.hold(.writing) { openDevice in
+      let wasLocked = openDevice.state == .locked
       try session.changing(DoneChange("\(openDevice.name) is locked", of: openDevice.name)) {
         () throws(VirtualDeviceError) in
         try openDevice.lock()
       }
-      session.detail("\(openDevice.name) is locked")
+      if wasLocked {
+        session.note("\(openDevice.name) is locked already.")
+      } else {
+        session.detail("\(openDevice.name) is locked")
+      }
       return try DeviceReport(openDevice)
     }
     if session.isJSON { try session.answer(report.document()) }

@@ -21,7 +21,7 @@ struct DeviceUnlock: RunnableVerb {
     let before = try device.hold(.reading) { try DeviceReport($0) }
     let name = before.name
     if !passcode.isGiven, before.state == .unlocked {
-      session.detail("\(name) is unlocked already")
+      session.note("\(name) is unlocked already.")
       if session.isJSON { try session.answer(before.document()) }
       return .ok
     }
@@ -31,7 +31,11 @@ struct DeviceUnlock: RunnableVerb {
         () throws(VirtualDeviceError) in
         try openDevice.unlock(passcode: secret)
       }
-      session.detail("\(name) is unlocked")
+      if before.state == .unlocked {
+        session.note("\(name) is unlocked already.")
+      } else {
+        session.detail("\(name) is unlocked")
+      }
       return try DeviceReport(openDevice)
     }
     if session.isJSON { try session.answer(report.document()) }

@@ -6,6 +6,16 @@ import Migration
 import VirtualDevice
 
 extension Plan {
+  /// The members of each of `items` in `migration-plan/1`.
+  static let table = FieldTable(
+    "items",
+    [
+      "index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcome", "change",
+      "reason", "detail", "warning",
+    ])
+  static let rowsAdvice = "--to DEVICE, without --compare, --by-app, --audit and --expect; or several backups"
+  var rows: FieldTable? { move.to != nil && view == nil && expect == nil ? Self.table : nil }
+
   static var takesDevices: Bool { true }
 
   func alone(with path: String) -> Plan {

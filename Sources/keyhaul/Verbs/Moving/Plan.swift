@@ -24,7 +24,7 @@ struct Plan: BackupVerb {
       .init("--source", "of a backup: the device that made it"),
       "--existing", "--output", "--format", .init("--compare", "compare backups with and without a password"),
       .init("--by-app", "show the items by app, the most losses first"), "--audit", "--expect", "--exit-code",
-      "--redact", "--no-password", "--password-file", "--json",
+      "--redact", "--no-password", "--password-file", "--fields", "--json",
     ])
   static let configuration = described(as: "plan")
   static let formats: [OutputFormat] = [.text, .json, .html, .junit, .ndjson, .csv]
@@ -82,6 +82,7 @@ struct Plan: BackupVerb {
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
+  @OptionGroup var chosen: FieldOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
@@ -264,6 +265,7 @@ struct Plan: BackupVerb {
   }
 
   private func print(_ report: PlanReport, in session: Session) throws(CommandFailure) {
+    if session.chosen != nil { return try session.answer(report.document.json) }
     if session.isJSON { return try session.writeRaw(report.encoded()) }
     try report.say(in: session)
     guard let output else { return }

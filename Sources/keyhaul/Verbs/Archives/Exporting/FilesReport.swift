@@ -42,12 +42,19 @@ struct FilesReport {
   }
 
   private func say(_ files: ExtractedFiles, in session: Session) throws(CommandFailure) {
+    let (count, source, folder) = (
+      Amounts.count(files.fileCount, "file"), HostileText.shown(source), HostileText.shown(folder)
+    )
+    guard files.fileCount == 0 || files.keptCount < files.fileCount else {
+      return try session.announce(
+        "Nothing to do: \(count) of \(source) \(files.fileCount == 1 ? "was" : "were") in \(folder) already, and "
+          + "\(files.fileCount == 1 ? "is" : "are") not compared with it again.")
+    }
     let kept =
       files.keptCount > 0
       ? "; \(Amounts.grouped(files.keptCount)) of them were there and are not compared with it again" : ""
     try session.announce(
-      "Wrote \(Amounts.count(files.fileCount, "file")) of \(HostileText.shown(source)) to \(HostileText.shown(folder)) "
-        + "(\(Amounts.bytes(files.byteCount)))\(kept).")
+      "Wrote \(count) of \(source) to \(folder) (\(Amounts.bytes(files.byteCount)))\(kept).")
     session.note("\(HostileText.shown(files.manifestPath)) names each, with its SHA-256.")
     session.note(digestText(files))
     for renamed in files.renamed {

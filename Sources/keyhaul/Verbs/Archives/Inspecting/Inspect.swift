@@ -20,7 +20,7 @@ struct Inspect: BackupVerb {
       "--list", "--keybag", "--tree", "--output", "--format", "--password-file",
       .init("--paths-from", "read more paths from a file; - is standard input"),
       .init("--passwords", "of many backups: a list of where the passwords are"),
-      .init("--resume", "of many backups: skip what a file has of them"), "--json",
+      .init("--resume", "of many backups: skip what a file has of them"), "--fields", "--json",
     ])
   static let configuration = described(as: "inspect")
   static let formats: [OutputFormat] = [.text, .json, .html, .ndjson, .csv]
@@ -53,6 +53,7 @@ struct Inspect: BackupVerb {
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
+  @OptionGroup var chosen: FieldOptions
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }

@@ -4,6 +4,17 @@ import KeychainFormats
 import ManyBackups
 
 extension Inspect {
+  /// The members of each of `items`, of a backup and of another tool's dump.
+  static let table = FieldTable(
+    "items",
+    [
+      "index", "entry", "kind", "label", "account", "service", "server", "access_group", "protection", "readable",
+      "table_stated", "attributes_readable", "secret_readable", "secret_rendered", "unusable_attributes", "reason",
+      "detail",
+    ])
+  static let rowsAdvice = "--list, or several backups"
+  var rows: FieldTable? { part == .list ? Self.table : nil }
+
   var output: String? { report.output }
 
   func alone(with path: String) -> Inspect {
@@ -38,6 +49,9 @@ extension Inspect {
 }
 
 extension Verify {
+  static let rowsAdvice = "several backups, or --json"
+  var rows: FieldTable? { nil }
+
   var output: String? { nil }
 
   func alone(with path: String) -> Verify {

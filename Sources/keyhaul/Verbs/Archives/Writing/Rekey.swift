@@ -140,6 +140,10 @@ struct Rekey: RunnableVerb {
     let isSame = new.secret().matches(old.password)
     try requireSoundList(of: named, keys: try unlocker.classKeys(with: old.key))
     warnOfLosses(of: named, keys: try unlocker.classKeys(with: old.key), in: session)
+    if isSame, rounds == nil || rounds.map({ Int($0.value) }) == keybag.secondRound.map({ Int($0.rounds) }) {
+      let sentence = "Nothing to do: that is the password of \(HostileText.shown(named.name)) already."
+      return try report(named, keybag, did: sentence, would: sentence, isWritten: false, in: session)
+    }
     let changed = try unlocker.deriving(rounds: count) { (progress) throws(DataProtectionError) in
       try renewed.rewrapped(fromPasscodeKey: old.key.passcodeKey, to: new, progress: progress)
     }
@@ -150,7 +154,7 @@ struct Rekey: RunnableVerb {
       named, changed,
       did: "Rekeyed \(HostileText.shown(named.name)). "
         + (isSame
-          ? "Its password is the same as before; its salts are new."
+          ? "Its password is the same as before; its rounds are others."
           : "The old password no longer opens it; other copies still open with the old one."),
       would: "Would rekey \(HostileText.shown(named.name)).",
       in: session)
@@ -198,13 +202,14 @@ struct Rekey: RunnableVerb {
   // MARK: The report
 
   func report(
-    _ named: NamedArchive, _ keybag: Keybag, did: String, would: String, in session: Session
+    _ named: NamedArchive, _ keybag: Keybag, did: String, would: String, isWritten: Bool = true, in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
       let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self)
       return try session.answer([
         "format": "rekey-result/1", "archive": .string(named.name), "encrypted": .boolean(!noPassword),
-        "rounds": .array(rounds.map { .integer(Int64($0)) }), "dry_run": .boolean(dryRun.isOn),
+        "rounds": .array(rounds.map { .integer(Int64($0)) }), "written": .boolean(isWritten && !dryRun.isOn),
+        "dry_run": .boolean(dryRun.isOn),
       ])
     }
     try session.announce(dryRun.isOn ? would : did)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandArguments
 import CommandSession
+import DataProtection
 import KeychainFormats
 import VirtualDevice
 
@@ -31,6 +32,7 @@ struct DevicePasscodeChange: RunnableVerb {
     let name = before.name
     let old = try session.password(passcode, of: name)
     let new = try session.password(newPasscode, of: name, isNew: true)
+    let isSame = new.matches(old)
     if dryRun.isOn {
       try session.announce("Would change the passcode of \(name).")
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
@@ -43,7 +45,8 @@ struct DevicePasscodeChange: RunnableVerb {
       }
       return try DeviceReport(openDevice)
     }
-    try session.announce("Changed the passcode of \(name).")
+    try session.announce(
+      isSame ? "Nothing to do: the passcode of \(name) is the same as before." : "Changed the passcode of \(name).")
     if session.isJSON { try session.answer(report.document()) }
     return .ok
   }

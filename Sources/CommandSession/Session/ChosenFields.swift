@@ -1,0 +1,79 @@
+package import ArgumentParser
+package import KeychainFormats
+
+/// The rows of a verb's document, each an object: what `--fields` takes members of.
+package struct FieldTable: Sendable {
+  /// The name of the document's array.
+  package let rows: String
+  package let fields: [String]
+  /// The member of a row whose own members may be named as if they were the row's.
+  package let nested: String?
+  /// The names of these that are known beforehand; a row may have others.
+  package let nestedFields: [String]
+
+  package init(_ rows: String, _ fields: [String], nested: String? = nil, nestedFields: [String] = []) {
+    (self.rows, self.fields, self.nested, self.nestedFields) = (rows, fields, nested, nestedFields)
+  }
+
+  var names: [String] { fields + nestedFields }
+}
+
+/// Which fields of each row are printed.
+package struct FieldOptions: ParsableArguments, Sendable {
+  @Option(
+    help: ArgumentHelp(
+      "Print an array with these fields of each row, and nothing else, as JSON; also as --json=field,....",
+      valueName: "field,..."))
+  package var fields: FieldList?
+
+  package init() {}
+}
+
+/// Names of fields, in their order.
+package struct FieldList: ExpressibleByArgument, Sendable {
+  package let names: [String]
+
+  package init?(argument: String) {
+    names = argument.split(separator: ",", omittingEmptySubsequences: false).map {
+      String($0.drop { $0 == " " })
+    }
+  }
+}
+
+/// The fields that are printed of each row of a table.
+package struct ChosenFields: Sendable {
+  package let table: FieldTable
+  let names: [String]
+
+  /// - Parameters:
+  ///   - table: `nil` where the result has no rows.
+  ///   - advice: What has rows then.
+  package init?(
+    _ options: FieldOptions, of table: FieldTable?, otherwise advice: String = "--json"
+  ) throws(CommandFailure) {
+    guard let names = options.fields?.names else { return nil }
+    guard let table else {
+      throw .usage("--fields needs a result with rows", why: "this one is a document", try: advice)
+    }
+    for name in names where !table.names.contains(name) {
+      let title = HostileText.shortened(name, columns: 40)
+      throw .usage(
+        "there is no field \"\(title)\"", why: "the fields are \(Amounts.list(table.names))",
+        try: EditDistance.nearest(to: name, among: table.names).map { "--fields \($0)" } ?? "one of them")
+    }
+    (self.table, self.names) = (table, names)
+  }
+
+  /// A row with nothing but these; what the row does not have is null.
+  package func row(_ row: JSONValue) -> JSONValue {
+    .object(
+      names.map { name in
+        (name, row[name] ?? table.nested.flatMap { row[$0]?[name] } ?? .null)
+      })
+  }
+
+  /// The rows of a document.
+  package func rows(of document: JSONValue) -> JSONValue {
+    .array((document[table.rows]?.arrayValue ?? []).map(row))
+  }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CommandArguments
+@testable import keyhaul
+
+@Suite("The same call a second time")
+struct SecondRunTests {
+  /// Two phones, and a backup of the first in a folder and in a file.
+  private static func world() throws -> MoveWorld {
+    try MoveWorld(named: "run twice") { world in
+      try world.backUp(to: "folder/")
+      try world.write(Array("135790".utf8), to: ".pin")
+      try world.write(Array("secret".utf8), to: ".secret")
+      try world.write(Array("another".utf8), to: ".np")
+    }
+  }
+
+  /// A verb, and what its second run says on either stream, with its exit code.
+  struct Twice: CustomTestStringConvertible, Sendable {
+    let line: String
+    let second: String
+    var code: Int32 = 0
+    /// Whether it is said of the first run too.
+    var isIdleAtOnce = false
+    /// What has to be so before the first run.
+    var before: [String] = []
+
+    var testDescription: String { line }
+  }
+
+  private static let opening = "--password-file .bp"
+  private static let item = "--service chat.example --account alice --access-group g"
+
+  private static let verbs: [Twice] = [
+    Twice(line: "device lock old-phone", second: "old-phone is locked already."),
+    Twice(
+      line: "device unlock old-phone --passcode-file .pin", second: "old-phone is unlocked already.",
+      before: ["keyhaul device lock old-phone"]),
+    Twice(line: "device unlock old-phone", second: "old-phone is unlocked already.", isIdleAtOnce: true),
+    Twice(
+      line: "device passcode change old-phone --passcode-file .pin --new-passcode-file .pin",
+      second: "Nothing to do: the passcode of old-phone is the same as before.", isIdleAtOnce: true),
+    Twice(
+      line: "device create third --from new-phone", second: "there is a device named third already", code: 64),
+    Twice(line: "device erase new-phone --yes", second: "Erased new-phone, with no items"),
+    Twice(
+      line: "device delete new-phone --confirm new-phone", second: "there is no device named new-phone", code: 10),
+    Twice(
+      line: "restore folder --to new-phone --yes \(opening)",
+      second: "Nothing to restore: all 14 items were on new-phone already; 4 stayed behind."),
+    Twice(
+      line: "restore folder --to new-phone --existing merge --yes \(opening)",
+      second: "Nothing to do: all 14 items are on new-phone already; 4 stayed behind."),
+    Twice(
+      line: "rekey folder \(opening) --new-password-file .bp",
+      second: "Nothing to do: that is the password of folder already.", isIdleAtOnce: true),
+    Twice(
+      line: "rekey folder \(opening) --new-password-file .bp --rounds 7",
+      second: "Nothing to do: that is the password of folder already."),
+    // The old password opens nothing any more.
+    Twice(line: "rekey folder \(opening) --new-password-file .np", second: "the password is wrong", code: 12),
+    Twice(
+      line: "seal folder \(opening)", second: "folder is sealed already", before: ["rm folder/Keyhaul.seal"]),
+    Twice(line: "convert folder -o copy.tar", second: "replacing copy.tar needs to be confirmed", code: 64),
+    Twice(line: "backup old-phone -o new.tar \(opening) --rounds 1", second: "replacing new.tar", code: 64),
+    Twice(line: "export folder -o items.json \(opening)", second: "replacing items.json", code: 64),
+    Twice(
+      line: "export folder --files out \(opening)",
+      second: "Nothing to do: 1 file of folder was in out already, and is not compared with it again."),
+    Twice(line: "device export old-phone -o k.db", second: "replacing k.db needs to be confirmed", code: 64),
+  ]
+
+  @Test("says that there was nothing to do, or why it cannot be done again", arguments: verbs)
+  func twice(_ verb: Twice) throws {
+    let world = try Self.world()
+    for line in verb.before { try world.devices.run(line) }
+    let first = try world.keyhaul(verb.line)
+    #expect(first.status == 0, "\(first)")
+    #expect((first.output + first.errors).contains(verb.second) == verb.isIdleAtOnce, "\(first)")
+    let second = try world.keyhaul(verb.line)
+    #expect(second.status == verb.code && (second.output + second.errors).contains(verb.second), "\(second)")
+  }
+
+  @Test("of a change of items says so, on a device and in a backup", arguments: ["old-phone", "folder \(opening)"])
+  func items(place: String) throws {
+    let world = try Self.world()
+    let name = place.hasPrefix("folder") ? "in folder" : "on old-phone"
+    let add = "item add \(place) \(Self.item) --label one --secret-file .secret"
+    try world.succeed(add)
+    let again = try world.keyhaul(add)
+    #expect(again.status == 1 && again.errors.contains("has this item already"), "\(again)")
+
+    for change in ["--new-label two", "--new-secret-file .np", "--new-label three --new-secret-file .secret"] {
+      let update = "item update \(place) \(Self.item) \(change) --yes"
+      #expect(try world.succeed(update) == "Changed 1 item \(name).\n")
+      let before = try world.devices.files(of: "old-phone")
+      #expect(try world.succeed(update) == "Nothing to do: 1 item \(name) is so already.\n")
+      // Nobody is asked about a change that is none.
+      #expect(try world.keyhaul(update.replacing(" --yes", with: "")).status == 0)
+      #expect(try world.devices.files(of: "old-phone") == before)
+      #expect(try world.object(world.succeed("\(update) --json"))["changed"] as? Int == 0)
+    }
+
+    let delete = "item delete \(place) \(Self.item) --yes"
+    #expect(try world.succeed(delete).hasPrefix("Deleted 1 item"))
+    let gone = try world.keyhaul(delete)
+    #expect(gone.status == 4 && gone.errors.contains("Nothing \(name) matches."), "\(gone)")
+  }
+
+  @Test("of a rekey writes nothing")
+  func rekey() throws {
+    let world = try Self.world()
+    let line = "rekey folder \(Self.opening) --new-password-file .bp --json"
+    let before = try world.read("folder/Manifest.plist")
+    #expect(try world.object(world.succeed(line))["written"] as? Bool == false)
+    #expect(try world.read("folder/Manifest.plist") == before)
+    #expect(try world.object(world.succeed("\(line) --rounds 9"))["written"] as? Bool == true)
+    #expect(try world.read("folder/Manifest.plist") != before)
+  }
+
+  @Test("of an installation says so")
+  func install() throws {
+    let world = try DeviceWorld()
+    let script = Repository.root.appending(path: "packaging/install").path
+    try world.run("mkdir pages; echo page > pages/keyhaul.1")
+    let line = "'\(script)' \"$(command -v keyhaul)\" pages there"
+    let first = try world.run(line)
+    #expect(first.status == 0 && first.output == "Installed keyhaul below there.\n", "\(first)")
+    let second = try world.run(line)
+    #expect(
+      second.status == 0 && second.output == "Nothing to do: this keyhaul is installed below there.\n", "\(second)")
+    #expect(try world.run("'\(script)' --remove there").output == "Removed keyhaul below there.\n")
+    #expect(try world.run("'\(script)' --remove there").output == "Nothing to do: there is no keyhaul below there.\n")
+  }
+}
