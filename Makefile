@@ -229,7 +229,7 @@ growth: build .venv/.installed
 performance: build .venv/.bench
 	@rm -f .build/figures.ndjson
 	-$(MAKE) --no-print-directory -o build bench-verbs FIGURES=.build/figures.ndjson
-	$(PYTHON) Tests/Support/figures_page.py .build/figures.ndjson docs/Performance.md
+	$(PYTHON) Tests/Support/figures_page.py $(PROGRAM) .build/figures.ndjson docs/Performance.md
 	$(MAKE) --no-print-directory -o build growth PAGE=docs/Performance.md
 
 # Of the program's own words and of docs/Format.md; the day is that of the commit, so that a build can be repeated.

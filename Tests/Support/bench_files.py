@@ -2,7 +2,7 @@
 """How long `keyhaul export --files` takes for every file of an encrypted backup, beside the published readers, and how
 much memory.
 
-    bench_files.py PROGRAM [--files 6000] [--megabytes 300] [--rounds 1] [--mvt PATH/mvt-ios]
+    bench_files.py PROGRAM [--files 6000] [--megabytes 300] [--rounds 1] [--mvt PATH/mvt-ios] [--before PROGRAM]
 
 The backup is made anew, of one app's files that are all of one size, with next to no rounds of key derivation: what is
 timed is the files. Each run is a process of its own, in turns, so that all see the same machine, and begins when the disk
@@ -116,9 +116,12 @@ def contents(folder):
 
 def commands(arguments, archive, secret, target):
     """How each is started, by its name and version."""
-    found = {OURS: [
-        str(arguments.program.resolve()), "export", str(archive), "--files", str(target), "--domain", DOMAIN,
-        "--password-file", str(secret), "--no-input"]}
+    programs = {OURS: arguments.program} | ({"before": arguments.before} if arguments.before else {})
+    found = {
+        name: [
+            str(program.resolve()), "export", str(archive), "--files", str(target), "--domain", DOMAIN, "--password-file",
+            str(secret), "--no-input"]
+        for name, program in programs.items()}
     for name in READERS:
         found[f"{name} {importlib.metadata.version(name)}"] = [
             sys.executable, __file__, str(arguments.program), "--reader", name, str(archive), str(target)]
@@ -157,6 +160,7 @@ def main():
     parser.add_argument("--files", type=int, default=6_000)
     parser.add_argument("--megabytes", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=1, help="runs of each, in turns")
+    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
     parser.add_argument("--mvt", type=pathlib.Path, metavar="MVT-IOS", help="mvt's program, in an environment of its own")
     parser.add_argument("--make", metavar="ARCHIVE", help=argparse.SUPPRESS)
     parser.add_argument("--bytes", type=int, help=argparse.SUPPRESS)
@@ -179,7 +183,7 @@ def main():
         processor = statistics.median(run.processor for run in of)
         print(f"     {name:30} {medians[name]:7.2f} s, of processors {processor:7.2f} s, "
               f"{max(run.megabytes for run in of):6.1f} MB")
-    fastest = min((name for name in medians if name != OURS), key=medians.get)
+    fastest = min((name for name in medians if name not in (OURS, "before")), key=medians.get)
     ratio = medians[fastest] / medians[OURS]
     figures = Figures()
     figures.at_least(

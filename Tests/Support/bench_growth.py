@@ -19,7 +19,7 @@ import tempfile
 from bench_files import timed
 from bench_shop import Shop
 from figures import Figures
-from figures_page import put
+from figures_page import conditions, put
 
 MOST = 1.05
 FIRST = 1_000
@@ -104,7 +104,7 @@ def main():
                 f"at the end {seconds:.2f} s of processors, {megabytes:.0f} MB")
         lines += [*table(what, found, counts), ""]
     if arguments.page:
-        put(arguments.page, "growth", lines[:-1])
+        put(arguments.page, "growth", [conditions(arguments.program.resolve()), "", *lines[:-1]])
     return figures.conclude()
 
 

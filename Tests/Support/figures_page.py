@@ -1,15 +1,29 @@
 #!/usr/bin/env python3
 """Puts figures into a page, between the two lines that mark their place.
 
-    figures_page.py FIGURES PAGE
+    figures_page.py PROGRAM FIGURES PAGE
 
-FIGURES is what the benchmarks wrote where KEYHAUL_FIGURES named a file.
+FIGURES is what the benchmarks of the program wrote where KEYHAUL_FIGURES named a file.
 """
 
 import argparse
 import json
+import os
 import pathlib
+import platform
+import re
+import subprocess
 import sys
+
+
+def conditions(program):
+    """What was measured and on what, in a sentence."""
+    version = subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[0]
+    described = pathlib.Path("/proc/cpuinfo")
+    models = re.findall(r"^model name\s*: (.*)$", described.read_text(), re.M) if described.exists() else []
+    minutes = os.getloadavg()[2]
+    return (f"{version}, on {os.cpu_count()} cores ({models[0] if models else platform.machine()}, {platform.system()}); over the "
+            f"last quarter of an hour of the measuring {minutes:.1f} programs wanted them on average.")
 
 
 def put(page, mark, lines):
@@ -33,11 +47,12 @@ def table(figures):
 
 def main():
     parser = argparse.ArgumentParser(description="Put the figures of the benchmarks into a page.")
+    parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("figures", type=pathlib.Path)
     parser.add_argument("page", type=pathlib.Path)
     arguments = parser.parse_args()
     figures = [json.loads(line) for line in arguments.figures.read_text(encoding="utf-8").splitlines()]
-    put(arguments.page, "figures", list(table(figures)))
+    put(arguments.page, "figures", [conditions(arguments.program.resolve()), "", *table(figures)])
     return 0
 
 

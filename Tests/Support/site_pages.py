@@ -17,7 +17,8 @@ import sys
 PAGES = {
     "Sources/Migration/Migration.docc": [
         "docs/Tutorials/GettingStarted.md", "docs/Tutorials/ReadABackup.md", "docs/Rules.md", "docs/Format.md",
-        "docs/Threats.md", "docs/SECURITY.md", "docs/Scripting.md", "docs/Fleet.md", "docs/Reports.md", "docs/Troubleshooting.md",
+        "docs/Threats.md", "docs/SECURITY.md", "docs/Scripting.md", "docs/Fleet.md", "docs/Performance.md",
+        "docs/Reports.md", "docs/Troubleshooting.md",
     ],
     "Sources/KeychainServices/KeychainServices.docc": [
         "docs/Tutorials/TestYourAppsMigration.md", "docs/Tutorials/1-password-manager.md", "docs/Tutorials/2-duplicates.md",
