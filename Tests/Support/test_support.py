@@ -22,6 +22,7 @@ import check_documentation
 import check_sources
 import site_pages
 import test_backups
+import test_figures
 from keychain_backup import FormatError, NotABackup, WrongPassword, apple_der, crypto, items, keybag, mbfile, typed_json
 from keychain_backup_reader import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, Backup, describe
 from keychain_backup_writer import Options, Writer, leaves_device
@@ -581,7 +582,7 @@ def main():
     arguments = parser.parse_args()
     VECTORS.update(json.loads(arguments.vectors.read_text(encoding="utf-8")))
     load = unittest.defaultTestLoader.loadTestsFromModule
-    suite = unittest.TestSuite([load(sys.modules[__name__]), load(test_backups)])
+    suite = unittest.TestSuite([load(sys.modules[__name__]), load(test_backups), load(test_figures)])
     result = unittest.TextTestRunner(verbosity=2 if arguments.verbose else 1).run(suite)
     failed = len({case.id().split(" ")[0] for case, _ in result.failures + result.errors})
     print(f"{result.testsRun - failed} passed, {failed} failed")
