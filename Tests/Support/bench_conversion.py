@@ -76,7 +76,7 @@ def main():
             taken = statistics.median(runs[name, form])
             if name == "keyhaul":
                 figures.at_most(
-                    f"convert of an encrypted backup to {form}, processors, to tar -cf", taken / tar, MOST, "times",
+                    f"convert of {arguments.megabytes:,} MB, encrypted, to {form}, processors, to tar -cf", taken / tar, MOST, "times",
                     f"{taken:.2f} s")
             else:
                 figures.note(f"{name}: to {form}: {taken:.2f} s of processors, {taken / tar:.2f} times")
