@@ -41,7 +41,7 @@ struct SecondRunTests {
     Twice(line: "device unlock old-phone", second: "old-phone is unlocked already.", isIdleAtOnce: true),
     Twice(
       line: "device passcode change old-phone --passcode-file .pin --new-passcode-file .pin",
-      second: "Nothing to do: the passcode of old-phone is the same as before.", isIdleAtOnce: true),
+      second: "The passcode of old-phone is the same as before.", isIdleAtOnce: true),
     Twice(
       line: "device create third --from new-phone", second: "there is a device named third already", code: 64),
     Twice(line: "device erase new-phone --yes", second: "Erased new-phone, with no items"),

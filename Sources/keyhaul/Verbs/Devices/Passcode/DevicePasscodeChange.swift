@@ -46,7 +46,7 @@ struct DevicePasscodeChange: RunnableVerb {
       return try DeviceReport(openDevice)
     }
     try session.announce(
-      isSame ? "Nothing to do: the passcode of \(name) is the same as before." : "Changed the passcode of \(name).")
+      isSame ? "The passcode of \(name) is the same as before." : "Changed the passcode of \(name).")
     if session.isJSON { try session.answer(report.document()) }
     return .ok
   }
