@@ -96,7 +96,7 @@ package final class DefensiveConnection {
       switch sqlite3_errcode(handle) {
       case SQLITE_TOOBIG: .overLimit
       case SQLITE_NOMEM: .unreadable
-      case SQLITE_IOERR: .unreadable
+      // Also where it calls for bytes behind the end: what the system refused has its reason with the reader.
       default: .damaged
       }
     let message = sqlite3_errmsg(handle).map { String(cString: $0) } ?? "SQLite gave no reason"
