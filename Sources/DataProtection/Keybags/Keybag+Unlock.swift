@@ -93,9 +93,14 @@ extension Keybag {
     // A limit that another keybag is under is none of this one's.
     let parameters = try derivationParameters()
     try parameters.check(acceptingAtMost: limit)
-    return try keys.passcodeKey(for: parameters, in: form) { () throws(DataProtectionError) in
-      try passcodeKey(password: password, acceptingAtMost: limit, progress: progress)
+    var isKnown = true
+    let key = try keys.passcodeKey(for: parameters, in: form) { () throws(DataProtectionError) in
+      isKnown = false
+      return try passcodeKey(password: password, acceptingAtMost: limit, progress: progress)
     }
+    // Whoever shows how far it is sees it done.
+    if isKnown { _ = progress(Int(clamping: parameters.totalRounds), Int(clamping: parameters.totalRounds)) }
+    return key
   }
 
   /// Opens the class keys with a passcode key that was derived before.
