@@ -23,7 +23,7 @@ struct ItemFind: TabularVerb {
     flags: [
       .init("--account, --service, --server", "what the item is for; * stands for any text"), "--kind", "--reveal",
       "--limit", "--sort", .init("--password-file", "read the password of the backup, where one is meant"), "--format",
-      "--output", "--fields", "--json",
+      "--output", "--json",
     ])
   static let configuration = described(as: "find")
   static let formats: [OutputFormat] = [.text, .json, .csv]

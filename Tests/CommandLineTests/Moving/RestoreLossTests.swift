@@ -97,6 +97,6 @@ struct RestoreLossTests {
     #expect(second["restored"] as? Int == 0)
     #expect(
       try world.succeed("\(line) --yes")
-        == "Restored 0 items to new-phone in one step; 14 were there already, 4 stayed behind.\n")
+        == "Nothing to restore: all 14 items were on new-phone already; 4 stayed behind.\n")
   }
 }

@@ -24,7 +24,7 @@ struct Plan: BackupVerb {
       .init("--source", "of a backup: the device that made it"),
       "--existing", "--output", "--format", .init("--compare", "compare backups with and without a password"),
       .init("--by-app", "show the items by app, the most losses first"), "--audit", "--expect", "--exit-code",
-      "--redact", "--no-password", "--password-file", "--fields", "--json",
+      "--redact", "--no-password", "--password-file", "--json",
     ])
   static let configuration = described(as: "plan")
   static let formats: [OutputFormat] = [.text, .json, .html, .junit, .ndjson, .csv]

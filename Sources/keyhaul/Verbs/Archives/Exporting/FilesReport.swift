@@ -45,7 +45,7 @@ struct FilesReport {
     let (count, source, folder) = (
       Amounts.count(files.fileCount, "file"), HostileText.shown(source), HostileText.shown(folder)
     )
-    guard files.fileCount == 0 || files.keptCount < files.fileCount else {
+    guard files.fileCount == 0 || files.keptCount < files.fileCount || files.faultCount > 0 else {
       return try session.announce(
         "Nothing to do: \(count) of \(source) \(files.fileCount == 1 ? "was" : "were") in \(folder) already, and "
           + "\(files.fileCount == 1 ? "is" : "are") not compared with it again.")

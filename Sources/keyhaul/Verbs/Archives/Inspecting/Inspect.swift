@@ -20,7 +20,7 @@ struct Inspect: BackupVerb {
       "--list", "--keybag", "--tree", "--output", "--format", "--password-file",
       .init("--paths-from", "read more paths from a file; - is standard input"),
       .init("--passwords", "of many backups: a list of where the passwords are"),
-      .init("--resume", "of many backups: skip what a file has of them"), "--fields", "--json",
+      .init("--resume", "of many backups: skip what a file has of them"), "--json",
     ])
   static let configuration = described(as: "inspect")
   static let formats: [OutputFormat] = [.text, .json, .html, .ndjson, .csv]
