@@ -22,7 +22,7 @@ def conditions(program):
     described = pathlib.Path("/proc/cpuinfo")
     models = re.findall(r"^model name\s*: (.*)$", described.read_text(), re.M) if described.exists() else []
     minutes = os.getloadavg()[2]
-    return (f"{version}, on {os.cpu_count()} cores ({models[0] if models else platform.machine()}, {platform.system()}); over the "
+    return (f"Of {version}, on {os.cpu_count()} cores ({models[0] if models else platform.machine()}, {platform.system()}); over the "
             f"last quarter of an hour of the measuring {minutes:.1f} programs wanted them on average.")
 
 

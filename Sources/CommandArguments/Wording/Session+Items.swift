@@ -3,7 +3,7 @@ package import KeychainFormats
 package import Reports
 
 extension Session {
-  /// Gives items as the one document of `--json`, written while it is made.
+  /// Gives items as the one document of `--json`, written while it is made; where fields were chosen, the rows alone.
   ///
   /// - Parameters:
   ///   - outcome: What the verb did besides.
@@ -12,6 +12,11 @@ extension Session {
     _ document: ItemDocument, of rows: [ItemRow], _ outcome: [(String, JSONValue)] = [], to path: String? = nil
   ) throws(CommandFailure) {
     let entries = rows.lazy.map { ItemDocument.Entry($0, index: document.indexes[$0.reference]) }
-    try write(to: path) { (portion) throws(CommandFailure) in try document.write(entries, outcome, to: portion) }
+    try write(to: path) { (portion) throws(CommandFailure) in
+      guard let chosen else { return try document.write(entries, outcome, to: portion) }
+      var buffer = SensitiveBuffer()
+      JSONValue.array(entries.map { chosen.row(document.object($0)) }).write(to: &buffer)
+      try buffer.withBytes(portion)
+    }
   }
 }

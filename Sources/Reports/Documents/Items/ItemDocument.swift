@@ -59,7 +59,7 @@ package struct ItemDocument {
     try stream.end(outcome, to: portion)
   }
 
-  private func object(_ entry: Entry) -> JSONValue {
+  package func object(_ entry: Entry) -> JSONValue {
     var fields: [(String, JSONValue)] = entry.index.map { [("index", .count($0))] } ?? []
     fields += [
       ("kind", .string(entry.kind.reportName)), ("table", .string(entry.kind.rawValue)),
