@@ -444,7 +444,7 @@ class HouseRules(unittest.TestCase):
                                     "import GRDBSQ" "Lite", "import CAr" "chive",
                                     "internal import COpen" "SSL", "// TO" "DO: later", "// see /ho" "me/anna/x",
                                     "// Issu" "e 12", "<" * 7 + " HEAD", "import Gli" "bc", "  import Dar" "win", "l" "stat(a, &b)",
-                                    "FileDescriptor.op" "en(a)", "import CUTF8" "Proc"],
+                                    "FileDescriptor.op" "en(a)", "import CUTF8" "Proc", "let a = Mut" "ex(1)"],
         "Sources/Migration/A.swift": ["import Found" "ation", "public import Found" "ation",
                                       "@preconcurrency import Found" "ation"],
         "Sources/KeychainRules/A.swift": ["import GR" "DB", "package import Found" "ation"],
