@@ -26,6 +26,26 @@ public struct BackupRewriter: Sendable {
     try BackupArchive.open(.path(path), limits: limits, storage: archive.storage, system: system)
   }
 
+  /// Whether the seal fits two manifests, because a change of the password was ended before its last step. The next one
+  /// does that step.
+  package static func hasUnfinishedSeal(_ archive: BackupArchive) -> Bool {
+    archive.seal?.list.map { $0.entries(at: StoredPart.manifest.path).count > 1 } ?? false
+  }
+
+  /// Removes what runs that were killed left of a backup's next form: for a call that finds nothing to change, as every
+  /// other one does it before it writes.
+  ///
+  /// - Parameter path: Where the archive was opened: a directory, or one file. No link.
+  package func sweepLeftovers(of archive: BackupArchive, at path: String) {
+    guard let place = PlacePath(path), let parent = try? system.openDirectory(place.parent) else { return }
+    BackupPlacement(system: system).sweepDirectories(of: place, in: parent)
+    guard archive.hasPayloadsApart else { return system.sweepLeftovers(of: place, .file, in: parent) }
+    guard let directory = try? system.openDirectory(path) else { return }
+    for part in [StoredPart.manifest, .seal] {
+      if let place = PlacePath(part.path) { system.sweepLeftovers(of: place, .file, in: directory) }
+    }
+  }
+
   /// Told how many bytes of how many are copied; ends the work where it answers `false`.
   public typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 }

@@ -52,6 +52,8 @@ struct BackupItems: EditableItems {
     items = ListedItems(opened, named: named.name)
   }
 
+  func sweepLeftovers() { BackupRewriter().sweepLeftovers(of: named.archive, at: path) }
+
   func reach(of item: KeychainItem) -> String {
     guard opened.hasPassword, item.protection?.isThisDeviceOnly == false else {
       return "opens only on the device that made the backup"

@@ -18,6 +18,9 @@ protocol EditableItems {
   /// What is to be said before anybody is asked; `nil` for nothing.
   var note: String? { get }
 
+  /// Removes what runs that were killed left, where nothing is to be changed.
+  func sweepLeftovers()
+
   /// Changes it.
   ///
   /// - Parameters:
@@ -31,4 +34,6 @@ protocol EditableItems {
 
 extension EditableItems {
   var name: String { items.name }
+
+  func sweepLeftovers() {}
 }

@@ -69,6 +69,7 @@ struct ItemUpdate: RunnableVerb {
     }
     let (items, name) = (Amounts.count(readable.count, "item"), HostileText.shown(keychain.name))
     if readable.compactMap(\.item).allSatisfy({ wanted.changeNothing(of: $0) }) {
+      if !dryRun.isOn { keychain.sweepLeftovers() }
       try announceNothing(items, "in \(name)", in: session)
       return try end(rows, changed: [], isMatched: true, in: keychain, session)
     }

@@ -120,6 +120,23 @@ struct SecondRunTests {
     #expect(try world.read("folder/Manifest.plist") != before)
   }
 
+  @Test("takes away what a killed run left, though there is nothing to do")
+  func leftovers() throws {
+    let world = try Self.world()
+    try world.succeed("item add folder \(Self.opening) \(Self.item) --label one --secret-file .secret")
+    for line in [
+      "rekey folder \(Self.opening) --new-password-file .bp",
+      "item update folder \(Self.opening) \(Self.item) --new-label one --yes",
+    ] {
+      let names = ["folder/.Manifest.plist.7ee21a21.tmp", "folder/.Keyhaul.seal.7ee21a21.tmp"]
+      for name in names { try world.write([1], to: name) }
+      #expect(try world.succeed("\(line) --dry-run").contains("Nothing to do"))
+      #expect(names.allSatisfy { (try? world.read($0)) != nil })
+      #expect(try world.succeed(line).contains("Nothing to do"))
+      #expect(names.allSatisfy { (try? world.read($0)) == nil })
+    }
+  }
+
   @Test("of an installation says so")
   func install() throws {
     let world = try DeviceWorld()

@@ -140,7 +140,10 @@ struct Rekey: RunnableVerb {
     let isSame = new.secret().matches(old.password)
     try requireSoundList(of: named, keys: try unlocker.classKeys(with: old.key))
     warnOfLosses(of: named, keys: try unlocker.classKeys(with: old.key), in: session)
-    if isSame, rounds == nil || rounds.map({ Int($0.value) }) == keybag.secondRound.map({ Int($0.rounds) }) {
+    if isSame, !BackupRewriter.hasUnfinishedSeal(named.archive),
+      rounds == nil || rounds.map({ Int($0.value) }) == keybag.secondRound.map({ Int($0.rounds) })
+    {
+      if !dryRun.isOn { BackupRewriter().sweepLeftovers(of: named.archive, at: path) }
       let sentence = "Nothing to do: that is the password of \(HostileText.shown(named.name)) already."
       return try report(named, keybag, did: sentence, would: sentence, isWritten: false, in: session)
     }
