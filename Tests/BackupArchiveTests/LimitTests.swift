@@ -137,6 +137,17 @@ struct LimitTests {
     }
   }
 
+  @Test("for the keychain's file in a container, by how long that is: what is sealed does not become shorter")
+  func keychainInContainer() {
+    let limits = ArchiveLimits()
+    #expect(limits.keychainByteCount(inContainerOf: 0) == 64 << 20)
+    #expect(limits.keychainByteCount(inContainerOf: 1 << 20) == 68 << 20)
+    #expect(limits.keychainByteCount(inContainerOf: 500 << 20) == 1 << 30)
+    #expect(limits.keychainByteCount(inContainerOf: .max) == 1 << 30)
+    // A stream says nothing of its length.
+    #expect(limits.keychainByteCount(inContainerOf: nil) == 256 << 20)
+  }
+
   @Test("for many leading folders that each hold a manifest")
   func keptFilesOfManyDirectories() throws {
     var tar = TinyTar()

@@ -11,19 +11,23 @@ struct ContainerSource {
     _ feed: DescriptorFeed, as format: ContainerFormat
   ) throws(BackupArchiveError) -> EntryLedger.Found {
     switch format {
-    case .tar: try readTar(feed, fileByteCount: feed.fileByteCount)
+    case .tar: try readTar(feed, of: feed.fileByteCount, fileByteCount: feed.fileByteCount)
     case .gzippedTar, .zstandardTar:
-      try readTar(try DecompressedFeed(feed, as: format, limits: limits), fileByteCount: nil)
+      try readTar(
+        try DecompressedFeed(feed, as: format, limits: limits), of: feed.fileByteCount, fileByteCount: nil)
     case .zip: try readZip(feed)
     }
   }
 
+  /// - Parameters:
+  ///   - storedByteCount: Of the file, compressed or not.
+  ///   - fileByteCount: Of the tar, where that is known before its end.
   private func readTar(
-    _ feed: any ByteFeed, fileByteCount: Int64?
+    _ feed: any ByteFeed, of storedByteCount: Int64?, fileByteCount: Int64?
   ) throws(BackupArchiveError) -> EntryLedger.Found {
     let watched = CountingFeed(feed)
     let reader = try LibArchiveReader(watched, reading: .tar)
-    var ledger = EntryLedger(limits: limits)
+    var ledger = EntryLedger(limits: limits, containerByteCount: storedByteCount)
     var end: Int64 = 0
     while try reader.nextHeader() {
       try readEntry(reader, into: &ledger, decompressed: nil)
@@ -55,7 +59,7 @@ struct ContainerSource {
       throw BackupArchiveError(.notStreamable, "a zip has its directory at its end and cannot be read from a stream")
     }
     let directory = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
-    var ledger = EntryLedger(limits: limits)
+    var ledger = EntryLedger(limits: limits, containerByteCount: fileByteCount)
     // A zip without entries is one that libarchive does not recognize.
     guard directory.entryCount > 0 else { return try ledger.finish() }
     _ = try feed.seek(0, .start)

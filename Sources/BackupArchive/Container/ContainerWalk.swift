@@ -31,7 +31,7 @@ package final class ContainerWalk {
       reader = try LibArchiveReader(try DecompressedFeed(feed, as: format, limits: limits), reading: .tar)
     }
     self.limits = limits
-    ledger = EntryLedger(limits: limits)
+    ledger = EntryLedger(limits: limits, containerByteCount: feed.fileByteCount)
   }
 
   /// The next regular file; `nil` at the end. What was not read of the last one is passed over.

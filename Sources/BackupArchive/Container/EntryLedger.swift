@@ -30,6 +30,7 @@ struct EntryLedger {
   }
 
   private let limits: ArchiveLimits
+  private let keychainLimit: Int
   private var seen: Set<EntryPath.CollisionKey> = []
   private(set) var entryCount = 0
   private var claimedByteCount: Int64 = 0
@@ -37,7 +38,11 @@ struct EntryLedger {
   private var parts: [EntryName: StoredParts] = [:]
   private var payloads: [BackupLayout: [EntryName: StoredPayloads]] = [:]
 
-  init(limits: ArchiveLimits) { self.limits = limits }
+  /// - Parameter containerByteCount: Of the file; `nil` for a stream, whose end nobody knows.
+  init(limits: ArchiveLimits, containerByteCount: Int64?) {
+    self.limits = limits
+    keychainLimit = limits.keychainByteCount(inContainerOf: containerByteCount)
+  }
 
   /// Enters one entry.
   ///
@@ -94,7 +99,8 @@ struct EntryLedger {
       parts[directory, default: StoredParts()].journals[journal] = byteCount
     }
     guard let wanted = path.wanted else { return nil }
-    let limit = wanted.part.limit(limits)
+    let isKeychain = wanted.part == .keychain || wanted.part == .oldKeychain
+    let limit = isKeychain ? keychainLimit : wanted.part.limit(limits)
     if byteCount > limit, [.info, .status].contains(wanted.part) {
       let error = BackupArchiveError(
         .overLimit,

@@ -18,7 +18,7 @@ public struct ArchiveLimits: Sendable {
   public var databaseByteCount = 1 << 30
   /// Bytes of a `Manifest.mbdb`, which is read into memory.
   public var oldDatabaseByteCount = OldManifest.maximumByteCount
-  /// Bytes of the stored keychain file.
+  /// Bytes of the stored keychain file; in a container fewer, as that is long.
   public var keychainByteCount = 1 << 30
   /// Bytes of a `Keyhaul.seal`: it has about 120 for each file.
   public var sealByteCount = 256 << 20
@@ -35,6 +35,20 @@ public struct ArchiveLimits: Sendable {
     let (sum, sumOverflow) = decompressionAllowance.addingReportingOverflow(justified)
     return overflow || sumOverflow ? .max : sum
   }
+
+  /// Bytes of the keychain's file in a container: its items are sealed and do not become shorter, so that a small file has
+  /// no large one in it.
+  ///
+  /// - Parameter containerByteCount: `nil` for a stream.
+  package func keychainByteCount(inContainerOf containerByteCount: Int64?) -> Int {
+    guard let containerByteCount else { return min(keychainByteCount, Self.streamedKeychainByteCount) }
+    let (justified, overflow) = containerByteCount.multipliedReportingOverflow(by: 4)
+    let (sum, sumOverflow) = decompressionAllowance.addingReportingOverflow(justified)
+    return overflow || sumOverflow ? keychainByteCount : min(keychainByteCount, Int(clamping: sum))
+  }
+
+  /// Of one that comes as a stream, of which nobody knows how long it is.
+  private static let streamedKeychainByteCount = 256 << 20
 
   package var expansionError: BackupArchiveError {
     BackupArchiveError(.overLimit, "its compressed bytes become more than \(expansionFactor) times as many")
