@@ -135,11 +135,11 @@ struct KeychainErrors {
     arguments: [
       (.SQLITE_IOERR, .noSpace, .diskFull), (.SQLITE_IOERR_SHMSIZE, .diskQuotaExceeded, .diskFull),
       (.SQLITE_CANTOPEN, .noSpace, .diskFull), (.SQLITE_IOERR, .ioError, .io),
-      (.SQLITE_CANTOPEN, .permissionDenied, .notAvailable), (.SQLITE_CORRUPT, .ioError, .io),
+      (.SQLITE_CANTOPEN, .permissionDenied, .notAvailable), (.SQLITE_CORRUPT, .noSpace, .damaged),
     ] as [(ResultCode, Errno, KeychainStoreError.Code)])
   func system(result: ResultCode, reason: Errno, code: KeychainStoreError.Code) {
     let error = KeychainStoreError(DatabaseError(resultCode: result), reason)
     #expect(error.code == code)
-    #expect(error.reason.hasSuffix(", \(reason.reason)"))
+    #expect(error.reason.hasSuffix(", \(reason.reason)") == (code != .damaged))
   }
 }

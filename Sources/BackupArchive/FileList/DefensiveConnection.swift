@@ -20,6 +20,9 @@ package final class DefensiveConnection {
     for setting in Self.settings { try forEachRow(setting) { _ in } }
   }
 
+  /// Why the system refused to read the database, if it did.
+  package var refusal: BackupArchiveError? { reader.refusal }
+
   /// Takes away every way in which a foreign database could have something computed or loaded.
   package static func forbidComputation(of connection: OpaquePointer) throws(BackupArchiveError) {
     for (option, value) in Self.switches {
@@ -83,7 +86,7 @@ package final class DefensiveConnection {
       case SQLITE_ROW: try body(ForeignRow(statement: statement))
       case SQLITE_DONE:
         // Its own check tells in a row of text what it could not read, and goes on.
-        if let refusal = reader.refusal { throw refusal }
+        if let refusal { throw refusal }
         return
       default: throw failure()
       }
@@ -91,12 +94,12 @@ package final class DefensiveConnection {
   }
 
   private func failure() -> BackupArchiveError {
-    if let refusal = reader.refusal { return refusal }
+    if let refusal { return refusal }
     let code: BackupArchiveError.Code =
       switch sqlite3_errcode(handle) {
       case SQLITE_TOOBIG: .overLimit
       case SQLITE_NOMEM: .unreadable
-      // Also where it calls for bytes behind the end: what the system refused has its reason with the reader.
+      case SQLITE_IOERR: .unreadable
       default: .damaged
       }
     let message = sqlite3_errmsg(handle).map { String(cString: $0) } ?? "SQLite gave no reason"

@@ -42,6 +42,7 @@ struct ReadableRows: Sendable {
     lostCount = named.map { $0.count - numbers.count }
   }
 
+  /// - Throws: What the system says that refuses to read, which says nothing of the row.
   private static func isReadable(
     _ query: String, _ connection: DefensiveConnection
   ) throws(BackupArchiveError) -> Bool {
@@ -49,16 +50,12 @@ struct ReadableRows: Sendable {
     do throws(BackupArchiveError) {
       try connection.forEachRow(query) { _ in isRead = true }
     } catch {
-      try passOn(error)
+      if let refusal = connection.refusal { throw refusal }
     }
     return isRead
   }
 
-  /// That the system refuses to read says nothing of the rows.
-  private static func passOn(_ error: BackupArchiveError) throws(BackupArchiveError) {
-    if error.code == .unreadable { throw error }
-  }
-
+  /// - Throws: As `isReadable` does.
   /// - Returns: `nil` where they cannot be read to their end, or are more than a list may have.
   private static func numbers(
     of connection: DefensiveConnection, _ order: String
@@ -72,7 +69,7 @@ struct ReadableRows: Sendable {
       }
       return numbers
     } catch {
-      try passOn(error)
+      if let refusal = connection.refusal { throw refusal }
       return nil
     }
   }

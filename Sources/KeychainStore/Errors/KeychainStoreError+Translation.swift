@@ -16,7 +16,9 @@ extension KeychainStoreError {
   init(_ error: DatabaseError, _ reason: Errno? = nil) {
     // SQLite itself says that the disk is full only where a write was cut short. It also needs room to read: for the
     // index of its log.
-    let isOfFile = error.isOfFile || error.resultCode == .SQLITE_CORRUPT && reason != nil
+    let isOfFile =
+      [.SQLITE_IOERR, .SQLITE_CANTOPEN].contains(error.resultCode)
+      || error.resultCode == .SQLITE_CORRUPT && reason.map(Database.readFailures.contains) == true
     let code: Code =
       switch error.resultCode {
       case _ where isOfFile && reason?.isDiskFull == true: .diskFull
@@ -119,17 +121,13 @@ extension Database {
     var number: Int32 = 0
     var log: UnsafeMutablePointer<sqlite3_file>?
     sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &number)
-    if failures.contains(Errno(rawValue: number)) { return Errno(rawValue: number) }
+    if readFailures.contains(Errno(rawValue: number)) { return Errno(rawValue: number) }
     sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log)
     _ = log?.pointee.pMethods?.pointee.xFileControl?(log, SQLITE_FCNTL_LAST_ERRNO, &number)
-    return failures.contains(Errno(rawValue: number)) ? Errno(rawValue: number) : nil
+    return readFailures.contains(Errno(rawValue: number)) ? Errno(rawValue: number) : nil
   }
 
-  private static let failures: [Errno] = [.ioError, .noSuchAddressOrDevice, .outOfRange]
-}
-
-extension DatabaseError {
-  fileprivate var isOfFile: Bool { [.SQLITE_IOERR, .SQLITE_CANTOPEN].contains(resultCode) }
+  fileprivate static let readFailures: [Errno] = [.ioError, .noSuchAddressOrDevice, .outOfRange]
 }
 
 /// Runs a piece of work on databases and turns what it throws into this layer's error.

@@ -21,7 +21,7 @@ enum Fuzzer {
   static let input: any FuzzedInput = {
     let name = ProcessInfo.processInfo.environment["KEYHAUL_FUZZED_INPUT"] ?? ""
     if let input = inputs.first(where: { $0.rawValue == name }) { return input }
-    let names = inputs.map(\.rawValue).joined(separator: " ")
+    let names = inputs.map { $0.rawValue }.joined(separator: " ")
     FileHandle.standardError.write(Data("KEYHAUL_FUZZED_INPUT names none of: \(names)\n".utf8))
     exit(64)
   }()
