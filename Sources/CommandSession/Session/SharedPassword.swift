@@ -5,14 +5,15 @@ package final class SharedPassword: Sendable {
   /// What named it, for messages: "line 3 of the list".
   package let origin: String
   package let keys = DerivedKeys()
-  private let stored: Secret
+  package let held: HeldSecret
 
   package init(_ secret: consuming Secret, from origin: String) {
     self.origin = origin
-    stored = secret
+    held = HeldSecret(secret)
   }
 
-  package func secret() -> Secret { stored.copy() }
+  /// A copy of it.
+  package func secret() -> Secret { held.secret.copy() }
 }
 
 /// The passwords that a call about many backups has for each of them.

@@ -25,34 +25,27 @@ package final class DerivedKeys: Sendable {
   ///
   /// - Parameters:
   ///   - keybag: Of which the key will be asked for.
-  ///   - password: As it was given; a copy of it goes with the work.
+  ///   - password: As it was given. The work holds it too, and no copy of it.
   ///   - limit: The most rounds to accept.
   ///   - shouldContinue: Asked every few milliseconds, on the other thread.
   /// - Returns: The work, which is to be held until the key was asked for; `nil` where the keybag says nothing that could be
   ///   derived, more rounds than any device, or more than are accepted: who asks for the key gets to know.
   package func derivingAhead(
-    of keybag: Keybag, password: borrowing Secret, acceptingAtMost limit: Int,
+    of keybag: Keybag, password: HeldSecret, acceptingAtMost limit: Int,
     shouldContinue: @escaping @Sendable () -> Bool
   ) -> SideWork? {
     guard keybag.classKeys.contains(where: { $0.isPasswordWrapped }),
       let parameters = try? keybag.derivationParameters(), parameters.unusualRounds == nil,
       (try? parameters.check(acceptingAtMost: limit)) != nil
     else { return nil }
-    let given = GivenPassword(password.copy())
     return SideWork { [self] isWanted in
       // What comes of an error here is that the key is derived by whoever asks for it.
       _ = try? passcodeKey(for: parameters, in: .asGiven) { () throws(DataProtectionError) in
         try PasswordDerivation.passcodeKey(
-          password: given.secret, parameters: parameters, acceptingAtMost: limit
+          password: password.secret, parameters: parameters, acceptingAtMost: limit
         ) { _, _ in isWanted() && shouldContinue() }
       }
     }
-  }
-
-  private final class GivenPassword: Sendable {
-    let secret: Secret
-
-    init(_ secret: consuming Secret) { self.secret = secret }
   }
 
   /// The key of the password in one of its forms, derived where it was not yet.
@@ -65,4 +58,11 @@ package final class DerivedKeys: Sendable {
     }
     return key.withBytes { Secret(copying: $0) }
   }
+}
+
+/// A secret that several owners hold without a copy of it.
+package final class HeldSecret: Sendable {
+  package let secret: Secret
+
+  package init(_ secret: consuming Secret) { self.secret = secret }
 }

@@ -116,7 +116,7 @@ struct ComparisonPasswords {
     }
     guard let password = second.isGiven ? otherSecret : password else { return }
     nextKey = password.keys.derivingAhead(
-      of: next.archive.keybag, password: password.secret(), acceptingAtMost: limit
+      of: next.archive.keybag, password: password.held, acceptingAtMost: limit
     ) { Interruption.pending == nil }
   }
 }

@@ -137,7 +137,7 @@ struct Rekey: RunnableVerb {
     let new = try renewed.password { () throws(CommandFailure) in
       try session.password(newPassword, of: named.name)
     }
-    let isSame = new.secret().matches(old.password)
+    let isSame = new.held.secret.matches(old.password)
     try requireSoundList(of: named, keys: try unlocker.classKeys(with: old.key))
     warnOfLosses(of: named, keys: try unlocker.classKeys(with: old.key), in: session)
     if isSame, !BackupRewriter.hasUnfinishedSeal(named.archive),

@@ -31,7 +31,7 @@ final class RenewedKeybag {
   func begin(_ read: () throws(CommandFailure) -> Secret) throws(CommandFailure) {
     guard known == nil else { return }
     let password = try password(read)
-    key = password.keys.derivingAhead(of: keybag, password: password.secret(), acceptingAtMost: limit) {
+    key = password.keys.derivingAhead(of: keybag, password: password.held, acceptingAtMost: limit) {
       Interruption.pending == nil
     }
   }
@@ -49,7 +49,7 @@ final class RenewedKeybag {
     fromPasscodeKey old: borrowing Secret, to new: SharedPassword, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Keybag {
     try BackupKeybag.rewrap(
-      keybag, fromPasscodeKey: old, to: new.secret(), acceptingAtMost: limit, remembering: new.keys,
+      keybag, fromPasscodeKey: old, to: new.held.secret, acceptingAtMost: limit, remembering: new.keys,
       progress: progress)
   }
 }
