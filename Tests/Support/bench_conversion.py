@@ -9,7 +9,6 @@ are processor seconds.
 --before runs another build of the program beside it. Exit 1 where a target is missed.
 """
 
-import argparse
 import hashlib
 import pathlib
 import statistics
@@ -19,7 +18,7 @@ import tempfile
 import zipfile
 
 from bench_files import timed
-from bench_shop import Shop
+from bench_shop import Shop, parser, programs
 from figures import Figures
 
 FORMS = ("tar", "zip", "tar.gz")
@@ -41,13 +40,8 @@ def digests(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Time keyhaul convert to each form.")
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--megabytes", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each, in turns")
-    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
-    arguments = parser.parse_args()
-    programs = {"keyhaul": arguments.program} | ({"before": arguments.before} if arguments.before else {})
+    arguments = parser("Time keyhaul convert to each form.", rounds=3, megabytes=300).parse_args()
+    builds = programs(arguments)
     runs = {}
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
         shop = Shop(arguments.program, folder)
@@ -60,7 +54,7 @@ def main():
             target = pathlib.Path(shop.path("copy"))
             runs.setdefault("tar", []).append(timed(["tar", "-cf", str(target), "-C", folder, "backup"]).processor)
             target.unlink()
-            for name, program in programs.items():
+            for name, program in builds.items():
                 for form in FORMS:
                     target = pathlib.Path(shop.path(f"copy.{form}"))
                     command = shop.command("convert", backup, "-o", target, program=str(program.resolve()))
@@ -71,7 +65,7 @@ def main():
     figures = Figures()
     tar = statistics.median(runs["tar"])
     figures.note(f"tar -cf of {arguments.megabytes:,} MB takes {tar:.2f} s of processors")
-    for name in programs:
+    for name in builds:
         for form in FORMS:
             taken = statistics.median(runs[name, form])
             if name == "keyhaul":

@@ -9,7 +9,6 @@ opening and writing. --before runs another build of the program beside it, whose
 any run. Exit 1 where a target is missed.
 """
 
-import argparse
 import pathlib
 import statistics
 import subprocess
@@ -17,7 +16,7 @@ import sys
 import tempfile
 
 from bench_files import PASSWORD, timed
-from bench_shop import Shop
+from bench_shop import Shop, parser
 from figures import Figures
 
 MOST_MEGABYTES = 150
@@ -43,13 +42,9 @@ def checked(path, count):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Time keyhaul export of very many items.")
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--items", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each, in turns")
-    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
-    parser.add_argument("--irestore", type=pathlib.Path, help="irestore, the reader in Go")
-    arguments = parser.parse_args()
+    options = parser("Time keyhaul export of very many items.", rounds=3, items=100_000)
+    options.add_argument("--irestore", type=pathlib.Path, help="irestore, the reader in Go")
+    arguments = options.parse_args()
     runs, digests = {}, set()
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
         shop = Shop(arguments.program, folder)

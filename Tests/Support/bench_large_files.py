@@ -7,14 +7,13 @@ One file out stands beside `openssl enc -d -aes-256-cbc` of the same bytes, the 
 files, which is less than it does. Runs are in turns; the figures are processor seconds. Exit 1 where a target is missed.
 """
 
-import argparse
 import pathlib
 import statistics
 import sys
 import tempfile
 
 from bench_files import DOMAIN, timed
-from bench_shop import Shop
+from bench_shop import Shop, parser, programs
 from figures import Figures
 
 # Against openssl; and the seconds of processors for a gigabyte in ten thousand files.
@@ -27,16 +26,9 @@ def stored(backup):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Time a large file's way out, and the verification of many files.")
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--megabytes", type=int, default=1_000)
-    parser.add_argument("--files", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each, in turns")
-    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
-    arguments = parser.parse_args()
+    arguments = parser("Time a large file's way out, and the verification of many files.", rounds=3, megabytes=1_000, files=10_000).parse_args()
     byte_count = arguments.megabytes * 1_000_000
-    programs = {"keyhaul": arguments.program} | ({"before": arguments.before} if arguments.before else {})
-    programs = {name: str(program.resolve()) for name, program in programs.items()}
+    builds = {name: str(program.resolve()) for name, program in programs(arguments).items()}
     runs = {}
 
     def measure(what, commands):
@@ -51,7 +43,7 @@ def main():
         out = shop.path("out")
         out_words = ["export", *shop.opened("large"), "--domain", DOMAIN, "--path", "Documents/0/0.bin", "-o", out, "--yes"]
         # Any key does: what is timed is the same for each.
-        measure("out", {name: shop.command(*out_words, program=program) for name, program in programs.items()} | {
+        measure("out", {name: shop.command(*out_words, program=program) for name, program in builds.items()} | {
             "openssl enc -d": ["openssl", "enc", "-d", "-aes-256-cbc", "-nopad", "-K", "00" * 32, "-iv", "00" * 16, "-in",
                                str(large), "-out", out]})
         shop.remove("large", "out")
@@ -59,7 +51,7 @@ def main():
         names = pathlib.Path(shop.path("names"))
         names.write_text("\n".join(map(str, stored(shop.path("many")))), encoding="utf-8")
         measure("verify", {
-            name: shop.command("verify", *shop.opened("many"), program=program) for name, program in programs.items()} | {
+            name: shop.command("verify", *shop.opened("many"), program=program) for name, program in builds.items()} | {
             "openssl sha1": ["xargs", "-n2500", "-a", str(names), "openssl", "sha1"]})
     processor = {key: statistics.median(run.processor for run in of) for key, of in runs.items()}
     for (what, name), of in runs.items():

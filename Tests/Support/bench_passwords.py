@@ -7,24 +7,19 @@ The backups are small and have the rounds of a real one, so that what is timed i
 clock of the quickest runs: two threads don't use less of the processors. Exit 1 where a target is missed.
 """
 
-import argparse
 import pathlib
 import sys
 import tempfile
 
 from bench_files import timed
-from bench_shop import Shop
+from bench_shop import Shop, parser
 from figures import Figures
 
 MOST = 1.1
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Time the verbs that need two passwords.")
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each, in turns")
-    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
-    arguments = parser.parse_args()
+    arguments = parser("Time the verbs that need two passwords.", rounds=5).parse_args()
     runs = {}
     programs = [arguments.program] + ([arguments.before] if arguments.before else [])
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:

@@ -18,7 +18,7 @@ import tempfile
 import time
 
 from bench_files import timed
-from bench_shop import Shop
+from bench_shop import Shop, parser, programs
 from figures import Figures
 
 LEAST_ROWS, LEAST_RATIO = 35_000, 0.70
@@ -47,23 +47,19 @@ def load(source, target):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Time keyhaul restore beside SQLite alone.")
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--items", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each, in turns")
-    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
-    parser.add_argument("--load", nargs=2, metavar=("SOURCE", "TARGET"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    options = parser("Time keyhaul restore beside SQLite alone.", rounds=3, items=100_000)
+    options.add_argument("--load", nargs=2, metavar=("SOURCE", "TARGET"), help=argparse.SUPPRESS)
+    arguments = options.parse_args()
     if arguments.load:
         print(*load(*arguments.load))
         return 0
-    programs = {"keyhaul": arguments.program} | ({"before": arguments.before} if arguments.before else {})
+    builds = programs(arguments)
     seconds = {}
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
         shop = Shop(arguments.program, folder)
         shop.stock(arguments.items)
         for _ in range(arguments.rounds):
-            for name, program in programs.items():
+            for name, program in builds.items():
                 shop.run("device", "create", "target")
                 command = shop.command("restore", *shop.opened("backup"), "--to", "target", "--yes", program=str(program.resolve()))
                 seconds.setdefault(name, []).append(timed(command).processor)

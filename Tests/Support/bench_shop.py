@@ -46,6 +46,22 @@ def describe(path, count):
         stream.write("]}")
 
 
+def parser(description, rounds, **numbers):
+    """Of the arguments that every benchmark has, and of counts that one has besides, by their standard values."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("program", type=pathlib.Path)
+    for name, count in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=count)
+    parser.add_argument("--rounds", type=int, default=rounds, help="runs of each, in turns")
+    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
+    return parser
+
+
+def programs(arguments):
+    """The program and, where one was named, the build before it, by what their figures are called."""
+    return {"keyhaul": arguments.program} | ({"before": arguments.before} if arguments.before else {})
+
+
 class Shop:
     """A folder in which one program works: its devices, its backups, and the file of their password."""
 

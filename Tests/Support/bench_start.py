@@ -6,14 +6,13 @@
 Processor time, medians of runs in turns, beside an interpreter that everyone has. Exit 1 where a target is missed.
 """
 
-import argparse
 import pathlib
 import statistics
 import sys
 import tempfile
 
 from bench_files import timed
-from bench_shop import Shop
+from bench_shop import Shop, parser, programs
 from figures import Figures
 
 # In milliseconds.
@@ -22,19 +21,15 @@ DEVICES = 3
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Time the start of the program.")
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=31, help="runs of each, in turns")
-    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
-    arguments = parser.parse_args()
-    programs = {"keyhaul": arguments.program} | ({"before": arguments.before} if arguments.before else {})
+    arguments = parser("Time the start of the program.", rounds=31).parse_args()
+    builds = programs(arguments)
     runs = {}
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
         shop = Shop(arguments.program, folder)
         for number in range(DEVICES):
             shop.run("device", "create", f"phone-{number}")
         commands = {("python3 -c pass", ""): [sys.executable, "-c", "pass"]}
-        for name, program in programs.items():
+        for name, program in builds.items():
             for words in MOST:
                 home = ["--home", str(shop.home)] if words == "device list" else []
                 commands[words, name] = [str(program.resolve()), *words.split(), *home]

@@ -8,14 +8,13 @@ item. The others are shown without one. --before runs another build of the progr
 is missed.
 """
 
-import argparse
 import pathlib
 import statistics
 import sys
 import tempfile
 
 from bench_files import timed
-from bench_shop import LARGEST_ITEM, Shop
+from bench_shop import LARGEST_ITEM, Shop, parser
 from figures import Figures
 
 # In megabytes: of what streams, and bytes an item of what holds all.
@@ -40,12 +39,7 @@ def measured(program, items, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="The memory of every verb for very many items.")
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--items", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--before", type=pathlib.Path, help="another build, to compare with")
-    arguments = parser.parse_args()
+    arguments = parser("The memory of every verb for very many items.", rounds=1, items=100_000).parse_args()
     runs = measured(arguments.program, arguments.items, arguments.rounds)
     before = measured(arguments.before, arguments.items, arguments.rounds) if arguments.before else {}
     figures = Figures()
