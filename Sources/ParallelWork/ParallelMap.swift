@@ -19,6 +19,8 @@ package enum ParallelMap {
 
   /// Works on each thing that `next` gives, with at most `jobs` of them at once, and delivers the results in their order.
   ///
+  /// Where a job asks for this itself, it does the work alone: what runs at once stays bounded by the jobs that there are.
+  ///
   /// `next`, `shouldContinue` and `deliver` are called on the caller's thread, one at a time; `work` on others, but for a
   /// single job, which has none. All have ended when this returns or throws.
   ///
@@ -37,7 +39,7 @@ package enum ParallelMap {
     jobs: Int, next: () throws(Failure) -> Input?, shouldContinue: () -> Bool = { true },
     work: @escaping @Sendable (Input) throws(Failure) -> Output, deliver: (Output) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
-    guard jobs > 1 else {
+    guard jobs > 1, !isJob else {
       while shouldContinue(), let input = try next() {
         let output = try work(input)
         guard shouldContinue() else { return false }
@@ -71,6 +73,11 @@ package enum ParallelMap {
     return false
   }
 
+  private static let jobKey = "keyhaul.job"
+
+  /// Whether the thread that asks is a job's.
+  private static var isJob: Bool { Thread.current.threadDictionary[jobKey] != nil }
+
   /// What the jobs share. Every stored value is read and written with the lock held.
   private final class Pool<Input: Sendable, Output: Sendable, Failure: Error>: @unchecked Sendable {
     private let changed = NSCondition()
@@ -85,6 +92,7 @@ package enum ParallelMap {
     func startJob(stackByteCount: Int) {
       locked { jobCount += 1 }
       let thread = Thread { [self] in
+        Thread.current.threadDictionary[jobKey] = true
         while let (place, input) = take() {
           let result = Result { () throws(Failure) in try work(input) }
           locked { results[place] = result }

@@ -59,6 +59,23 @@ struct ParallelMapTests {
     #expect(delivered == (0..<200).map { $0 * 2 })
   }
 
+  @Test("is done by a job alone that asks for it itself")
+  func nested() {
+    var numbers = Numbers(count: 6)
+    var delivered: [Bool] = []
+    ParallelMap.run(
+      jobs: 2, next: { numbers.next() },
+      work: { (_: Int) in
+        let job = ObjectIdentifier(Thread.current)
+        var (inner, isAlone) = (Numbers(count: 20), true)
+        ParallelMap.run(
+          jobs: 4, next: { inner.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
+          deliver: { isAlone = isAlone && $0 == job })
+        return isAlone
+      }, deliver: { delivered.append($0) })
+    #expect(delivered == [true, true, true, true, true, true])
+  }
+
   @Test("never has more at once than there are jobs, nor far more waiting than they can do")
   func bound() {
     let running = Counter()

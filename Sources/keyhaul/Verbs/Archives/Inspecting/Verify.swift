@@ -165,7 +165,9 @@ struct Verify: BackupVerb {
   ) throws(CommandFailure) -> BackupVerification {
     do throws(ArchivedKeychainError) {
       return try session.progress("Reading files", phase: "verify") { (report) throws(ArchivedKeychainError) in
-        try BackupVerification(named.archive, keys: keys, keybagFault: keybagFault) { done, total in
+        try BackupVerification(
+          named.archive, keys: keys, keybagFault: keybagFault, jobs: many.jobCount
+        ) { done, total in
           report.update(done: Int(clamping: done), total: Int(clamping: total))
           return Interruption.pending == nil
         }
