@@ -36,6 +36,24 @@ struct FileLockTests {
     #expect(try isFree(.exclusive))
   }
 
+  @Test("is free at once when its holder lets go, though a child that is being started has a copy of the descriptor")
+  func copies() throws {
+    let copy: FileDescriptor
+    do {
+      let held = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
+      let raw: FileDescriptor? =
+        switch held {
+        case .some(let lock): lock.file.raw
+        case .none: nil
+        }
+      copy = try #require(raw).duplicate()
+      #expect(try !isFree(.exclusive))
+      _ = consume held
+    }
+    defer { try? copy.close() }
+    #expect(try isFree(.exclusive))
+  }
+
   @Test("is tried again where a signal came first, and fails with the system's reason")
   func faults() throws {
     let signals = CallCounter(of: .lock, failing: 1, with: .failure(.interrupted))

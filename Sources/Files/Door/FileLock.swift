@@ -1,12 +1,18 @@
 package import SystemPackage
 
 /// A hold on a file or a directory (`flock`), for as long as this lives: the system lets go when a process dies.
+///
+/// The lock belongs to what was opened, not to a descriptor of it, and a child that is just being started holds copies of
+/// all descriptors until it runs its program. So it is given up by name: closing alone would leave it with the child.
+/// Source: flock(2).
 package struct FileLock: ~Copyable, Sendable {
   package enum Kind { case shared, exclusive }
 
   package let file: Descriptor
 
   fileprivate init(_ file: consuming Descriptor) { self.file = file }
+
+  deinit { SystemCalls.unlock(file.raw) }
 
   /// Puts bytes into the file that is held, in the place of all that was in it.
   package borrowing func replaceContents(with bytes: [UInt8], _ system: FileSystem) throws(Errno) {

@@ -149,6 +149,9 @@ enum SystemCalls {
     _ = try checked(flock(file.rawValue, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB))
   }
 
+  /// Gives up a lock for every copy of the descriptor, in this process and in others.
+  static func unlock(_ file: FileDescriptor) { _ = flock(file.rawValue, LOCK_UN) }
+
   /// The names in a directory, without `.` and `..`, each with the NUL at its end.
   ///
   /// - Parameter directory: Is closed.

@@ -23,10 +23,6 @@ public enum DeviceAccess: Sendable, Hashable {
 /// What the file says of its holder (process, verb, since when) is for people. The lock itself never depends on it,
 /// so that a text left behind by a dead process means nothing.
 struct DeviceFileLock: ~Copyable {
-  /// How often, and how long each time, a lock is waited for that this very process seems to hold.
-  private static let ownWait = 40
-  private static let ownPauseMicroseconds: UInt32 = 5_000
-
   private let lock: FileLock
   private let path: String
   private let access: DeviceAccess
@@ -55,7 +51,6 @@ struct DeviceFileLock: ~Copyable {
   ) throws(VirtualDeviceError) -> DeviceFileLock {
     let path = DeviceFile.lock.path(in: directory)
     var wait = LockWait(atMost: limit, clock)
-    var remainingWait = ownWait
     var turn: WaitingTurn?
     while true {
       if limit > .zero, turn == nil { turn = try WaitingTurn.take(directory, device: device, files) }
@@ -64,13 +59,6 @@ struct DeviceFileLock: ~Copyable {
         if let lock = try attempt(path, device: device, access: access, files) {
           lock.announce(verb: verb, since: clock.now(), files)
           return lock
-        }
-        // A child that this process is just starting holds copies of its descriptors, and so a lock that was let go of,
-        // until it runs its program.
-        if remainingWait > 0, holderProcess(path, files) == getpid() {
-          remainingWait -= 1
-          usleep(ownPauseMicroseconds)
-          continue
         }
       }
       guard wait.pause(isFirst ? WaitingTurn.pauseOfFirst(after: wait.waited) : WaitingTurn.pause) else {
