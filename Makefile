@@ -3,8 +3,9 @@ SHELL := /bin/bash
 
 RELEASE = -c release --product keyhaul
 ifeq ($(shell uname -s),Linux)
-# One file that runs without Swift installed, without symbols, and small.
-RELEASE += --static-swift-stdlib -Xlinker -s $(shell packaging/small_program --flags)
+# One file that runs without Swift installed, without symbols, and small. Its calls are bound at the start: bound at the
+# first call, the vector registers are put on the stack, whatever was copied through them.
+RELEASE += --static-swift-stdlib -Xlinker -s -Xlinker -z -Xlinker now $(shell packaging/small_program --flags)
 # Asked for when it is needed: looking through Foundation takes a second.
 UNICODE_DATA = $(shell packaging/small_program --unicode-data)
 endif

@@ -2,17 +2,14 @@ import Foundation
 
 /// Work on many things at once, whose results come in the order of the things.
 ///
-/// The one place, with `SideWork`, where this project starts threads. What runs at once is bounded, and so is what waits: however many things
-/// there are, the memory that is taken depends on the number of jobs alone.
+/// What runs at once is bounded, and so is what waits: however many things there are, the memory that is taken depends on
+/// the number of jobs alone.
 package enum ParallelMap {
   /// How many jobs there are where nobody says it: one for each core that this process may use.
   package static var standardJobCount: Int { max(1, ProcessInfo.processInfo.activeProcessorCount) }
 
   /// How far work may be ahead of what was delivered, in things for each job: one slow thing does not stop the others.
   package static let leadOfJob = 4
-
-  /// The stack of a job, as large as that of the first thread on Linux and Apple's systems.
-  private static let stackByteCount = 8 << 20
 
   /// How long is waited for a result before it is asked whether to go on, in seconds.
   private static let patience = 0.05
@@ -56,7 +53,7 @@ package enum ParallelMap {
           pool.add(input, at: given)
           given += 1
           // A job is begun when there is something for it to do.
-          if given <= jobs { pool.startJob(stackByteCount: stackByteCount) }
+          if given <= jobs { pool.startJob() }
         } else {
           isAtEnd = true
         }
@@ -89,18 +86,17 @@ package enum ParallelMap {
 
     init(work: @escaping @Sendable (Input) throws(Failure) -> Output) { self.work = work }
 
-    func startJob(stackByteCount: Int) {
+    func startJob() {
       locked { jobCount += 1 }
-      let thread = Thread { [self] in
+      WorkThread.start { [self] in
         Thread.current.threadDictionary[jobKey] = true
         while let (place, input) = take() {
           let result = Result { () throws(Failure) in try work(input) }
           locked { results[place] = result }
         }
+      } ended: { [self] in
         locked { jobCount -= 1 }
       }
-      thread.stackSize = stackByteCount
-      thread.start()
     }
 
     func add(_ input: Input, at place: Int) { locked { waiting.append((place, input)) } }

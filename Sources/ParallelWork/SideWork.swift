@@ -2,21 +2,17 @@ import Foundation
 
 /// One piece of work on a thread of its own, beside what its owner does. It ends with its owner, done or not.
 package final class SideWork: Sendable {
-  /// The stack of the thread, as large as that of the first one on Linux and Apple's systems.
-  private static let stackByteCount = 8 << 20
-
   private let state = State()
 
   /// Begins the work.
   ///
   /// - Parameter work: It has to ask `isWanted` several times a second, and to end soon where that answers `false`.
   package init(_ work: @escaping @Sendable (_ isWanted: @escaping @Sendable () -> Bool) -> Void) {
-    let thread = Thread { [state] in
+    WorkThread.start { [state] in
       work { state.isWanted }
+    } ended: { [state] in
       state.end()
     }
-    thread.stackSize = Self.stackByteCount
-    thread.start()
   }
 
   deinit { state.stop() }
