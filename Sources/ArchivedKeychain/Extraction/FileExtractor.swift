@@ -3,6 +3,7 @@ package import DataProtection
 import Dispatch
 package import Files
 import KeychainFormats
+import ParallelWork
 import SystemPackage
 
 /// Writes files of a backup into a folder, in the tree that their domains and paths make.
@@ -89,18 +90,26 @@ package struct FileExtractor: Sendable {
 
   private func run(_ job: ExtractionJob, _ progress: Progress) {
     let total = job.plan.byteCount
-    let (group, settling) = (DispatchGroup(), DispatchGroup())
+    let (working, settling) = (DispatchGroup(), DispatchGroup())
+    let isDone = { @Sendable in working.wait(timeout: .now()) == .success }
     let isContainer = job.archive.isContainer
-    for number in 0..<(isContainer ? 1 : workerCount) {
-      // A queue each: the shared ones have a thread for each processor, and these mostly wait for the disk.
-      DispatchQueue(label: "extraction.\(number)").async(group: group) {
+    let workers = 0..<(isContainer ? 1 : workerCount)
+    // Before the first of them begins: none may seem to be the last one.
+    for _ in workers { working.enter() }
+    for number in workers {
+      WorkThread.start {
         ExtractionWorker(job, number).run(inStoredOrder: isContainer)
+      } ended: {
+        working.leave()
+        if isDone() { job.journal.wake() }
       }
     }
-    DispatchQueue(label: "extraction.disk").async(group: settling) {
-      job.journal.settle { group.wait(timeout: .now()) == .success }
+    settling.enter()
+    WorkThread.start {
+      job.journal.settle(until: isDone)
+    } ended: {
+      settling.leave()
     }
-    group.notify(queue: DispatchQueue(label: "extraction.end")) { job.journal.wake() }
     while settling.wait(timeout: .now() + .milliseconds(50)) == .timedOut {
       guard !job.journal.hasStopped, !progress(min(job.journal.doneByteCount, total), total) else { continue }
       job.journal.stop(BackupArchiveError(.interrupted, "it was told to stop"))
