@@ -167,5 +167,26 @@
       #expect(during["new password"] == 1 && atEnd == [:], "\(during) \(String(describing: atEnd))")
       #expect(outcome.status == 130 || (count == 2 && outcome.status == 143), "\(outcome)")
     }
+
+    /// Bound at its first call, a function of a library finds all vector registers put on the stack.
+    ///
+    /// Source: the ELF specification's program header and dynamic section; `DF_1_NOW` of glibc's elf.h.
+    @Test(
+      "the release program binds its calls before it begins",
+      .enabled(
+        if: ProcessInfo.processInfo.environment["KEYHAUL_TESTED_PROGRAM"] != nil,
+        "the program beside the tests is not linked as users get it"))
+    func binding() throws {
+      let file = try Data(contentsOf: BuiltProgram.directory.appending(path: "keyhaul"))
+      func number(_ place: Int, _ count: Int) -> Int {
+        file[place..<place + count].reversed().reduce(0) { $0 << 8 | Int($1) }
+      }
+      let headers = (0..<number(56, 2)).map { number(32, 8) + $0 * number(54, 2) }
+      let dynamic = try #require(headers.first { number($0, 4) == 2 })
+      let start = number(dynamic + 8, 8)
+      let entries = stride(from: start, to: start + number(dynamic + 32, 8), by: 16)
+      let flags = try #require(entries.first { number($0, 8) == 0x6FFF_FFFB })
+      #expect(number(flags + 8, 8) & 1 == 1)
+    }
   }
 #endif
