@@ -42,48 +42,62 @@ struct SimulatorSeed: RunnableVerb {
     let items = source.items
     guard !items.isEmpty else {
       session.note("Nothing of \(HostileText.shown(source.name)) matches.")
-      if session.isJSON { try session.answer(document(simulator, source, [], isDone: false)) }
+      if session.isJSON { try session.answer(document(simulator, source, [])) }
       return .noMatch
     }
-    let count = Amounts.count(items.count, "item")
-    if dryRun.isOn {
-      try session.announce("Would put \(count) of \(source.name) into \(simulator.name).")
-    } else {
-      session.note(SimulatorNote.untried)
-      try session.confirm("Put \(count) into \(simulator.name)?", refusal: "putting items into \(simulator.name)")
-    }
-    var placements: [SimulatorKeychain.Placement] = []
-    if !dryRun.isOn {
-      let done = DoneChange(
-        "\(count) of \(source.name) went into \(simulator.name)",
-        look: "keyhaul inspect \(ShellWord.quoted(simulator.name)) --list")
-      placements = try simulator.change(done, in: session) { (keychain) throws(KeychainDatabaseError) in
-        var placements: [SimulatorKeychain.Placement] = []
-        for item in items { placements.append(try keychain.put(item, replacing: !keep)) }
-        return placements
-      }
-      let parts = [(SimulatorKeychain.Placement.added, "new"), (.replaced, "replaced"), (.kept, "there already")]
-        .compactMap { placement, word in
-          let count = placements.count { $0 == placement }
-          return count == 0 ? nil : "\(Amounts.grouped(count)) \(word)"
-        }
-      let isIdle = placements.allSatisfy { $0 == .kept }
-      try session.announce(
-        isIdle
-          ? "Nothing to do: \(count) of \(source.name) \(items.count == 1 ? "is" : "are") in \(simulator.name) already."
-          : "Put \(count) of \(source.name) into \(simulator.name): \(parts.joined(separator: ", ")).")
-    }
+    let placements = try put(source, into: simulator, in: session)
     if source.unreadableCount > 0 {
       session.warn(
         "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and stayed out",
         why: "they open only on their device, or are damaged", try: "keyhaul inspect \(ShellWord.quoted(from)) --list")
     }
-    if session.isJSON { try session.answer(document(simulator, source, placements, isDone: !dryRun.isOn)) }
+    if session.isJSON { try session.answer(document(simulator, source, placements)) }
     return source.unreadableCount > 0 ? .partial : .ok
   }
 
+  /// Puts the items in, but for those that are there as they would be written.
+  ///
+  /// - Returns: What became of each; nothing where it is tried only.
+  private func put(
+    _ source: SourceItems, into simulator: FoundSimulator, in session: Session
+  ) throws -> [SimulatorKeychain.Placement] {
+    let standing = StandingItems(simulator.rows)
+    let others = source.items.filter { !standing.hold($0) }
+    let same = source.items.count - others.count
+    let count = Amounts.count(source.items.count, "item")
+    let wanted = "\(count) of \(source.name)"
+    guard !others.isEmpty else {
+      let are = source.items.count == 1 ? "is" : "are"
+      try session.announce("Nothing to do: \(wanted) \(are) in \(simulator.name) already.")
+      return dryRun.isOn ? [] : Array(repeating: .kept, count: same)
+    }
+    if dryRun.isOn {
+      let already = same == 0 ? "" : "; \(Amounts.grouped(same)) of them \(same == 1 ? "is" : "are") there already"
+      try session.announce("Would put \(wanted) into \(simulator.name)\(already).")
+      return []
+    }
+    session.note(SimulatorNote.untried)
+    try session.confirm("Put \(count) into \(simulator.name)?", refusal: "putting items into \(simulator.name)")
+    let done = DoneChange(
+      "\(wanted) went into \(simulator.name)", look: "keyhaul inspect \(ShellWord.quoted(simulator.name)) --list")
+    let placements = try simulator.change(done, in: session) { (keychain) throws(KeychainDatabaseError) in
+      var placements: [SimulatorKeychain.Placement] = []
+      for item in others { placements.append(try keychain.put(item, replacing: !keep)) }
+      return placements
+    }
+    let parts = [
+      (placements.count { $0 == .added }, "new"), (placements.count { $0 == .replaced }, "replaced"),
+      (same, "there already"), (placements.count { $0 == .kept }, "kept with other values"),
+    ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
+    try session.announce(
+      placements.allSatisfy { $0 == .kept }
+        ? "Put nothing of \(source.name) into \(simulator.name): \(parts)."
+        : "Put \(wanted) into \(simulator.name): \(parts).")
+    return placements + Array(repeating: .kept, count: same)
+  }
+
   private func document(
-    _ simulator: FoundSimulator, _ source: SourceItems, _ placements: [SimulatorKeychain.Placement], isDone: Bool
+    _ simulator: FoundSimulator, _ source: SourceItems, _ placements: [SimulatorKeychain.Placement]
   ) -> JSONValue {
     simulator.document(
       "seed",

@@ -269,6 +269,7 @@ def backups(story):
     run("export family.backup --domain KeychainDomain --path keychain-backup.plist --password-file password -o keychain")
     run("convert family.backup -o family.zip -n")
     run("convert family.backup -o family.zip")
+    run("convert family.backup -o family.zip")
     run("rekey family.zip --password-file password --new-password-file wrong --rounds 2 -n")
     run("rekey family.zip --password-file password --new-password-file wrong --rounds 2")
     run("seal family.zip --password-file wrong")

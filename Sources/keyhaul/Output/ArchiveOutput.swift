@@ -96,7 +96,7 @@ enum ArchiveOutput {
   }
 
   /// The file or the backup that stands where the new one goes.
-  private static func standing(at destination: ArchiveDestination, _ identifier: String?) -> String? {
+  static func standing(at destination: ArchiveDestination, _ identifier: String?) -> String? {
     let files = FileManager.default
     switch destination {
     case .file(let path, _): return files.fileExists(atPath: path) ? path : nil

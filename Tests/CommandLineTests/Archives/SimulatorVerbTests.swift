@@ -51,8 +51,26 @@ struct SimulatorVerbTests {
     let seeded = try world.run("keyhaul simulator seed Devices/UDID --from phone --yes")
     #expect(seeded.output == "Put 22 items of phone into Devices/UDID: 22 new.\n" && seeded.status == 0, "\(seeded)")
     #expect(seeded.errors.contains("was never tried"))
+    // Those of the description have not what a device gives an item, such as its UUID.
     let again = try world.run("keyhaul simulator seed Devices/UDID --from old-phone --keep --yes")
-    #expect(again.output == "Nothing to do: 22 items of old-phone are in Devices/UDID already.\n", "\(again)")
+    #expect(again.output == "Put nothing of old-phone into Devices/UDID: 22 kept with other values.\n", "\(again)")
+    let digest = "sha256sum Devices/UDID/data/Library/Keychains/keychain-2-debug.db"
+    let stored = try world.run(digest).output
+    for flags in ["", "--yes", "-n"] {
+      let outcome = try world.run("keyhaul simulator seed Devices/UDID --from phone \(flags)")
+      #expect(outcome.output == "Nothing to do: 22 items of phone are in Devices/UDID already.\n", "\(outcome)")
+    }
+    #expect(try world.run(digest).output == stored)
+    let changed = try world.run(
+      "keyhaul item update Devices/UDID --service chat.example --account anna --new-label other --yes")
+    #expect(changed.status == 0, "\(changed)")
+    for (flags, sentence) in [
+      ("--keep", "Put nothing of phone into Devices/UDID: 21 there already, 1 kept with other values.\n"),
+      ("-n", "Would put 22 items of phone into Devices/UDID; 21 of them are there already.\n"),
+      ("", "Put 22 items of phone into Devices/UDID: 1 replaced, 21 there already.\n"),
+    ] {
+      #expect(try world.run("keyhaul simulator seed Devices/UDID --from phone --yes \(flags)").output == sentence)
+    }
     #expect(try world.run("keyhaul verify Devices/UDID").output.contains("35 of 35 open"))
     #expect(try world.run("keyhaul simulator snapshot Devices/UDID -o saved.db").status == 0)
     #expect(try world.run("keyhaul diff saved.db Devices/UDID --exit-code").status == 0)

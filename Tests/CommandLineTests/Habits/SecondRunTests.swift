@@ -44,7 +44,7 @@ struct SecondRunTests {
       second: "The passcode of old-phone is the same as before.", isIdleAtOnce: true),
     Twice(
       line: "device create third --from new-phone", second: "there is a device named third already", code: 64),
-    Twice(line: "device erase new-phone --yes", second: "Erased new-phone, with no items"),
+    Twice(line: "device erase new-phone --yes", second: "Erased new-phone once more: it had no items and no passcode"),
     Twice(
       line: "device delete new-phone --confirm new-phone", second: "there is no device named new-phone", code: 10),
     Twice(
@@ -63,7 +63,12 @@ struct SecondRunTests {
     Twice(line: "rekey folder \(opening) --new-password-file .np", second: "the password is wrong", code: 12),
     Twice(
       line: "seal folder \(opening)", second: "folder is sealed already", before: ["rm folder/Keyhaul.seal"]),
-    Twice(line: "convert folder -o copy.tar", second: "replacing copy.tar needs to be confirmed", code: 64),
+    // The same bytes are there: nothing is asked, and nothing written.
+    Twice(
+      line: "convert folder -o copy.tar", second: "Nothing to do: copy.tar is a copy of folder already, byte for byte."
+    ),
+    Twice(line: "convert folder -o copy/", second: "Nothing to do: copy/ is a copy of folder already, byte for byte."),
+    Twice(line: "convert folder -o copy.tar.zst -n", second: "Would copy folder to copy.tar.zst", isIdleAtOnce: true),
     Twice(line: "backup old-phone -o new.tar \(opening) --rounds 1", second: "replacing new.tar", code: 64),
     Twice(line: "export folder -o items.json \(opening)", second: "replacing items.json", code: 64),
     Twice(
@@ -107,6 +112,39 @@ struct SecondRunTests {
     #expect(try world.succeed(delete).hasPrefix("Deleted 1 item"))
     let gone = try world.keyhaul(delete)
     #expect(gone.status == 4 && gone.errors.contains("Nothing \(name) matches."), "\(gone)")
+  }
+
+  @Test(
+    "of a conversion writes nothing, and one that would change a byte or the form is asked about",
+    arguments: [
+      "copy.tar", "copy.zip", "copy.tar.gz", "copy.tar.zst", "copy/",
+    ])
+  func conversion(copy: String) throws {
+    let world = try Self.world()
+    let line = "convert folder -o \(copy) --json"
+    let first = try world.object(world.succeed(line))
+    #expect(first["written"] as? Bool == true)
+    try world.devices.run("touch -d @1000000000 \(copy)")
+    let again = try world.object(world.succeed(line))
+    #expect(again["written"] as? Bool == false)
+    for member in ["digest", "files", "bytes", "archive"] {
+      #expect("\(again[member] ?? "")" == "\(first[member] ?? "-")", "\(member)")
+    }
+    #expect(try world.object(world.succeed("\(line) -n"))["written"] as? Bool == false)
+    #expect(try world.devices.run("stat -c %Y \(copy)").output == "1000000000\n")
+    #expect(try world.keyhaul("convert folder -o \(copy) -q").status == 0)
+
+    // Another byte in a file that no digest tells of, and a file more.
+    let changes = [
+      "printf x >> folder/Info.plist", "mkdir -p folder/00; cp folder/Manifest.plist folder/00/$(printf %040d 0)",
+    ]
+    for change in changes {
+      try world.devices.run(change)
+      let other = try world.keyhaul("convert folder -o \(copy)")
+      #expect(other.status == 64 && other.errors.contains("needs to be confirmed"), "\(change): \(other)")
+      #expect(try world.object(world.succeed("\(line) --yes"))["written"] as? Bool == true)
+      #expect(try world.object(world.succeed(line))["written"] as? Bool == false)
+    }
   }
 
   @Test("of a rekey writes nothing")

@@ -36,7 +36,11 @@ struct DeviceErase: RunnableVerb {
       }
       return try DeviceReport(openDevice)
     }
-    try session.announce("Erased \(name), with \(items); the hardware is the same, and no passcode is set.")
+    let wasErased = count == 0 && before.isPasscodeSet == false && before.record.lastBackup == nil
+    try session.announce(
+      wasErased
+        ? "Erased \(name) once more: it had no items and no passcode; its keys are new, and the hardware is the same."
+        : "Erased \(name), with \(items); the hardware is the same, and no passcode is set.")
     if session.isJSON { try session.answer(report.document([("erased_items", .count(count))])) }
     return .ok
   }

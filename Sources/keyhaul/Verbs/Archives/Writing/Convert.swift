@@ -45,6 +45,10 @@ struct Convert: RunnableVerb {
     let path = try found.requirePath(for: "convert")
     let named = try found.open(storage: opening.storage, in: session)
     try checkDistinct(from: path)
+    if !decrypted, let copy = try standingCopy(of: named, at: path, in: session) {
+      try report(named, outcome: copy, isThere: true, in: session)
+      return status(of: named, without: copy.foreignFiles)
+    }
     let (destination, replaces) = try ArchiveOutput.destination(
       output, deviceIdentifier: named.archive.device.identifier, asks: !dryRun.isOn, in: session)
     if decrypted {
@@ -83,11 +87,40 @@ struct Convert: RunnableVerb {
         why: "\(others)\(first) is no part of a backup")
     }
     try report(named, outcome: outcome, in: session)
-    // A copy without what may change its list of files does not show that there was any.
+    return status(of: named, without: outcome.foreignFiles)
+  }
+
+  /// A copy without what may change its list of files does not show that there was any.
+  private func status(of named: NamedArchive, without foreignFiles: [String]) -> CommandStatus {
     let losesJournal = named.archive.findings.contains { finding in
-      finding.kind == .listJournalUnread && outcome.foreignFiles.contains(finding.place)
+      finding.kind == .listJournalUnread && foreignFiles.contains(finding.place)
     }
     return losesJournal ? .partial : .ok
+  }
+
+  /// The copy that stands where this one goes, where they are the same byte for byte.
+  private func standingCopy(
+    of named: NamedArchive, at path: String, in session: Session
+  ) throws(CommandFailure) -> RewrittenBackup? {
+    let destination = ArchiveDestination(path: output)
+    guard output != "-",
+      let standing = ArchiveOutput.standing(at: destination, named.archive.device.identifier)
+    else { return nil }
+    do throws(BackupArchiveError) {
+      let copy = try session.progress("Comparing \(named.name) with \(standing)", phase: "compare") {
+        (report) throws(BackupArchiveError) in
+        try BackupRewriter().standingCopy(
+          of: named.archive, at: path, in: standing, as: destination, progress: report.orInterrupted)
+      }
+      if copy != nil, !dryRun.isOn {
+        let isDirectory = if case .directory = destination { true } else { false }
+        BackupRewriter().sweepLeftovers(at: standing, isDirectory: isDirectory)
+      }
+      return copy
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: named.name)
+    }
   }
 
   /// Refuses what only a copy in clear takes.
@@ -114,20 +147,26 @@ struct Convert: RunnableVerb {
     return !path.lowercased().hasSuffix(".tar")
   }
 
+  /// - Parameter isThere: Whether the copy was there already, as it would be written.
   private func report(
-    _ named: NamedArchive, outcome: RewrittenBackup?, in session: Session
+    _ named: NamedArchive, outcome: RewrittenBackup?, isThere: Bool = false, in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
       return try session.answer([
         "format": "convert-result/1", "source": .string(named.name), "archive": .text(outcome?.path ?? output),
         "digest": .string(named.archive.digest), "files": outcome.map { .count($0.fileCount) } ?? .null,
         "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
-        "foreign": .array((outcome?.foreignFiles ?? []).map { .string($0) }), "dry_run": .boolean(dryRun.isOn),
+        "foreign": .array((outcome?.foreignFiles ?? []).map { .string($0) }),
+        "written": .boolean(!isThere && !dryRun.isOn), "dry_run": .boolean(dryRun.isOn),
       ])
     }
     let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
     let kind = writesTarUnderAnotherName ? ", a tar" : ""
     let size = outcome.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
+    if isThere {
+      return try session.announce(
+        "Nothing to do: \(place) is a copy of \(HostileText.shown(named.name)) already, byte for byte.")
+    }
     let sentence =
       "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(kind)\(size)."
     // The archive itself is on standard output then.
