@@ -17,20 +17,26 @@ struct ComparableItems {
   /// Takes out what is sealed: items that both lists have byte for byte, those of one reference, of which nothing more is
   /// known, and the rest.
   init(_ all: [ComparedItem], _ others: [ComparedItem]) {
-    let sharesReferences = Self.byReference(all).keys.contains(where: Self.byReference(others).keys.contains)
-    self.sharesReferences = sharesReferences
+    guard all.contains(where: \.isSealed) || others.contains(where: \.isSealed) else {
+      (first, second, sharesReferences) = (all, others, false)
+      return
+    }
+    let (named, alsoNamed) = (Self.byReference(all), Self.byReference(others))
+    sharesReferences = named.keys.contains { alsoNamed[$0] != nil }
     let alike = Self.storedAlike(all, others)
     counts.alike = alike.first.count
     counts.damagedAlike = all.count { alike.first.contains($0.index) && $0.isDamaged }
-    let one = all.filter { !alike.first.contains($0.index) }
-    let other = others.filter { !alike.second.contains($0.index) }
-    let inSecond = Self.byReference(other)
+    let one = alike.first.isEmpty ? all : all.filter { !alike.first.contains($0.index) }
+    let other = alike.first.isEmpty ? others : others.filter { !alike.second.contains($0.index) }
+    let inSecond = alike.first.isEmpty ? alsoNamed : Self.byReference(other)
     var partners: (first: Set<Int>, second: Set<Int>) = ([], [])
-    for (reference, item) in Self.byReference(one) {
-      guard let partner = inSecond[reference], item.item == nil || partner.item == nil else { continue }
+    for (reference, place) in alike.first.isEmpty ? named : Self.byReference(one) {
+      guard let partner = inSecond[reference].map({ other[$0] }) else { continue }
+      let item = one[place]
+      guard item.isSealed || partner.isSealed else { continue }
       counts.inBoth += 1
-      if item.item != nil { counts.openInFirst += 1 }
-      if partner.item != nil { counts.openInSecond += 1 }
+      if !item.isSealed { counts.openInFirst += 1 }
+      if !partner.isSealed { counts.openInSecond += 1 }
       if item.isDamaged || partner.isDamaged { counts.damaged += 1 }
       partners.first.insert(item.index)
       partners.second.insert(partner.index)
@@ -47,9 +53,11 @@ struct ComparableItems {
   private static func storedAlike(
     _ one: [ComparedItem], _ other: [ComparedItem]
   ) -> (first: Set<Int>, second: Set<Int>) {
+    let sealed = Set((one + other).lazy.filter(\.isSealed).compactMap { Stored($0) })
+    guard !sealed.isEmpty else { return ([], []) }
     var candidates: [Stored: [ComparedItem]] = [:]
     for item in other.reversed() {
-      if let stored = Stored(item) { candidates[stored, default: []].append(item) }
+      if let stored = Stored(item), sealed.contains(stored) { candidates[stored, default: []].append(item) }
     }
     var alike: (first: Set<Int>, second: Set<Int>) = ([], [])
     for item in one {
@@ -78,16 +86,16 @@ struct ComparableItems {
     _ items: [ComparedItem], without partners: Set<Int>
   ) -> (open: [ComparedItem], sealed: [ComparedItem]) {
     let left = items.filter { !partners.contains($0.index) }
-    return (left.filter { $0.item != nil }, left.filter { $0.item == nil })
+    return (left.filter { !$0.isSealed }, left.filter(\.isSealed))
   }
 
-  /// Items by the UUID of the reference beside them, where only one item has it.
-  private static func byReference(_ items: [ComparedItem]) -> [PersistentReference: ComparedItem] {
-    var result: [PersistentReference: ComparedItem] = [:]
+  /// The places of items by the UUID of the reference beside them, where only one item has it.
+  private static func byReference(_ items: [ComparedItem]) -> [PersistentReference: Int] {
+    var result: [PersistentReference: Int] = [:]
     var ambiguous: Set<PersistentReference> = []
-    for item in items {
+    for (place, item) in items.enumerated() {
       guard let reference = item.lastingReference else { continue }
-      if result.updateValue(item, forKey: reference) != nil { ambiguous.insert(reference) }
+      if result.updateValue(place, forKey: reference) != nil { ambiguous.insert(reference) }
     }
     for reference in ambiguous { result[reference] = nil }
     return result
@@ -123,7 +131,7 @@ struct ComparableItems {
   private func mostPairs(_ one: [ComparedItem], _ other: [ComparedItem]) -> Int {
     let sorts = [(false, false), (false, true), (true, false), (true, true)]
     func counts(_ items: [ComparedItem]) -> [Int] {
-      sorts.map { sort in items.count { ($0.item != nil, $0.lastingReference != nil) == sort } }
+      sorts.map { sort in items.count { (!$0.isSealed, $0.lastingReference != nil) == sort } }
     }
     let (first, second) = (counts(one), counts(other))
     func mayBeOne(_ left: Int, _ right: Int) -> Bool {
@@ -163,7 +171,7 @@ extension ComparedItem {
   /// Whether two items of the same bytes are one as far as anybody can tell: something of them is sealed, and neither is
   /// damaged to the eye of its own keybag alone.
   fileprivate func isSealedAlike(_ other: ComparedItem) -> Bool {
-    (item == nil || other.item == nil) && (reason == other.reason || !isDamaged && !other.isDamaged)
+    (isSealed || other.isSealed) && (reason == other.reason || !isDamaged && !other.isDamaged)
   }
 
   /// The reference beside it where it is a UUID. Two devices number their rows alike, so that a row's number says nothing.

@@ -6,20 +6,21 @@ public import KeychainRules
 public struct ComparedItem: Sendable {
   /// Its position in its list, counted from 0 as every report does.
   public let index: Int
-  /// The names that it is known by; sealed where it does not open.
-  public let identity: ItemIdentity
   /// The class that protects it; `nil` where nothing says it.
   public let protection: ProtectionClass?
-  /// `nil` where it does not open.
-  public let item: KeychainItem?
   /// What both keychains may call it by, beside its content: as stored in an archive, 12 or 20 bytes.
   public let persistentReference: [UInt8]?
-  /// Why it does not open; `nil` where it does.
-  public let reason: Reason?
+  private let content: Content
   /// SHA-256 of the bytes that an archive stores of it; `nil` of a device's item.
   package var fingerprint: [UInt8]?
   /// How much of the item its source can tell.
   package var scope = Scope()
+
+  private enum Content: Sendable {
+    case open(KeychainItem)
+    /// By what names it is known, and why it does not open.
+    indirect case sealed(ItemIdentity, Reason)
+  }
 
   /// How much of an item a source can tell: what it cannot is no difference.
   package struct Scope: Sendable {
@@ -44,8 +45,28 @@ public struct ComparedItem: Sendable {
     !scope.tellsSecret && other.item?.secret != nil || !other.scope.tellsSecret && item?.secret != nil
   }
 
+  /// `nil` where it does not open.
+  public var item: KeychainItem? { if case .open(let item) = content { item } else { nil } }
+  /// Why it does not open; `nil` where it does.
+  public var reason: Reason? { if case .sealed(_, let reason) = content { reason } else { nil } }
+  /// Whether it does not open.
+  var isSealed: Bool { if case .sealed = content { true } else { false } }
+
   /// The kind of item.
-  public var kind: ItemKind { identity.kind }
+  public var kind: ItemKind {
+    switch content {
+    case .open(let item): item.kind
+    case .sealed(let identity, _): identity.kind
+    }
+  }
+
+  /// The names that it is known by; sealed where it does not open. Made anew by each call.
+  public var identity: ItemIdentity {
+    switch content {
+    case .open(let item): ItemIdentity(item)
+    case .sealed(let identity, _): identity
+    }
+  }
 
   /// Creates an item that opens.
   ///
@@ -58,11 +79,9 @@ public struct ComparedItem: Sendable {
     index: Int, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil
   ) {
     self.index = index
-    identity = ItemIdentity(item)
     self.protection = protection ?? item.protection
-    self.item = item
     self.persistentReference = persistentReference
-    reason = nil
+    content = .open(item)
   }
 
   /// An item that does not open.
@@ -71,11 +90,9 @@ public struct ComparedItem: Sendable {
     reason: Reason
   ) {
     self.index = index
-    self.identity = identity
     self.protection = protection
-    item = nil
     self.persistentReference = persistentReference
-    self.reason = reason
+    content = .sealed(identity, reason)
   }
 }
 

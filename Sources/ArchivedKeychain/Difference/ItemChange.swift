@@ -60,6 +60,7 @@ public struct ItemChange: Sendable, Equatable {
   private static func differingAttributes(
     _ old: KeychainItem, _ oldScope: ComparedItem.Scope, _ new: KeychainItem, _ newScope: ComparedItem.Scope
   ) -> [AttributeCode] {
+    if areAlike(old, new) { return [] }
     let hasWholeSeconds = oldScope.hasWholeSeconds || newScope.hasWholeSeconds
     let known = AttributeTable.definitions(of: new.kind).map(\.code)
     let others = Set(old.attributes.keys).union(new.attributes.keys).subtracting(known).sorted()
@@ -68,6 +69,22 @@ public struct ItemChange: Sendable, Equatable {
       let (old, new) = (value(of: code, in: old), value(of: code, in: new))
       return !(hasWholeSeconds && isSameSecond(old, new)) && !isSame(old, new)
     }
+  }
+
+  /// Whether two items have the same attributes in the same order, each with the same value: most pairs do, and nothing
+  /// has to be converted then. Those of bookkeeping may differ.
+  private static func areAlike(_ old: KeychainItem, _ new: KeychainItem) -> Bool {
+    old.kind == new.kind && old.attributes.keys == new.attributes.keys
+      && old.attributes.indices.allSatisfy { place in
+        let (code, value) = old.attributes[place]
+        return isIdentical(value, new.attributes[place].value) || bookkeeping.contains(code)
+      }
+  }
+
+  /// Whether two values are the same in whatever an attribute makes of them.
+  private static func isIdentical(_ old: PropertyValue, _ new: PropertyValue) -> Bool {
+    if case (.string(let old), .string(let new)) = (old, new) { return old.hasSameBytes(as: new) }
+    return old == new
   }
 
   /// Whether two dates differ in no more than what one of them was cut or rounded by.
@@ -96,7 +113,10 @@ public struct ItemChange: Sendable, Equatable {
   }
 
   private static func haveSameSecrets(_ old: KeychainItem, _ new: KeychainItem) -> Bool {
-    Set(old.secrets.keys).union(new.secrets.keys).allSatisfy { code in
+    if old.secrets.keys == new.secrets.keys {
+      return old.secrets.indices.allSatisfy { old.secrets[$0].value.constantTimeEquals(new.secrets[$0].value) }
+    }
+    return Set(old.secrets.keys).union(new.secrets.keys).allSatisfy { code in
       switch (old.secrets[code], new.secrets[code]) {
       case (let old?, let new?): old.constantTimeEquals(new)
       // An item that was stored with nothing and one that was stored without anything read alike.

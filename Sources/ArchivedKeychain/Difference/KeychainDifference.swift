@@ -98,29 +98,23 @@ public struct KeychainDifference: Sendable {
   /// - Throws: `ArchivedKeychainError` where the cryptography itself fails.
   public init(from first: [ComparedItem], to second: [ComparedItem]) throws(ArchivedKeychainError) {
     let comparable = ComparableItems(first, second)
-    let old = try Self.byPrimaryKey(comparable.first)
-    var pairs: [Int: ComparedItem] = [:]
-    var unmatched = old.mapValues { $0[...] }
-    let keys = try comparable.second.map { (compared) throws(ArchivedKeychainError) in try Self.primaryKey(of: compared)
-    }
-    for (position, key) in keys.enumerated() {
-      guard let key, let match = unmatched[key]?.popFirst() else { continue }
-      pairs[position] = match
-    }
+    var unmatched = try ItemsByKey(comparable.first)
+    var isMatched = Array(repeating: false, count: comparable.first.count)
     var added: [ComparedItem] = []
     var changed: [ItemChange] = []
     var sameCount = 0
     var openSecretCount = 0
-    for (position, compared) in comparable.second.enumerated() {
-      guard let match = pairs[position], let old = match.item, let new = compared.item else {
+    for compared in comparable.second {
+      guard let new = compared.item, let place = try unmatched.take(new), let old = comparable.first[place].item else {
         added.append(compared)
         continue
       }
+      isMatched[place] = true
+      let match = comparable.first[place]
       if match.leavesSecretOpen(beside: compared) { openSecretCount += 1 }
       if let change = ItemChange(match, old, compared, new) { changed.append(change) } else { sameCount += 1 }
     }
-    let matched = Set(pairs.values.map(\.index))
-    let removed = comparable.first.filter { !matched.contains($0.index) }
+    let removed = zip(comparable.first, isMatched).filter { !$0.1 }.map(\.0)
     let (new, doubtfulInSecond) = comparable.split(added, bySealed: comparable.sealedInFirst)
     let (gone, doubtfulInFirst) = comparable.split(removed, bySealed: comparable.sealedInSecond)
     let distinctions = Self.distinctions(among: new + gone)
@@ -136,29 +130,37 @@ public struct KeychainDifference: Sendable {
     unknownCount = sealed.inBoth + one.count + other.count - comparable.possiblePairs(one, other)
   }
 
-  // MARK: Open items
+  /// The places of open items by the key by which a restore would meet them, so that both agree about which items are one.
+  private struct ItemsByKey {
+    /// The first place of each key.
+    private var heads: [PrimaryKey: Int]
+    /// The next place with the key of each, `count` behind the last.
+    private var following: [Int]
 
-  private static func byPrimaryKey(
-    _ items: [ComparedItem]
-  ) throws(ArchivedKeychainError) -> [PrimaryKey: [ComparedItem]] {
-    var result: [PrimaryKey: [ComparedItem]] = [:]
-    for item in items {
-      guard let key = try primaryKey(of: item) else { continue }
-      result[key, default: []].append(item)
+    init(_ items: [ComparedItem]) throws(ArchivedKeychainError) {
+      heads = Dictionary(minimumCapacity: items.count)
+      following = Array(repeating: items.count, count: items.count)
+      for (place, compared) in items.enumerated().reversed() {
+        guard let item = compared.item, let key = try Self.key(of: item) else { continue }
+        if let next = heads.updateValue(place, forKey: key) { following[place] = next }
+      }
     }
-    return result
-  }
 
-  /// The key by which a restore would meet the item, so that both agree about which items are one.
-  ///
-  /// - Returns: `nil` for an item with a value that no database takes; it is equal to none.
-  private static func primaryKey(of compared: ComparedItem) throws(ArchivedKeychainError) -> PrimaryKey? {
-    guard let item = compared.item else { return nil }
-    do throws(KeychainRuleError) {
-      return try PrimaryKey(of: item)
-    } catch {
-      if error.code == .parameter { return nil }
-      throw ArchivedKeychainError(error)
+    /// The place of the first item with the key of this one that was not taken yet.
+    mutating func take(_ item: KeychainItem) throws(ArchivedKeychainError) -> Int? {
+      guard let key = try Self.key(of: item), let place = heads[key], place < following.count else { return nil }
+      heads[key] = following[place]
+      return place
+    }
+
+    /// - Returns: `nil` for an item with a value that no database takes; it is equal to none.
+    private static func key(of item: KeychainItem) throws(ArchivedKeychainError) -> PrimaryKey? {
+      do throws(KeychainRuleError) {
+        return try PrimaryKey(of: item)
+      } catch {
+        if error.code == .parameter { return nil }
+        throw ArchivedKeychainError(error)
+      }
     }
   }
 }

@@ -20,27 +20,54 @@ public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
   /// - Parameter columns: As they are written or were read: empty data is one value in both of its forms.
   package init(kind: ItemKind, columns: [ColumnValue]) {
     self.kind = kind
-    encoding = zip(ColumnDefinitions.primaryKey(of: kind), columns).reduce(into: []) { bytes, part in
-      let isEmptyData = part.0.holdsDataInColumn && part.1.isEmptyTextOrBlob
-      switch isEmptyData ? .data([]) : part.1 {
-      case .null: Self.append(0, [], to: &bytes)
-      case .integer(let value): Self.append(1, Self.bigEndian(UInt64(bitPattern: value)), to: &bytes)
-      case .real(let value): Self.append(2, Self.bigEndian((value == 0 ? 0 : value).bitPattern), to: &bytes)
-      case .text(let text): Self.append(3, text, to: &bytes)
-      case .blob(let blob): Self.append(4, blob, to: &bytes)
+    let definitions = ColumnDefinitions.primaryKey(of: kind)
+    var encoding: [UInt8] = []
+    encoding.reserveCapacity(columns.reduce(0) { $0 + 9 + $1.keyByteCount })
+    for (definition, value) in zip(definitions, columns) {
+      let isEmptyData = definition.holdsDataInColumn && value.isEmptyTextOrBlob
+      switch isEmptyData ? .data([]) : value {
+      case .null: Self.append(0, [], to: &encoding)
+      case .integer(let value): Self.append(1, UInt64(bitPattern: value), to: &encoding)
+      case .real(let value): Self.append(2, (value == 0 ? 0 : value).bitPattern, to: &encoding)
+      case .text(let text): Self.append(3, text, to: &encoding)
+      case .blob(let blob): Self.append(4, blob, to: &encoding)
       }
     }
+    self.encoding = encoding
+  }
+
+  /// The bytes at once: an array feeds them one by one.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(kind)
+    encoding.withUnsafeBytes { hasher.combine(bytes: $0) }
   }
 
   public var description: String { "<primary key of a \(kind.reportName)>" }
 
   private static func append(_ type: UInt8, _ value: [UInt8], to bytes: inout [UInt8]) {
     bytes.append(type)
-    bytes.append(contentsOf: bigEndian(UInt64(value.count)))
+    append(UInt64(value.count), to: &bytes)
     bytes.append(contentsOf: value)
   }
 
-  private static func bigEndian(_ value: UInt64) -> [UInt8] {
-    (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64($0))) }
+  private static func append(_ type: UInt8, _ value: UInt64, to bytes: inout [UInt8]) {
+    bytes.append(type)
+    append(UInt64(8), to: &bytes)
+    append(value, to: &bytes)
+  }
+
+  private static func append(_ value: UInt64, to bytes: inout [UInt8]) {
+    for place in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64(place)))) }
+  }
+}
+
+extension ColumnValue {
+  /// How many bytes a key has of it, beside its type and its length.
+  fileprivate var keyByteCount: Int {
+    switch self {
+    case .null: 0
+    case .integer, .real: 8
+    case .text(let bytes), .blob(let bytes): bytes.count
+    }
   }
 }
