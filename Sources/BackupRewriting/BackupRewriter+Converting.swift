@@ -58,20 +58,11 @@ extension BackupRewriter {
 extension BackupArchive {
   /// Of the files with a name of their own, as far as they are in memory.
   var partByteCount: Int64 {
-    [StoredPart.manifest, .status, .info, .oldDatabase].reduce(Int64(parts.database?.byteCount ?? 0)) {
+    [StoredPart.manifest, .status, .info, .oldDatabase, .seal].reduce(Int64(parts.database?.byteCount ?? 0)) {
       $0 + Int64(parts[$1]?.count ?? 0)
     }
   }
 
-  /// The name of the directory around the files: the device's identifier, as backups are named.
-  var directoryName: String {
-    let name = device.identifier ?? ""
-    let isPlain = (1...64).contains(name.utf8.count) && name.utf8.allSatisfy(Self.isPlain)
-    return isPlain ? name : "backup"
-  }
-
-  /// Letters, digits and hyphens.
-  private static func isPlain(_ byte: UInt8) -> Bool {
-    (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == 45
-  }
+  /// The name of the directory around the files.
+  var directoryName: String { BackupDirectory.name(for: device.identifier) }
 }

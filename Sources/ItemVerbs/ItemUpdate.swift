@@ -16,7 +16,7 @@ struct ItemUpdate: RunnableVerb {
     examples: [
       "keyhaul item update old-phone --service chat.example --account anna --new-secret-file -",
       "keyhaul item update old-phone --service '*.example' --new-protection when-unlocked-this-device",
-      "keyhaul item update family.backup --service chat.example --new-account bob",
+      "keyhaul item update family.backup --service chat.example --account anna --new-account bob",
     ],
     flags: [
       .init("--account, --service, --server", "which items; * stands for any text"), "--kind",
@@ -65,7 +65,7 @@ struct ItemUpdate: RunnableVerb {
     try checkKinds(of: readable)
     for item in readable.compactMap(\.item) { try changes.check(for: item) }
     if newSecret.isGiven {
-      wanted.secrets[.valueData] = try session.itemSecret(newSecret, of: Self.subject(of: readable))
+      wanted.secrets[.valueData] = try readSecret(of: readable, in: session)
     }
     let (items, name) = (Amounts.count(readable.count, "item"), HostileText.shown(keychain.name))
     if readable.compactMap(\.item).allSatisfy({ wanted.changeNothing(of: $0) }) {
@@ -73,22 +73,22 @@ struct ItemUpdate: RunnableVerb {
       try announceNothing(items, "in \(name)", in: session)
       return try end(rows, changed: [], isMatched: true, in: keychain, session)
     }
+    let what = "\(items) in \(keychain.name) \(readable.count == 1 ? "was" : "were") changed"
+    let done = ItemAdd.done(what, on: keychain.name)
+    if rehearses(readable.count) {
+      _ = try keychain.perform(.update(readable, wanted), isRehearsed: true, done, in: session)
+    }
     if dryRun.isOn {
       try session.announce("Would change \(items) in \(name):")
       try session.say(FoundItemTable.table(of: readable, style: session.resultStyle))
-    } else {
-      if let note = keychain.note { session.note(note) }
-      try session.confirm("Change \(items) in \(name)?", refusal: "changing \(items) in \(name)")
+      return try end(rows, changed: readable, in: keychain, session)
     }
-    let what = "\(items) in \(keychain.name) \(readable.count == 1 ? "was" : "were") changed"
-    let changed = try keychain.perform(
-      .update(readable, wanted), isRehearsed: dryRun.isOn, ItemAdd.done(what, on: keychain.name), in: session
-    ).map(\.row)
-    if !dryRun.isOn {
-      for row in changed { session.detail("changed \(ItemText.line(of: row))") }
-      try session.announce("Changed \(items) in \(name).")
-    }
-    return try end(rows, changed: dryRun.isOn ? readable : changed, in: keychain, session)
+    if let note = keychain.note { session.note(note) }
+    try session.confirm("Change \(items) in \(name)?", refusal: "changing \(items) in \(name)")
+    let changed = try keychain.perform(.update(readable, wanted), isRehearsed: false, done, in: session).map(\.row)
+    for row in changed { session.detail("changed \(ItemText.line(of: row))") }
+    try session.announce("Changed \(items) in \(name).")
+    return try end(rows, changed: changed, in: keychain, session)
   }
 
   private func end(
@@ -113,18 +113,20 @@ struct ItemUpdate: RunnableVerb {
     try checkKinds(of: readable)
     for item in readable.compactMap({ $0.item }) { try changes.check(for: item) }
     if newSecret.isGiven {
-      wanted.secrets[.valueData] = try session.itemSecret(newSecret, of: Self.subject(of: readable))
+      wanted.secrets[.valueData] = try readSecret(of: readable, in: session)
     }
     let items = Amounts.count(readable.count, "item")
     if try isAlready(wanted, selection, readable, on: device) {
       try announceNothing(items, "on \(agreed.device)", in: session)
       return try end(agreed, changed: [], isMatched: true, in: session)
     }
-    guard !dryRun.isOn else {
+    if rehearses(readable.count) {
       try device.hold(.writing) { openDevice in
         try openDevice.requireUnchanged(since: agreed.revision)
         try rehearse(wanted, selection, on: openDevice)
       }
+    }
+    guard !dryRun.isOn else {
       try session.announce("Would change \(items) on \(agreed.device):")
       try session.say(FoundItemTable.table(of: readable, style: session.resultStyle))
       return try end(agreed, changed: readable, in: session)
@@ -141,6 +143,18 @@ struct ItemUpdate: RunnableVerb {
     for row in changed { session.detail("changed \(ItemText.line(of: row))") }
     try session.announce("Changed \(items) on \(agreed.device).")
     return try end(agreed, changed: changed, in: session)
+  }
+
+  /// Whether the change is tried before anybody is asked about it: two that are given one name are in each other's way.
+  private func rehearses(_ count: Int) -> Bool { dryRun.isOn || count > 1 }
+
+  /// Gets the new secret. One that its source does not hold leaves the items without any.
+  private func readSecret(of rows: [ItemRow], in session: Session) throws(CommandFailure) -> SensitiveBytes {
+    let secret = try session.itemSecret(newSecret, of: Self.subject(of: rows))
+    if secret.isEmpty {
+      session.warn("the new secret is empty", why: "what it is read from holds nothing", evenQuiet: true)
+    }
+    return secret
   }
 
   /// What an item of one of these kinds cannot have, or cannot have changed alone.

@@ -42,70 +42,88 @@ struct SimulatorSeed: RunnableVerb {
     let items = source.items
     guard !items.isEmpty else {
       session.note("Nothing of \(HostileText.shown(source.name)) matches.")
-      if session.isJSON { try session.answer(document(simulator, source, [])) }
+      if session.isJSON { try session.answer(document(simulator, source, Outcome(placements: [], same: 0))) }
       return .noMatch
     }
-    let placements = try put(source, into: simulator, in: session)
+    let outcome = try put(source, into: simulator, in: session)
     if source.unreadableCount > 0 {
       session.warn(
         "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and stayed out",
-        why: "they open only on their device, or are damaged", try: "keyhaul inspect \(ShellWord.quoted(from)) --list")
+        why: source.unreadableCount == 1
+          ? "it opens only on its device, or is damaged" : "they open only on their device, or are damaged",
+        try: "keyhaul inspect \(ShellWord.quoted(from)) --list")
     }
-    if session.isJSON { try session.answer(document(simulator, source, placements)) }
+    if session.isJSON { try session.answer(document(simulator, source, outcome)) }
     return source.unreadableCount > 0 ? .partial : .ok
   }
 
+  /// What becomes of the items.
+  private struct Outcome {
+    let placements: [SimulatorKeychain.Placement]
+    /// How many are there as they would be written.
+    let same: Int
+
+    func count(_ placement: SimulatorKeychain.Placement) -> Int { placements.count { $0 == placement } }
+    /// How many are put in, or would be.
+    var put: Int { count(.added) + count(.replaced) }
+
+    /// "1 replaced, 21 there already"
+    var words: String {
+      [
+        (count(.added), "new"), (count(.replaced), "replaced"), (same, "there already"),
+        (count(.kept), "kept with other values"),
+      ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
+    }
+  }
+
   /// Puts the items in, but for those that are there as they would be written.
-  ///
-  /// - Returns: What became of each; nothing where it is tried only.
   private func put(
     _ source: SourceItems, into simulator: FoundSimulator, in session: Session
-  ) throws -> [SimulatorKeychain.Placement] {
+  ) throws -> Outcome {
+    let (name, place) = (source.name, simulator.name)
     let standing = StandingItems(simulator.rows)
     let others = source.items.filter { !standing.hold($0) }
     let same = source.items.count - others.count
-    let count = Amounts.count(source.items.count, "item")
-    let wanted = "\(count) of \(source.name)"
-    guard !others.isEmpty else {
-      let are = source.items.count == 1 ? "is" : "are"
-      try session.announce("Nothing to do: \(wanted) \(are) in \(simulator.name) already.")
-      return dryRun.isOn ? [] : Array(repeating: .kept, count: same)
+    func carriedOut(isRehearsed: Bool, _ what: String) throws(CommandFailure) -> Outcome {
+      let done = DoneChange(what, look: "keyhaul inspect \(ShellWord.quoted(place)) --list")
+      let placements = try simulator.change(done, isRehearsed: isRehearsed, in: session) {
+        (keychain) throws(KeychainDatabaseError) in
+        var placements: [SimulatorKeychain.Placement] = []
+        for item in others { placements.append(try keychain.put(item, replacing: !keep)) }
+        return placements
+      }
+      return Outcome(placements: placements, same: same)
+    }
+    let expected = others.isEmpty ? Outcome(placements: [], same: same) : try carriedOut(isRehearsed: true, "")
+    let count = Amounts.count(expected.put, "item")
+    guard expected.put > 0 else {
+      let all = "\(Amounts.count(same, "item")) of \(name) \(same == 1 ? "is" : "are") in \(place) already"
+      try session.announce("Nothing to do: \(others.isEmpty ? all : "\(name) into \(place), \(expected.words)").")
+      return expected
     }
     if dryRun.isOn {
-      let already = same == 0 ? "" : "; \(Amounts.grouped(same)) of them \(same == 1 ? "is" : "are") there already"
-      try session.announce("Would put \(wanted) into \(simulator.name)\(already).")
-      return []
+      try session.announce("Would put \(count) of \(name) into \(place): \(expected.words).")
+      return expected
     }
     session.note(SimulatorNote.untried)
-    try session.confirm("Put \(count) into \(simulator.name)?", refusal: "putting items into \(simulator.name)")
-    let done = DoneChange(
-      "\(wanted) went into \(simulator.name)", look: "keyhaul inspect \(ShellWord.quoted(simulator.name)) --list")
-    let placements = try simulator.change(done, in: session) { (keychain) throws(KeychainDatabaseError) in
-      var placements: [SimulatorKeychain.Placement] = []
-      for item in others { placements.append(try keychain.put(item, replacing: !keep)) }
-      return placements
-    }
-    let parts = [
-      (placements.count { $0 == .added }, "new"), (placements.count { $0 == .replaced }, "replaced"),
-      (same, "there already"), (placements.count { $0 == .kept }, "kept with other values"),
-    ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
-    try session.announce(
-      placements.allSatisfy { $0 == .kept }
-        ? "Put nothing of \(source.name) into \(simulator.name): \(parts)."
-        : "Put \(wanted) into \(simulator.name): \(parts).")
-    return placements + Array(repeating: .kept, count: same)
+    let replaced = expected.count(.replaced)
+    let loss = replaced == 0 ? "" : ", replacing \(Amounts.grouped(replaced))"
+    try session.confirm("Put \(count) into \(place)\(loss)?", refusal: "putting \(count) into \(place)\(loss)")
+    let outcome = try carriedOut(isRehearsed: false, "\(count) of \(name) went into \(place)")
+    try session.announce("Put \(Amounts.count(outcome.put, "item")) of \(name) into \(place): \(outcome.words).")
+    return outcome
   }
 
   private func document(
-    _ simulator: FoundSimulator, _ source: SourceItems, _ placements: [SimulatorKeychain.Placement]
+    _ simulator: FoundSimulator, _ source: SourceItems, _ outcome: Outcome
   ) -> JSONValue {
     simulator.document(
       "seed",
       [
         ("source", .string(source.name)), ("items", .count(source.items.count)),
-        ("added", .count(placements.count { $0 == .added })),
-        ("replaced", .count(placements.count { $0 == .replaced })),
-        ("kept", .count(placements.count { $0 == .kept })), ("unreadable", .count(source.unreadableCount)),
+        ("added", .count(outcome.count(.added))), ("replaced", .count(outcome.count(.replaced))),
+        ("same", .count(outcome.same)), ("kept", .count(outcome.count(.kept))),
+        ("unreadable", .count(source.unreadableCount)),
       ], isDryRun: dryRun.isOn)
   }
 }

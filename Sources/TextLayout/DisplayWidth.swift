@@ -10,6 +10,8 @@ package enum DisplayWidth {
   }
 
   package static func columns(of character: Character) -> Int {
+    // Most are, and what Unicode says of each costs a search. A line break of two characters has one ASCII value.
+    if let letter = character.asciiValue, letter >= 0x20, letter < 0x7F { return 1 }
     var widest = 0
     for scalar in character.unicodeScalars {
       if scalar == "\u{FE0F}" { return 2 }

@@ -261,12 +261,13 @@ struct ExtractionTests {
           "\"//", with: "\"")
       }
     }
+    let since = ": it was begun with other flags, of another backup, or of this one before it changed"
     #expect(try refusal("other") == "\"other\" holds other things")
     #expect(try tree(directory.path("other")) == before)
-    #expect(try refusal("other/mine") == "\"other/mine\" holds something else than these files")
+    #expect(try refusal("other/mine") == "\"other/mine\" holds other files than these\(since)")
     try FileManager.default.createDirectory(at: directory.url("empty"), withIntermediateDirectories: false)
     #expect(try refusal("empty") == nil)
-    #expect(try refusal("empty", choice: "some") == "\"empty\" holds something else than these files")
+    #expect(try refusal("empty", choice: "some") == "\"empty\" holds other files than these\(since)")
     #expect(try refusal("empty") == nil)
   }
 

@@ -62,7 +62,11 @@ final class ExtractionFolder: Sendable {
   private static func failure(_ error: Errno, _ path: String) -> BackupArchiveError {
     switch error {
     case .directoryNotEmpty: BackupArchiveError(.occupied, "\(HostileText.quoted(path)) holds other things")
-    case .fileExists: BackupArchiveError(.occupied, "\(HostileText.quoted(path)) holds something else than these files")
+    case .fileExists:
+      BackupArchiveError(
+        .occupied,
+        "\(HostileText.quoted(path)) holds other files than these: it was begun with other flags, of another backup, or "
+          + "of this one before it changed")
     case .wouldBlock: BackupArchiveError(.occupied, "another run is writing into \(HostileText.quoted(path))")
     default: BackupPlacement(system: .real).explain(error, path: path, needs: 0)
     }

@@ -34,6 +34,20 @@ public enum BackupDirectory {
     }
   }
 
+  /// The name of the directory around a backup's files: the device's identifier, as backups are named, where that can be
+  /// one.
+  package static func name(for identifier: String?) -> String {
+    guard let identifier, (1...64).contains(identifier.utf8.count), identifier.utf8.allSatisfy(isPlain) else {
+      return "backup"
+    }
+    return identifier
+  }
+
+  /// Letters, digits and hyphens.
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == 45
+  }
+
   /// Directories that are looked into, at most.
   public static let maximumDirectoryCount = 10_000
 

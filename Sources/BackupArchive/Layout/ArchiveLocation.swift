@@ -27,4 +27,12 @@ public enum ArchiveDestination: Sendable, Hashable {
       self = .file(path, ContainerFormat(fileName: path))
     }
   }
+
+  /// The path; `nil` for a stream.
+  package var path: String? {
+    switch self {
+    case .directory(let path), .file(let path, _): path
+    case .stream: nil
+    }
+  }
 }

@@ -13,15 +13,9 @@ extension BackupPlacement {
     _ backup: OutgoingBackup, at path: String, replace: Bool
   ) throws(BackupArchiveError) -> Placed {
     do throws(WriteFailure) {
-      let target = try resolve(path, for: backup)
+      let target = try resolve(path, calling: backup.directoryName)
       let parent = try opening(target.place.parent)
-      switch target.occupant {
-      case .backup where !replace: throw .occupied("\(quoted(target.place.name)) holds a backup already")
-      case .backup: try requireNothingElse(in: target.place, parent)
-      case .otherDirectory: throw .occupied("\(quoted(target.place.name)) holds other things")
-      case .file: throw .occupied("\(quoted(target.place.name)) is not a folder")
-      default: break
-      }
+      try require(target.occupant, of: target.place, replace: replace, in: parent)
       sweepDirectories(of: target.place, in: parent)
       let temporary = target.place.sibling("tmp")
       do throws(WriteFailure) {
@@ -43,15 +37,35 @@ extension BackupPlacement {
     }
   }
 
+  /// Looks whether a directory could be placed, as `placeDirectory` does before it writes anything.
+  func requireDirectory(at path: String, calling directoryName: String?, replace: Bool) throws(WriteFailure) {
+    let target = try resolve(path, calling: directoryName)
+    try require(
+      target.occupant, of: target.place, replace: replace, in: try opening(target.place.parent))
+  }
+
+  /// Refuses what a backup may not take the place of.
+  private func require(
+    _ occupant: Occupant, of place: PlacePath, replace: Bool, in parent: borrowing Descriptor
+  ) throws(WriteFailure) {
+    switch occupant {
+    case .backup where !replace: throw .occupied("\(quoted(place.name)) holds a backup already")
+    case .backup: try requireNothingElse(in: place, parent)
+    case .otherDirectory: throw .occupied("\(quoted(place.name)) holds other things")
+    case .file: throw .occupied("\(quoted(place.name)) is not a folder")
+    case .nothing, .emptyDirectory: break
+    }
+  }
+
   /// The directory itself, or the one for this device in it, where it holds other things.
   private func resolve(
-    _ path: String, for backup: OutgoingBackup
+    _ path: String, calling directoryName: String?
   ) throws(WriteFailure) -> (place: PlacePath, path: String, occupant: Occupant) {
     if let place = PlacePath(path) {
       let occupant = try occupant(of: place)
       if occupant != .otherDirectory { return (place, path, occupant) }
     }
-    guard let directoryName = backup.directoryName else { throw .occupied("\(quoted(path)) holds other things") }
+    guard let directoryName else { throw .occupied("\(quoted(path)) holds other things") }
     let inner = (path.hasSuffix("/") ? path : path + "/") + directoryName
     guard let place = PlacePath(inner), place.name == directoryName else {
       throw .occupied("\(quoted(directoryName)) cannot be the name of a folder")

@@ -39,6 +39,15 @@ extension BackupPlacement {
     }
   }
 
+  /// Looks whether a file could be placed, as far as that shows before anything is written.
+  func requireFile(at path: String, replace: Bool) throws(WriteFailure) {
+    guard let place = PlacePath(path) else { throw .occupied("\(quoted(path)) cannot be the name of a file") }
+    let parent = try opening(place.parent)
+    let status = try systemCall { () throws(Errno) in try system.status(of: place.name.systemName, in: parent) }
+    guard let kind = status?.kind, kind != .file || !replace else { return }
+    throw explain(.occupied(kind), at: place)
+  }
+
   private func explain(_ refusal: FileReplacement.Refusal, at place: PlacePath) -> WriteFailure {
     switch refusal {
     case .system(let reason): .system(reason)

@@ -42,6 +42,26 @@ package struct BackupPlacement: Sendable {
     }
   }
 
+  /// Refuses a destination at which `place` would refuse to put a backup, as far as that shows before anything is written.
+  ///
+  /// - Parameters:
+  ///   - identifier: Of the backup's device.
+  ///   - replace: Whether a backup, or a file, that stands there may go.
+  package func requirePlace(
+    at destination: ArchiveDestination, for identifier: String?, replace: Bool
+  ) throws(BackupArchiveError) {
+    do throws(WriteFailure) {
+      switch destination {
+      case .directory(let path):
+        try requireDirectory(at: path, calling: BackupDirectory.name(for: identifier), replace: replace)
+      case .file(let path, _): try requireFile(at: path, replace: replace)
+      case .stream: break
+      }
+    } catch {
+      throw explain(error, path: destination.path ?? "the stream", needs: 0)
+    }
+  }
+
   /// Writes a container's bytes; returns how many.
   package func pack(
     _ backup: OutgoingBackup, as format: ContainerFormat, into descriptor: FileDescriptor

@@ -54,10 +54,7 @@ package struct SourceItems {
       try unlocking.refuse(for: device.name)
       return try device.hold(.reading) { openDevice in
         let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
-        if let fault = rows.lazy.compactMap(\.fault).first(where: { !$0.isPermanent }) {
-          throw CommandFailure(
-            .locked, "items of \(device.name) cannot be read now", why: "\(fault)", try: "keyhaul device unlock")
-        }
+        if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemFailure.unreadable(on: openDevice) }
         return SourceItems(name: device.name, rows.map(\.item))
       }
     case .dump(let dump):

@@ -89,6 +89,13 @@ package enum ItemFailure {
       try: "keyhaul device unlock \(ShellWord.quoted(openDevice.name))")
   }
 
+  /// A device whose items all have to be read.
+  package static func unreadable(on openDevice: DeviceSession) -> CommandFailure {
+    CommandFailure(
+      .locked, "items of \(openDevice.name) cannot be read now", why: lockedItems(of: openDevice),
+      try: "keyhaul device unlock \(ShellWord.quoted(openDevice.name))")
+  }
+
   /// What, besides the access group, makes an item the one it is. Source: Apple `SecItemSchema.c` (flag P).
   private static func identifyingWords(of kind: ItemKind) -> String {
     switch kind {

@@ -160,8 +160,8 @@ extension Session {
   }
 
   /// Refuses to show bytes on a terminal that are not meant for eyes.
-  package func refuseTerminal(for what: String) throws(CommandFailure) {
+  package func refuseTerminal(for what: String, why: String = "it is binary") throws(CommandFailure) {
     guard resultIsOnTerminal else { return }
-    throw .usage("\(what) is not shown on a terminal", why: "it is binary", try: "-o FILE, or a pipe")
+    throw .usage("\(what) is not shown on a terminal", why: why, try: "-o FILE, or a pipe")
   }
 }

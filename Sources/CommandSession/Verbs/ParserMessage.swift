@@ -27,6 +27,11 @@ package enum ParserMessage {
       return .usage("\(command) needs \(missing)", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^Unexpected argument '(.*)'$/) {
+      if match.1.contains(/^[a-z_]+(,[a-z_]+)+$/) {
+        return .usage(
+          "\(command) takes no argument \"\(match.1)\"", why: "names of fields stand in one word with --json",
+          try: "--json=\(match.1)")
+      }
       return tooMany([String(match.1)], flags, command: command)
         ?? .usage("\(command) takes no argument \"\(match.1)\"", try: help)
     }

@@ -51,7 +51,7 @@ struct Demo: RunnableVerb {
         "item find new-phone",
       ]),
     Scene(
-      title: "old-phone is erased and gets its own backup back: everything but the passcode class.",
+      title: "old-phone is erased and gets its own backup back, with what is bound to it.",
       commands: [
         "device erase old-phone --yes", "restore family.backup --to old-phone --password-file password.txt",
         "item find old-phone",

@@ -58,8 +58,14 @@ enum ArchiveOutput {
   ) throws(CommandFailure) -> (ArchiveDestination, replaces: Bool) {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
     let destination = ArchiveDestination(path: output)
-    guard let standing = standing(at: destination, identifier) else { return (destination, false) }
-    if case .directory = destination { try requireOnlyBackup(in: standing, named: standing) }
+    let standing = standing(at: destination, identifier)
+    if let standing, case .directory = destination { try requireOnlyBackup(in: standing, named: standing) }
+    do throws(BackupArchiveError) {
+      try BackupPlacement().requirePlace(at: destination, for: identifier, replace: true)
+    } catch {
+      throw failure(error, writing: output)
+    }
+    guard let standing else { return (destination, false) }
     let what = standing + owner(of: standing, unless: identifier)
     if asks {
       try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
@@ -92,7 +98,7 @@ enum ArchiveOutput {
     guard let archive = try? BackupArchive.open(.path(standing)), let identifier = archive.device.identifier,
       identifier != own
     else { return "" }
-    return ", a backup of \(archive.device.name ?? identifier)"
+    return " (a backup of \(archive.device.name ?? identifier))"
   }
 
   /// The file or the backup that stands where the new one goes.
@@ -102,10 +108,8 @@ enum ArchiveOutput {
     case .file(let path, _): return files.fileExists(atPath: path) ? path : nil
     case .directory(let path):
       // A directory that holds other things gets one for this device in it.
-      let inner = identifier.map { (path.hasSuffix("/") ? path : path + "/") + $0 }
-      return [path, inner].compactMap(\.self).first { directory in
-        ["/Manifest.plist"].contains { files.fileExists(atPath: directory + $0) }
-      }
+      let inner = (path.hasSuffix("/") ? path : path + "/") + BackupDirectory.name(for: identifier)
+      return [path, inner].first { files.fileExists(atPath: $0 + "/Manifest.plist") }
     case .stream: return nil
     }
   }

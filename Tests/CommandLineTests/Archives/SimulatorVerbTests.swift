@@ -45,7 +45,7 @@ struct SimulatorVerbTests {
         == "SIMULATOR  ITEMS  SCHEMA\nUDID          13  12.11\nempty          0  12.11\n")
     let before = try world.document("keyhaul export Devices/UDID -o - --reveal --json")
     let tried = try world.run("keyhaul simulator seed Devices/UDID --from phone -n")
-    #expect(tried.output == "Would put 22 items of phone into Devices/UDID.\n" && tried.status == 0)
+    #expect(tried.output == "Would put 22 items of phone into Devices/UDID: 22 new.\n" && tried.status == 0)
     #expect(try world.document("keyhaul export Devices/UDID -o - --reveal --json") == before)
 
     let seeded = try world.run("keyhaul simulator seed Devices/UDID --from phone --yes")
@@ -53,7 +53,7 @@ struct SimulatorVerbTests {
     #expect(seeded.errors.contains("was never tried"))
     // Those of the description have not what a device gives an item, such as its UUID.
     let again = try world.run("keyhaul simulator seed Devices/UDID --from old-phone --keep --yes")
-    #expect(again.output == "Put nothing of old-phone into Devices/UDID: 22 kept with other values.\n", "\(again)")
+    #expect(again.output == "Nothing to do: old-phone into Devices/UDID, 22 kept with other values.\n", "\(again)")
     let digest = "sha256sum Devices/UDID/data/Library/Keychains/keychain-2-debug.db"
     let stored = try world.run(digest).output
     for flags in ["", "--yes", "-n"] {
@@ -65,9 +65,9 @@ struct SimulatorVerbTests {
       "keyhaul item update Devices/UDID --service chat.example --account anna --new-label other --yes")
     #expect(changed.status == 0, "\(changed)")
     for (flags, sentence) in [
-      ("--keep", "Put nothing of phone into Devices/UDID: 21 there already, 1 kept with other values.\n"),
-      ("-n", "Would put 22 items of phone into Devices/UDID; 21 of them are there already.\n"),
-      ("", "Put 22 items of phone into Devices/UDID: 1 replaced, 21 there already.\n"),
+      ("--keep", "Nothing to do: phone into Devices/UDID, 21 there already, 1 kept with other values.\n"),
+      ("-n", "Would put 1 item of phone into Devices/UDID: 1 replaced, 21 there already.\n"),
+      ("", "Put 1 item of phone into Devices/UDID: 1 replaced, 21 there already.\n"),
     ] {
       #expect(try world.run("keyhaul simulator seed Devices/UDID --from phone --yes \(flags)").output == sentence)
     }

@@ -65,9 +65,9 @@ struct SecondRunTests {
       line: "seal folder \(opening)", second: "folder is sealed already", before: ["rm folder/Keyhaul.seal"]),
     // The same bytes are there: nothing is asked, and nothing written.
     Twice(
-      line: "convert folder -o copy.tar", second: "Nothing to do: copy.tar is a copy of folder already, byte for byte."
+      line: "convert folder -o copy.tar", second: "Nothing to do: copy.tar is a copy of folder already, file by file."
     ),
-    Twice(line: "convert folder -o copy/", second: "Nothing to do: copy/ is a copy of folder already, byte for byte."),
+    Twice(line: "convert folder -o copy/", second: "Nothing to do: copy/ is a copy of folder already, file by file."),
     Twice(line: "convert folder -o copy.tar.zst -n", second: "Would copy folder to copy.tar.zst", isIdleAtOnce: true),
     Twice(line: "backup old-phone -o new.tar \(opening) --rounds 1", second: "replacing new.tar", code: 64),
     Twice(line: "export folder -o items.json \(opening)", second: "replacing items.json", code: 64),

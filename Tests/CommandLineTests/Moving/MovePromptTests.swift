@@ -137,10 +137,10 @@ struct MovePromptTests {
     let path = name == "all/" ? "all/" + (try world.names(in: "all").first { $0 != "note" } ?? "") : name
     let before = try world.plan(path)["source"] as? NSDictionary
     let no = try world.keyhaul("backup new-phone -o \(path) --rounds 1", typed: ["n"])
-    #expect(no.status == 1 && no.terminal == "Replace \(path), a backup of old-phone? [y/N] n\n")
+    #expect(no.status == 1 && no.terminal == "Replace \(path) (a backup of old-phone)? [y/N] n\n")
     #expect(try world.plan(path)["source"] as? NSDictionary == before)
     let yes = try world.keyhaul("backup new-phone -o \(path) --rounds 1 --password-file .bp -q", typed: ["yes"])
-    #expect(yes.status == 0 && yes.terminal == "Replace \(path), a backup of old-phone? [y/N] yes\n")
+    #expect(yes.status == 0 && yes.terminal == "Replace \(path) (a backup of old-phone)? [y/N] yes\n")
     #expect((try world.plan(path)["source"] as? [String: Any])?["device_name"] as? String == "new-phone")
     #expect(try world.names().filter { $0.hasSuffix(".tmp") || $0.hasSuffix(".old") } == [])
   }

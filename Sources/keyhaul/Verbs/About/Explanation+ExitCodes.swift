@@ -57,7 +57,8 @@ extension Explanation {
       of(
         status, "the archive's bytes are not what was written",
         "A check inside the archive failed, or it is cut short. A restore of a backup that is known to be damaged asks "
-          + "first, and needs --accept-damage where nobody can be asked.",
+          + "first, and needs --accept-damage where nobody can be asked; one whose seal is broken, whose list of files is cut "
+          + "or whose keychain cannot be read is not restored.",
         "Nothing was changed.", "Use another copy.")
     case .refused:
       of(

@@ -20,7 +20,8 @@ struct DeviceCreate: RunnableVerb {
     ])
   static let configuration = described(as: "create")
 
-  @Argument(help: "The device's name.") var name: String
+  @Argument(help: "The device's name; or a path, for one outside of the home folder, which is called by its path.")
+  var name: String
   @Option(help: ArgumentHelp("The product type (default iPhone15,2).", valueName: "type")) var model: String?
   @Option(help: ArgumentHelp("The version of iOS (default 18.1).", valueName: "version")) var ios: String?
   @Option(
@@ -61,6 +62,7 @@ struct DeviceCreate: RunnableVerb {
       productVersion: ios,
       eraseAfterFailures: eraseAfterFailures ? DeviceOptions.standardEraseAfterFailures : nil,
       hasPublishedKeys: publishedHardwareKey)
+    let shown = isPath ? HostileText.shown(name) : deviceName.text
     let secret: Secret?
     if passcode.isGiven {
       secret = try session.password(passcode, of: deviceName.text, isNew: true)
@@ -70,7 +72,7 @@ struct DeviceCreate: RunnableVerb {
     try source.map { try requirePasscode(for: $0) }
     if dryRun.isOn {
       let report = try newDevice.rehearse(in: home, passcode: secret)
-      try session.announce("Would create \(deviceName) (\(report.summary)).")
+      try session.announce("Would create \(shown) (\(report.summary)).")
       if session.isJSON { try session.answer(report.document([("dry_run", true)])) }
     } else {
       let done = DoneChange("\(deviceName) was created", of: deviceName.text)
@@ -83,14 +85,15 @@ struct DeviceCreate: RunnableVerb {
         throw error
       }
       session.done = done
-      try session.announce("Created \(deviceName) (\(report.summary)).")
+      try session.announce("Created \(shown) (\(report.summary)).")
       if session.isJSON { try session.answer(report.document()) }
     }
     if publishedHardwareKey { session.warnOfPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
     session.warn(
       "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and stayed out",
-      why: "they open only on their device, or are damaged",
+      why: source.unreadableCount == 1
+        ? "it opens only on its device, or is damaged" : "they open only on their device, or are damaged",
       try: "keyhaul inspect \(ShellWord.quoted(source.name)) --list")
     return .partial
   }
@@ -115,9 +118,10 @@ struct DeviceCreate: RunnableVerb {
       why: "their class exists only while one is set", try: "--passcode-file PATH")
   }
 
+  private var isPath: Bool { name.contains("/") && !name.hasPrefix("device:") }
+
   /// Where the device will be: under its name in the home directory, or at a path.
   private func place(in session: Session) throws(CommandFailure) -> (home: DeviceHome, name: DeviceName) {
-    let isPath = name.contains("/") && !name.hasPrefix("device:")
     let home = DeviceHome(path: isPath ? "." : try session.homeDirectory())
     let argument = isPath ? name : try ArgumentFinder(session).newDeviceName(name)
     do throws(VirtualDeviceError) {

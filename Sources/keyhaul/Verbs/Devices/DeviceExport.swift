@@ -33,12 +33,9 @@ struct DeviceExport: RunnableVerb {
     let device = try target.find(in: session)
     try session.prepareOutput(output, inputs: device.files)
     let rows = try device.hold(.reading) { openDevice in
-      try openDevice.keychain.rows(includingTombstones: true, keys: openDevice.classKeys)
-    }
-    if let locked = rows.lazy.compactMap(\.fault).first(where: { !$0.isPermanent }) {
-      throw CommandFailure(
-        .locked, "items of \(device.name) cannot be read now", why: "\(locked)",
-        try: "keyhaul device unlock \(ShellWord.quoted(device.name))")
+      let rows = try openDevice.keychain.rows(includingTombstones: true, keys: openDevice.classKeys)
+      if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemFailure.unreadable(on: openDevice) }
+      return rows
     }
     let items = rows.compactMap(\.item)
     try write(items, of: device.name, in: session)

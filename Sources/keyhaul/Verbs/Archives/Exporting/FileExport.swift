@@ -36,9 +36,13 @@ struct FileExport {
   }
 
   func perform(in session: Session) throws -> CommandStatus {
-    if verb.output == "-", session.isJSON {
-      throw CommandFailure.usage(
-        "--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
+    if verb.output == "-" {
+      guard !session.isJSON else {
+        throw CommandFailure.usage(
+          "--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
+      }
+      try session.refuseTerminal(
+        for: "a file of a backup", why: "its bytes go out as they are, whatever a terminal takes them for")
     }
     let found = try ArgumentFinder(session).archive(verb.source)
     _ = try found.requirePath(for: "export --domain")

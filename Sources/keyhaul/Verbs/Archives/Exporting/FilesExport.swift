@@ -123,7 +123,8 @@ struct FilesExport {
   private func failure(_ error: BackupArchiveError, _ named: NamedArchive) -> CommandFailure {
     var failure = ArchiveOutput.failure(error, writing: folder, reading: named.name)
     switch error.code {
-    case .occupied: failure.advice = "a folder that is not there yet, or the call that began this one"
+    case .occupied:
+      failure.advice = "a folder that is not there yet; or what began this one, where the backup is as it was"
     case .noSpace, .unwritable: failure.advice = "free space, or mend it, and run it again: it goes on where it was"
     default: break
     }

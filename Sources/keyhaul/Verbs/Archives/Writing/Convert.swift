@@ -46,6 +46,7 @@ struct Convert: RunnableVerb {
     let named = try found.open(storage: opening.storage, in: session)
     try checkDistinct(from: path)
     if !decrypted, let copy = try standingCopy(of: named, at: path, in: session) {
+      warn(ofForeign: copy.foreignFiles, in: session)
       try report(named, outcome: copy, isThere: true, in: session)
       return status(of: named, without: copy.foreignFiles)
     }
@@ -80,14 +81,16 @@ struct Convert: RunnableVerb {
     if let leftover = outcome.leftover {
       session.warn("the replaced backup is still there", why: leftover, try: "delete it")
     }
-    if let first = outcome.foreignFiles.first {
-      let others = outcome.foreignFiles.count == 1 ? "" : "the first: "
-      session.warn(
-        "\(Amounts.count(outcome.foreignFiles.count, "file")) not copied",
-        why: "\(others)\(first) is no part of a backup")
-    }
+    warn(ofForeign: outcome.foreignFiles, in: session)
     try report(named, outcome: outcome, in: session)
     return status(of: named, without: outcome.foreignFiles)
+  }
+
+  private func warn(ofForeign files: [String], in session: Session) {
+    guard let first = files.first else { return }
+    session.warn(
+      "\(Amounts.count(files.count, "file")) not copied",
+      why: "\(files.count == 1 ? "" : "the first: ")\(first) is no part of a backup")
   }
 
   /// A copy without what may change its list of files does not show that there was any.
@@ -165,7 +168,7 @@ struct Convert: RunnableVerb {
     let size = outcome.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
     if isThere {
       return try session.announce(
-        "Nothing to do: \(place) is a copy of \(HostileText.shown(named.name)) already, byte for byte.")
+        "Nothing to do: \(place) is a copy of \(HostileText.shown(named.name)) already, file by file.")
     }
     let sentence =
       "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(kind)\(size)."

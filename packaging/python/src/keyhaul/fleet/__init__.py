@@ -9,6 +9,7 @@ Each worker calls the program once for a backup and a verb. No password and no i
 value (`PasswordFile`, `PasswordCommand`, `PasswordName`) that the worker resolves.
 """
 
+from . import _needed as _needed
 from ._cluster import QUIET, local_cluster
 from ._paths import backups_in, listed
 from ._run import Outcome, run
