@@ -152,7 +152,8 @@ extension ArchiveFinding {
     case .payloadMissing: self = .keychainMissing(reason: error.reason)
     case .damaged, .truncated, .keyUnavailable, .unsupported: self = .keychainDamaged(reason: error.reason)
     case .notFound, .notABackup, .sealedList, .falseClaim, .passwordDenied, .decryptedCopy, .notStreamable, .hostile,
-      .overLimit, .unfinished, .unreadable, .unwritable, .noSpace, .noTemporarySpace, .occupied, .interrupted:
+      .overLimit, .unfinished, .changed, .unreadable, .unwritable, .noSpace, .noTemporarySpace, .occupied,
+      .interrupted:
       throw error
     }
   }

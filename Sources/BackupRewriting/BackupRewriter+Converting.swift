@@ -13,7 +13,7 @@ extension BackupRewriter {
   ///   - destination: Where the copy goes, and in which form.
   ///   - replace: Whether a backup, or a file, that stands at the destination may go.
   ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
-  /// - Throws: As `BackupWriter` does; `.unreadable` where the backup changed meanwhile, `.interrupted` where
+  /// - Throws: As `BackupWriter` does; `.changed` where the backup changed meanwhile, `.interrupted` where
   ///   `progress` said so.
   public func convert(
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, replace: Bool = false,
@@ -40,7 +40,7 @@ extension BackupRewriter {
     outgoing.check = { (written) throws(BackupArchiveError) in
       let copy = try reopen(written, like: archive)
       guard copy.digest == archive.digest, try copy.storedFiles() == stored else {
-        throw BackupArchiveError(.unreadable, "the backup changed while it was copied")
+        throw BackupArchiveError(.changed, "the backup changed while it was copied")
       }
     }
     let placed = try BackupPlacement(system: system).place(outgoing, at: destination, replace: replace)

@@ -31,7 +31,7 @@ extension BackupRewriter {
   ///   - progress: Told how many bytes of one file are copied; where it answers `false` the work ends with
   ///     `.interrupted`.
   /// - Returns: Whether the disk confirmed that it keeps the new name too.
-  /// - Throws: `.unreadable` where the backup changed meanwhile; `.keyUnavailable` for a sealed backup without its keys,
+  /// - Throws: `.changed` where the backup changed meanwhile; `.keyUnavailable` for a sealed backup without its keys,
   ///   `.damaged` for one that is not what was sealed; `.noSpace` and `.unwritable` where the system refuses;
   ///   `.interrupted` where `progress` said so.
   @discardableResult
@@ -85,7 +85,7 @@ extension BackupRewriter {
       at: path, byteCount: Int64(new.count), replace: true, keepsAccess: true,
       check: { (_) throws(BackupArchiveError) in
         guard try reopen(directory, like: archive).parts[part] == old else {
-          throw BackupArchiveError(.unreadable, "\(part.path) changed meanwhile")
+          throw BackupArchiveError(.changed, "\(part.path) changed meanwhile")
         }
       },
       fill: { (descriptor) throws(WriteFailure) in
@@ -123,7 +123,7 @@ extension BackupRewriter {
       let copy = try reopen(written, like: archive)
       guard copy.keybag == keybag, copy.parts.database?.sha256 == archive.parts.database?.sha256,
         try copy.storedFiles() == stored
-      else { throw BackupArchiveError(.unreadable, "the backup changed while it was copied") }
+      else { throw BackupArchiveError(.changed, "the backup changed while it was copied") }
     }
     let placed = try BackupPlacement(system: system)
       .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keepsAccess: true)

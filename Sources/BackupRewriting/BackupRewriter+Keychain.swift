@@ -37,7 +37,7 @@ extension BackupRewriter {
     outgoing.check = { (written) throws(BackupArchiveError) in
       // What was read before must be what stands there still: its other files are taken over unseen.
       guard try reopen(path, like: archive).digest == archive.digest else {
-        throw BackupArchiveError(.unreadable, "the backup changed while it was written anew")
+        throw BackupArchiveError(.changed, "the backup changed while it was written anew")
       }
       try replacement.check(try reopen(written, like: archive), stored: stored)
     }

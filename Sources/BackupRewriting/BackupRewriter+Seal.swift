@@ -17,7 +17,7 @@ extension BackupRewriter {
   ///   - keys: The class keys, unlocked; `nil` where `takesKeyedSeal` says that the seal is a list of digests.
   ///   - progress: Told how many bytes are read; where it answers `false` the work ends with `.interrupted`.
   /// - Returns: How many files are sealed.
-  /// - Throws: `.occupied` for one that has a seal; `.keyUnavailable` without the keys that it needs; `.unreadable` where
+  /// - Throws: `.occupied` for one that has a seal; `.keyUnavailable` without the keys that it needs; `.changed` where
   ///   the backup changed meanwhile; `.noSpace` and `.unwritable` where the system refuses; `.interrupted`.
   public func seal(
     _ archive: BackupArchive, at path: String, keys: borrowing ClassKeys?,
@@ -58,7 +58,7 @@ extension BackupRewriter {
       })
   }
 
-  private static let changed = BackupArchiveError(.unreadable, "the backup changed while it was sealed")
+  private static let changed = BackupArchiveError(.changed, "the backup changed while it was sealed")
 
   /// Copies every entry as it is, measures it on its way, and adds the seal.
   private func appendSeal(

@@ -140,7 +140,7 @@ final class DecryptionPass {
       written += Int64(bytes.count)
       try sink.write(bytes)
     }
-    let changed = BackupArchiveError(.unreadable, "the backup changed while it was copied")
+    let changed = BackupArchiveError(.changed, "the backup changed while it was copied")
     try sink.begin(
       EntryName(file.path), byteCount: known.plainByteCount, modificationTime: file.modificationTime)
     try file.forEachPortion { (portion) throws(WriteFailure) in
@@ -187,7 +187,7 @@ final class DecryptionPass {
 
   /// Holds what was written against what was read.
   func check(_ copy: BackupArchive) throws(BackupArchiveError) {
-    let changed = BackupArchiveError(.unreadable, "the backup changed while it was copied")
+    let changed = BackupArchiveError(.changed, "the backup changed while it was copied")
     guard copy.keybag == archive.keybag, copy.manifest.isDecryptedCopy, try copy.storedFiles().count == decryptedCount
     else { throw changed }
     guard readable[StoredPart.keychainFileIdentifier] != nil else { return }

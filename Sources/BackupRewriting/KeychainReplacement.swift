@@ -103,6 +103,6 @@ final class KeychainReplacement {
     guard copy.parts[.manifest] == archive.parts[.manifest], copy.isEncrypted == archive.isEncrypted,
       copy.parts[.status] == archive.parts[.status],
       try copy.storedFiles().count == stored.count, try copy.keychainFile(with: keys).bytes == plain
-    else { throw BackupArchiveError(.unreadable, "the backup changed while it was written anew") }
+    else { throw BackupArchiveError(.changed, "the backup changed while it was written anew") }
   }
 }

@@ -259,7 +259,7 @@ final class ReencryptionPass<Random: RandomSource> {
 
   /// Holds what was written against what was read, before it takes its place.
   func check(_ copy: BackupArchive, storedCount: Int) throws(BackupArchiveError) {
-    let changed = BackupArchiveError(.unreadable, "the backup changed while it was written anew")
+    let changed = BackupArchiveError(.changed, "the backup changed while it was written anew")
     guard copy.keybag == keybag, copy.isEncrypted == encrypts,
       try copy.storedFiles().count == storedCount - unlisted.count
     else { throw changed }

@@ -147,7 +147,7 @@ struct KeychainReplacementTests {
     let changed = #expect(throws: BackupArchiveError.self) {
       _ = try replace(old, at: directory.path("b"), with: file, "one")
     }
-    #expect(changed?.code == .unreadable)
+    #expect(changed?.code == .changed)
     try directory.write([1], to: "b/note.txt")
     let now = try BackupArchive.open(.path(directory.path("b")))
     let occupied = #expect(throws: BackupArchiveError.self) {

@@ -37,6 +37,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case noKeychain = "no-keychain"
     /// The class key that protects a part of the backup isn't at hand.
     case keyUnavailable = "key-unavailable"
+    /// Something wrote to it while it was read.
+    case changed
     /// The system refused to read.
     case unreadable
     /// The system refused to write.
@@ -105,6 +107,10 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         advice: "make a new backup; one with a password also holds the keychain for other devices")
     case .keyUnavailable:
       .init(.wrongPassword, "a part of the backup stays closed", advice: "the password set when the backup was made")
+    case .changed:
+      .init(
+        .failed, "the backup changed while it was read",
+        advice: "run it again when nothing writes to the backup; nothing was changed")
     case .unreadable: .init(.failed, "could not read the backup", advice: "check the permissions and the disk")
     case .unwritable:
       .init(

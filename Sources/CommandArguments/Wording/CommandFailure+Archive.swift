@@ -51,6 +51,7 @@ extension CommandFailure {
       case .payloadMissing: "\(name) is not whole"
       case .noKeychain: "\(name) holds no keychain"
       case .keyUnavailable: "cannot open \(name): \(error.summary)"
+      case .changed: "something writes to \(name)"
       case .unreadable, .noTemporarySpace: "could not read \(name)"
       case .unwritable, .noSpace, .occupied: "could not write \(name)"
       case .interrupted: "stopped"
