@@ -69,8 +69,12 @@ class Pages:
             for line in discussion.removeprefix("Examples:").strip("\n").split("\n"):
                 example = line.strip()
                 page += [".PP", bold(example)] if example.startswith("keyhaul ") else [".PP", words(line)] if example else []
+        # The parser knows the forms of a result as a flag of all verbs; the help names those that this one has.
+        forms = re.search(r"How to print the result\.\s+\(values: ([^)]*)\)", text)
         sections = {}
         for argument in command["arguments"]:
+            if forms and any(name["name"] == "format" for name in argument.get("names") or []):
+                argument = {**argument, "allValues": re.split(r",\s+", forms[1])}
             if argument["shouldDisplay"]:
                 kind = "ARGUMENTS" if argument["kind"] == "positional" else argument.get("sectionTitle") or "OPTIONS"
                 sections.setdefault(kind.upper(), []).append(argument)
