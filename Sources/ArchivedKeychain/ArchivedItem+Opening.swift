@@ -17,9 +17,18 @@ extension ArchivedItem {
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     var items: [ArchivedItem] = []
     items.reserveCapacity(file.entries.count)
+    try openPortions(of: file, with: keys) { items += $0 }
+    return items
+  }
+
+  /// The same, some at a time and in order, for whoever need not hold all of them.
+  static func openPortions(
+    of file: KeychainBackupFile, with keys: borrowing ClassKeys, _ body: ([ArchivedItem]) -> Void
+  ) throws(ArchivedKeychainError) {
     guard file.entries.count > portionCount else {
+      var items: [ArchivedItem] = []
       try open(file.entries.indices, of: file, with: keys, into: &items)
-      return items
+      return body(items)
     }
     let shared = try explained { () throws(DataProtectionError) in try SharedClassKeys(keys) }
     var start = 0
@@ -38,8 +47,7 @@ extension ArchivedItem {
         try open(range, of: file, with: keys, into: &items)
         return items
       },
-      deliver: { (opened) throws(ArchivedKeychainError) in items += opened })
-    return items
+      deliver: { (opened) throws(ArchivedKeychainError) in body(opened) })
   }
 
   private static func open(

@@ -16,7 +16,10 @@ public struct HardwareProof: Sendable, Hashable {
   public init() {}
 
   /// Collects the proof of items to which a hardware key, or none, was applied.
-  public init(_ items: some Sequence<ArchivedItem>) {
+  public init(_ items: some Sequence<ArchivedItem>) { take(items) }
+
+  /// Adds the proof of further items.
+  mutating func take(_ items: some Sequence<ArchivedItem>) {
     for item in items {
       guard let keyClass = item.keyClass, let own = item.provesHardware else { continue }
       if own { proven.insert(keyClass) } else { unproven.insert(keyClass) }

@@ -92,15 +92,17 @@ extension BackupVerifier {
       if findings.faultCount[.keychain] != nil { findings.leaveOut(.items, "the keychain's file cannot be read") }
       return
     }
-    let items = try ArchivedItem.openAll(in: file, with: keys)
-    let hardware = HardwareProof(items)
+    var hardware = HardwareProof()
+    var closed: [ArchivedItem] = []
+    try ArchivedItem.openPortions(of: file, with: keys) { items in
+      hardware.take(items)
+      closed += items.filter { $0.item == nil }
+    }
     var counts = BackupVerification.ItemCounts()
+    counts.readable = file.entries.count - closed.count
     var first: BackupVerification.Fault?
-    for item in items {
-      guard let reason = item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted) else {
-        counts.readable += 1
-        continue
-      }
+    for item in closed {
+      guard let reason = item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted) else { continue }
       guard reason.isDamage else {
         counts.deviceBound += 1
         continue
