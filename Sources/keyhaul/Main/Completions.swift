@@ -33,7 +33,7 @@ struct Completions: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let script = Keyhaul.completionScript(for: shell.parserShell)
+    let script = CompletionScript(for: shell).text
     if session.isJSON {
       try session.answer(
         ["format": "completion-script/1", "shell": .string(shell.rawValue), "script": .string(script)])

@@ -33,6 +33,18 @@ struct CompletionTests {
     return outcome.output.split(separator: "\n").map(String.init)
   }
 
+  @Test(
+    "for the form of a result: those that the verb's has",
+    arguments: [("bash", "_add_completions -W '"), ("zsh", "___format=("), ("fish", "-l 'format'")])
+  func forms(shell: String, mark: String) throws {
+    let script = try DeviceWorld().run("keyhaul completions \(shell)").output
+    // What each shell's script says about `--format`, in the order of the verbs.
+    let lists = script.split(separator: "\n").filter { $0.contains(mark) && $0.contains("json") }
+    func count(_ form: String) -> Int { lists.count { $0.contains(form) } }
+    #expect(lists.count > 30 && count("junit") == 1 && count("genp-plist") == 1, "\(lists.count)")
+    #expect(count("html") == 3 && count("otpauth") == 1 && count("csv") == 5)
+  }
+
   @Test("for a device that something goes to: the devices there are", arguments: ["plan", "why", "restore"])
   func targets(verb: String) throws {
     let world = try world()
