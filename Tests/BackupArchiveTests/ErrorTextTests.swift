@@ -24,7 +24,8 @@ struct ErrorTextTests {
       (.overLimit, .refused), (.truncated, .damaged), (.damaged, .damaged), (.unfinished, .damaged),
       (.payloadMissing, .damaged), (.noKeychain, .refused), (.notStreamable, .refused),
       (.keyUnavailable, .wrongPassword),
-      (.changed, .failed), (.unreadable, .failed), (.unwritable, .failed), (.noSpace, .failed), (.noTemporarySpace, .failed),
+      (.changed, .failed), (.unreadable, .failed), (.unwritable, .failed),
+      (.noSpace, .failed), (.noTemporarySpace, .failed),
       (.interrupted, .failed), (.occupied, .usage), (.falseClaim, .refused), (.decryptedCopy, .refused),
       (.passwordDenied, .refused),
     ]
