@@ -5,20 +5,6 @@ import KeychainFormats
 
 /// `keyhaul completions SHELL`: the script that teaches a shell our verbs and flags.
 struct Completions: RunnableVerb {
-  enum Shell: String, CaseIterable, ExpressibleByArgument {
-    case bash
-    case zsh
-    case fish
-
-    var parserShell: CompletionShell {
-      switch self {
-      case .bash: .bash
-      case .zsh: .zsh
-      case .fish: .fish
-      }
-    }
-  }
-
   static let screen = HelpScreen(
     sentence: "Print the completion script of a shell",
     usage: "keyhaul completions SHELL",
@@ -29,11 +15,11 @@ struct Completions: RunnableVerb {
     flags: [])
   static let configuration = described(as: "completions")
 
-  @Argument(help: "bash, zsh or fish.") var shell: Shell
+  @Argument(help: "bash, zsh or fish.") var shell: CompletionScript.Shell
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    let script = CompletionScript(for: shell).text
+    let script = CompletionScript(of: Keyhaul.self, for: shell).text
     if session.isJSON {
       try session.answer(
         ["format": "completion-script/1", "shell": .string(shell.rawValue), "script": .string(script)])

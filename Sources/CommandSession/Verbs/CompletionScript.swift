@@ -1,19 +1,38 @@
-import ArgumentParser
-import CommandSession
+package import ArgumentParser
 
 /// The parser's completion script of a shell. To it the forms of a result are one flag of all verbs; here each verb offers
 /// those that its own has.
-struct CompletionScript {
-  private let shell: Completions.Shell
+package struct CompletionScript {
+  /// A shell that there is a script for.
+  package enum Shell: String, CaseIterable, ExpressibleByArgument {
+    case bash
+    case zsh
+    case fish
 
-  init(for shell: Completions.Shell) { self.shell = shell }
+    fileprivate var parserShell: CompletionShell {
+      switch self {
+      case .bash: .bash
+      case .zsh: .zsh
+      case .fish: .fish
+      }
+    }
+  }
 
-  var text: String {
+  private let root: any ParsableCommand.Type
+  private let shell: Shell
+
+  /// - Parameter root: The program, below which the verbs are.
+  package init(of root: any ParsableCommand.Type, for shell: Shell) {
+    self.root = root
+    self.shell = shell
+  }
+
+  package var text: String {
     let all = words(of: OutputFormat.allCases)
     var verb: (any Verb.Type)?
-    return Keyhaul.completionScript(for: shell.parserShell).split(separator: "\n", omittingEmptySubsequences: false)
+    return root.completionScript(for: shell.parserShell).split(separator: "\n", omittingEmptySubsequences: false)
       .map { (line) -> String in
-        if let path = path(in: line) { verb = Self.verb(path) }
+        if let path = path(in: line) { verb = self.verb(path) }
         guard let verb, line.contains(all) else { return String(line) }
         return String(line).replacing(all, with: words(of: verb.formats))
       }.joined(separator: "\n")
@@ -37,8 +56,8 @@ struct CompletionScript {
     }
   }
 
-  private static func verb(_ path: [Substring]) -> (any Verb.Type)? {
-    var command: any ParsableCommand.Type = Keyhaul.self
+  private func verb(_ path: [Substring]) -> (any Verb.Type)? {
+    var command = root
     for word in path {
       guard let next = command.configuration.subcommands.first(where: { $0.word == word }) else { return nil }
       command = next
