@@ -41,8 +41,9 @@ extension BackupRewriter {
       return nil
     }
     guard copy.files == own.files, copy.foreign.isEmpty else { return nil }
+    let stands = walk.isDirectory ? nil : try? system.status(of: standing, followsLink: true)
     return RewrittenBackup(
-      path: standing, byteCount: walk.isDirectory ? byteCount : self.byteCount(of: standing) ?? byteCount,
+      path: standing, byteCount: stands?.byteCount ?? byteCount,
       fileCount: copy.files.count, isDurable: false, leftover: nil, foreignFiles: own.foreign)
   }
 
@@ -83,10 +84,5 @@ extension BackupRewriter {
     _ file: BackupWalk.File, _ body: () throws(DataProtectionError) -> Value
   ) throws(WriteFailure) -> Value {
     try obtaining { () throws(BackupArchiveError) in try explained(file.path, body) }
-  }
-
-  private func byteCount(of path: String) -> Int64? {
-    guard let file = try? system.openForReading(path) else { return nil }
-    return try? system.status(of: file.raw).byteCount
   }
 }

@@ -41,6 +41,30 @@ struct ConversionTests {
     #expect(try BackupArchive.open(.path(directory.path("back"))).digest == digest)
   }
 
+  @Test("tells of every byte, the seal's among them, and what it wrote is found again", arguments: ["c.tar", "c/"])
+  func everyByte(target: String) throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup(hasPassword: true).write(to: .directory(directory.path("backup")))
+    let (source, path) = (directory.path("backup"), directory.path(target))
+    let (archive, destination) = (try BackupArchive.open(.path(source)), ArchiveDestination(path: path))
+    #expect(archive.seal != nil)
+    let byteCount = Int64(try bytes(in: directory, "backup").values.reduce(0) { $0 + $1.count })
+    var told: (done: Int64, total: Int64) = (0, 0)
+    let progress: BackupRewriter.Progress = { done, total in
+      told = (done, total)
+      return true
+    }
+    let rewriter = BackupRewriter()
+    #expect(try rewriter.standingCopy(of: archive, at: source, in: path, as: destination) == nil)
+    let written = try rewriter.convert(archive, at: source, to: destination, progress: progress)
+    #expect(told == (byteCount, byteCount))
+    let found = try rewriter.standingCopy(of: archive, at: source, in: path, as: destination, progress: progress)
+    #expect(found?.byteCount == written.byteCount && found?.fileCount == written.fileCount)
+    #expect(told == (2 * byteCount, 2 * byteCount))
+    let other = ArchiveDestination.file(path, .zip)
+    #expect(try rewriter.standingCopy(of: archive, at: source, in: path, as: other) == nil)
+  }
+
   @Test("stores ciphertext as it is, and compresses a backup in clear", arguments: ["c.zip", "c.tar.gz"])
   func compression(target: String) throws {
     for hasPassword in [true, false] {

@@ -83,16 +83,17 @@ package enum ItemFailure {
   }
 
   package static func locked(_ verb: String, on openDevice: DeviceSession) -> CommandFailure {
-    CommandFailure(
-      .locked, "\(openDevice.name) is locked, so not all that matches can be \(verb)d",
-      why: lockedItems(of: openDevice),
-      try: "keyhaul device unlock \(ShellWord.quoted(openDevice.name))")
+    locked(openDevice, "\(openDevice.name) is locked, so not all that matches can be \(verb)d")
   }
 
   /// A device whose items all have to be read.
   package static func unreadable(on openDevice: DeviceSession) -> CommandFailure {
+    locked(openDevice, "items of \(openDevice.name) cannot be read now")
+  }
+
+  private static func locked(_ openDevice: DeviceSession, _ message: String) -> CommandFailure {
     CommandFailure(
-      .locked, "items of \(openDevice.name) cannot be read now", why: lockedItems(of: openDevice),
+      .locked, message, why: lockedItems(of: openDevice),
       try: "keyhaul device unlock \(ShellWord.quoted(openDevice.name))")
   }
 

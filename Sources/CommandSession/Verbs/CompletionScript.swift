@@ -38,11 +38,11 @@ package struct CompletionScript {
       }.joined(separator: "\n")
   }
 
-  /// The verb that this line begins, or is about.
+  /// The words of the verb that this line begins, or is about. One that is not found has the parser's forms.
   private func path(in line: Substring) -> [Substring]? {
     switch shell {
-    case .bash, .zsh: line.firstMatch(of: /^_keyhaul((?:_[a-z]+)*)\(\) \{/)?.1.split(separator: "_")
-    case .fish: line.firstMatch(of: /^complete .*"keyhaul ([a-z ]+)" format'/)?.1.split(separator: " ")
+    case .bash, .zsh: line.firstMatch(of: /^_keyhaul([^(]*)\(\) \{/)?.1.split(separator: "_")
+    case .fish: line.firstMatch(of: /^complete .*"keyhaul ([^"]+)" format'/)?.1.split(separator: " ")
     }
   }
 
