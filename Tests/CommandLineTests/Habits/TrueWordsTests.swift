@@ -36,6 +36,18 @@ struct TrueWordsTests {
     }
   }
 
+  @Test("a file that is no part of a backup is named the second time too")
+  func foreignFile() throws {
+    let world = try Self.world()
+    try world.succeed("convert b -o x.tar")
+    try world.devices.run("echo mine > diary.txt; tar -rf x.tar diary.txt")
+    for written in [true, false] {
+      let outcome = try world.keyhaul("convert x.tar -o y.tar")
+      #expect(outcome.output.hasPrefix("Nothing to do") == !written, "\(outcome)")
+      #expect(outcome.status == 0 && outcome.errors.contains("1 file not copied"), "\(outcome)")
+    }
+  }
+
   @Test("what a locked device cannot tell is said by classes, and how to unlock it")
   func locked() throws {
     let world = try Self.world()
