@@ -52,6 +52,26 @@ struct FileCipherTests {
     }
   }
 
+  @Test("the end alone says of every length and padding what decrypting all of it does")
+  func ending() throws {
+    let plain = (0..<70).map { UInt8($0) }
+    let padded = try (0...70).map { try FileCipher.encrypt(Array(plain.prefix($0)), key: key()) }
+    // Whole blocks that end in no padding, lengths that are no whole blocks, and nothing.
+    let odd = padded.map { Array($0.dropLast(16)) } + padded.map { Array($0.dropLast(3)) } + [[]]
+    for stored in padded + odd {
+      let whole = stored.count % 16 == 0 && !stored.isEmpty ? try FileCipher.decrypt(stored, key: key()) : nil
+      for size in [1, 15, 16, 17, 33, 100] {
+        var ending = FileEnding(of: try FileDecryptor(key: key()))
+        for start in stride(from: 0, to: stored.count, by: size) {
+          stored[start..<min(start + size, stored.count)].withUnsafeBytes { ending.pass($0) }
+        }
+        let found = try ending.finish()
+        #expect(found.hasValidPadding == whole?.hasValidPadding ?? false)
+        #expect(found.plainByteCount == Int64(whole?.bytes.count ?? stored.count / 16 * 16))
+      }
+    }
+  }
+
   @Test("without valid padding everything is given, and said so")
   func unpadded() throws {
     // CBC of whole blocks without padding is the padded form less its last block.

@@ -40,7 +40,7 @@ NOT_ABOUT_FILES = r"^Sources/(?:" + "|".join([
     r"Files/System/(?:SystemCalls|DirectoryEntry)",
     r"KeychainFormats/Secrets/(?:WipedMemory|SecretPages)",
     r"VirtualDevice/Values/DeviceClock", r"VirtualDevice/Files/DeviceFileLock",
-    r"BackupArchive/Container/LibArchiveReader",
+    r"BackupArchive/Container/(?:LibArchiveReader|GzipCheck)",
     r"CommandSession/System/(?:ByteStream|Errno\+Streams|StandardStreams|WipedBuffer)",
     r"CommandSession/Failures/Interruption", r"CommandSession/Secrets/SecretCommand",
     r"CommandSession/Terminal/(?:TerminalDevice|TerminalSettings)", r"TextLayout/TimeText",

@@ -44,7 +44,7 @@ extension ExtractionWorker {
       let source: StoredPayload
       if let payload { source = payload } else { source = try job.archive.payload(of: file) }
       let digest = try explained("SHA-256") { () throws(DataProtectionError) in try DigestStream(.sha256) }
-      let reading = try job.archive.read(source, as: file, with: job.keys.keys) {
+      let reading = try job.reader.read(source, as: file, with: job.keys.keys) {
         (portion) throws(BackupArchiveError) -> Void in
         guard !job.journal.hasStopped else { throw BackupArchiveError(.interrupted, "it was told to stop") }
         do throws(Errno) {
@@ -55,7 +55,7 @@ extension ExtractionWorker {
         }
         try explained("SHA-256") { () throws(DataProtectionError) in try digest.update(portion) }
         job.journal.add(Int64(portion.count))
-      }
+      }.payload
       job.journal.add(reading.storedByteCount - reading.plainByteCount)
       return (reading, try explained("SHA-256") { () throws(DataProtectionError) in try digest.finish() })
     } catch {

@@ -76,8 +76,8 @@ package struct FileExtractor: Sendable {
       return (known, try makeJournal(in: folder, header: header, count: request.plan.entries.count))
     }
     let job = ExtractionJob(
-      archive: archive, list: list, keys: HeldKeys(keys), plan: request.plan, folder: folder, known: known,
-      journal: journal)
+      archive: archive, reader: PayloadReader(archive), list: list, keys: HeldKeys(keys),
+      plan: request.plan, folder: folder, known: known, journal: journal)
     run(job, progress)
     var result = try journal.finish()
     try ExtractedDirectories(job).finish()
@@ -168,6 +168,7 @@ package struct FileExtractor: Sendable {
 /// All that the workers of a run share.
 struct ExtractionJob: Sendable {
   let archive: BackupArchive
+  let reader: PayloadReader
   let list: FileList
   let keys: HeldKeys
   let plan: ExtractionPlan

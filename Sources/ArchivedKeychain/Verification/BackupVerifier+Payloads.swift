@@ -89,12 +89,12 @@ extension BackupVerifier {
   }
 
   private mutating func enter(
-    _ result: Result<PayloadExaminer.Reading, BackupArchiveError>, of file: ListedFile, withKeys hasKeys: Bool,
+    _ result: Result<PayloadReader.Reading, BackupArchiveError>, of file: ListedFile, withKeys hasKeys: Bool,
     _ tally: inout FileTally
   ) {
     let name = Self.name(of: file)
     let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
-    let read: PayloadExaminer.Reading
+    let read: PayloadReader.Reading
     switch result {
     case .success(let reading): read = reading
     case .failure(let error):

@@ -35,9 +35,8 @@ package struct PayloadPass {
 
   /// What the list records of the file.
   package let record: FileRecord?
+  private let file: ListedFile
   private let part: String
-  /// As the list calls it, and where it is stored.
-  private let place: String
   private let isEncrypted: Bool
   private let decryptor: FileDecryptor?
 
@@ -65,8 +64,8 @@ package struct PayloadPass {
 
   private init(_ file: ListedFile, _ record: FileRecord?, in archive: BackupArchive, decryptor: FileDecryptor?) {
     let part = archive.layout.storedPath(of: file.fileIdentifier)
+    self.file = file
     self.part = part
-    place = file.relativePath.map { quoted("\(file.domain ?? "")/\($0)") + ", stored as \(part)" } ?? part
     self.record = record
     isEncrypted = archive.areFilesEncrypted
     self.decryptor = decryptor
@@ -83,39 +82,92 @@ package struct PayloadPass {
     return try file.record()
   }
 
+  /// Reads it to its end and lends the plain bytes.
   package func run(
     _ payload: StoredPayload, digests: Digests = .all,
     _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> PayloadReading {
-    let (hasDigest, isEmpty) = (record?.digest != nil, record?.size == 0)
-    let digest = digests == .stored && !hasDigest ? nil : try sha1()
-    let plainDigest = digests == .stored || decryptor == nil || !hasDigest ? nil : try sha1()
+    let (stored, plain) = try streams(digests)
     var (storedCount, plainCount): (Int64, Int64) = (0, 0)
-    func lend(_ plain: UnsafeRawBufferPointer) throws(BackupArchiveError) {
-      guard !plain.isEmpty else { return }
-      plainCount += Int64(plain.count)
-      if let plainDigest { try explained(part) { () throws(DataProtectionError) in try plainDigest.update(plain) } }
-      try portion(plain)
+    func lend(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+      guard !bytes.isEmpty else { return }
+      plainCount += Int64(bytes.count)
+      try add(bytes, to: plain)
+      try portion(bytes)
     }
-    let isPresent = try payload.forEachPortion { (bytes) throws(BackupArchiveError) in
-      if let digest { try explained(part) { () throws(DataProtectionError) in try digest.update(bytes) } }
+    try forEachPortion(of: payload) { (bytes) throws(BackupArchiveError) in
+      try add(bytes, to: stored)
       storedCount += Int64(bytes.count)
       guard let decryptor else { return try lend(bytes) }
       try lend(try explained(part) { () throws(DataProtectionError) in try decryptor.plain(of: bytes) })
     }
-    guard isPresent || isEmpty else {
-      throw BackupArchiveError(.payloadMissing, "the list of files names \(place), which is not there")
-    }
-    // A padding alone would be sixteen bytes, so that nothing at all is right only where nothing is listed.
-    var isValid = storedCount > 0 || !isEncrypted || isEmpty
+    var isValid = isRightWhereEmpty
     if storedCount > 0, let decryptor {
       let end = try finish(decryptor)
       try end?.bytes.withRawBytes(lend)
       isValid = end?.hasValidPadding ?? false
+    } else if storedCount > 0 {
+      isValid = true
     }
     return PayloadReading(
       storedByteCount: storedCount, plainByteCount: plainCount,
-      storedSHA1: try finished(digest), plainSHA1: try finished(plainDigest), hasValidPadding: isValid)
+      storedSHA1: try finished(stored), plainSHA1: try finished(plain), hasValidPadding: isValid)
+  }
+
+  /// Reads it to its end for what is known of it then. Of an encrypted file its last blocks alone are decrypted, unless the
+  /// digest of the plain bytes is asked for: nothing else of them could be wrong.
+  ///
+  /// - Parameter whileReading: Called for every portion, and ends the reading with an error.
+  package func measure(
+    _ payload: StoredPayload, digests: Digests, whileReading: () throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> PayloadReading {
+    guard digests == .stored, let decryptor else {
+      return try run(payload, digests: digests) { (_) throws(BackupArchiveError) in try whileReading() }
+    }
+    let (stored, _) = try streams(digests)
+    var ending = FileEnding(of: decryptor)
+    var storedCount: Int64 = 0
+    try forEachPortion(of: payload) { (bytes) throws(BackupArchiveError) in
+      try whileReading()
+      try add(bytes, to: stored)
+      storedCount += Int64(bytes.count)
+      ending.pass(bytes)
+    }
+    let end = try explained(part) { () throws(DataProtectionError) in try ending.finish() }
+    return PayloadReading(
+      storedByteCount: storedCount, plainByteCount: end.plainByteCount,
+      storedSHA1: try finished(stored), plainSHA1: nil,
+      hasValidPadding: storedCount > 0 ? end.hasValidPadding : isRightWhereEmpty)
+  }
+
+  /// As the list calls it, and where it is stored.
+  private var place: String {
+    file.relativePath.map { quoted("\(file.domain ?? "")/\($0)") + ", stored as \(part)" } ?? part
+  }
+
+  private var isEmpty: Bool { record?.size == 0 }
+  /// A padding alone would be sixteen bytes, so that nothing at all is right only where nothing is listed.
+  private var isRightWhereEmpty: Bool { !isEncrypted || isEmpty }
+
+  private func forEachPortion(
+    of payload: StoredPayload, _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    guard try payload.forEachPortion(body) || isEmpty else {
+      throw BackupArchiveError(.payloadMissing, "the list of files names \(place), which is not there")
+    }
+  }
+
+  private func streams(_ digests: Digests) throws(BackupArchiveError) -> (stored: DigestStream?, plain: DigestStream?) {
+    let hasDigest = record?.digest != nil
+    return (
+      digests == .stored && !hasDigest ? nil : try sha1(),
+      digests == .stored || decryptor == nil || !hasDigest ? nil : try sha1()
+    )
+  }
+
+  private func add(_ bytes: UnsafeRawBufferPointer, to digest: DigestStream?) throws(BackupArchiveError) {
+    guard let digest else { return }
+    try explained(part) { () throws(DataProtectionError) in try digest.update(bytes) }
   }
 
   private func finished(_ digest: DigestStream?) throws(BackupArchiveError) -> [UInt8]? {

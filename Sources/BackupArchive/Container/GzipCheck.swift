@@ -1,5 +1,13 @@
 import KeychainFormats
 
+#if canImport(Glibc)
+  import func Glibc.memchr
+#elseif canImport(Musl)
+  import func Musl.memchr
+#elseif canImport(Darwin)
+  import func Darwin.memchr
+#endif
+
 /// Holds what a gzip becomes against the checksum and the length behind it, which libarchive (3.6) passes over.
 ///
 /// A gzip may have several members, each with a checksum of its own. Where one ends is not asked of libarchive, which
@@ -99,7 +107,10 @@ final class GzipCheck: ByteFeed {
 
   /// The place in the window of the next byte that a header could begin with.
   private func firstMark(from start: Int) -> Int? {
-    start < window.count ? window.withUnsafeBytes { $0[start...].firstIndex(of: 0x1F) } : nil
+    window.withUnsafeBytes { window in
+      guard start < window.count, let base = window.baseAddress else { return nil }
+      return memchr(base + start, 0x1F, window.count - start).map { UnsafeRawPointer($0) - base }
+    }
   }
 
   /// - Parameter place: In the window, with at least eight bytes before it.

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import CommandArguments
 import CommandSession
@@ -110,7 +111,9 @@ struct FileExport {
     var failure: CommandFailure?
     let reading: PayloadReading
     do throws(BackupArchiveError) {
-      reading = try named.archive.readPayload(of: file, with: keys) { (portion) throws(BackupArchiveError) in
+      let payload = try named.archive.payload(of: file)
+      reading = try PayloadReader(named.archive).read(payload, as: file, with: keys) {
+        (portion) throws(BackupArchiveError) in
         do throws(CommandFailure) {
           try Interruption.check()
           try write(portion)
@@ -118,7 +121,7 @@ struct FileExport {
           failure = error
           throw BackupArchiveError(.interrupted, "the file could not be written")
         }
-      }
+      }.payload
     } catch {
       throw failure ?? CommandFailure(archive: error, name: named.name)
     }
