@@ -87,13 +87,16 @@ public struct ArchivedItem: Sendable {
     case missingData
   }
 
-  /// The same item under another position.
-  package func placed(at index: Int) -> ArchivedItem {
-    var item = ArchivedItem(
+  /// The same item under another position, where another one of its class was tried with other keys: what that one lacks
+  /// it lacks too.
+  ///
+  /// - Parameter trial: `nil` where none of its class was.
+  package func tried(like trial: ArchivedItem?, at index: Int) -> ArchivedItem {
+    var opening = opening
+    if case .failed(let failure) = trial?.opening { opening = .failed(failure) }
+    return ArchivedItem(
       index: index, kind: kind, protection: protection, persistentReference: persistentReference, blob: blob,
-      keyClass: keyClass, classKey: classKey, opening: opening, isSecretOnly: isSecretOnly)
-    item.fingerprint = fingerprint
-    return item
+      keyClass: keyClass, classKey: trial?.classKey ?? classKey, opening: opening, isSecretOnly: isSecretOnly)
   }
 
   /// The item in clear; `nil` where it does not open.

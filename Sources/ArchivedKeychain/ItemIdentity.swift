@@ -4,42 +4,84 @@ public import KeychainFormats
 public struct ItemIdentity: Sendable, Hashable {
   /// The kind, which is known of a sealed item too.
   public var kind: ItemKind
-  /// `nil` where the item is sealed or has no such attribute.
-  public var label: String?
-  /// The account (`acct`), as text; hostile, as are the others.
-  public var account: String?
-  /// The service (`svce`) of a generic password.
-  public var service: String?
-  /// The server (`srvr`) of an internet password.
-  public var server: String?
-  /// The access group (`agrp`), which tells the apps.
-  public var accessGroup: String?
   /// Whether the item does not open, so that its names are not known; an item without any name is not sealed.
   public let isSealed: Bool
+  /// Handed around as one: thousands of identities are copied again and again.
+  private var known: Names
+
+  private struct Values: Sendable, Hashable {
+    var label: String?
+    var account: String?
+    var service: String?
+    var server: String?
+    var accessGroup: String?
+  }
+
+  private final class Names: Sendable, Hashable {
+    let values: Values
+
+    init(_ values: Values) { self.values = values }
+
+    static let none = Names(Values())
+
+    static func == (left: Names, right: Names) -> Bool { left === right || left.values == right.values }
+    func hash(into hasher: inout Hasher) { hasher.combine(values) }
+  }
+
+  /// `nil` where the item is sealed or has no such attribute.
+  public var label: String? {
+    get { known.values.label }
+    set { change(\.label, newValue) }
+  }
+  /// The account (`acct`), as text; hostile, as are the others.
+  public var account: String? {
+    get { known.values.account }
+    set { change(\.account, newValue) }
+  }
+  /// The service (`svce`) of a generic password.
+  public var service: String? {
+    get { known.values.service }
+    set { change(\.service, newValue) }
+  }
+  /// The server (`srvr`) of an internet password.
+  public var server: String? {
+    get { known.values.server }
+    set { change(\.server, newValue) }
+  }
+  /// The access group (`agrp`), which tells the apps.
+  public var accessGroup: String? {
+    get { known.values.accessGroup }
+    set { change(\.accessGroup, newValue) }
+  }
+
+  private mutating func change(_ name: WritableKeyPath<Values, String?>, _ text: String?) {
+    var values = known.values
+    values[keyPath: name] = text
+    known = Names(values)
+  }
 
   /// What is known of an item that does not open.
   public init(sealed kind: ItemKind, accessGroup: String? = nil) {
     isSealed = true
     self.kind = kind
-    self.accessGroup = accessGroup
+    known = accessGroup == nil ? .none : Names(Values(accessGroup: accessGroup))
   }
 
   /// An item under a name that is not its own, for reports that are shown to others.
   public init(_ kind: ItemKind, called label: String) {
     isSealed = false
     self.kind = kind
-    self.label = label
+    known = Names(Values(label: label))
   }
 
   /// The names that an item in clear has; data that is UTF-8 counts as text.
   public init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind
-    label = Self.text(item[.label])
-    account = Self.text(item[.account])
-    service = Self.text(item[.service])
-    server = Self.text(item[.server])
-    accessGroup = Self.text(item[.accessGroup])
+    known = Names(
+      Values(
+        label: Self.text(item[.label]), account: Self.text(item[.account]), service: Self.text(item[.service]),
+        server: Self.text(item[.server]), accessGroup: Self.text(item[.accessGroup])))
   }
 
   /// What a person knows it by: the service, server or label that it is for, then whose it is; its label where it has

@@ -1,5 +1,11 @@
-import KeychainFormats
 import Testing
+
+@testable import KeychainFormats
+
+private struct Number: AttributeMapValue, ExpressibleByIntegerLiteral, Equatable {
+  let value: Int
+  init(integerLiteral value: Int) { self.value = value }
+}
 
 @Suite("A map of attributes")
 struct AttributeMapTests {
@@ -14,11 +20,11 @@ struct AttributeMapTests {
 
   @Test("holds what a dictionary holds, after any changes, few codes and very many", arguments: [4, 30, 200])
   func changes(codeCount: Int) {
-    var (map, dictionary): (AttributeMap<Int>, [AttributeCode: Int]) = ([:], [:])
+    var (map, dictionary): (AttributeMap<Number>, [AttributeCode: Number]) = ([:], [:])
     var steps = Steps(state: UInt64(codeCount))
     for step in 0..<4000 {
       let code = AttributeCode(rawValue: "code\(steps.next(codeCount))")
-      let value: Int? = steps.next(3) == 0 ? nil : step
+      let value = steps.next(3) == 0 ? nil : Number(integerLiteral: step)
       map[code] = value
       dictionary[code] = value
       #expect(map.count == dictionary.count && map[code] == dictionary[code])
@@ -29,20 +35,78 @@ struct AttributeMapTests {
     }
     #expect(Set(map.keys) == Set(dictionary.keys))
     #expect(map == AttributeMap(dictionary.map { ($0.key, $0.value) }.shuffled()))
-    #expect(map.filter { $0.value.isMultiple(of: 2) }.count == dictionary.count { $0.value.isMultiple(of: 2) })
+    #expect(
+      map.filter { $0.value.value.isMultiple(of: 2) }.count
+        == dictionary.count { $0.value.value.isMultiple(of: 2) })
+  }
+
+  /// Of every type that an item's attribute has, now and then of one that only a property list has.
+  private func value(_ steps: inout Steps) -> PropertyValue {
+    let number = steps.next(1000)
+    switch steps.next(24) {
+    case 0..<5: return .string(String(repeating: "ö\u{301}", count: number % 40))
+    case 5..<10: return .data((0..<number % 300).map { UInt8(truncatingIfNeeded: $0 &* number) })
+    case 10..<14: return .integer(Int64(number) - 500)
+    case 14, 15: return .integer(number.isMultiple(of: 2) ? .min : .max)
+    case 16: return .boolean(number.isMultiple(of: 2))
+    case 17: return .date(KeychainDate(secondsSinceReferenceDate: Double(number) / 7))
+    case 18..<23: return .date(KeychainDate(secondsSinceReferenceDate: -1.5, encodedText: "20001231235958.5Z"))
+    default: return .array([.integer(Int64(number))])
+    }
+  }
+
+  @Test("holds the same whether its values are packed or not, and whatever is changed of packed ones")
+  func packing() {
+    var (map, dictionary): (AttributeMap<PropertyValue>, [AttributeCode: PropertyValue]) = ([:], [:])
+    var steps = Steps(state: 7)
+    var packedCount = 0
+    for _ in 0..<6000 {
+      let code = AttributeCode(rawValue: "code\(steps.next(14))")
+      let value = steps.next(3) == 0 ? nil : value(&steps)
+      map[code] = value
+      dictionary[code] = value
+      if steps.next(2) == 0 { map.pack() }
+      if case .packed = map.contents { packedCount += 1 }
+      #expect(map.count == dictionary.count && map[code] == dictionary[code])
+      #expect(map == AttributeMap(dictionary.map { ($0.key, $0.value) }))
+    }
+    #expect(packedCount > 500)
+  }
+
+  @Test("keeps the text of a date, a number that is none, and an empty value, where they are packed")
+  func packedExactly() throws {
+    let dates: [KeychainDate] = [
+      KeychainDate(secondsSinceReferenceDate: 0.25, encodedText: "20010101000000.25Z"),
+      KeychainDate(secondsSinceReferenceDate: 0.25), KeychainDate(secondsSinceReferenceDate: .nan),
+      KeychainDate(secondsSinceReferenceDate: -.infinity, encodedText: ""),
+    ]
+    let values = dates.map(PropertyValue.date) + [.string(""), .data([]), .boolean(false), .integer(0)]
+    let packed = try #require(PackedPropertyValues(values))
+    for (place, date) in dates.enumerated() {
+      let found = try #require(packed[place].dateValue)
+      #expect(found.secondsSinceReferenceDate.bitPattern == date.secondsSinceReferenceDate.bitPattern)
+      #expect(found.encodedText == date.encodedText)
+    }
+    #expect(values.indices.dropFirst(dates.count).allSatisfy { packed[$0] == values[$0] })
+    let others: [PropertyValue] = [
+      .null, .real(1), .uid(1), .unsignedInteger(.max), .array([]), .dictionary([:]), .set([]),
+    ]
+    for value in others {
+      #expect(PackedPropertyValues([.integer(1), value]) == nil)
+    }
   }
 
   @Test("is equal where codes and values are, and in no other case")
   func equality() {
-    let map: AttributeMap<Int> = ["acct": 1, "svce": 2]
+    let map: AttributeMap<Number> = ["acct": 1, "svce": 2]
     #expect(map == ["svce": 2, "acct": 1])
     #expect(map != ["acct": 1] && map != ["acct": 1, "svce": 3] && map != ["acct": 1, "srvr": 2])
-    #expect(map.mapValues { $0 * 2 } == ["acct": 2, "svce": 4])
+    #expect(map.mapValues { Number(integerLiteral: $0.value * 2) } == ["acct": 2, "svce": 4])
   }
 
   @Test("merges as it is told")
   func merging() {
-    var map: AttributeMap<Int> = ["acct": 1]
+    var map: AttributeMap<Number> = ["acct": 1]
     map.merge(["acct": 2, "svce": 3]) { old, _ in old }
     #expect(map == ["acct": 1, "svce": 3])
     map.merge(["acct": 2]) { _, new in new }
@@ -51,7 +115,7 @@ struct AttributeMapTests {
 
   @Test("tells codes apart that begin with the same seven letters")
   func longCodes() {
-    let map: AttributeMap<Int> = ["abcdefg": 1, "abcdefgh": 2, "abcdefgi": 3]
+    let map: AttributeMap<Number> = ["abcdefg": 1, "abcdefgh": 2, "abcdefgi": 3]
     #expect(map.count == 3 && map["abcdefg"] == 1 && map["abcdefgh"] == 2 && map["abcdefgi"] == 3)
     #expect(map.keys.map(\.rawValue) == ["abcdefg", "abcdefgh", "abcdefgi"])
   }

@@ -159,8 +159,10 @@ private let comparison = MigrationComparison(
       allProspects: prospects(.whenUnlockedThisDeviceOnly)),
   ], current: RestoreSetting(hasPassword: true, onSameDevice: false))
 
-private func prospects(_ protection: ProtectionClass) -> [RestoreSetting: Prospect] {
-  Dictionary(uniqueKeysWithValues: RestoreSetting.allCases.map { ($0, protection.prospect(in: $0)) })
+private func prospects(_ protection: ProtectionClass) -> RestoreProspects {
+  var prospects = RestoreProspects()
+  for setting in RestoreSetting.allCases { prospects[setting] = protection.prospect(in: setting) }
+  return prospects
 }
 
 @Suite("What someone expects of all four restores")

@@ -18,7 +18,7 @@ struct ComparisonPageTests {
       identity.service = "chat.example"
       identity.account = account
     }
-    var prospects: [RestoreSetting: Prospect] = [:]
+    var prospects: RestoreProspects = [:]
     for setting in RestoreSetting.allCases {
       prospects[setting] =
         reason.map { $0.isDamage ? .unreadable($0) : .staysBehind($0) } ?? protection?.prospect(in: setting)

@@ -3,10 +3,17 @@ internal import ParallelWork
 /// Values by the codes of attributes: what an item is made of, and what is asked or changed of one.
 ///
 /// An item has about ten attributes. At that size two arrays side by side take a third of a dictionary's memory, and going
-/// through the codes finds a value sooner than hashing one does; what has many more is looked up in an index.
-public struct AttributeMap<Value> {
+/// through the codes finds a value sooner than hashing one does; what has many more is looked up in an index. The values of
+/// an item that was read lie side by side as bytes until one of them is changed.
+public struct AttributeMap<Value: AttributeMapValue> {
+  @usableFromInline
+  enum Contents {
+    case values([Value])
+    case packed(Value.Packed)
+  }
+
   @usableFromInline private(set) var codes: [AttributeCode] = []
-  @usableFromInline private(set) var values: [Value] = []
+  @usableFromInline private(set) var contents = Contents.values([])
   /// Where each code stands, once there are more than are gone through.
   @usableFromInline private(set) var places: [AttributeCode: Int]?
 
@@ -27,10 +34,10 @@ public struct AttributeMap<Value> {
 
   /// The value of a code; `nil` where there is none. Setting `nil` removes it.
   public subscript(code: AttributeCode) -> Value? {
-    @inlinable get { place(of: code).map { values[$0] } }
+    @inlinable get { place(of: code).map(value) }
     set {
       switch (place(of: code), newValue) {
-      case (let place?, let value?): values[place] = value
+      case (let place?, let value?): change { _, values in values[place] = value }
       case (nil, let value?): append(value, forKey: code)
       case (let place?, nil): remove(at: place)
       case (nil, nil): break
@@ -50,19 +57,48 @@ public struct AttributeMap<Value> {
 
   /// Makes room for so many.
   public mutating func reserveCapacity(_ count: Int) {
-    codes.reserveCapacity(count)
-    values.reserveCapacity(count)
+    change { codes, values in
+      codes.reserveCapacity(count)
+      values.reserveCapacity(count)
+    }
+  }
+
+  /// Keeps the values as bytes until one is changed, where each of them can be kept so.
+  mutating func pack() {
+    guard case .values(let values) = contents, let packed = Value.Packed(values) else { return }
+    contents = .packed(packed)
   }
 
   @inlinable func place(of code: AttributeCode) -> Int? {
     if let places { return places[code] }
-    return codes.firstIndex(of: code)
+    return AttributeCode.place(of: code, in: codes)
+  }
+
+  @inlinable func value(at place: Int) -> Value {
+    switch contents {
+    case .values(let values): values[place]
+    case .packed(let packed): packed[place]
+    }
+  }
+
+  /// Both arrays, each held by nobody else meanwhile.
+  private mutating func change(_ body: (inout [AttributeCode], inout [Value]) -> Void) {
+    var values: [Value] =
+      switch contents {
+      case .values(let values): values
+      case .packed(let packed): codes.indices.map { packed[$0] }
+      }
+    contents = .values([])
+    body(&codes, &values)
+    contents = .values(values)
   }
 
   private mutating func append(_ value: Value, forKey code: AttributeCode) {
     places?[code] = codes.count
-    codes.append(code)
-    values.append(value)
+    change { codes, values in
+      codes.append(code)
+      values.append(value)
+    }
     guard places == nil, codes.count > Self.longestWalk else { return }
     places = Dictionary(uniqueKeysWithValues: zip(codes, codes.indices))
   }
@@ -70,10 +106,12 @@ public struct AttributeMap<Value> {
   /// The last one takes its place.
   private mutating func remove(at place: Int) {
     places?[codes[place]] = nil
-    codes.swapAt(place, codes.count - 1)
-    values.swapAt(place, values.count - 1)
-    codes.removeLast()
-    values.removeLast()
+    change { codes, values in
+      codes.swapAt(place, codes.count - 1)
+      values.swapAt(place, values.count - 1)
+      codes.removeLast()
+      values.removeLast()
+    }
     if place < codes.count { places?[codes[place]] = place }
   }
 }
@@ -84,7 +122,7 @@ extension AttributeMap: RandomAccessCollection {
   /// The place behind the last.
   @inlinable public var endIndex: Int { codes.count }
   /// A code with its value.
-  @inlinable public subscript(place: Int) -> (key: AttributeCode, value: Value) { (codes[place], values[place]) }
+  @inlinable public subscript(place: Int) -> (key: AttributeCode, value: Value) { (codes[place], value(at: place)) }
 
   /// The pairs that fulfil a condition.
   public func filter(
@@ -119,6 +157,7 @@ extension AttributeMap: ExpressibleByDictionaryLiteral {
 }
 
 extension AttributeMap: Sendable where Value: Sendable {}
+extension AttributeMap.Contents: Sendable where Value: Sendable {}
 
 extension AttributeMap: Equatable where Value: Equatable {
   /// Whether both have the same codes with the same values, in whatever order.

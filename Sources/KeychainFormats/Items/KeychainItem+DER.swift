@@ -42,6 +42,7 @@ extension KeychainItem {
         }
       }
     }
+    attributes.pack()
     attributes.shareCodes(amongItemsOf: kind)
   }
 

@@ -18,6 +18,9 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
     self.secrets = secrets
   }
 
+  /// Keeps it in as little memory as there is for it, until it is changed: for an item that is held.
+  package mutating func pack() { attributes.pack() }
+
   /// The value of an attribute that is no secret; `nil` where the item has none. Setting `nil` removes it.
   public subscript(code: AttributeCode) -> PropertyValue? {
     get { attributes[code] }

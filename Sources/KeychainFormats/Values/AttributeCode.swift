@@ -73,6 +73,17 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
     long?.text.hashBytes(into: &hasher)
   }
 
+  /// Where the first such code stands; `nil` where there is none.
+  @usableFromInline static func place(of code: AttributeCode, in codes: [AttributeCode]) -> Int? {
+    codes.withUnsafeBufferPointer { codes in
+      for place in codes.indices where codes[place].prefix == code.prefix {
+        // Of a short code its prefix is all there is, and nothing else of either is touched.
+        if code.isShort || codes[place] == code { return place }
+      }
+      return nil
+    }
+  }
+
   /// In the order of the bytes, which agrees with `==`.
   public static func < (left: Self, right: Self) -> Bool {
     left.isShort && right.isShort

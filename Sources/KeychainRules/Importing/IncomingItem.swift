@@ -53,6 +53,7 @@ public struct IncomingItem: Sendable {
       if SyncInference.appliesTo(item) { item[.synchronizable] = .integer(1) }
       try Self.checkStorable(item)
       primaryKey = try PrimaryKey(of: item)
+      item.pack()
       self.item = item
     } catch {
       throw KeychainRuleError(error.code == .parameter ? .decode : error.code, error.reason)

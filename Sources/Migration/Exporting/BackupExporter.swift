@@ -121,9 +121,10 @@ public enum BackupExporter {
   ///
   /// - Throws: Category `locked` where a row is: the keys may have gone since the device was looked at.
   static func export(
-    _ session: DeviceSession, sealing keys: borrowing ClassKeys, random: any RandomSource
+    _ session: DeviceSession, sealing keys: borrowing ClassKeys, keeping form: Export.Form = .sealed,
+    random: any RandomSource
   ) throws(MigrationError) -> Export {
-    var export = Export(random: random, deviceSyncs: session.record.isSyncing)
+    var export = Export(random: random, deviceSyncs: session.record.isSyncing, keeping: form)
     let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
     var locked = LockedRows()
     try reporting { () throws(KeychainStoreError) in
@@ -152,14 +153,27 @@ public enum BackupExporter {
 
   /// Goes through the rows one by one.
   struct Export {
+    /// What is kept of an item that the rules let go.
+    enum Form {
+      /// As a backup holds it.
+      case sealed
+      /// As whoever has every key reads it in the backup.
+      case opened
+    }
+
     let random: any RandomSource
     let deviceSyncs: Bool
+    let form: Form
+    /// The sealed items, where those are kept.
     var entries: [KeychainBackupFile.Entry] = []
+    /// The same items opened, by their position, where they are kept so.
+    var items: [ArchivedItem] = []
     var report = ExportReport()
 
-    init(random: any RandomSource, deviceSyncs: Bool) {
+    init(random: any RandomSource, deviceSyncs: Bool, keeping form: Form) {
       self.random = random
       self.deviceSyncs = deviceSyncs
+      self.form = form
     }
 
     mutating func take(_ row: KeychainRow, sealing keys: borrowing ClassKeys) {
@@ -194,14 +208,33 @@ public enum BackupExporter {
       }
       do throws(ItemSealError) {
         let blob = try keys.seal(item, as: .backup, random: random)
-        entries.append(
-          .init(
-            kind: item.kind, blob: blob.serialized(),
-            persistentReference: try? PersistentReference.uuid(item.kind, reference).serialized()))
+        let reference = try? PersistentReference.uuid(item.kind, reference).serialized()
+        switch form {
+        case .sealed:
+          entries.append(.init(kind: item.kind, blob: blob.serialized(), persistentReference: reference))
+        case .opened:
+          items.append(
+            ArchivedItem(
+              index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
+              keyClass: blob.keyClass, classKey: nil, opening: Self.opening(of: blob, item.kind, with: keys)))
+        }
         report.exported.append(entry)
       } catch {
         report.leftOut.append(.init(item: entry, reason: .malformed, detail: error.reason))
       }
+    }
+  }
+}
+
+extension BackupExporter.Export {
+  private static func opening(
+    of blob: ItemBlob, _ kind: ItemKind, with keys: borrowing ClassKeys
+  ) -> ArchivedItem.Opening {
+    do throws(ItemSealError) {
+      return .opened(try keys.open(blob, kind: kind))
+    } catch {
+      // Its key is there: nothing but its form can be wrong.
+      return .failed(.malformed(error.reason))
     }
   }
 }

@@ -18,6 +18,15 @@ public enum MigrationPlanner {
     _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
     surroundings: RestoreSurroundings = RestoreSurroundings()
   ) -> MigrationPlan {
+    plan(
+      allItems, only: indexes, onto: rows, policy: policy, surroundings: surroundings, settling: SettlingOnce())
+  }
+
+  /// The same where what becomes of the items before they meet a target may be known from another plan.
+  static func plan(
+    _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
+    surroundings: RestoreSurroundings, settling: some ItemSettling
+  ) -> MigrationPlan {
     let hardware = HardwareProof(allItems)
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
@@ -25,7 +34,7 @@ public enum MigrationPlanner {
     var verdicts: [Int: Verdict] = [:]
     var imports: [MigrationPlan.PlannedImport] = []
     for item in items {
-      switch admission(of: item, hardware, surroundings) {
+      switch admission(of: item, hardware, surroundings, settling) {
       case .refused(let verdict):
         verdicts[item.index] = verdict
       case .admitted(let incoming, let detail):
@@ -56,7 +65,7 @@ public enum MigrationPlanner {
     }
 
     let decisions = items.compactMap { item in
-      verdicts[item.index].map { decision(about: item, $0, onSameDevice: hardware.isSameDevice) }
+      verdicts[item.index].map { decision(about: item, $0, onSameDevice: hardware.isSameDevice, settling) }
     }
     return MigrationPlan(
       decisions: decisions, removed: target.removedIdentities, policy: policy, isSameDevice: hardware.isSameDevice,
@@ -70,14 +79,15 @@ public enum MigrationPlanner {
   }
 
   private static func decision(
-    about archived: ArchivedItem, _ verdict: Verdict, onSameDevice: Bool?
+    about archived: ArchivedItem, _ verdict: Verdict, onSameDevice: Bool?, _ settling: some ItemSettling
   ) -> MigrationPlan.Decision {
     let arrives = verdict.outcome.change.map { $0 != .keepsExisting } ?? false
+    let known = archived.item.map { settling.known(archived, $0) } ?? KnownItem(ItemIdentity(sealed: archived.kind))
     return MigrationPlan.Decision(
-      index: archived.index, identity: archived.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: archived.kind),
-      protection: archived.protection, outcome: verdict.outcome, detail: verdict.detail, overwrites: verdict.overwrites,
+      index: archived.index, identity: known.identity, protection: archived.protection, outcome: verdict.outcome,
+      detail: verdict.detail, overwrites: verdict.overwrites,
       warning: arrives ? archived.item.flatMap { ArrivalWarning($0, onSameDevice: onSameDevice) } : nil,
-      isSynchronizable: archived.item?.isSynchronizable, holdsEnclaveKey: archived.item?.holdsEnclaveKey)
+      isSynchronizable: known.isSynchronizable, holdsEnclaveKey: known.holdsEnclaveKey)
   }
 
   private static func malformed(_ archived: ArchivedItem, _ error: KeychainRuleError) -> Verdict {
@@ -91,7 +101,8 @@ public enum MigrationPlanner {
 
   /// Whether an item gets as far as the target's database.
   private static func admission(
-    of archived: ArchivedItem, _ hardware: HardwareProof, _ surroundings: RestoreSurroundings
+    of archived: ArchivedItem, _ hardware: HardwareProof, _ surroundings: RestoreSurroundings,
+    _ settling: some ItemSettling
   ) -> Admission {
     switch archived.opening {
     case .failed(let failure):
@@ -112,7 +123,7 @@ public enum MigrationPlanner {
         return .refused(Verdict(outcome: .staysBehind(reason), detail: nil))
       }
       do throws(KeychainRuleError) {
-        let incoming = try IncomingItem(item, persistentReference: archived.persistentReference)
+        let incoming = try settling.incoming(archived, item)
         let inferred = incoming.item.isSynchronizable && !item.isSynchronizable
         return .admitted(
           incoming, detail: inferred ? "\(ReportTerm.inferredSynchronizable.id): it becomes a synchronized item" : nil)

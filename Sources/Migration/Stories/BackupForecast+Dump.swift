@@ -18,7 +18,7 @@ extension BackupForecast {
   public init(of dump: KeychainDump, named name: String, hasPassword: Bool) throws(MigrationError) {
     let someKey = try MigrationComparison.keyOfSomeDevice()
     try self.init(of: name, hasPassword: hasPassword, deviceKey: someKey, keepsPlaces: true) { (keys, random) in
-      var export = BackupExporter.Export(random: random, deviceSyncs: false)
+      var export = BackupExporter.Export(random: random, deviceSyncs: false, keeping: .opened)
       for item in dump.items { export.take(item, sealing: keys) }
       return export
     }

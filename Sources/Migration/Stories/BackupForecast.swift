@@ -8,27 +8,42 @@ public import VirtualDevice
 /// is only a device yet.
 ///
 /// Nothing is guessed. The rows go through the export rules, and what they let pass is sealed for a backup keybag that
-/// exists in memory alone; what opens on another device is found out by opening it there.
+/// exists in memory alone, and opened again with its keys. What opens on another device is found out by opening an item of
+/// each protection class there: the key of its class is all that an item needs, and all that can be wanting.
 public struct BackupForecast: ~Copyable, Sendable {
+  /// Whether the backup is thought of with a password.
+  public let hasPassword: Bool
+  private let contents: Contents
+  private let keybag: Keybag
+  /// One item of each class, sealed for the keybag.
+  private let witnesses: KeychainBackupFile
+  /// Of a password that nobody knows and that is gone with this value.
+  private let passcodeKey: Secret
+
+  /// What the device, or a dump of it, gives: the same with a password and without one.
+  private struct Contents {
+    let source: String
+    /// Whether items keep the positions that their source gives them (`ExportReport.Item.rowID`); otherwise they have those
+    /// of the backup, and what it leaves out counts on from its last one.
+    let keepsPlaces: Bool
+    let report: ExportReport
+    /// What the backup would hold, as whoever has every key reads it there.
+    let items: [ArchivedItem]
+    /// The same as a restore would store them, whoever opens them.
+    let settled = SettledItems()
+  }
+
   /// What stays on the device, and why; deleted items' marks apart.
   public let leftOut: [ExportReport.LeftOut]
   /// The marks of deleted items that stay on the device. They are no items, and no plan counts them.
   public let tombstones: [ExportReport.LeftOut]
   /// What the backup would hold, by position.
-  public let exported: [ExportReport.Item]
-  /// Whether the backup is thought of with a password.
-  public let hasPassword: Bool
+  public var exported: [ExportReport.Item] { contents.report.exported }
   /// The name of the device.
-  public let source: String
-  /// Whether items keep the positions that their source gives them (`ExportReport.Item.rowID`); otherwise they have those
-  /// of the backup, and what it leaves out counts on from its last one.
-  private let keepsPlaces: Bool
-  private let keybag: Keybag
-  private let file: KeychainBackupFile
-  /// Of a password that nobody knows and that is gone with this value.
-  private let passcodeKey: Secret
+  public var source: String { contents.source }
+  private var keepsPlaces: Bool { contents.keepsPlaces }
 
-  /// Reads the device and seals what may leave for a keybag in memory.
+  /// Reads the device, seals what may leave for a keybag in memory, and opens it.
   ///
   /// - Parameters:
   ///   - session: A hold on the device, which has to be unlocked.
@@ -40,14 +55,34 @@ public struct BackupForecast: ~Copyable, Sendable {
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
     try self.init(of: session.name, hasPassword: hasPassword, deviceKey: deviceKey) {
       (keys, random) throws(MigrationError) in
-      try BackupExporter.export(session, sealing: keys, random: random)
+      try BackupExporter.export(session, sealing: keys, keeping: .opened, random: random)
     }
   }
 
-  /// Seals what an export gives.
+  /// Takes what an export gives, which keeps its items opened.
   init(
     of source: String, hasPassword: Bool, deviceKey: borrowing DeviceKey, keepsPlaces: Bool = false,
     _ export: (borrowing ClassKeys, SystemRandomSource) throws(MigrationError) -> BackupExporter.Export
+  ) throws(MigrationError) {
+    try self.init(hasPassword: hasPassword, deviceKey: deviceKey) { (keys, random) throws(MigrationError) in
+      let export = try export(keys, random)
+      return Contents(source: source, keepsPlaces: keepsPlaces, report: export.report, items: export.items)
+    }
+  }
+
+  /// The same backup thought of with a password, or without one: nothing is read again.
+  ///
+  /// - Parameter deviceKey: Of the device that it would be made of.
+  borrowing func thought(
+    withPassword hasPassword: Bool, deviceKey: borrowing DeviceKey
+  ) throws(MigrationError) -> BackupForecast {
+    let contents = contents
+    return try BackupForecast(hasPassword: hasPassword, deviceKey: deviceKey) { (_, _) in contents }
+  }
+
+  private init(
+    hasPassword: Bool, deviceKey: borrowing DeviceKey,
+    _ read: (borrowing ClassKeys, SystemRandomSource) throws(MigrationError) -> Contents
   ) throws(MigrationError) {
     let random = SystemRandomSource()
     let password = try reporting { () throws(DataProtectionError) in
@@ -60,15 +95,14 @@ public struct BackupForecast: ~Copyable, Sendable {
       try bag.keybag.passcodeKey(password: password)
     }
     let keybag = bag.keybag
-    let export = try export(bag.takeClassKeys(), random)
-    leftOut = export.report.missing
-    tombstones = export.report.tombstones
-    exported = export.report.exported
-    file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: export.entries)
+    let keys = bag.takeClassKeys()
+    let contents = try read(keys, random)
+    witnesses = try Self.witnesses(of: contents.items, sealing: keys, for: keybag, random)
+    leftOut = contents.report.missing
+    tombstones = contents.report.tombstones
+    self.contents = contents
     self.hasPassword = hasPassword
     self.keybag = keybag
-    self.keepsPlaces = keepsPlaces
-    self.source = source
     passcodeKey = derived
   }
 
@@ -77,6 +111,24 @@ public struct BackupForecast: ~Copyable, Sendable {
   ) throws(DataProtectionError) -> UnlockedKeybag {
     try BackupKeybag.make(
       password: password, deviceKey: deviceKey, rounds: BackupForecast.rounds, random: random)
+  }
+
+  /// The first item of each class.
+  private static func witnesses(
+    of items: [ArchivedItem], sealing keys: borrowing ClassKeys, for keybag: Keybag, _ random: SystemRandomSource
+  ) throws(MigrationError) -> KeychainBackupFile {
+    var entries: [KeychainBackupFile.Entry] = []
+    var seen: Set<KeyClass> = []
+    for archived in items {
+      guard let item = archived.item, let keyClass = archived.keyClass, seen.insert(keyClass).inserted else { continue }
+      do throws(ItemSealError) {
+        let blob = try keys.seal(item, as: .backup, random: random)
+        entries.append(.init(kind: item.kind, blob: blob.serialized()))
+      } catch {
+        throw MigrationError(error)
+      }
+    }
+    return KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
   }
 
   /// Nobody attacks a keybag that is gone in a moment.
@@ -92,13 +144,35 @@ public struct BackupForecast: ~Copyable, Sendable {
     } catch {
       throw MigrationError(error)
     }
+    var trials: [KeyClass: ArchivedItem] = [:]
     do throws(ArchivedKeychainError) {
-      let items = try ArchivedItem.openAll(in: file, with: keys)
-      guard keepsPlaces else { return items }
-      return items.map { $0.placed(at: Int(exported[$0.index].rowID)) }
+      for trial in try ArchivedItem.openAll(in: witnesses, with: keys) {
+        if let keyClass = trial.keyClass { trials[keyClass] = trial }
+      }
     } catch {
       throw MigrationError(error)
     }
+    let (exported, keepsPlaces) = (exported, keepsPlaces)
+    return contents.items.map { item in
+      item.tried(
+        like: item.keyClass.flatMap { trials[$0] },
+        at: keepsPlaces ? Int(exported[item.index].rowID) : item.index)
+    }
+  }
+
+  /// Decides what restoring the backup would do to a device.
+  ///
+  /// - Parameters:
+  ///   - rows: All that the device has.
+  ///   - deviceKey: Its hardware key.
+  borrowing func plan(
+    onto rows: [TargetRow], openedWith deviceKey: borrowing DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool
+  ) throws(MigrationError) -> MigrationPlan {
+    completing(
+      MigrationPlanner.plan(
+        try items(openedWith: deviceKey), onto: rows, policy: policy,
+        surroundings: RestoreSurroundings(targetSyncs: targetSyncs, backupHasPassword: hasPassword),
+        settling: contents.settled))
   }
 
   /// Whether the value of the item at a place of the backup has the form of a key of the Secure Enclave; `nil` beyond it.
@@ -140,10 +214,7 @@ extension Restorer {
     _ forecast: borrowing BackupForecast, onto target: DeviceSession, policy: ExistingItemPolicy
   ) throws(MigrationError) -> MigrationPlan {
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try target.deviceKey() }
-    let plan = MigrationPlanner.plan(
-      try forecast.items(openedWith: deviceKey), onto: try targetRows(of: target), policy: policy,
-      surroundings: RestoreSurroundings(
-        targetSyncs: target.record.isSyncing, backupHasPassword: forecast.hasPassword))
-    return forecast.completing(plan)
+    return try forecast.plan(
+      onto: try targetRows(of: target), openedWith: deviceKey, policy: policy, targetSyncs: target.record.isSyncing)
   }
 }

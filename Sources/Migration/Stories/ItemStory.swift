@@ -29,7 +29,7 @@ public struct ItemStory: Sendable {
   /// The class that protects it; `nil` where nothing says it.
   public let protection: ProtectionClass?
   /// One for each of the four restores; empty where nothing is known of them.
-  public let prospects: [RestoreSetting: Prospect]
+  public let prospects: RestoreProspects
   /// What becomes of it in this archive or backup: whether it opens, and if not, why.
   public let decision: MigrationPlan.Decision?
   /// What it does on the target that was asked about.
@@ -51,7 +51,7 @@ public struct ItemStory: Sendable {
   ///   - item: The item in clear, as far as it opens, with or without its value.
   ///   - holdsEnclaveKey: Whether its value has the form of a key of the Secure Enclave, where that is known apart.
   public init(
-    place: Place, identity: ItemIdentity, protection: ProtectionClass?, prospects: [RestoreSetting: Prospect],
+    place: Place, identity: ItemIdentity, protection: ProtectionClass?, prospects: RestoreProspects,
     decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?, item: KeychainItem? = nil,
     holdsEnclaveKey: Bool? = nil
   ) {

@@ -19,7 +19,7 @@ public struct MigrationComparison: Sendable {
     /// The class that protects it; `nil` where the blob doesn't say.
     public let protection: ProtectionClass?
     /// One for each setting.
-    public let allProspects: [RestoreSetting: Prospect]
+    public let allProspects: RestoreProspects
     /// Whether it is marked to synchronize; `nil` where that is sealed.
     public let isSynchronizable: Bool?
     /// Whether its value has the form of a key of the Secure Enclave; `nil` where that is sealed.
@@ -27,7 +27,7 @@ public struct MigrationComparison: Sendable {
 
     /// Creates an item of which all is known.
     package init(
-      index: Int, identity: ItemIdentity, protection: ProtectionClass?, allProspects: [RestoreSetting: Prospect],
+      index: Int, identity: ItemIdentity, protection: ProtectionClass?, allProspects: RestoreProspects,
       isSynchronizable: Bool? = nil, holdsEnclaveKey: Bool? = nil
     ) {
       self.index = index
@@ -38,7 +38,7 @@ public struct MigrationComparison: Sendable {
       self.holdsEnclaveKey = holdsEnclaveKey
     }
 
-    init(_ decision: MigrationPlan.Decision, _ prospects: [RestoreSetting: Prospect]) {
+    init(_ decision: MigrationPlan.Decision, _ prospects: RestoreProspects) {
       self.init(
         index: decision.index, identity: decision.identity, protection: decision.protection, allProspects: prospects,
         isSynchronizable: decision.isSynchronizable, holdsEnclaveKey: decision.holdsEnclaveKey)
@@ -119,7 +119,7 @@ public struct MigrationComparison: Sendable {
   ///   - plan: Of all items of the archive, for the device that they should go to.
   public init(of archive: OpenedArchive, _ plan: MigrationPlan) {
     items = plan.decisions.map { decision in
-      var prospects: [RestoreSetting: Prospect] = [:]
+      var prospects: RestoreProspects = [:]
       for setting in RestoreSetting.allCases { prospects[setting] = Self.prospect(of: decision, in: setting) }
       return Item(decision, prospects)
     }
@@ -158,7 +158,7 @@ public struct MigrationComparison: Sendable {
     let sameKey = try reporting { () throws(VirtualDeviceError) in try source.deviceKey() }
     let isItself = source.device.directory == target.device.directory
     let otherKey = isItself ? try Self.keyOfSomeDevice() : try Self.key(of: target)
-    var prospects: [Int: [RestoreSetting: Prospect]] = [:]
+    var prospects: [Int: RestoreProspects] = [:]
     var decisions: [MigrationPlan.Decision] = []
     func enter(_ forecast: borrowing BackupForecast) throws(MigrationError) {
       for onSameDevice in [true, false] {
@@ -174,7 +174,7 @@ public struct MigrationComparison: Sendable {
       }
     }
     try enter(forecast)
-    try enter(try BackupForecast(of: source, hasPassword: !forecast.hasPassword))
+    try enter(try forecast.thought(withPassword: !forecast.hasPassword, deviceKey: sameKey))
     items = decisions.map { Item($0, prospects[$0.index] ?? [:]) }
     current = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: isItself)
   }

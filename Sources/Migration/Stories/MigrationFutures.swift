@@ -61,7 +61,7 @@ public struct MigrationFutures: Sendable {
     let current = RestoreSetting(hasPassword: hasPassword, onSameDevice: false)
     var expected: Set<Int> = []
     let items = onNew.decisions.enumerated().map { position, decision in
-      var prospects: [RestoreSetting: Prospect] = [:]
+      var prospects: RestoreProspects = [:]
       for setting in RestoreSetting.allCases {
         prospects[setting] = MigrationComparison.prospect(of: decision, in: setting)
       }

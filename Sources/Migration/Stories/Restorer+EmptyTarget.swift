@@ -14,9 +14,6 @@ extension Restorer {
   public static func plan(
     _ forecast: borrowing BackupForecast, ontoEmpty deviceKey: borrowing DeviceKey, targetSyncs: Bool = false
   ) throws(MigrationError) -> MigrationPlan {
-    forecast.completing(
-      MigrationPlanner.plan(
-        try forecast.items(openedWith: deviceKey), onto: [], policy: .replace,
-        surroundings: RestoreSurroundings(targetSyncs: targetSyncs, backupHasPassword: forecast.hasPassword)))
+    try forecast.plan(onto: [], openedWith: deviceKey, policy: .replace, targetSyncs: targetSyncs)
   }
 }

@@ -48,7 +48,7 @@ extension StoryFinder {
     let outcome = left.map { left in
       left.reason.isDamage ? MigrationPlan.Outcome.unreadable(left.reason) : .staysBehind(left.reason)
     }
-    var prospects: [RestoreSetting: Prospect] = [:]
+    var prospects: RestoreProspects = [:]
     for setting in RestoreSetting.allCases {
       prospects[setting] =
         left.map { $0.reason.isDamage ? .unreadable($0.reason) : .staysBehind($0.reason) }

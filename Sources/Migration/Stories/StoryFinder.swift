@@ -96,7 +96,7 @@ public struct StoryFinder {
     return rows.map { row in
       let rule = rules[row.summary.reference]
       let protection = row.protection
-      var prospects: [RestoreSetting: Prospect] = [:]
+      var prospects: RestoreProspects = [:]
       for setting in RestoreSetting.allCases {
         prospects[setting] = rule.map(Prospect.staysBehind) ?? protection?.prospect(in: setting)
       }
@@ -175,7 +175,7 @@ public struct StoryFinder {
   ) -> ItemStory {
     ItemStory(
       place: .deleted, identity: identity, protection: protection,
-      prospects: Dictionary(uniqueKeysWithValues: RestoreSetting.allCases.map { ($0, .staysBehind(.deleted)) }),
+      prospects: RestoreProspects(all: .staysBehind(.deleted)),
       decision: nil, onTarget: nil, item: item)
   }
 

@@ -68,7 +68,7 @@ extension TransferWays {
   ///   - prospects: What becomes of it in the four restores; one that is not there is damage.
   ///   - protection: Its class; `nil` where nothing says it.
   ///   - isSynchronizable: Whether it is marked to synchronize; `nil` where that is sealed.
-  init(prospects: [RestoreSetting: Prospect], protection: ProtectionClass?, isSynchronizable: Bool?) {
+  init(prospects: RestoreProspects, protection: ProtectionClass?, isSynchronizable: Bool?) {
     func reason(_ hasPassword: Bool) -> Reason? {
       (prospects[RestoreSetting(hasPassword: hasPassword, onSameDevice: false)] ?? .unreadable(.malformed)).reason
     }
