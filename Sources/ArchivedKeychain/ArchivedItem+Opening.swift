@@ -15,19 +15,30 @@ extension ArchivedItem {
   public static func openAll(
     in file: KeychainBackupFile, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
+    try openAll(in: file, with: keys, knowing: [])
+  }
+
+  /// The same where the items were opened before with the password's keys and other hardware: what no hardware had a part in
+  /// is taken from there.
+  ///
+  /// - Parameter known: All items of the same file, or none.
+  static func openAll(
+    in file: KeychainBackupFile, with keys: borrowing ClassKeys, knowing known: [ArchivedItem]
+  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     var items: [ArchivedItem] = []
     items.reserveCapacity(file.entries.count)
-    try openPortions(of: file, with: keys) { items += $0 }
+    try openPortions(of: file, with: keys, knowing: known.count == file.entries.count ? known : []) { items += $0 }
     return items
   }
 
   /// The same, some at a time and in order, for whoever need not hold all of them.
   static func openPortions(
-    of file: KeychainBackupFile, with keys: borrowing ClassKeys, _ body: ([ArchivedItem]) -> Void
+    of file: KeychainBackupFile, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    _ body: ([ArchivedItem]) -> Void
   ) throws(ArchivedKeychainError) {
     guard file.entries.count > portionCount else {
       var items: [ArchivedItem] = []
-      try open(file.entries.indices, of: file, with: keys, into: &items)
+      try open(file.entries.indices, of: file, with: keys, knowing: known, into: &items)
       return body(items)
     }
     let shared = try explained { () throws(DataProtectionError) in try SharedClassKeys(keys) }
@@ -44,17 +55,22 @@ extension ArchivedItem {
         var items: [ArchivedItem] = []
         items.reserveCapacity(range.count)
         let keys = try explained { () throws(DataProtectionError) in try shared.own() }
-        try open(range, of: file, with: keys, into: &items)
+        try open(range, of: file, with: keys, knowing: known, into: &items)
         return items
       },
       deliver: { (opened) throws(ArchivedKeychainError) in body(opened) })
   }
 
   private static func open(
-    _ range: Range<Int>, of file: KeychainBackupFile, with keys: borrowing ClassKeys, into items: inout [ArchivedItem]
+    _ range: Range<Int>, of file: KeychainBackupFile, with keys: borrowing ClassKeys, knowing known: [ArchivedItem],
+    into items: inout [ArchivedItem]
   ) throws(ArchivedKeychainError) {
     let digest = try explained { () throws(DataProtectionError) in try DigestStream(.sha256) }
     for index in range {
+      if known.indices.contains(index), known[index].classKey == .available {
+        items.append(known[index])
+        continue
+      }
       let entry = file.entries[index]
       var item = try open(entry, index: index, with: keys)
       item.fingerprint = try explained { () throws(DataProtectionError) in

@@ -58,10 +58,24 @@ public struct OpenedArchive: Sendable {
     _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
     makerKey: borrowing DeviceKey? = nil, for use: ArchiveUse = .restoring
   ) throws(ArchivedKeychainError) {
+    try self.init(archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, knowing: [])
+  }
+
+  /// The same archive with the same key of its password, as other hardware opens it.
+  package init(
+    _ opened: OpenedArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?, for use: ArchiveUse
+  ) throws(ArchivedKeychainError) {
+    try self.init(opened.archive, key: key, deviceKey: deviceKey, makerKey: nil, for: use, knowing: opened.items)
+  }
+
+  private init(
+    _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
+    makerKey: borrowing DeviceKey?, for use: ArchiveUse, knowing known: [ArchivedItem]
+  ) throws(ArchivedKeychainError) {
     let keys = try key.classKeys(deviceKey: deviceKey)
     let (file, list, notes) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
     self.archive = archive
-    items = try ArchivedItem.openAll(in: file, with: keys)
+    items = try ArchivedItem.openAll(in: file, with: keys, knowing: known)
     hardware = HardwareProof(items)
     switch makerKey {
     case .some(let makerKey):

@@ -19,15 +19,16 @@ extension ArchiveUnlocker {
   /// Asks the device that made the archive for its items: the one that the user names, or else the target or a device of
   /// the home directory that calls itself as the archive calls its maker.
   ///
+  /// - Parameter opened: The archive as it was opened with the same key.
   /// - Throws: What keeps the device that the user names from being read, and `.usage` where it is not the maker.
   package func maker(
-    named: DeviceSession?, orTarget target: DeviceSession?, with key: borrowing ArchiveKey
+    of opened: OpenedArchive, named: DeviceSession?, orTarget target: DeviceSession?, with key: borrowing ArchiveKey
   ) throws -> Maker? {
-    if let named { return try proven(named, with: key) }
+    if let named { return try proven(named, opened, with: key) }
     let target = target.flatMap { isClaimed(by: $0) ? $0 : nil }
     guard let device = target ?? maker() else { return nil }
     defer { if target == nil { device.end() } }
-    let returning = try opened(with: key, device)
+    let returning = try self.opened(opened, with: key, device)
     // Another device under its name: nothing of it has to do with the archive.
     guard returning.isSameDevice != false else { return nil }
     do throws(MigrationError) {
@@ -44,10 +45,12 @@ extension ArchiveUnlocker {
     device.record.udid.lowercased() == archive.device.identifier?.lowercased()
   }
 
-  private func opened(with key: borrowing ArchiveKey, _ device: DeviceSession) throws -> OpenedArchive {
+  private func opened(
+    _ opened: OpenedArchive, with key: borrowing ArchiveKey, _ device: DeviceSession
+  ) throws -> OpenedArchive {
     let deviceKey: DeviceKey? = try device.deviceKey()
     do throws(ArchivedKeychainError) {
-      return try OpenedArchive(archive, key: key, deviceKey: deviceKey, for: .reading)
+      return try OpenedArchive(opened, key: key, deviceKey: deviceKey, for: .reading)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
@@ -55,8 +58,10 @@ extension ArchiveUnlocker {
 
   /// The device that the user says made the archive: its key proves it, or where none of the items needs one, its
   /// identifier says the same as the archive's.
-  private func proven(_ device: DeviceSession, with key: borrowing ArchiveKey) throws -> Maker {
-    let returning = try opened(with: key, device)
+  private func proven(
+    _ device: DeviceSession, _ opened: OpenedArchive, with key: borrowing ArchiveKey
+  ) throws -> Maker {
+    let returning = try self.opened(opened, with: key, device)
     let isClaimed = isClaimed(by: device)
     guard returning.isSameDevice ?? isClaimed else {
       let fact =

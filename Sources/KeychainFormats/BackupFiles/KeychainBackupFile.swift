@@ -6,17 +6,23 @@ public struct KeychainBackupFile: Sendable, Hashable {
   public struct Entry: Sendable, Hashable {
     /// The kind whose array the item stands in.
     public var kind: ItemKind
-    /// The sealed item; `nil` where the file has none, which makes the item unreadable and no other.
-    public var blob: [UInt8]?
+    /// The sealed item, copied out of what was read; `nil` where the file has none, which makes the item unreadable and no
+    /// other.
+    public var blob: [UInt8]? {
+      get { sealed.map(Array.init) }
+      set { sealed = newValue.map { $0[...] } }
+    }
     /// The value of `v_PersistentRef`: twelve or twenty bytes that `PersistentReference` reads, kept as they came.
     public var persistentReference: [UInt8]?
+    /// A part of the file that was read, so that a hundred thousand items are not there twice.
+    fileprivate var sealed: ArraySlice<UInt8>?
     /// Where the blob's bytes begin in the file that was read, in bytes from its start.
     public var blobOffset: Int?
 
     /// Creates an entry; `blobOffset` belongs to entries that were read.
     public init(kind: ItemKind, blob: [UInt8]?, persistentReference: [UInt8]? = nil, blobOffset: Int? = nil) {
       self.kind = kind
-      self.blob = blob
+      sealed = blob.map { $0[...] }
       self.persistentReference = persistentReference
       self.blobOffset = blobOffset
     }
@@ -77,7 +83,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     }
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
       var reader = KeychainFileReader(
-        builder: BinaryPlistBuilder(try BinaryPlistDocument(buffer, limits: limits), limits: limits))
+        of: bytes, builder: BinaryPlistBuilder(try BinaryPlistDocument(buffer, limits: limits), limits: limits))
       return try reader.file(acceptingAtMost: limit)
     }
   }
@@ -113,13 +119,16 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
   /// Reads the file object by object, so that each blob's place is known.
   private struct KeychainFileReader {
-    var builder: BinaryPlistBuilder
+    /// The document's bytes.
+    private let bytes: [UInt8]
+    private var builder: BinaryPlistBuilder
     /// What entries may still hold, each counted for itself.
     private var remainingBytes: Int
 
     private var document: BinaryPlistDocument { builder.document }
 
-    init(builder: BinaryPlistBuilder) {
+    init(of bytes: [UInt8], builder: BinaryPlistBuilder) {
+      self.bytes = bytes
       self.builder = builder
       remainingBytes = builder.document.bytes.count + sharedByteAllowance
     }
@@ -191,14 +200,13 @@ public struct KeychainBackupFile: Sendable, Hashable {
         guard key == Key.blob || key == Key.persistentReference else { continue }
         let valueIndex = try document.index(position, of: values)
         guard case .data(let range) = try document.object(at: valueIndex) else { continue }
-        let data = try builder.value(at: valueIndex).dataValue
-        if key == Key.blob, entry.blob == nil {
+        if key == Key.blob, entry.sealed == nil {
           try charge(range.count, at: valueIndex)
-          entry.blob = data
+          entry.sealed = bytes[range]
           entry.blobOffset = range.lowerBound
         } else if key == Key.persistentReference, entry.persistentReference == nil {
           try charge(range.count, at: valueIndex)
-          entry.persistentReference = data
+          entry.persistentReference = Array(bytes[range])
         }
       }
       return entry

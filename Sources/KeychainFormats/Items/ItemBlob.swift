@@ -102,7 +102,14 @@ public struct ItemBlob: Sendable, Hashable {
   }
 
   /// The blob's bytes; of a blob that was read, the same bytes.
-  public func serialized() -> [UInt8] { authenticatedHeader + wrappedKey + ciphertext + tag }
+  public func serialized() -> [UInt8] {
+    let parts = [authenticatedHeader, wrappedKey, ciphertext, tag]
+    var bytes: [UInt8] = []
+    // As long as it is: a keychain holds very many of them.
+    bytes.reserveCapacity(parts.reduce(0) { $0 + $1.count })
+    for part in parts { bytes += part }
+    return bytes
+  }
 
   /// The version number at the front of a blob of any version; `nil` for fewer than four bytes.
   public static func versionNumber(of bytes: [UInt8]) -> UInt32? {

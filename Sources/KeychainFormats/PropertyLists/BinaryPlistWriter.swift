@@ -6,19 +6,23 @@ private struct ExactText: Hashable {
   func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 }
 
-/// Writes a binary property list in two passes: one counts the objects, which settles how wide a reference is, the
-/// other writes each container behind what it holds.
+/// Writes a binary property list in two passes: one counts the objects, which settles how wide a reference is, and the
+/// bytes of data, which are most of a large list; the other writes each container behind what it holds.
 struct BinaryPlistWriter {
   private var bytes: [UInt8] = BinaryPlist.magic + BinaryPlist.version
   private var offsets: [Int] = []
   /// The object of each text; negative until it is written.
   private var texts: [ExactText: Int] = [:]
   private var referenceWidth = 1
+  private var dataByteCount = 0
 
   mutating func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     let count = try count(value, depth: 0)
     referenceWidth = Self.width(of: UInt64(count - 1))
     offsets.reserveCapacity(count)
+    // Of an object that is a few bytes long itself, with a reference to it and its place in the table. What is too little
+    // grows, and what is grown stands twice for a moment.
+    bytes.reserveCapacity(dataByteCount + count * (8 + referenceWidth + Self.width(of: UInt64(dataByteCount))))
     let root = try write(value)
     let tableOffset = bytes.count
     let offsetWidth = Self.width(of: UInt64(tableOffset))
@@ -46,7 +50,8 @@ struct BinaryPlistWriter {
         total += try count(entry.key, depth: depth + 1)
         total += try count(entry.value, depth: depth + 1)
       }
-    case .null, .boolean, .integer, .unsignedInteger, .real, .date, .data, .uid: break
+    case .data(let data): dataByteCount += data.count
+    case .null, .boolean, .integer, .unsignedInteger, .real, .date, .uid: break
     }
     return total
   }

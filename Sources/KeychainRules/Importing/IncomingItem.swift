@@ -47,7 +47,8 @@ public struct IncomingItem: Sendable {
       var item = try item.withConvertedAttributes()
       guard item.accessGroup != nil else { throw KeychainRuleError(.decode, "the item names no access group") }
       guard item.protection != nil else { throw KeychainRuleError(.decode, "the item names no protection class") }
-      if item[.multiUser] != .data(Self.systemKeychainUser) { item[.multiUser] = .data([]) }
+      let user = item[.multiUser]
+      if user != .data(Self.systemKeychainUser), user != .data([]) { item[.multiUser] = .data([]) }
       let reference = Self.persistentReference(beside: reference, inside: item).map { PropertyValue.data($0) }
       if item[.persistentReference] != reference { item[.persistentReference] = reference }
       if SyncInference.appliesTo(item) { item[.synchronizable] = .integer(1) }

@@ -1,6 +1,6 @@
 public import DataProtection
 import GRDB
-import KeychainFormats
+package import KeychainFormats
 public import KeychainRules
 
 extension KeychainStore {
@@ -51,6 +51,15 @@ public struct RestoreTransaction: ~Copyable {
       count += transaction.database.changesCount
     }
     return count
+  }
+
+  /// Does imports of so many items of each kind, which take less time together than each by itself.
+  ///
+  /// - Parameter translating: Turns an error of the database itself into one of the closure's.
+  package borrowing func importing<Failure: Error>(
+    _ counts: [ItemKind: Int], translating: (KeychainStoreError) -> Failure, _ body: () throws(Failure) -> Void
+  ) throws(Failure) {
+    try transaction.adding(counts, translating: translating, body)
   }
 
   /// Stores one item of the backup, or decides between it and the row with its primary key, and says how. A row that stays

@@ -13,16 +13,19 @@ extension KeychainStore {
     _ items: [KeychainItem], keepsIdentifiers: Bool = false, keys: borrowing ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) {
     try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
-      for item in items {
-        let modified = item.modificationDate ?? .reference
-        var prepared = try byRule(try NewItem.prepared(item, now: modified, random: random))
-        prepared[.creationDate] = .date(item.creationDate ?? modified)
-        // A description may have a deleted item's mark; nobody can add one.
-        if item.isTombstone { prepared[.tombstone] = .integer(1) }
-        if keepsIdentifiers { prepared.takeIdentifiers(of: item) }
-        let row = try WritableRow(sealing: prepared, keys: keys, random: random)
-        guard try transaction.insert(row) != nil else {
-          throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key is there")
+      let counts = Dictionary(items.map { ($0.kind, 1) }, uniquingKeysWith: +)
+      try transaction.adding(counts, translating: { $0 }) { () throws(KeychainStoreError) in
+        for item in items {
+          let modified = item.modificationDate ?? .reference
+          var prepared = try byRule(try NewItem.prepared(item, now: modified, random: random))
+          prepared[.creationDate] = .date(item.creationDate ?? modified)
+          // A description may have a deleted item's mark; nobody can add one.
+          if item.isTombstone { prepared[.tombstone] = .integer(1) }
+          if keepsIdentifiers { prepared.takeIdentifiers(of: item) }
+          let row = try WritableRow(sealing: prepared, keys: keys, random: random)
+          guard try transaction.insert(row) != nil else {
+            throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key is there")
+          }
         }
       }
     }

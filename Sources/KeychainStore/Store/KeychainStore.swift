@@ -196,11 +196,11 @@ public final class KeychainStore: Sendable {
     configuration.busyMode = .timeout(busySeconds)
     configuration.prepareDatabase { database in
       // FULL syncs the log with every transaction, NORMAL before it is written back. secure_delete: deleted items are
-      // overwritten in the file. The three before the last are SQLite's advice for files that someone else may have
-      // written.
+      // overwritten in the file. The three behind it are SQLite's advice for files that someone else may have written. What
+      // is sorted on the way is nobody's to find in a temporary file.
       for pragma in [
         "synchronous = \(durability == .eachCall ? "FULL" : "NORMAL")", "secure_delete = ON", "trusted_schema = OFF",
-        "cell_size_check = ON", "mmap_size = 0", "wal_autocheckpoint = \(checkpointPageCount)",
+        "cell_size_check = ON", "mmap_size = 0", "wal_autocheckpoint = \(checkpointPageCount)", "temp_store = MEMORY",
       ] {
         try database.translatingErrors { try database.execute(sql: "PRAGMA \(pragma)") }
       }

@@ -50,11 +50,14 @@ public enum Restorer {
           throw .stalePlan("\(count) items would be removed, the plan says \(plan.clearedRowCount)")
         }
       }
-      for planned in plan.imports {
-        let resolution = try reporting { () throws(KeychainStoreError) in
-          try transaction.importItem(planned.incoming, keys: session.classKeys, random: random)
+      let counts = Dictionary(plan.imports.map { ($0.incoming.item.kind, 1) }, uniquingKeysWith: +)
+      try transaction.importing(counts, translating: MigrationError.init) { () throws(MigrationError) in
+        for planned in plan.imports {
+          let resolution = try reporting { () throws(KeychainStoreError) in
+            try transaction.importItem(planned.incoming, keys: session.classKeys, random: random)
+          }
+          guard resolution.outcome == planned.outcome else { throw .stalePlan(planned.origin.differenceText) }
         }
-        guard resolution.outcome == planned.outcome else { throw .stalePlan(planned.origin.differenceText) }
       }
     }
   }

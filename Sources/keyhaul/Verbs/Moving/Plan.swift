@@ -119,7 +119,7 @@ struct Plan: BackupVerb {
           return try answer(for: named, opened, found.word, expectations, in: session)
         }
         let opened = try unlocker.open(with: key, hardware, onto: device)
-        let items = try unlocker.maker(named: maker, orTarget: device, with: key)?.items
+        let items = try unlocker.maker(of: opened.archive, named: maker, orTarget: device, with: key)?.items
         return try plan(named, opened, found.word, onto: device, maker: items, expectations, in: session)
       }
     case .dump(let dump): return try plan(dump, onto: target, maker: maker, expectations, in: session)

@@ -79,7 +79,7 @@ struct Restore: RunnableVerb {
     agreement.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn {
       let report = try target.hold(.reading) { device in
-        let maker = try unlocker.maker(named: nil, orTarget: device, with: key)?.items
+        let maker = try unlocker.maker(of: opened.archive, named: nil, orTarget: device, with: key)?.items
         return try prepared.report(onto: device, maker: maker, in: session)
       }
       try say(report, in: session)

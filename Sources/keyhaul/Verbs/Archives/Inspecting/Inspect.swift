@@ -129,7 +129,7 @@ struct Inspect: BackupVerb {
       let key = try unlocker.key(password)
       derivationTime = unlocker.derivationTime
       archive = try unlocker.open(with: key, hardware)
-      maker = try unlocker.maker(named: nil, orTarget: nil, with: key)?.items
+      maker = try unlocker.maker(of: archive, named: nil, orTarget: nil, with: key)?.items
     }
   }
 

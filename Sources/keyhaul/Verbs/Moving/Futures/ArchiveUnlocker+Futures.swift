@@ -27,7 +27,7 @@ extension ArchiveUnlocker {
     with key: borrowing ArchiveKey, _ hardware: HardwareKey?, maker named: DeviceSession?
   ) throws -> OpenedForFutures {
     let opened = try open(with: key, nil, for: .planning)
-    let maker = try maker(named: named, orTarget: nil, with: key)
+    let maker = try maker(of: opened, named: named, orTarget: nil, with: key)
     var (returning, name) = (maker?.returning, maker?.name)
     if let given = fitting(hardware, with: key), !given.isGuess {
       returning = try? OpenedArchive(archive, key: key, deviceKey: given.key(), for: .planning)
