@@ -69,6 +69,11 @@ public struct AttributeMap<Value: AttributeMapValue> {
     contents = .packed(packed)
   }
 
+  /// Has the values at hand, for whoever asks for all of them more than once.
+  mutating func unpack() {
+    if case .packed(let packed) = contents { contents = .values(codes.indices.map { packed[$0] }) }
+  }
+
   @inlinable func place(of code: AttributeCode) -> Int? {
     if let places { return places[code] }
     return AttributeCode.place(of: code, in: codes)
@@ -83,11 +88,8 @@ public struct AttributeMap<Value: AttributeMapValue> {
 
   /// Both arrays, each held by nobody else meanwhile.
   private mutating func change(_ body: (inout [AttributeCode], inout [Value]) -> Void) {
-    var values: [Value] =
-      switch contents {
-      case .values(let values): values
-      case .packed(let packed): codes.indices.map { packed[$0] }
-      }
+    unpack()
+    guard case .values(var values) = contents else { return }
     contents = .values([])
     body(&codes, &values)
     contents = .values(values)

@@ -21,6 +21,9 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
   /// Keeps it in as little memory as there is for it, until it is changed: for an item that is held.
   package mutating func pack() { attributes.pack() }
 
+  /// Has its values at hand, for whoever asks for all of them more than once.
+  package mutating func unpack() { attributes.unpack() }
+
   /// The value of an attribute that is no secret; `nil` where the item has none. Setting `nil` removes it.
   public subscript(code: AttributeCode) -> PropertyValue? {
     get { attributes[code] }

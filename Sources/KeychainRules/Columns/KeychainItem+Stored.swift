@@ -2,18 +2,22 @@ import DataProtection
 package import KeychainFormats
 
 extension KeychainItem {
-  /// The item with every known attribute as it is stored: "42" in a number attribute is 42, a group given as data is text.
+  /// Makes of every known attribute what is stored of it: of "42" in a number attribute 42, of a group given as data text.
   ///
+  /// - Returns: Whether one of them became another value.
   /// - Throws: `.parameter` for a value that its attribute cannot have.
-  package func withConvertedAttributes() throws(KeychainRuleError) -> KeychainItem {
-    var converted = self
+  @discardableResult
+  package mutating func convertAttributes() throws(KeychainRuleError) -> Bool {
+    var isChanged = false
     for definition in ColumnDefinitions.all(of: kind) {
       guard let value = attributes[definition.code] else { continue }
       let stored = value == .null ? nil : try ItemColumns.convert(value, for: definition)
       // Most are as they should be, and telling is cheaper than setting.
-      if stored != value { converted[definition.code] = stored }
+      guard stored != value else { continue }
+      self[definition.code] = stored
+      isChanged = true
     }
-    return converted
+    return isChanged
   }
 
   /// SHA-1 of the attributes and the secret that make the item what it is; the column `sha1`.

@@ -44,18 +44,24 @@ public struct IncomingItem: Sendable {
 
   private init(settling item: KeychainItem, reference: [UInt8]?) throws(KeychainRuleError) {
     do throws(KeychainRuleError) {
-      var item = try item.withConvertedAttributes()
-      guard item.accessGroup != nil else { throw KeychainRuleError(.decode, "the item names no access group") }
-      guard item.protection != nil else { throw KeychainRuleError(.decode, "the item names no protection class") }
-      let user = item[.multiUser]
-      if user != .data(Self.systemKeychainUser), user != .data([]) { item[.multiUser] = .data([]) }
-      let reference = Self.persistentReference(beside: reference, inside: item).map { PropertyValue.data($0) }
-      if item[.persistentReference] != reference { item[.persistentReference] = reference }
-      if SyncInference.appliesTo(item) { item[.synchronizable] = .integer(1) }
-      try Self.checkStorable(item)
-      primaryKey = try PrimaryKey(of: item)
-      item.pack()
-      self.item = item
+      var settled = item
+      settled.unpack()
+      var isChanged = try settled.convertAttributes()
+      func set(_ code: AttributeCode, _ value: PropertyValue?) {
+        guard settled[code] != value else { return }
+        settled[code] = value
+        isChanged = true
+      }
+      guard settled.accessGroup != nil else { throw KeychainRuleError(.decode, "the item names no access group") }
+      guard settled.protection != nil else { throw KeychainRuleError(.decode, "the item names no protection class") }
+      if settled[.multiUser] != .data(Self.systemKeychainUser) { set(.multiUser, .data([])) }
+      set(.persistentReference, Self.persistentReference(beside: reference, inside: settled).map { .data($0) })
+      if SyncInference.appliesTo(settled) { set(.synchronizable, .integer(1)) }
+      try Self.checkStorable(settled)
+      primaryKey = try PrimaryKey(of: settled)
+      // What stays as it was is there once.
+      if isChanged { settled.pack() }
+      self.item = isChanged ? settled : item
     } catch {
       throw KeychainRuleError(error.code == .parameter ? .decode : error.code, error.reason)
     }

@@ -16,7 +16,8 @@ package enum NewItem {
   package static func prepared(
     _ item: KeychainItem, now: KeychainDate, random: any RandomSource
   ) throws(KeychainRuleError) -> KeychainItem {
-    var item = try item.withConvertedAttributes()
+    var item = item
+    try item.convertAttributes()
     guard let group = item.accessGroup else { throw KeychainRuleError(.parameter, "the item names no access group") }
     if item[.protection] == nil {
       item.protection = defaultProtection(kind: item.kind, accessGroup: group)

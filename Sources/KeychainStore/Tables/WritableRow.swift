@@ -19,6 +19,7 @@ struct WritableRow {
     sealing item: KeychainItem, keys: borrowing ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) {
     var item = item
+    item.unpack()
     item[.digest] = .data(try byRule(try item.storedDigest()))
     var columns = try byRule(try ItemColumns.values(of: item))
     let table = KeychainTable.of(item.kind)
