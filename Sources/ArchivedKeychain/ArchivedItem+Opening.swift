@@ -72,9 +72,10 @@ extension ArchivedItem {
         continue
       }
       let entry = file.entries[index]
-      var item = try open(entry, index: index, with: keys)
+      let blob = entry.blob
+      var item = try open(entry, blob, index: index, with: keys)
       item.fingerprint = try explained { () throws(DataProtectionError) in
-        try digest.update(entry.blob ?? entry.persistentReference ?? [])
+        try digest.update(blob ?? entry.persistentReference ?? [])
         return try digest.finish()
       }
       items.append(item)
@@ -94,7 +95,8 @@ extension ArchivedItem {
     var known: [Int: KnownItem] = [:]
     for item in items where item.isClosedByHardware {
       guard file.entries.indices.contains(item.index) else { continue }
-      known[item.index] = try open(file.entries[item.index], index: item.index, with: keys).item.map(KnownItem.init)
+      let entry = file.entries[item.index]
+      known[item.index] = try open(entry, entry.blob, index: item.index, with: keys).item.map(KnownItem.init)
     }
     return known
   }
@@ -108,11 +110,12 @@ extension ArchivedItem {
     }
   }
 
+  /// - Parameter blob: The entry's, which is copied out of the file each time that the entry is asked for it.
   private static func open(
-    _ entry: KeychainBackupFile.Entry, index: Int, with keys: borrowing ClassKeys
+    _ entry: KeychainBackupFile.Entry, _ blob: [UInt8]?, index: Int, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) -> ArchivedItem {
     let reference = entry.persistentReference
-    guard let bytes = entry.blob else {
+    guard let bytes = blob else {
       return ArchivedItem(
         index: index, kind: entry.kind, protection: nil, persistentReference: reference, classKey: nil,
         opening: .failed(.missingData))
@@ -168,7 +171,7 @@ extension ArchivedItem {
 }
 
 extension ArchivedItem.Failure {
-  init(_ error: ItemSealError, keyClass: KeyClass) throws(ArchivedKeychainError) {
+  package init(_ error: ItemSealError, keyClass: KeyClass) throws(ArchivedKeychainError) {
     switch error.fault {
     case .noClassKey: self = .noClassKey(keyClass)
     case .classKeyDamaged: self = .classKeyDamaged(keyClass)

@@ -90,13 +90,12 @@ public struct ArchivedItem: Sendable {
   /// The same item under another position, where another one of its class was tried with other keys: what that one lacks
   /// it lacks too.
   ///
-  /// - Parameter trial: `nil` where none of its class was.
-  package func tried(like trial: ArchivedItem?, at index: Int) -> ArchivedItem {
+  package func tried(like trial: ArchivedItem, at index: Int) -> ArchivedItem {
     var opening = opening
-    if case .failed(let failure) = trial?.opening { opening = .failed(failure) }
+    if case .failed = trial.opening { opening = trial.opening }
     return ArchivedItem(
       index: index, kind: kind, protection: protection, persistentReference: persistentReference, blob: blob,
-      keyClass: keyClass, classKey: trial?.classKey ?? classKey, opening: opening, isSecretOnly: isSecretOnly)
+      keyClass: keyClass, classKey: trial.classKey, opening: opening, isSecretOnly: isSecretOnly)
   }
 
   /// The item in clear; `nil` where it does not open.

@@ -38,10 +38,10 @@ struct EveryBitTests {
     }
   }
 
-  /// Whether somebody who verifies the backup with its password is told that something is wrong.
-  private func isSeen(_ shelf: Shelf) throws -> Bool {
+  /// Whether somebody who verifies the backup, with its password or quickly without it, is told that something is wrong.
+  private func isSeen(_ shelf: Shelf, withPassword knowsPassword: Bool = true) throws -> Bool {
     do {
-      return try plain.verify(shelf).verdict == .damaged
+      return try plain.verify(shelf, knowsPassword: knowsPassword).verdict == .damaged
     } catch is BackupArchiveError {
       return true
     } catch is ArchivedKeychainError {
@@ -80,6 +80,25 @@ struct EveryBitTests {
     #expect(unseen == [], "\(unseen.count) of \(count)")
     #expect(try !isSeen(shelf) && count >= 12 * 5)
     if Self.takesAllBits { print("every bit, part \(part): \(count) changed, \(unseen.count) unseen with the seal") }
+  }
+
+  @Test("that is sealed: most changes are seen without its password too", arguments: 0..<partCount)
+  func bitsWithoutPassword(part: Int) throws {
+    let shelf = try sealed()
+    #expect(try !isSeen(shelf, withPassword: false))
+    var (count, seenCount) = (0, 0)
+    for file in try files(of: shelf) {
+      for (offset, bit) in flips(in: file.bytes.count, part: part) {
+        var changed = file.bytes
+        changed[offset] ^= 1 << UInt8(bit)
+        try shelf.write(changed, to: file.name)
+        count += 1
+        if try isSeen(shelf, withPassword: false) { seenCount += 1 }
+      }
+      try shelf.write(file.bytes, to: file.name)
+    }
+    if Self.takesAllBits { print("every bit, part \(part): \(count) changed, \(seenCount) seen without the password") }
+    #expect(10 * seenCount >= 6 * count, "\(seenCount) of \(count)")
   }
 
   @Test(

@@ -1,4 +1,4 @@
-import ArchivedKeychain
+import BackupArchive
 import DataProtection
 import KeychainFormats
 import KeychainRules
@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import VirtualDevice
 
+@testable import ArchivedKeychain
 @testable import Migration
 
 @Suite("A plan of a device that has no backup yet")
@@ -46,6 +47,47 @@ struct ForecastTests {
           }
         }
       }
+    }
+  }
+
+  @Test("of a backup that was opened with one phone's hardware is, with another's, as if it was opened anew")
+  func openedAgain() throws {
+    let desk = try Desk(seed: "opened again")
+    let source = try desk.bundled("every-rule", named: "source")
+    let target = try desk.phone("target")
+    for password in [Desk.password, nil] {
+      let archive = try BackupArchive.open(.path(try desk.backUp(source, password: password)))
+      let key = try ArchiveKey(of: archive, password: secret(password))
+      let phones = [nil, try source.held(.reading), try target.held(.reading)]
+      defer { for phone in phones { phone?.end() } }
+      for first in phones {
+        let opened = try OpenedArchive(archive, key: key, deviceKey: try first?.deviceKey())
+        for second in phones {
+          let again = try OpenedArchive(opened, key: key, deviceKey: try second?.deviceKey(), for: .restoring)
+          let anew = try OpenedArchive(archive, key: key, deviceKey: try second?.deviceKey())
+          #expect(again.items.map(Standing.init) == anew.items.map(Standing.init))
+          #expect(again.isSameDevice == anew.isSameDevice && again.contents == anew.contents)
+        }
+      }
+    }
+  }
+
+  /// All that is known of an item, its value by its digest.
+  private struct Standing: Equatable {
+    let index: Int
+    let classKey: ClassKeyAvailability?
+    let failure: ArchivedItem.Failure?
+    let identity: ItemIdentity?
+    let digest: [UInt8]?
+    let fingerprint: [UInt8]?
+
+    init(_ item: ArchivedItem) {
+      index = item.index
+      classKey = item.classKey
+      identity = item.item.map(ItemIdentity.init)
+      digest = item.item.flatMap { try? $0.digest() }
+      fingerprint = item.fingerprint
+      if case .failed(let failure) = item.opening { self.failure = failure } else { failure = nil }
     }
   }
 

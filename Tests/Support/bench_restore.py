@@ -4,7 +4,7 @@
     bench_restore.py PROGRAM [--items 100000] [--rounds 3] [--before PROGRAM]
 
 Ours is the whole `keyhaul restore` onto a new device: it opens each item, seals it for the device and decides about it. SQLite
-gets the finished rows from memory in one transaction, with the device's settings. Runs are in turns; the figures are of
+gets the finished rows from memory in one transaction, its indexes kept row by row, with the device's journal and syncs. Runs are in turns; the figures are of
 processor seconds. Exit 1 where a target is missed.
 """
 

@@ -98,7 +98,16 @@ package final class PayloadReader: Sendable {
     guard digests == .stored, archive.areFilesEncrypted, reading.payload.fits(reading.record?.digest) == false else {
       return reading
     }
-    let again = try pass().measure(try archive.payload(of: file), digests: .all, whileReading: whileReading)
+    let second = try pass()
+    guard second.decrypts else { return reading }
+    let again: PayloadReading
+    do throws(BackupArchiveError) {
+      again = try second.measure(try archive.payload(of: file), digests: .all, whileReading: whileReading)
+    } catch {
+      // What was read stands, whatever became of the file since.
+      if error.code == .interrupted { throw error }
+      return reading
+    }
     // Nothing is taken of other bytes than those that were read before.
     guard again.storedSHA1 == reading.payload.storedSHA1, again.fits(reading.record?.digest) == true else {
       return reading

@@ -39,6 +39,8 @@ package struct PayloadPass {
   private let part: String
   private let isEncrypted: Bool
   private let decryptor: FileDecryptor?
+  /// Whether it has the file's key; otherwise it takes the bytes as they are stored.
+  package var decrypts: Bool { decryptor != nil }
 
   /// Reads the bytes as they are stored.
   package init(storedBytesOf file: ListedFile, in archive: BackupArchive) throws(BackupArchiveError) {

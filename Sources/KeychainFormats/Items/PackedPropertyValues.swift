@@ -11,8 +11,11 @@ public struct PackedPropertyValues: PackedAttributeValues {
   /// Of the number that says where a value begins. There is one more of them, which says where the last one ends.
   private static let placeByteCount = MemoryLayout<UInt32>.size
 
+  /// More than an item has: whoever asks for a value gets a copy of it, and one of megabytes should not be copied each time.
+  private static let maximumByteCount = 16 << 10
+
   /// Keeps what nearly every item has. With a container among the values, or a number that only a property list has, they
-  /// stay as they are.
+  /// stay as they are, and so do large ones.
   public init?(_ values: [PropertyValue]) {
     let start = (values.count + 1) * Self.placeByteCount
     var byteCount = start
@@ -20,7 +23,7 @@ public struct PackedPropertyValues: PackedAttributeValues {
       guard let count = Self.byteCount(of: value) else { return nil }
       byteCount += 1 + count
     }
-    guard byteCount <= UInt32.max else { return nil }
+    guard byteCount <= Self.maximumByteCount else { return nil }
     bytes = Array(unsafeUninitializedCapacity: byteCount) { buffer, count in
       let all = UnsafeMutableRawBufferPointer(buffer)
       var end = start

@@ -39,8 +39,8 @@ public final class KeychainStore: Sendable {
   /// items the same ones, so that SQLite's own number, 1000, would write each of them again and again.
   private static let checkpointPageCount = 4000
   /// How much of the file a transaction that writes very many items may hold in memory. Each item changes a page of every
-  /// index, in no order: with SQLite's own 2 MB they go to the log and come back, and the more often the more items
-  /// there are.
+  /// index that stays meanwhile, in no order: with SQLite's own 2 MB they go to the log and come back, and the more often
+  /// the more items there are.
   private static let bulkCacheKilobytes = 64 << 10
 
   private init(_ queue: DatabaseQueue, _ durability: Durability) {
@@ -164,9 +164,11 @@ public final class KeychainStore: Sendable {
     do {
       try queue.writeWithoutTransaction { database in
         try checkOpen()
-        if isBulk { try database.execute(sql: "PRAGMA cache_size = -\(Self.bulkCacheKilobytes)") }
-        // Back to SQLite's own, which is made with every connection.
-        defer { if isBulk { try? database.execute(sql: "PRAGMA cache_size = -2000") } }
+        // What an index is sorted by on the way is nobody's to find in a temporary file.
+        let bulk = "PRAGMA cache_size = -\(Self.bulkCacheKilobytes); PRAGMA temp_store = MEMORY"
+        if isBulk { try database.execute(sql: bulk) }
+        // Back to SQLite's own, which are made with every connection.
+        defer { if isBulk { try? database.execute(sql: "PRAGMA cache_size = -2000; PRAGMA temp_store = DEFAULT") } }
         try database.translatingErrors {
           try database.inTransaction(.immediate) {
             do throws(Failure) {
@@ -196,11 +198,11 @@ public final class KeychainStore: Sendable {
     configuration.busyMode = .timeout(busySeconds)
     configuration.prepareDatabase { database in
       // FULL syncs the log with every transaction, NORMAL before it is written back. secure_delete: deleted items are
-      // overwritten in the file. The three behind it are SQLite's advice for files that someone else may have written. What
-      // is sorted on the way is nobody's to find in a temporary file.
+      // overwritten in the file. The three before the last are SQLite's advice for files that someone else may have
+      // written.
       for pragma in [
         "synchronous = \(durability == .eachCall ? "FULL" : "NORMAL")", "secure_delete = ON", "trusted_schema = OFF",
-        "cell_size_check = ON", "mmap_size = 0", "wal_autocheckpoint = \(checkpointPageCount)", "temp_store = MEMORY",
+        "cell_size_check = ON", "mmap_size = 0", "wal_autocheckpoint = \(checkpointPageCount)",
       ] {
         try database.translatingErrors { try database.execute(sql: "PRAGMA \(pragma)") }
       }

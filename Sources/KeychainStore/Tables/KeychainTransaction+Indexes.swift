@@ -19,7 +19,7 @@ extension KeychainTransaction {
     }
     var taken: [KeychainSchema.Object] = []
     try changing { () throws(KeychainStoreError) in
-      for (kind, count) in counts where try growsByFar(kind, by: count) {
+      for kind in ItemKind.allCases where try growsByFar(kind, by: counts[kind] ?? 0) {
         for index in KeychainSchema.indexes(of: kind) {
           try database.run("DROP INDEX \(index.name)")
           taken.append(index)

@@ -168,6 +168,8 @@ public enum BackupExporter {
     var entries: [KeychainBackupFile.Entry] = []
     /// The same items opened, by their position, where they are kept so.
     var items: [ArchivedItem] = []
+    /// That the cryptography itself failed, which is no item's fault.
+    var fault: ArchivedKeychainError?
     var report = ExportReport()
 
     init(random: any RandomSource, deviceSyncs: Bool, keeping form: Form) {
@@ -216,7 +218,7 @@ public enum BackupExporter {
           items.append(
             ArchivedItem(
               index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
-              keyClass: blob.keyClass, classKey: nil, opening: Self.opening(of: blob, item.kind, with: keys)))
+              keyClass: blob.keyClass, classKey: nil, opening: opening(of: blob, item.kind, with: keys)))
         }
         report.exported.append(entry)
       } catch {
@@ -227,14 +229,18 @@ public enum BackupExporter {
 }
 
 extension BackupExporter.Export {
-  private static func opening(
+  private mutating func opening(
     of blob: ItemBlob, _ kind: ItemKind, with keys: borrowing ClassKeys
   ) -> ArchivedItem.Opening {
     do throws(ItemSealError) {
       return .opened(try keys.open(blob, kind: kind))
     } catch {
-      // Its key is there: nothing but its form can be wrong.
-      return .failed(.malformed(error.reason))
+      do throws(ArchivedKeychainError) {
+        return .failed(try ArchivedItem.Failure(error, keyClass: blob.keyClass))
+      } catch let failure {
+        fault = failure
+        return .failed(.tagMismatch)
+      }
     }
   }
 }

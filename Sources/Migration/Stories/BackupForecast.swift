@@ -8,14 +8,14 @@ public import VirtualDevice
 /// is only a device yet.
 ///
 /// Nothing is guessed. The rows go through the export rules, and what they let pass is sealed for a backup keybag that
-/// exists in memory alone, and opened again with its keys. What opens on another device is found out by opening an item of
+/// exists in memory alone, and opened again with its keys. What opens on another device is found out by opening one item of
 /// each protection class there: the key of its class is all that an item needs, and all that can be wanting.
 public struct BackupForecast: ~Copyable, Sendable {
   /// Whether the backup is thought of with a password.
   public let hasPassword: Bool
   private let contents: Contents
   private let keybag: Keybag
-  /// One item of each class, sealed for the keybag.
+  /// A made-up item of each class that the backup would hold, sealed for the keybag.
   private let witnesses: KeychainBackupFile
   /// Of a password that nobody knows and that is gone with this value.
   private let passcodeKey: Secret
@@ -66,6 +66,7 @@ public struct BackupForecast: ~Copyable, Sendable {
   ) throws(MigrationError) {
     try self.init(hasPassword: hasPassword, deviceKey: deviceKey) { (keys, random) throws(MigrationError) in
       let export = try export(keys, random)
+      if let fault = export.fault { throw MigrationError(fault) }
       return Contents(source: source, keepsPlaces: keepsPlaces, report: export.report, items: export.items)
     }
   }
@@ -113,14 +114,16 @@ public struct BackupForecast: ~Copyable, Sendable {
       password: password, deviceKey: deviceKey, rounds: BackupForecast.rounds, random: random)
   }
 
-  /// The first item of each class.
+  /// Nothing but a class key can keep one of them shut.
   private static func witnesses(
     of items: [ArchivedItem], sealing keys: borrowing ClassKeys, for keybag: Keybag, _ random: SystemRandomSource
   ) throws(MigrationError) -> KeychainBackupFile {
     var entries: [KeychainBackupFile.Entry] = []
     var seen: Set<KeyClass> = []
     for archived in items {
-      guard let item = archived.item, let keyClass = archived.keyClass, seen.insert(keyClass).inserted else { continue }
+      guard let protection = archived.protection, seen.insert(protection.keyClass).inserted else { continue }
+      var item = KeychainItem(kind: .genericPassword)
+      item.protection = protection
       do throws(ItemSealError) {
         let blob = try keys.seal(item, as: .backup, random: random)
         entries.append(.init(kind: item.kind, blob: blob.serialized()))
@@ -152,12 +155,15 @@ public struct BackupForecast: ~Copyable, Sendable {
     } catch {
       throw MigrationError(error)
     }
-    let (exported, keepsPlaces) = (exported, keepsPlaces)
-    return contents.items.map { item in
-      item.tried(
-        like: item.keyClass.flatMap { trials[$0] },
-        at: keepsPlaces ? Int(exported[item.index].rowID) : item.index)
+    var items: [ArchivedItem] = []
+    items.reserveCapacity(contents.items.count)
+    for item in contents.items {
+      guard let trial = item.keyClass.flatMap({ trials[$0] }) else {
+        throw MigrationError(DataProtectionError(.malformed, "an item is of a class of which none could be tried"))
+      }
+      items.append(item.tried(like: trial, at: keepsPlaces ? Int(exported[item.index].rowID) : item.index))
     }
+    return items
   }
 
   /// Decides what restoring the backup would do to a device.
