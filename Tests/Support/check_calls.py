@@ -187,7 +187,9 @@ def main():
     parser.add_argument("--only", default="", help="scenes whose names begin so")
     parser.add_argument("--rest", type=int, default=0, help="which of the calls are taken where not every one is")
     arguments = parser.parse_args()
-    chosen = [scene for scene in scenes() if scene.name.startswith(arguments.only)]
+    chosen = [
+        scene for scene in scenes()
+        if scene.name.startswith(arguments.only) and not (scene.is_large and arguments.what == "power")]
     with tempfile.TemporaryDirectory(prefix="keyhaul-calls-") as name:
         calls, started = Calls(arguments.program, pathlib.Path(name).resolve(), "calls"), time.perf_counter()
         for number, scene in enumerate(chosen):
