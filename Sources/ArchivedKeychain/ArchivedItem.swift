@@ -89,7 +89,6 @@ public struct ArchivedItem: Sendable {
 
   /// The same item under another position, where another one of its class was tried with other keys: what that one lacks
   /// it lacks too.
-  ///
   package func tried(like trial: ArchivedItem, at index: Int) -> ArchivedItem {
     var opening = opening
     if case .failed = trial.opening { opening = trial.opening }

@@ -7,9 +7,9 @@ public struct ItemIdentity: Sendable, Hashable {
   /// Whether the item does not open, so that its names are not known; an item without any name is not sealed.
   public let isSealed: Bool
   /// Handed around as one: thousands of identities are copied again and again.
-  private var known: Names
+  private var box: Box
 
-  private struct Values: Sendable, Hashable {
+  private struct Names: Sendable, Hashable {
     var label: String?
     var account: String?
     var service: String?
@@ -17,69 +17,66 @@ public struct ItemIdentity: Sendable, Hashable {
     var accessGroup: String?
   }
 
-  private final class Names: Sendable, Hashable {
-    let values: Values
+  private final class Box: Sendable, Hashable {
+    let names: Names
 
-    init(_ values: Values) { self.values = values }
+    init(_ names: Names) { self.names = names }
 
-    static let none = Names(Values())
+    static func == (left: Box, right: Box) -> Bool { left === right || left.names == right.names }
+    func hash(into hasher: inout Hasher) { hasher.combine(names) }
+  }
 
-    static func == (left: Names, right: Names) -> Bool { left === right || left.values == right.values }
-    func hash(into hasher: inout Hasher) { hasher.combine(values) }
+  private var known: Names {
+    get { box.names }
+    set { box = Box(newValue) }
   }
 
   /// `nil` where the item is sealed or has no such attribute.
   public var label: String? {
-    get { known.values.label }
-    set { change(\.label, newValue) }
+    get { known.label }
+    set { known.label = newValue }
   }
   /// The account (`acct`), as text; hostile, as are the others.
   public var account: String? {
-    get { known.values.account }
-    set { change(\.account, newValue) }
+    get { known.account }
+    set { known.account = newValue }
   }
   /// The service (`svce`) of a generic password.
   public var service: String? {
-    get { known.values.service }
-    set { change(\.service, newValue) }
+    get { known.service }
+    set { known.service = newValue }
   }
   /// The server (`srvr`) of an internet password.
   public var server: String? {
-    get { known.values.server }
-    set { change(\.server, newValue) }
+    get { known.server }
+    set { known.server = newValue }
   }
   /// The access group (`agrp`), which tells the apps.
   public var accessGroup: String? {
-    get { known.values.accessGroup }
-    set { change(\.accessGroup, newValue) }
-  }
-
-  private mutating func change(_ name: WritableKeyPath<Values, String?>, _ text: String?) {
-    var values = known.values
-    values[keyPath: name] = text
-    known = Names(values)
+    get { known.accessGroup }
+    set { known.accessGroup = newValue }
   }
 
   /// What is known of an item that does not open.
   public init(sealed kind: ItemKind, accessGroup: String? = nil) {
     isSealed = true
     self.kind = kind
-    known = accessGroup == nil ? .none : Names(Values(accessGroup: accessGroup))
+    box = Box(Names(accessGroup: accessGroup))
   }
 
   /// An item under a name that is not its own, for reports that are shown to others.
   public init(_ kind: ItemKind, called label: String) {
     isSealed = false
     self.kind = kind
-    known = Names(Values(label: label))
+    box = Box(Names(label: label))
   }
 
   /// The names that an item in clear has; data that is UTF-8 counts as text.
   public init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind
-    known = Names(
-      Values(
+    box = Box(
+      Names(
         label: Self.text(item[.label]), account: Self.text(item[.account]), service: Self.text(item[.service]),
         server: Self.text(item[.server]), accessGroup: Self.text(item[.accessGroup])))
   }

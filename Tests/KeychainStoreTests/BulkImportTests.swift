@@ -20,9 +20,9 @@ struct BulkImportTests {
   }
 
   private func restore(_ items: [KeychainItem], into keychain: Keychain, announcing count: Int) throws {
-    let counts: [ItemKind: Int] = [.genericPassword: count]
+    let kinds = Array(repeating: ItemKind.genericPassword, count: count)
     try keychain.store.restore { (transaction) throws(KeychainStoreError) in
-      try transaction.importing(counts, translating: { $0 }) { () throws(KeychainStoreError) in
+      try transaction.importing(kinds, translating: { $0 }) { () throws(KeychainStoreError) in
         for item in items {
           let incoming = try byRule(try IncomingItem(item))
           try transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
@@ -63,7 +63,8 @@ struct BulkImportTests {
     let incoming = try IncomingItem(KeychainItem.genericPassword("during", secret: "secret"))
     #expect(throws: Stop.self) {
       try keychain.store.restore(translating: Stop.init) { (transaction) throws(Stop) in
-        try transaction.importing([.genericPassword: 2_100], translating: Stop.init) { () throws(Stop) in
+        try transaction.importing(repeatElement(.genericPassword, count: 2_100), translating: Stop.init) {
+          () throws(Stop) in
           let imported = try? transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
           if imported == nil { Issue.record("nothing was imported before the failure") }
           throw Stop()
@@ -85,7 +86,9 @@ struct BulkImportTests {
     #expect(try keychain.sql(order) == before)
     try keychain.store.restore { (transaction) throws(KeychainStoreError) in
       // Twenty rows are a few beside two thousand: here they are taken away and made again.
-      try transaction.importing([.genericPassword: 2_000], translating: { $0 }) { () throws(KeychainStoreError) in }
+      try transaction.importing(repeatElement(.genericPassword, count: 2_000), translating: { $0 }) {
+        () throws(KeychainStoreError) in
+      }
     }
     #expect(try keychain.sql(order) != before)
     #expect(try Set(keychain.sql(order)) == Set(before))

@@ -72,6 +72,21 @@ struct ForecastTests {
     }
   }
 
+  @Test("takes of a trial what it lacks, and of the item what is wrong with itself")
+  func trials() {
+    func item(_ opening: ArchivedItem.Opening, _ classKey: ClassKeyAvailability?) -> ArchivedItem {
+      ArchivedItem(index: 3, kind: .genericPassword, protection: .whenUnlocked, classKey: classKey, opening: opening)
+    }
+    let open = ArchivedItem.Opening.opened(.genericPassword())
+    let (opens, shut) = (item(open, .available), item(.failed(.keyUnwrapFailed), .availableThroughDevice))
+    let damaged = item(.failed(.malformed("its form")), nil)
+    #expect(Standing(item(open, nil).tried(like: opens, at: 3)) == Standing(opens))
+    #expect(Standing(item(open, nil).tried(like: shut, at: 3)) == Standing(shut))
+    #expect(Standing(damaged.tried(like: shut, at: 3)) == Standing(shut))
+    #expect(damaged.tried(like: opens, at: 7).index == 7)
+    #expect(Standing(damaged.tried(like: opens, at: 3)).failure == .malformed("its form"))
+  }
+
   /// All that is known of an item, its value by its digest.
   private struct Standing: Equatable {
     let index: Int

@@ -95,10 +95,9 @@ package final class PayloadReader: Sendable {
     _ reading: Reading, of file: ListedFile, _ digests: PayloadPass.Digests,
     by pass: () throws(BackupArchiveError) -> PayloadPass, whileReading: () throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Reading {
-    guard digests == .stored, archive.areFilesEncrypted, reading.payload.fits(reading.record?.digest) == false else {
-      return reading
-    }
+    guard digests == .stored, reading.payload.fits(reading.record?.digest) == false else { return reading }
     let second = try pass()
+    // What is stored in clear, or without its key, has no other digest.
     guard second.decrypts else { return reading }
     let again: PayloadReading
     do throws(BackupArchiveError) {

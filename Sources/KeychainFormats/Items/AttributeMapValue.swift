@@ -1,6 +1,6 @@
 /// What an `AttributeMap` can hold.
 public protocol AttributeMapValue {
-  /// How many of them are kept as bytes.
+  /// In what form several of them are kept as bytes.
   associatedtype Packed: PackedAttributeValues = NeverPacked<Self> where Packed.Value == Self
 }
 

@@ -1,6 +1,6 @@
 /// The values of an item's attributes side by side: where each of them begins, and of each its type and its bytes.
 ///
-/// An item is held in a third of the memory that its values would take, each with some of its own.
+/// They take a third of the memory that they take where each has some of its own.
 public struct PackedPropertyValues: PackedAttributeValues {
   private let bytes: [UInt8]
 

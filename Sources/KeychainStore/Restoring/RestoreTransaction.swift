@@ -53,13 +53,13 @@ public struct RestoreTransaction: ~Copyable {
     return count
   }
 
-  /// Does imports of so many items of each kind, which take less time together than each by itself.
+  /// Does imports of an item of each of these kinds, which take less time together than each by itself.
   ///
   /// - Parameter translating: Turns an error of the database itself into one of the closure's.
   package borrowing func importing<Failure: Error>(
-    _ counts: [ItemKind: Int], translating: (KeychainStoreError) -> Failure, _ body: () throws(Failure) -> Void
+    _ kinds: some Sequence<ItemKind>, translating: (KeychainStoreError) -> Failure, _ body: () throws(Failure) -> Void
   ) throws(Failure) {
-    try transaction.adding(counts, translating: translating, body)
+    try transaction.adding(kinds, translating: translating, body)
   }
 
   /// Stores one item of the backup, or decides between it and the row with its primary key, and says how. A row that stays

@@ -13,8 +13,7 @@ extension KeychainStore {
     _ items: [KeychainItem], keepsIdentifiers: Bool = false, keys: borrowing ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) {
     try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
-      let counts = Dictionary(items.map { ($0.kind, 1) }, uniquingKeysWith: +)
-      try transaction.adding(counts, translating: { $0 }) { () throws(KeychainStoreError) in
+      try transaction.adding(items.lazy.map(\.kind), translating: { $0 }) { () throws(KeychainStoreError) in
         for item in items {
           let modified = item.modificationDate ?? .reference
           var prepared = try byRule(try NewItem.prepared(item, now: modified, random: random))

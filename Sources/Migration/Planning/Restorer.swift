@@ -50,8 +50,8 @@ public enum Restorer {
           throw .stalePlan("\(count) items would be removed, the plan says \(plan.clearedRowCount)")
         }
       }
-      let counts = Dictionary(plan.imports.map { ($0.incoming.item.kind, 1) }, uniquingKeysWith: +)
-      try transaction.importing(counts, translating: MigrationError.init) { () throws(MigrationError) in
+      let kinds = plan.imports.lazy.map(\.incoming.item.kind)
+      try transaction.importing(kinds, translating: MigrationError.init) { () throws(MigrationError) in
         for planned in plan.imports {
           let resolution = try reporting { () throws(KeychainStoreError) in
             try transaction.importItem(planned.incoming, keys: session.classKeys, random: random)
