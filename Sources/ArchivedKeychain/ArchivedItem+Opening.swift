@@ -1,3 +1,4 @@
+import BackupArchive
 public import DataProtection
 public import KeychainFormats
 import KeychainRules
@@ -15,7 +16,7 @@ extension ArchivedItem {
   public static func openAll(
     in file: KeychainBackupFile, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
-    try openAll(in: file, with: keys, knowing: [])
+    try openAll(in: KeychainIndex(file), with: keys, knowing: [])
   }
 
   /// The same where the items were opened before with the password's keys and other hardware: what no hardware had a part in
@@ -23,22 +24,22 @@ extension ArchivedItem {
   ///
   /// - Parameter known: All items of the same file, or none.
   static func openAll(
-    in file: KeychainBackupFile, with keys: borrowing ClassKeys, knowing known: [ArchivedItem]
+    in file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem]
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     var items: [ArchivedItem] = []
-    items.reserveCapacity(file.entries.count)
-    try openPortions(of: file, with: keys, knowing: known.count == file.entries.count ? known : []) { items += $0 }
+    items.reserveCapacity(file.count)
+    try openPortions(of: file, with: keys, knowing: known.count == file.count ? known : []) { items += $0 }
     return items
   }
 
   /// The same, some at a time and in order, for whoever need not hold all of them.
   static func openPortions(
-    of file: KeychainBackupFile, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
     _ body: ([ArchivedItem]) -> Void
   ) throws(ArchivedKeychainError) {
-    guard file.entries.count > portionCount else {
+    guard file.count > portionCount else {
       var items: [ArchivedItem] = []
-      try open(file.entries.indices, of: file, with: keys, knowing: known, into: &items)
+      try open(0..<file.count, of: file, with: keys, knowing: known, into: &items)
       return body(items)
     }
     let shared = try explained { () throws(DataProtectionError) in try SharedClassKeys(keys) }
@@ -46,8 +47,8 @@ extension ArchivedItem {
     try ParallelMap.run(
       jobs: ParallelMap.standardJobCount,
       next: { () throws(ArchivedKeychainError) -> Range<Int>? in
-        guard start < file.entries.count else { return nil }
-        let end = min(start + portionCount, file.entries.count)
+        guard start < file.count else { return nil }
+        let end = min(start + portionCount, file.count)
         defer { start = end }
         return start..<end
       },
@@ -62,24 +63,32 @@ extension ArchivedItem {
   }
 
   private static func open(
-    _ range: Range<Int>, of file: KeychainBackupFile, with keys: borrowing ClassKeys, knowing known: [ArchivedItem],
+    _ range: Range<Int>, of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem],
     into items: inout [ArchivedItem]
   ) throws(ArchivedKeychainError) {
+    func isKnown(_ index: Int) -> Bool { known.indices.contains(index) && known[index].classKey == .available }
+    let unknown = range.first { !isKnown($0) }
+    let entries = try read(unknown == nil ? range.prefix(0) : range, of: file)
     let digest = try explained { () throws(DataProtectionError) in try DigestStream(.sha256) }
     for index in range {
-      if known.indices.contains(index), known[index].classKey == .available {
+      if isKnown(index) {
         items.append(known[index])
         continue
       }
-      let entry = file.entries[index]
+      let entry = entries[index - range.lowerBound]
       let blob = entry.blob
-      var item = try open(entry, blob, index: index, with: keys)
-      item.fingerprint = try explained { () throws(DataProtectionError) in
+      let fingerprint = try explained { () throws(DataProtectionError) in
         try digest.update(blob ?? entry.persistentReference ?? [])
-        return try digest.finish()
+        return try digest.finish { ItemFingerprint($0) }
       }
-      items.append(item)
+      items.append(try open(entry, blob, fingerprint, index: index, with: keys))
     }
+  }
+
+  private static func read(
+    _ range: Range<Int>, of file: KeychainIndex
+  ) throws(ArchivedKeychainError) -> [KeychainBackupFile.Entry] {
+    do throws(BackupArchiveError) { return try file.entries(range) } catch { throw ArchivedKeychainError(error) }
   }
 
   private static func explained<Value: ~Copyable>(
@@ -90,13 +99,14 @@ extension ArchivedItem {
 
   /// What is known of the items that did not open for want of hardware, as far as these keys open them.
   static func known(
-    of items: [ArchivedItem], in file: KeychainBackupFile, with keys: borrowing ClassKeys
+    of items: [ArchivedItem], in file: KeychainIndex, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) -> [Int: KnownItem] {
     var known: [Int: KnownItem] = [:]
     for item in items where item.isClosedByHardware {
-      guard file.entries.indices.contains(item.index) else { continue }
-      let entry = file.entries[item.index]
-      known[item.index] = try open(entry, entry.blob, index: item.index, with: keys).item.map(KnownItem.init)
+      guard (0..<file.count).contains(item.index),
+        let entry = try read(item.index..<item.index + 1, of: file).first
+      else { continue }
+      known[item.index] = try open(entry, entry.blob, nil, index: item.index, with: keys).item.map(KnownItem.init)
     }
     return known
   }
@@ -112,13 +122,14 @@ extension ArchivedItem {
 
   /// - Parameter blob: The entry's, which is copied out of the file each time that the entry is asked for it.
   private static func open(
-    _ entry: KeychainBackupFile.Entry, _ blob: [UInt8]?, index: Int, with keys: borrowing ClassKeys
+    _ entry: KeychainBackupFile.Entry, _ blob: [UInt8]?, _ fingerprint: ItemFingerprint?, index: Int,
+    with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) -> ArchivedItem {
     let reference = entry.persistentReference
     guard let bytes = blob else {
       return ArchivedItem(
         index: index, kind: entry.kind, protection: nil, persistentReference: reference, classKey: nil,
-        opening: .failed(.missingData))
+        opening: .failed(.missingData), fingerprint: fingerprint)
     }
     let place = entry.blobOffset.map { BlobPlace(byteCount: bytes.count, offset: $0) }
     let blob: ItemBlob
@@ -126,11 +137,11 @@ extension ArchivedItem {
       blob = try ItemBlob(parsing: bytes)
     } catch {
       let version = error.code == .unsupportedVersion ? ItemBlob.versionNumber(of: bytes) : nil
-      if version == 0 { return try openLegacy(bytes, of: entry, index: index, place: place, with: keys) }
+      if version == 0 { return try openLegacy(bytes, of: entry, fingerprint, index: index, place: place, with: keys) }
       let failure = version.map(Failure.unsupportedVersion) ?? .malformed(error.reason)
       return ArchivedItem(
         index: index, kind: entry.kind, protection: nil, persistentReference: reference, blob: place, classKey: nil,
-        opening: .failed(failure))
+        opening: .failed(failure), fingerprint: fingerprint)
     }
     let opening: Opening
     do throws(ItemSealError) {
@@ -141,11 +152,12 @@ extension ArchivedItem {
     return ArchivedItem(
       index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
       persistentReference: reference, blob: place, keyClass: blob.keyClass,
-      classKey: keys.availability(of: blob.keyClass), opening: opening)
+      classKey: keys.availability(of: blob.keyClass), opening: opening, fingerprint: fingerprint)
   }
 
   private static func openLegacy(
-    _ bytes: [UInt8], of entry: KeychainBackupFile.Entry, index: Int, place: BlobPlace?, with keys: borrowing ClassKeys
+    _ bytes: [UInt8], of entry: KeychainBackupFile.Entry, _ fingerprint: ItemFingerprint?, index: Int,
+    place: BlobPlace?, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) -> ArchivedItem {
     let blob: LegacyItemBlob
     do throws(FormatError) {
@@ -153,7 +165,7 @@ extension ArchivedItem {
     } catch {
       return ArchivedItem(
         index: index, kind: entry.kind, protection: nil, persistentReference: entry.persistentReference, blob: place,
-        classKey: nil, opening: .failed(.malformed(error.reason)), isSecretOnly: true)
+        classKey: nil, opening: .failed(.malformed(error.reason)), isSecretOnly: true, fingerprint: fingerprint)
     }
     let opening: Opening
     do throws(ItemSealError) {
@@ -166,7 +178,8 @@ extension ArchivedItem {
     return ArchivedItem(
       index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
       persistentReference: entry.persistentReference, blob: place, keyClass: blob.keyClass,
-      classKey: keys.availability(of: blob.keyClass), opening: opening, isSecretOnly: true)
+      classKey: keys.availability(of: blob.keyClass), opening: opening, isSecretOnly: true,
+      fingerprint: fingerprint)
   }
 }
 

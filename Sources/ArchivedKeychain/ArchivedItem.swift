@@ -5,26 +5,56 @@ public import KeychainFormats
 public struct ArchivedItem: Sendable {
   /// Its position in the archive, counting genp, inet, cert, keys in that order from 0.
   public let index: Int
-  /// The kind whose array it stands in.
-  public let kind: ItemKind
-  /// The class its blob names; `nil` where the blob doesn't say.
-  public let protection: ProtectionClass?
-  /// The class of the keybag whose key it is sealed with; `nil` where the blob doesn't say.
-  public let keyClass: KeyClass?
-  /// The bytes beside it in the archive.
-  public let persistentReference: [UInt8]?
-  /// Where its blob lies in the keychain file, for people who look at bytes.
-  public let blob: BlobPlace?
   /// How far the key of its class was at hand; `nil` where the blob names no class.
   public let classKey: ClassKeyAvailability?
+  /// By reference: an item is handed from list to list, of which each has all of them.
+  private let contents: Contents
+  /// Of another one of its class, which does not open: what that one lacks it lacks too.
+  private let shut: Contents?
+
+  private final class Contents: Sendable {
+    let opening: Opening
+    let persistentReference: HeldReference
+    let fingerprint: ItemFingerprint?
+    let kind: ItemKind
+    let protection: ProtectionClass?
+    let keyClass: KeyClass?
+    let isSecretOnly: Bool
+    let blob: BlobPlace?
+
+    init(
+      _ kind: ItemKind, _ protection: ProtectionClass?, _ keyClass: KeyClass?, _ persistentReference: HeldReference,
+      _ fingerprint: ItemFingerprint?, _ blob: BlobPlace?, _ opening: Opening, isSecretOnly: Bool
+    ) {
+      self.kind = kind
+      self.protection = protection
+      self.keyClass = keyClass
+      self.persistentReference = persistentReference
+      self.fingerprint = fingerprint
+      self.blob = blob
+      self.opening = opening
+      self.isSecretOnly = isSecretOnly
+    }
+  }
+
+  /// The kind whose array it stands in.
+  public var kind: ItemKind { contents.kind }
+  /// The class its blob names; `nil` where the blob doesn't say.
+  public var protection: ProtectionClass? { contents.protection }
+  /// The class of the keybag whose key it is sealed with; `nil` where the blob doesn't say.
+  public var keyClass: KeyClass? { contents.keyClass }
+  /// The bytes beside it in the archive.
+  public var persistentReference: [UInt8]? { contents.persistentReference.bytes }
+  /// Where its blob lies in the keychain file, for people who look at bytes.
+  public var blob: BlobPlace? { contents.blob }
   /// What came of trying to open it.
-  public let opening: Opening
+  public var opening: Opening { shut?.opening ?? contents.opening }
   /// Whether its form holds nothing but a secret (version 0, of iOS 4): nothing says what the item is called or whose it
   /// is, so that it can be read and not be restored.
-  public let isSecretOnly: Bool
-  /// What the archive stores of it, as SHA-256: of its blob or, where it has none, of its reference. `nil` of an item that
-  /// was read from no keychain file.
-  package var fingerprint: [UInt8]?
+  public var isSecretOnly: Bool { contents.isSecretOnly }
+  /// What the archive stores of it: its blob or, where it has none, its reference. `nil` of an item that was read from no
+  /// keychain file.
+  package var fingerprint: ItemFingerprint? { contents.fingerprint }
 
   /// Creates an item as it came out of an archive; the class of the key follows from `protection` where it is not
   /// given.
@@ -33,28 +63,45 @@ public struct ArchivedItem: Sendable {
     blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
     isSecretOnly: Bool = false
   ) {
+    self.init(
+      index: index, kind: kind, protection: protection, persistentReference: persistentReference, blob: blob,
+      keyClass: keyClass, classKey: classKey, opening: opening, isSecretOnly: isSecretOnly, fingerprint: nil)
+  }
+
+  /// - Parameter fingerprint: What the archive stores of it.
+  init(
+    index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]?,
+    blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
+    isSecretOnly: Bool = false, fingerprint: ItemFingerprint?
+  ) {
+    self.init(
+      index, classKey,
+      Contents(
+        kind, protection, keyClass ?? protection?.keyClass, HeldReference(persistentReference), fingerprint, blob,
+        opening, isSecretOnly: isSecretOnly))
+  }
+
+  private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ contents: Contents, shut: Contents? = nil) {
     self.index = index
-    self.kind = kind
-    self.protection = protection
-    self.keyClass = keyClass ?? protection?.keyClass
-    self.persistentReference = persistentReference
-    self.blob = blob
     self.classKey = classKey
-    self.opening = opening
-    self.isSecretOnly = isSecretOnly
+    self.contents = contents
+    self.shut = shut
   }
 
   /// Where an item's blob lies.
   public struct BlobPlace: Sendable, Hashable {
-    /// The length of the blob, in bytes.
-    public let byteCount: Int
-    /// In bytes from the start of the decrypted keychain file.
-    public let offset: Int
+    private let count: UInt32
+    private let start: UInt32
 
-    /// Creates a place.
+    /// The length of the blob, in bytes.
+    public var byteCount: Int { Int(count) }
+    /// In bytes from the start of the decrypted keychain file.
+    public var offset: Int { Int(start) }
+
+    /// Creates a place; no keychain file that is read has four gigabytes.
     public init(byteCount: Int, offset: Int) {
-      self.byteCount = byteCount
-      self.offset = offset
+      count = UInt32(clamping: byteCount)
+      start = UInt32(clamping: offset)
     }
   }
 
@@ -90,11 +137,8 @@ public struct ArchivedItem: Sendable {
   /// The same item under another position, where another one of its class was tried with other keys: what that one lacks
   /// it lacks too.
   package func tried(like trial: ArchivedItem, at index: Int) -> ArchivedItem {
-    var opening = opening
-    if case .failed = trial.opening { opening = trial.opening }
-    return ArchivedItem(
-      index: index, kind: kind, protection: protection, persistentReference: persistentReference, blob: blob,
-      keyClass: keyClass, classKey: trial.classKey, opening: opening, isSecretOnly: isSecretOnly)
+    if case .failed = trial.opening { return ArchivedItem(index, trial.classKey, contents, shut: trial.contents) }
+    return ArchivedItem(index, trial.classKey, contents)
   }
 
   /// The item in clear; `nil` where it does not open.

@@ -23,6 +23,8 @@ public struct OpenedArchive: Sendable {
   public let notes: [ArchiveNote]
   /// Whether a password protects it, as far as that opened its keybag.
   public let hasPassword: Bool
+  /// Its items as they are sealed.
+  private let index: KeychainIndex
   /// What is known of the items that only the device that made the archive opens, by their position: where the maker's
   /// key was at hand. For reports; what becomes of an item never depends on it.
   public let knownSealed: [Int: KnownItem]
@@ -58,28 +60,35 @@ public struct OpenedArchive: Sendable {
     _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
     makerKey: borrowing DeviceKey? = nil, for use: ArchiveUse = .restoring
   ) throws(ArchivedKeychainError) {
-    try self.init(archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, knowing: [])
+    try self.init(archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, again: nil)
   }
 
   /// The same archive with the same key of its password, as other hardware opens it.
   package init(
     _ opened: OpenedArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?, for use: ArchiveUse
   ) throws(ArchivedKeychainError) {
-    try self.init(opened.archive, key: key, deviceKey: deviceKey, makerKey: nil, for: use, knowing: opened.items)
+    try self.init(opened.archive, key: key, deviceKey: deviceKey, makerKey: nil, for: use, again: opened)
   }
 
   private init(
     _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
-    makerKey: borrowing DeviceKey?, for use: ArchiveUse, knowing known: [ArchivedItem]
+    makerKey: borrowing DeviceKey?, for use: ArchiveUse, again opened: OpenedArchive?
   ) throws(ArchivedKeychainError) {
     let keys = try key.classKeys(deviceKey: deviceKey)
-    let (file, list, notes) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
+    let list: FileList
+    let notes: [ArchiveNote]
+    // What was read of the keychain with the same password is not read again.
+    if let opened, archive.hasKeychain, opened.hiddenKeychain == nil {
+      (index, list, notes) = (opened.index, opened.fileList, opened.notes)
+    } else {
+      (index, list, notes) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
+    }
     self.archive = archive
-    items = try ArchivedItem.openAll(in: file, with: keys, knowing: known)
+    items = try ArchivedItem.openAll(in: index, with: keys, knowing: opened?.items ?? [])
     hardware = HardwareProof(items)
     switch makerKey {
     case .some(let makerKey):
-      knownSealed = try ArchivedItem.known(of: items, in: file, with: try key.classKeys(deviceKey: makerKey.copy()))
+      knownSealed = try ArchivedItem.known(of: items, in: index, with: try key.classKeys(deviceKey: makerKey.copy()))
     case .none: knownSealed = [:]
     }
     passwordForm = key.passwordForm
@@ -120,7 +129,7 @@ public struct OpenedArchive: Sendable {
 
   private static func keychain(
     of archive: BackupArchive, with keys: borrowing ClassKeys, keybagFault: String?, for use: ArchiveUse
-  ) throws(ArchivedKeychainError) -> (KeychainBackupFile, FileList, [ArchiveNote]) {
+  ) throws(ArchivedKeychainError) -> (KeychainIndex, FileList, [ArchiveNote]) {
     do throws(BackupArchiveError) {
       let list = try archive.fileList(with: keys)
       // What keeps a file from being looked up is a fault of the list.
@@ -134,10 +143,10 @@ public struct OpenedArchive: Sendable {
         let payload = try archive.keychainFile(in: list, with: keys)
         notes += payload.notes.filter { !notes.contains($0) }
         if let mismatch = mismatch(of: payload.file, archive) { notes.append(.finding(mismatch)) }
-        return (payload.file, list, notes)
+        return (try KeychainIndex(payload, of: archive, with: keys), list, notes)
       } catch {
         if let finding = try ArchiveFinding(ofKeychain: error, for: use) { notes.append(.finding(finding)) }
-        return (KeychainBackupFile(keybagUUID: nil, entries: []), list, notes)
+        return (KeychainIndex(KeychainBackupFile(keybagUUID: nil, entries: [])), list, notes)
       }
     } catch {
       // The password is right by now: a class key that a file needs and that is not there was there once.

@@ -24,7 +24,8 @@ final class KeychainReplacement {
     let identifier = KeychainPayload.fileIdentifier
     let old = try archive.keychainFile(with: self.keys)
     let list = try ManifestWorkingCopy(try archive.databaseBytes(with: self.keys))
-    guard let row = try list.archive(of: identifier), let oldStored = archive.parts[archive.layout.keychainPart] else {
+    guard let row = try list.archive(of: identifier), let oldStored = archive.parts[large: archive.layout.keychainPart]
+    else {
       throw BackupArchiveError(.damaged, "the list of files does not describe the keychain file")
     }
     let record = try explained("the record of the keychain file") { () throws(FormatError) in
@@ -38,7 +39,7 @@ final class KeychainReplacement {
     // Of which bytes the digest is, differs from backup to backup.
     var digest: [UInt8]?
     if let oldDigest = record.digest {
-      let (ofStored, ofPlain) = (try Self.sha1(oldStored), try Self.sha1(old.bytes))
+      let (ofStored, ofPlain) = (try oldStored.sha1(), try Self.sha1(old.bytes))
       digest = try Self.sha1(oldDigest != ofStored && oldDigest == ofPlain ? plain : stored)
     }
     let changed = try explained("the record of the keychain file") { () throws(FormatError) in

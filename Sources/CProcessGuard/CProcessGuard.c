@@ -4,6 +4,9 @@
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 // Swift cannot call prctl, which takes any number of arguments.
 int keyhaul_refuse_dumps(void) {
@@ -15,4 +18,18 @@ int keyhaul_refuse_dumps(void) {
   const struct rlimit none = {0, 0};
   if (setrlimit(RLIMIT_CORE, &none) != 0) result = -1;
   return result;
+}
+
+// The library moves its threshold up to the largest block that was ever given back, and has the next ones among the small
+// ones then, where they stay.
+void keyhaul_give_back_large_blocks(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
+void keyhaul_give_back_free_memory(void) {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }

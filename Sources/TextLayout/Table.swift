@@ -22,37 +22,50 @@ package struct Table {
   package static let minimumColumnWidth = 8
 
   package let columns: [Column]
-  package private(set) var rows: [[String]] = []
+  private var rows: [[String]] = []
+  /// Rows before these that are made where they are looked at, and how many there are.
+  private let made: (count: Int, row: (Int) -> [String])
 
-  package init(_ columns: [Column]) { self.columns = columns }
+  package init(_ columns: [Column]) { self.init(columns, count: 0) { _ in [] } }
 
-  /// Adds a row. Missing cells are empty, surplus cells are left out.
-  package mutating func add(_ cells: [String]) {
-    rows.append(columns.indices.map { $0 < cells.count ? cells[$0] : "" })
+  /// A table of very many rows.
+  ///
+  /// - Parameter row: Makes the cells of a row, as `add` takes them; asked some times for each.
+  package init(_ columns: [Column], count: Int, row: @escaping (Int) -> [String]) {
+    self.columns = columns
+    made = (count, row)
   }
 
+  /// Adds a row. Missing cells are empty, surplus cells are left out.
+  package mutating func add(_ cells: [String]) { rows.append(cells) }
+
   /// Whether every cell is shown whole.
-  package func fits(_ style: TextStyle) -> Bool { Self.total(widths(of: cells(style))) <= style.width }
+  package func fits(_ style: TextStyle) -> Bool { Self.total(widths(style)) <= style.width }
+
+  private var rowCount: Int { made.count + rows.count }
+
+  /// Made anew each time that a row is looked at: all of them would stand a second time beside the lines.
+  private func cells(_ position: Int, _ style: TextStyle) -> [String] {
+    let cells = position < made.count ? made.row(position) : rows[position - made.count]
+    return columns.indices.map { $0 < cells.count ? style.adapted(HostileText.shown(cells[$0])) : "" }
+  }
 
   private static func total(_ widths: [Int]) -> Int { widths.reduce(0, +) + 2 * max(0, widths.count - 1) }
 
-  private func cells(_ style: TextStyle) -> [[String]] {
-    rows.map { row in row.map { style.adapted(HostileText.shown($0)) } }
-  }
-
   /// What each column needs.
-  private func widths(of cells: [[String]]) -> [Int] {
-    columns.indices.map { index in
-      cells.reduce(DisplayWidth.columns(of: columns[index].title)) {
-        max($0, DisplayWidth.columns(of: $1[index]))
+  private func widths(_ style: TextStyle) -> [Int] {
+    var widths = columns.map { DisplayWidth.columns(of: $0.title) }
+    for position in 0..<rowCount {
+      for (index, cell) in cells(position, style).enumerated() {
+        widths[index] = max(widths[index], DisplayWidth.columns(of: cell))
       }
     }
+    return widths
   }
 
   /// The heading, then the rows, without trailing spaces.
   package func lines(style: TextStyle) -> [String] {
-    let cells = cells(style)
-    var widths = widths(of: cells)
+    var widths = widths(style)
     fit(&widths, into: style.width)
 
     func line(_ cells: [String]) -> String {
@@ -61,10 +74,11 @@ package struct Table {
           DisplayWidth.cut(cells[index], columns: widths[index], ellipsis: style.ellipsis),
           columns: widths[index], rightAligned: columns[index].isRightAligned)
       }
-      let text = padded.joined(separator: "  ")
-      return String(text.dropLast(text.reversed().prefix { $0 == " " }.count))
+      var text = padded.joined(separator: "  ")
+      while text.utf8.last == UInt8(ascii: " ") { text.unicodeScalars.removeLast() }
+      return text
     }
-    return [style.painted(line(columns.map(\.title)), .bold)] + cells.map(line)
+    return [style.painted(line(columns.map(\.title)), .bold)] + (0..<rowCount).map { line(cells($0, style)) }
   }
 
   private func fit(_ widths: inout [Int], into limit: Int) {

@@ -12,19 +12,17 @@ struct SealedDifferenceTests {
     _ index: Int, stored bytes: [UInt8]? = nil, reference: UInt8? = nil, _ reason: Reason = .deviceBound,
     kind: ItemKind = .genericPassword, _ protection: ProtectionClass? = .whenUnlockedThisDeviceOnly
   ) throws -> ComparedItem {
-    var item = ComparedItem(
+    let item = ComparedItem(
       index: index, sealed: ItemIdentity(sealed: kind), protection: protection,
       persistentReference: try reference.map {
         try PersistentReference.uuid(kind, [UInt8](repeating: $0, count: 16)).serialized()
       }, reason: reason)
-    item.fingerprint = bytes
-    return item
+    return item.stored(as: try bytes.map { try ItemFingerprint(of: $0) })
   }
 
-  private func open(_ index: Int, stored bytes: [UInt8]? = nil, _ account: String = "token") -> ComparedItem {
-    var item = ComparedItem(index: index, item: .password(account, .whenUnlockedThisDeviceOnly))
-    item.fingerprint = bytes
-    return item
+  private func open(_ index: Int, stored bytes: [UInt8]? = nil, _ account: String = "token") throws -> ComparedItem {
+    ComparedItem(index: index, item: .password(account, .whenUnlockedThisDeviceOnly))
+      .stored(as: try bytes.map { try ItemFingerprint(of: $0) })
   }
 
   @Test("are the same where both are stored alike byte for byte, in any order, each with one partner")
@@ -50,7 +48,8 @@ struct SealedDifferenceTests {
   @Test("are the same as what opens on the other side out of the same bytes, and are in doubt nowhere")
   func openOnOneSide() throws {
     for (first, second) in [
-      ([open(0, stored: [1])], [try sealed(0, stored: [1])]), ([try sealed(0, stored: [1])], [open(0, stored: [1])]),
+      ([try open(0, stored: [1])], [try sealed(0, stored: [1])]),
+      ([try sealed(0, stored: [1])], [try open(0, stored: [1])]),
     ] {
       let difference = try KeychainDifference(from: first, to: second)
       #expect(difference.sealed == .init(alike: 1) && difference.sameCount == 1)

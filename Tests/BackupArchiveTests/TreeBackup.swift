@@ -111,7 +111,9 @@ func standing(in directory: TemporaryDirectory, _ name: String) throws -> [Strin
     let whole = directory.path("\(name)/\(path)")
     let attributes = try files.attributesOfItem(atPath: whole)
     let mode = String(attributes[.posixPermissions] as? Int ?? 0, radix: 8)
-    let time = Int((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0)
+    let seconds = ((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0).rounded(.towardZero)
+    // Some file systems hold any number.
+    let time = Int(exactly: seconds).map { "\($0)" } ?? "\(seconds)"
     switch attributes[.type] as? FileAttributeType {
     case .typeDirectory?: tree[path] = "directory \(mode)"
     case .typeSymbolicLink?: tree[path] = "link \(try files.destinationOfSymbolicLink(atPath: whole))"

@@ -89,8 +89,8 @@ struct AttributeMapTests {
       #expect(found.encodedText == date.encodedText)
     }
     #expect(values.indices.dropFirst(dates.count).allSatisfy { packed[$0] == values[$0] })
-    // A place of four bytes before and behind each, and its type: what is larger is not copied for each look at it.
-    let room = (16 << 10) - 3 * 4 - 2 - 8
+    // A place of two bytes before and behind each, and its type: what is larger is not copied for each look at it.
+    let room = (16 << 10) - 3 * 2 - 2 - 8
     #expect(PackedPropertyValues([.integer(1), .data(Array(repeating: 7, count: room))]) != nil)
     let others: [PropertyValue] = [
       .data(Array(repeating: 7, count: room + 1)), .null, .real(1), .uid(1), .unsignedInteger(.max), .array([]),

@@ -94,7 +94,7 @@ struct ForecastTests {
     let failure: ArchivedItem.Failure?
     let identity: ItemIdentity?
     let digest: [UInt8]?
-    let fingerprint: [UInt8]?
+    let fingerprint: ItemFingerprint?
 
     init(_ item: ArchivedItem) {
       index = item.index

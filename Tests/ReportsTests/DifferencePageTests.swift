@@ -133,8 +133,7 @@ struct DifferencePageTests {
 
   @Test("calls what both store byte for byte the same, and says that it is sealed")
   func alike() throws {
-    var copy = sealed(1)
-    copy.fingerprint = [1]
+    let copy = sealed(1).stored(as: try ItemFingerprint(of: [1]))
     let page = try page(open([item("anna")]) + [copy], open([item("anna")]) + [copy])
     #expect(page.verdict == "Nothing differs: 2 items on both sides.")
     let words = try PageReader(page.html()).words

@@ -73,7 +73,7 @@ struct ComparableItems {
 
   private struct Stored: Hashable {
     let kind: ItemKind
-    let fingerprint: [UInt8]
+    let fingerprint: ItemFingerprint
 
     init?(_ item: ComparedItem) {
       guard let fingerprint = item.fingerprint else { return nil }

@@ -11,16 +11,17 @@ extension KeychainDifference {
   ///
   /// - Returns: For each item, in order; nothing for one whose names no other has.
   static func distinctions(among items: [ComparedItem]) -> [[String]] {
-    distinctions(among: items.map { ($0.identity, $0.item) })
+    distinctions(among: items.lazy.map { ($0.identity, $0.item) })
   }
 
   /// The same of items in any table; those of which nothing but a name is known are told apart from no other.
-  package static func distinctions(among items: [(identity: ItemIdentity, item: KeychainItem?)]) -> [[String]] {
+  ///
+  /// - Parameter items: From 0 on. Each is asked for some times, so that not all have to be there at once.
+  package static func distinctions<Items: RandomAccessCollection>(
+    among items: Items
+  ) -> [[String]] where Items.Element == (identity: ItemIdentity, item: KeychainItem?), Items.Index == Int {
     var result = [[String]](repeating: [], count: items.count)
-    let groups = Dictionary(grouping: items.indices) { position in
-      Reading(kind: items[position].identity.kind, names: items[position].identity.names)
-    }
-    for (reading, positions) in groups where positions.count > 1 {
+    for (reading, positions) in readAlike(items) {
       for definition in AttributeTable.definitions(of: reading.kind) where definition.flags.contains(.primaryKey) {
         let values = positions.map { position in
           items[position].item.flatMap { ItemChange.value(of: definition.code, in: $0) }
@@ -30,6 +31,22 @@ extension KeychainDifference {
       }
     }
     return result
+  }
+
+  /// The positions of items that read the same, by what a reader sees. Most read like no other, and no name of them is kept.
+  private static func readAlike<Items: RandomAccessCollection>(
+    _ items: Items
+  ) -> [Reading: [Int]] where Items.Element == (identity: ItemIdentity, item: KeychainItem?), Items.Index == Int {
+    func reading(_ position: Int) -> Reading {
+      let identity = items[position].identity
+      return Reading(kind: identity.kind, names: identity.names)
+    }
+    let hashes = items.indices.map { reading($0).hashValue }
+    let sorted = hashes.sorted()
+    let repeated = Set(zip(sorted, sorted.dropFirst()).lazy.filter { $0 == $1 }.map(\.0))
+    guard !repeated.isEmpty else { return [:] }
+    let candidates = items.indices.filter { repeated.contains(hashes[$0]) }
+    return Dictionary(grouping: candidates, by: reading).filter { $0.value.count > 1 }
   }
 
   private static func phrases(_ definition: AttributeDefinition, _ values: [PropertyValue?]) -> [String] {

@@ -1,3 +1,4 @@
+import DataProtection
 public import KeychainFormats
 import KeychainRules
 
@@ -132,33 +133,48 @@ public struct KeychainDifference: Sendable {
 
   /// The places of open items by the key by which a restore would meet them, so that both agree about which items are one.
   private struct ItemsByKey {
-    /// The first place of each key.
-    private var heads: [PrimaryKey: Int]
-    /// The next place with the key of each, `count` behind the last.
-    private var following: [Int]
+    /// By key, those of one key in the items' order. There is one for every item, so that keys are held by their digests.
+    private var places: [(key: ItemFingerprint, place: Int)] = []
+    /// How many of a key were taken, at where its first one stands.
+    private var takenCounts: [Int]
 
     init(_ items: [ComparedItem]) throws(ArchivedKeychainError) {
-      heads = Dictionary(minimumCapacity: items.count)
-      following = Array(repeating: items.count, count: items.count)
-      for (place, compared) in items.enumerated().reversed() {
+      places.reserveCapacity(items.count)
+      for (place, compared) in items.enumerated() {
         guard let item = compared.item, let key = try Self.key(of: item) else { continue }
-        if let next = heads.updateValue(place, forKey: key) { following[place] = next }
+        places.append((key, place))
       }
+      places.sort { $0 < $1 }
+      takenCounts = Array(repeating: 0, count: places.count)
     }
 
     /// The place of the first item with the key of this one that was not taken yet.
     mutating func take(_ item: KeychainItem) throws(ArchivedKeychainError) -> Int? {
-      guard let key = try Self.key(of: item), let place = heads[key], place < following.count else { return nil }
-      heads[key] = following[place]
-      return place
+      guard let key = try Self.key(of: item) else { return nil }
+      var (first, end) = (0, places.count)
+      while first < end {
+        let middle = first + (end - first) / 2
+        if places[middle].key < key { first = middle + 1 } else { end = middle }
+      }
+      guard first < places.count else { return nil }
+      let next = first + takenCounts[first]
+      guard next < places.count, places[next].key == key else { return nil }
+      takenCounts[first] += 1
+      return places[next].place
     }
 
     /// - Returns: `nil` for an item with a value that no database takes; it is equal to none.
-    private static func key(of item: KeychainItem) throws(ArchivedKeychainError) -> PrimaryKey? {
+    private static func key(of item: KeychainItem) throws(ArchivedKeychainError) -> ItemFingerprint? {
+      let key: PrimaryKey
       do throws(KeychainRuleError) {
-        return try PrimaryKey(of: item)
+        key = try PrimaryKey(of: item)
       } catch {
         if error.code == .parameter { return nil }
+        throw ArchivedKeychainError(error)
+      }
+      do throws(DataProtectionError) {
+        return try ItemFingerprint(of: key)
+      } catch {
         throw ArchivedKeychainError(error)
       }
     }

@@ -8,7 +8,7 @@ extension BackupVerifier {
   /// this backup's keybag.
   ///
   /// - Returns: `nil` where there is none to look into.
-  mutating func checkKeychain(in list: FileList?, with keys: borrowing ClassKeys) -> KeychainBackupFile? {
+  mutating func checkKeychain(in list: FileList?, with keys: borrowing ClassKeys) -> KeychainIndex? {
     do throws(BackupArchiveError) {
       let payload =
         if let list { try archive.keychainFile(in: list, with: keys) } else { try archive.keychainFile(with: keys) }
@@ -17,7 +17,7 @@ extension BackupVerifier {
       findings.conclude(
         .keychain,
         "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte"))")
-      return payload.file
+      return try KeychainIndex(payload, of: archive, with: keys)
     } catch {
       if error.code == .noKeychain, !archive.hasKeychain {
         findings.conclude(.keychain, "none in this backup")
@@ -86,7 +86,7 @@ extension BackupVerifier {
 
   /// Tries every item.
   mutating func checkItems(
-    of file: KeychainBackupFile?, with keys: borrowing ClassKeys
+    of file: KeychainIndex?, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) {
     guard let file else {
       if findings.faultCount[.keychain] != nil { findings.leaveOut(.items, "the keychain's file cannot be read") }
@@ -99,7 +99,7 @@ extension BackupVerifier {
       closed += items.filter { $0.item == nil }
     }
     var counts = BackupVerification.ItemCounts()
-    counts.readable = file.entries.count - closed.count
+    counts.readable = file.count - closed.count
     var first: BackupVerification.Fault?
     for item in closed {
       guard let reason = item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted) else { continue }

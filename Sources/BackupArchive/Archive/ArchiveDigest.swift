@@ -10,8 +10,8 @@ enum ArchiveDigest {
   static func digest(of parts: StoredParts, layout: BackupLayout) throws(BackupArchiveError) -> String {
     var lines: [(path: String, line: String)] = []
     for part in [.manifest, layout.listPart, layout.keychainPart] {
-      if part == .database, let database = parts.database {
-        lines.append((part.path, line(part, database.byteCount, String(hexadecimal: database.sha256))))
+      if let stored = parts[large: part] {
+        lines.append((part.path, line(part, stored.byteCount, String(hexadecimal: stored.sha256))))
       } else if let bytes = parts[part] {
         lines.append((part.path, line(part, bytes.count, try sha256(bytes))))
       }

@@ -17,19 +17,27 @@ extension BackupArchive {
   ) throws(BackupArchiveError) -> KeychainPayload {
     let record = try keychainRecord(in: list)
     let stored = try storedKeychain()
-    guard areFilesEncrypted else { return try payload(stored, storedAs: stored, record: record, list: list) }
+    guard areFilesEncrypted else {
+      return try payload(try stored.bytes(), storedAs: stored, record: record, list: list)
+    }
+    let key = try keychainKey(record, with: keys)
+    return try payload(try plain(of: stored, key: key), storedAs: stored, record: record, list: list)
+  }
+
+  private func keychainKey(_ record: FileRecord, with keys: borrowing ClassKeys) throws(BackupArchiveError) -> Secret {
     guard let field = record.encryptionKey?.serialized() else {
       throw BackupArchiveError(.damaged, "the list of files has no key for the keychain file")
     }
-    let key = try fileKey(field, of: "the keychain file", keys: keys)
-    let plain = try explained("the keychain file") { () throws(DataProtectionError) in
-      try FileCipher.decrypt(stored, key: key)
-    }
-    guard plain.hasValidPadding else {
-      throw BackupArchiveError(.damaged, "the keychain file does not end in its padding")
-    }
-    return try payload(plain.bytes, storedAs: stored, record: record, list: list)
+    return try fileKey(field, of: "the keychain file", keys: keys)
   }
+
+  /// The key that the keychain's file is encrypted with; `nil` where files are in clear.
+  package func keychainKey(in list: FileList, with keys: borrowing ClassKeys) throws(BackupArchiveError) -> Secret? {
+    areFilesEncrypted ? try keychainKey(try keychainRecord(in: list), with: keys) : nil
+  }
+
+  /// The keychain's file as the backup has it, where it is too large to be held.
+  package var storedLargeKeychain: StoredBytes? { parts[large: layout.keychainPart].flatMap { $0.isInFile ? $0 : nil } }
 
   /// Opens the keychain's file of a backup without a password: which items there are can be seen without any key.
   ///
@@ -38,13 +46,13 @@ extension BackupArchive {
     guard !areFilesEncrypted else { throw BackupArchiveError(.keyUnavailable, "the backup has a password") }
     let list = try fileList()
     let stored = try storedKeychain()
-    return try payload(stored, storedAs: stored, record: try keychainRecord(in: list), list: list)
+    return try payload(try stored.bytes(), storedAs: stored, record: try keychainRecord(in: list), list: list)
   }
 
   private func keychainRecord(in list: FileList) throws(BackupArchiveError) -> FileRecord {
     let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     guard let file else {
-      guard parts[layout.keychainPart] == nil else {
+      guard !hasKeychain else {
         throw BackupArchiveError(
           .damaged, "the keychain file \(layout.keychainPart.path) is stored, and the list of files does not name it")
       }
@@ -62,22 +70,42 @@ extension BackupArchive {
     return record
   }
 
-  private func storedKeychain() throws(BackupArchiveError) -> [UInt8] {
-    guard let stored = parts[layout.keychainPart] else {
+  private func storedKeychain() throws(BackupArchiveError) -> StoredBytes {
+    guard let stored = parts[large: layout.keychainPart] else {
       throw BackupArchiveError(
         .payloadMissing, "the list of files names \(layout.keychainPart.path), which is not there")
     }
     return stored
   }
 
+  private func plain(of stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) -> [UInt8] {
+    let part = "the keychain file"
+    let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(stored.byteCount)
+    try stored.forEachPortion { (portion) throws(BackupArchiveError) in
+      do throws(DataProtectionError) {
+        bytes.append(contentsOf: try decryptor.plain(of: portion))
+      } catch {
+        throw BackupArchiveError(error, in: part)
+      }
+    }
+    let end = try explained(part) { () throws(DataProtectionError) in try decryptor.finish() }
+    guard end.hasValidPadding else { throw BackupArchiveError(.damaged, "\(part) does not end in its padding") }
+    bytes += end.bytes
+    return bytes
+  }
+
   /// - Parameter stored: The bytes as the backup has them, encrypted or not.
   private func payload(
-    _ bytes: [UInt8], storedAs stored: [UInt8], record: FileRecord, list: FileList
+    _ bytes: [UInt8], storedAs stored: StoredBytes, record: FileRecord, list: FileList
   ) throws(BackupArchiveError) -> KeychainPayload {
     var notes = self.notes + list.notes
-    if let digest = record.digest, try sha1(stored) != digest {
+    if let digest = record.digest, try stored.sha1() != digest {
       // Some lists of encrypted backups have the digest of the plain content.
-      let plainDigest = areFilesEncrypted ? try sha1(bytes) : []
+      let plainDigest =
+        areFilesEncrypted
+        ? try explained("the keychain file", { () throws(DataProtectionError) in try Digest.sha1(bytes) }) : []
       if plainDigest != digest { notes.append(.digestDiffers) }
     }
     if record.size != Int64(bytes.count) {
@@ -87,9 +115,5 @@ extension BackupArchive {
     if file.isXML { notes.append(.finding(.keychainInXML)) }
     if !file.ignoredKeys.isEmpty { notes.append(.finding(.keychainKeysUnknown(file.ignoredKeys))) }
     return KeychainPayload(bytes: bytes, file: file, fileList: list, notes: notes)
-  }
-
-  private func sha1(_ bytes: [UInt8]) throws(BackupArchiveError) -> [UInt8] {
-    try explained("the keychain file") { () throws(DataProtectionError) in try Digest.sha1(bytes) }
   }
 }

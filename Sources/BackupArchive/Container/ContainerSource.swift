@@ -84,7 +84,8 @@ struct ContainerSource {
     }
     // Grown as bytes arrive: what the header claims is not memory yet.
     var bytes: [UInt8] = []
-    var collector = try StoredBytesCollector(storage, system: system)
+    var collector = try StoredBytesCollector(
+      storage, system: system, expecting: wanted.part.isLarge ? entry.byteCount : 0)
     var byteCount: Int64 = 0
     try reader.forEachPortion { (portion) throws(BackupArchiveError) in
       byteCount += Int64(portion.count)
@@ -95,14 +96,14 @@ struct ContainerSource {
         budget.pointee -= Int64(portion.count)
         guard budget.pointee >= 0 else { throw limits.expansionError }
       }
-      if wanted.part == .database { try collector.append(portion) } else { bytes.append(contentsOf: portion) }
+      if wanted.part.isLarge { try collector.append(portion) } else { bytes.append(contentsOf: portion) }
     }
     guard byteCount == entry.byteCount else {
       throw BackupArchiveError(
         .truncated,
         "\(wanted.part.path) ends at byte \(Amounts.grouped(byteCount)) of \(Amounts.grouped(entry.byteCount))")
     }
-    if wanted.part == .database {
+    if wanted.part.isLarge {
       ledger.keep(try collector.finish(), for: wanted)
     } else {
       ledger.keep(bytes, for: wanted)

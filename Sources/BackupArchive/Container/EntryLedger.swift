@@ -132,8 +132,8 @@ struct EntryLedger {
     parts[wanted.directory, default: StoredParts()][wanted.part] = bytes
   }
 
-  mutating func keep(_ database: StoredBytes, for wanted: Wanted) {
-    parts[wanted.directory, default: StoredParts()].database = database
+  mutating func keep(_ bytes: StoredBytes, for wanted: Wanted) {
+    parts[wanted.directory, default: StoredParts()][large: wanted.part] = bytes
   }
 
   func hostile(_ name: EntryName, _ what: String) -> BackupArchiveError {

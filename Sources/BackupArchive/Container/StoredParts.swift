@@ -1,8 +1,7 @@
 /// The files of a backup that this module reads, as they are stored: encrypted ones still encrypted.
 package struct StoredParts: Sendable {
   private var small: [StoredPart: [UInt8]] = [:]
-  /// `Manifest.db`, which may be larger than memory.
-  package var database: StoredBytes?
+  private var large: [StoredPart: StoredBytes] = [:]
   /// What is there and was not read.
   package var unreadable: [UnreadablePropertyList] = []
   /// Why there is a seal that was not read.
@@ -15,8 +14,15 @@ package struct StoredParts: Sendable {
     get { small[part] }
     set { small[part] = newValue }
   }
+  /// A part that may be larger than memory.
+  package subscript(large part: StoredPart) -> StoredBytes? {
+    get { large[part] }
+    set { large[part] = newValue }
+  }
 
-  package func contains(_ part: StoredPart) -> Bool { part == .database ? database != nil : small[part] != nil }
+  package var database: StoredBytes? { large[.database] }
+
+  package func contains(_ part: StoredPart) -> Bool { small[part] != nil || large[part] != nil }
 
   /// What the list of files says that the backup is; `nil` where it has none.
   package var layout: BackupLayout? { BackupLayout.allCases.first { contains($0.listPart) } }
@@ -25,8 +31,7 @@ package struct StoredParts: Sendable {
   package func only(_ layout: BackupLayout) -> StoredParts {
     var parts = self
     for other in BackupLayout.allCases where other != layout {
-      parts[other.listPart] = nil
-      parts[other.keychainPart] = nil
+      for part in [other.listPart, other.keychainPart] { (parts.small[part], parts.large[part]) = (nil, nil) }
     }
     return parts
   }

@@ -23,6 +23,9 @@ package enum StoredPart: CaseIterable {
     }
   }
 
+  /// Whether it may be larger than what is worth holding in memory.
+  package var isLarge: Bool { [.database, .keychain, .oldKeychain].contains(self) }
+
   package func limit(_ limits: ArchiveLimits) -> Int {
     switch self {
     case .manifest, .status, .info: limits.propertyListByteCount

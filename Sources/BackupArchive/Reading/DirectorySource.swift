@@ -14,7 +14,7 @@ package struct DirectorySource {
   package func read(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
     var parts = try readPropertyLists(directory)
     guard parts.contains(.manifest) else { throw notABackup(directory) }
-    parts.database = try readDatabase(in: directory)
+    parts[large: .database] = try readLarge(.database, in: directory)
     for name in StoredParts.journalNames {
       let status = try explained(name) { () throws(Errno) in try system.status(of: name.systemName, in: directory) }
       if let status, status.kind != .file || status.byteCount > 0 { parts.journals[name] = status.byteCount }
@@ -22,7 +22,7 @@ package struct DirectorySource {
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: directory) }
     // Of one without a list it is known where its keychain would lie.
     let layout = parts.layout ?? .manifestDB
-    parts[layout.keychainPart] = try read(layout.keychainPart, in: directory)
+    parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, in: directory)
     do throws(BackupArchiveError) {
       parts[.seal] = try read(.seal, in: directory)
     } catch {
@@ -57,10 +57,12 @@ package struct DirectorySource {
     return bytes
   }
 
-  private func readDatabase(in directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredBytes? {
-    guard let file = try open(StoredPart.database.path, in: directory) else { return nil }
-    var collector = try StoredBytesCollector(storage, system: system)
-    try readWhole(file, limit: StoredPart.database.limit(limits)) { (portion) throws(BackupArchiveError) in
+  private func readLarge(
+    _ part: StoredPart, in directory: borrowing Descriptor
+  ) throws(BackupArchiveError) -> StoredBytes? {
+    guard let file = try open(part.path, in: directory) else { return nil }
+    var collector = try StoredBytesCollector(storage, system: system, expecting: file.byteCount)
+    try readWhole(file, limit: part.limit(limits)) { (portion) throws(BackupArchiveError) in
       try collector.append(portion)
     }
     return try collector.finish()

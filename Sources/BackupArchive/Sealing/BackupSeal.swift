@@ -73,8 +73,8 @@ extension StoredPart {
 extension StoredParts {
   /// What a seal lists of a part; `nil` where it is not there.
   func sealEntry(of part: StoredPart) throws(BackupArchiveError) -> SealList.Entry? {
-    if part == .database {
-      return database.map { .init(path: part.path, byteCount: Int64($0.byteCount), sha256: $0.sha256) }
+    if let stored = self[large: part] {
+      return .init(path: part.path, byteCount: Int64(stored.byteCount), sha256: stored.sha256)
     }
     return try self[part].map { (bytes) throws(BackupArchiveError) in try SealList.Entry(part.path, bytes) }
   }

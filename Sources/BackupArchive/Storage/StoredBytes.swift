@@ -43,6 +43,29 @@ package final class StoredBytes: Sendable {
     }
   }
 
+  /// Lends all of it, some hundred kilobytes at a time.
+  package func forEachPortion(
+    _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, 1 << 18), alignment: 16)
+    defer { buffer.deallocate() }
+    for start in stride(from: 0, to: byteCount, by: 1 << 18) {
+      let portion = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
+      try read(at: start, into: portion)
+      try body(UnsafeRawBufferPointer(portion))
+    }
+  }
+
+  /// 20 bytes, of the whole.
+  package func sha1() throws(BackupArchiveError) -> [UInt8] {
+    let part = "the digest"
+    let digest = try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    try forEachPortion { (portion) throws(BackupArchiveError) in
+      do throws(DataProtectionError) { try digest.update(portion) } catch { throw BackupArchiveError(error, in: part) }
+    }
+    return try explained(part) { () throws(DataProtectionError) in try digest.finish() }
+  }
+
   /// All of it, for parts that are known to be small.
   package func bytes() throws(BackupArchiveError) -> [UInt8] {
     switch place {
@@ -62,10 +85,16 @@ package struct StoredBytesCollector: ~Copyable {
   private var file: NamelessFile?
   private(set) var byteCount = 0
 
-  package init(_ storage: ManifestStorage, system: FileSystem) throws(BackupArchiveError) {
+  /// - Parameter expected: How many bytes are said to come; no memory is taken for more than a portion of them.
+  package init(
+    _ storage: ManifestStorage, system: FileSystem, expecting expected: Int64 = 0
+  ) throws(BackupArchiveError) {
+    let isLarge = storage == .temporaryFile && expected >= ManifestStorage.minimumFileByteCount
+    let file = isLarge ? try NamelessFile(system: system) : nil
+    digest = try explained("the digest") { () throws(DataProtectionError) in try DigestStream(.sha256) }
     self.storage = storage
     self.system = system
-    digest = try explained("the digest") { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    self.file = file
   }
 
   package mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {

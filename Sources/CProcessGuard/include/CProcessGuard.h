@@ -6,4 +6,10 @@
 /// Returns 0 where all of it was done, -1 where the system refused a part.
 int keyhaul_refuse_dumps(void);
 
+/// Gives memory that is free back to the system, also what lies between blocks that are used.
+void keyhaul_give_back_free_memory(void);
+
+/// Has every block of a megabyte and more go back to the system when it is given back.
+void keyhaul_give_back_large_blocks(void);
+
 #endif

@@ -110,7 +110,7 @@ extension SecretFlags<PasswordName> {
 
 /// How much room a backup may take.
 package struct StorageOptions: ParsableArguments {
-  package static let help: ArgumentHelp = "Keep a large list of files in memory, without a temporary file."
+  package static let help: ArgumentHelp = "Keep a large list of files or keychain in memory, without a temporary file."
 
   @Flag(help: StorageOptions.help) package var memory = false
 

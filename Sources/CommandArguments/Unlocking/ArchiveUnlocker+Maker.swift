@@ -24,6 +24,7 @@ extension ArchiveUnlocker {
   package func maker(
     of opened: OpenedArchive, named: DeviceSession?, orTarget target: DeviceSession?, with key: borrowing ArchiveKey
   ) throws -> Maker? {
+    ProcessMemory.giveBackFreeMemory()
     if let named { return try proven(named, opened, with: key) }
     let target = target.flatMap { isClaimed(by: $0) ? $0 : nil }
     guard let device = target ?? maker() else { return nil }

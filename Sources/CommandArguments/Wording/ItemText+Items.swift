@@ -19,11 +19,17 @@ extension ItemText {
   /// What tells items apart that read the same in a table: "access group ABCDE12345.org.example.chat", "port 8443".
   ///
   /// - Returns: For each item, in order; empty for one that reads like no other, and for a sealed one.
-  package static func distinctions(_ items: [KeychainItem?]) -> [String] {
-    let open = items.enumerated().compactMap { place, item in item.map { (place: place, item: $0) } }
+  package static func distinctions<Items: RandomAccessCollection>(
+    _ items: Items
+  ) -> [String] where Items.Element == KeychainItem?, Items.Index == Int {
+    let open = items.indices.filter { items[$0] != nil }
+    let found = KeychainDifference.distinctions(
+      among: open.lazy.map { place in
+        let item = items[place] ?? KeychainItem(kind: .genericPassword)
+        return (ItemIdentity(item), item)
+      })
     var result = [String](repeating: "", count: items.count)
-    let found = KeychainDifference.distinctions(among: open.map { (ItemIdentity($0.item), $0.item) })
-    for (entry, words) in zip(open, found) { result[entry.place] = words.joined(separator: ", ") }
+    for (place, words) in zip(open, found) { result[place] = words.joined(separator: ", ") }
     return result
   }
 

@@ -8,6 +8,12 @@ package enum ProcessMemory {
   /// Where the system refuses, that is no error: whoever may then read the memory may read it anyway.
   package static func guardAgainstDumps() { _ = keyhaul_refuse_dumps() }
 
+  /// Has the lists of a large keychain go back to the system where they are given back, and not stay with the process.
+  package static func giveBackLargeBlocks() { keyhaul_give_back_large_blocks() }
+
+  /// Gives back what one large step has left before the next one begins.
+  package static func giveBackFreeMemory() { keyhaul_give_back_free_memory() }
+
   /// Overwrites every secret, at the end of the process. Does nothing that a signal handler may not do.
   package static func wipeSecrets() { SecretArena.wipeAll() }
 }

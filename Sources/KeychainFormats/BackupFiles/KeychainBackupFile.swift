@@ -2,32 +2,6 @@
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `SecServerImportKeychainInPlist`).
 public struct KeychainBackupFile: Sendable, Hashable {
-  /// One item as the file holds it.
-  public struct Entry: Sendable, Hashable {
-    /// The kind whose array the item stands in.
-    public var kind: ItemKind
-    /// The sealed item, copied out of what was read; `nil` where the file has none, which makes the item unreadable and no
-    /// other.
-    public var blob: [UInt8]? {
-      get { sealed.map(Array.init) }
-      set { sealed = newValue.map { $0[...] } }
-    }
-    /// The value of `v_PersistentRef`: twelve or twenty bytes that `PersistentReference` reads, kept as they came.
-    public var persistentReference: [UInt8]?
-    /// A part of the file that was read, so that a hundred thousand items are not there twice.
-    fileprivate var sealed: ArraySlice<UInt8>?
-    /// Where the blob's bytes begin in the file that was read, in bytes from its start.
-    public var blobOffset: Int?
-
-    /// Creates an entry; `blobOffset` belongs to entries that were read.
-    public init(kind: ItemKind, blob: [UInt8]?, persistentReference: [UInt8]? = nil, blobOffset: Int? = nil) {
-      self.kind = kind
-      sealed = blob.map { $0[...] }
-      self.persistentReference = persistentReference
-      self.blobOffset = blobOffset
-    }
-  }
-
   /// The most items that a file may have; a full device has some thousands. What a reader does for them is limited by the
   /// file's own bytes: see `sharedByteAllowance`.
   public static let maximumEntryCount = 2_000_000
@@ -92,7 +66,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
   private init(fromXML bytes: [UInt8], limits: BinaryPlist.Limits) throws(FormatError) {
     self = try Self(parsing: try BinaryPlist.encode(try XMLPlist.decode(bytes)), limits: limits)
     isXML = true
-    for index in entries.indices { entries[index].blobOffset = nil }
+    for index in entries.indices { entries[index].losePlace() }
   }
 
   /// The file as a binary property list. Kinds without items have no key.
@@ -103,18 +77,25 @@ public struct KeychainBackupFile: Sendable, Hashable {
       throw FormatError(
         .keychainFile, .overLimit, "\(entries.count) items; at most \(Self.maximumEntryCount) are accepted")
     }
-    var root = PropertyDictionary()
-    if let keybagUUID { root[Key.keybagUUID] = .string(keybagUUID) }
+    var members: [(key: String, value: BinaryPlistWriter.Member)] = []
+    if let keybagUUID { members.append((Key.keybagUUID, .value(.string(keybagUUID)))) }
     for kind in ItemKind.allCases {
-      let items = entries.filter { $0.kind == kind }.map { entry in
-        var item = PropertyDictionary()
-        item[Key.blob] = entry.blob.map(PropertyValue.data)
-        item[Key.persistentReference] = entry.persistentReference.map(PropertyValue.data)
-        return PropertyValue.dictionary(item)
-      }
-      if !items.isEmpty { root[kind.rawValue] = .array(items) }
+      let positions = entries.indices.filter { entries[$0].kind == kind }
+      guard !positions.isEmpty else { continue }
+      members.append(
+        (
+          kind.rawValue,
+          .elements(count: positions.count) { position in
+            let entry = entries[positions[position]]
+            var item = PropertyDictionary()
+            item[Key.blob] = entry.blob.map(PropertyValue.data)
+            item[Key.persistentReference] = entry.persistentReference.map(PropertyValue.data)
+            return .dictionary(item)
+          }
+        ))
     }
-    return try BinaryPlist.encode(.dictionary(root))
+    var writer = BinaryPlistWriter()
+    return try writer.encode(members)
   }
 
   /// Reads the file object by object, so that each blob's place is known.
@@ -152,33 +133,31 @@ public struct KeychainBackupFile: Sendable, Hashable {
       if let index = indices[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
       for kind in ItemKind.allCases {
         guard let index = indices[kind.rawValue] else { continue }
-        if let entries = try entries(of: kind, at: index, room: (limit - file.entries.count, of: limit)) {
-          file.entries += entries
-        } else {
+        if try !readEntries(of: kind, at: index, into: &file, acceptingAtMost: limit) {
           file.ignoredKeys.append(kind.rawValue)
         }
       }
       return file
     }
 
-    private mutating func entries(
-      of kind: ItemKind, at index: Int, room: (left: Int, of: Int)
-    ) throws(FormatError) -> [Entry]? {
+    /// - Returns: Whether there are any: whether the value is an array or a dictionary.
+    private mutating func readEntries(
+      of kind: ItemKind, at index: Int, into file: inout KeychainBackupFile, acceptingAtMost limit: Int
+    ) throws(FormatError) -> Bool {
+      let room = (left: limit - file.entries.count, of: limit)
       switch try document.object(at: index) {
       case .dictionary:
         try checkRoom(room, for: 1, at: index)
-        return [try entry(of: kind, at: index)]
+        file.entries.append(try entry(of: kind, at: index))
       case .array(let references):
         try checkRoom(room, for: references.count, at: index)
-        var entries: [Entry] = []
-        entries.reserveCapacity(references.count)
+        file.entries.reserveCapacity(file.entries.count + references.count)
         for position in 0..<references.count {
-          entries.append(try entry(of: kind, at: document.index(position, of: references)))
+          file.entries.append(try entry(of: kind, at: document.index(position, of: references)))
         }
-        return entries
-      default:
-        return nil
+      default: return false
       }
+      return true
     }
 
     private func checkRoom(_ room: (left: Int, of: Int), for count: Int, at index: Int) throws(FormatError) {
@@ -193,23 +172,22 @@ public struct KeychainBackupFile: Sendable, Hashable {
       guard case .dictionary(let keys, let values) = try document.object(at: index) else {
         throw try malformed("an item that is no dictionary", at: index)
       }
-      var entry = Entry(kind: kind, blob: nil)
+      var (blob, reference): (Range<Int>?, Range<Int>?)
       try charge(entryByteCount, at: index)
       for position in 0..<keys.count {
         let key = try builder.value(at: document.index(position, of: keys)).stringValue
         guard key == Key.blob || key == Key.persistentReference else { continue }
         let valueIndex = try document.index(position, of: values)
         guard case .data(let range) = try document.object(at: valueIndex) else { continue }
-        if key == Key.blob, entry.sealed == nil {
+        if key == Key.blob, blob == nil {
           try charge(range.count, at: valueIndex)
-          entry.sealed = bytes[range]
-          entry.blobOffset = range.lowerBound
-        } else if key == Key.persistentReference, entry.persistentReference == nil {
+          blob = range
+        } else if key == Key.persistentReference, reference == nil {
           try charge(range.count, at: valueIndex)
-          entry.persistentReference = Array(bytes[range])
+          reference = range
         }
       }
-      return entry
+      return Entry(kind: kind, in: bytes, blob: blob, persistentReference: reference)
     }
 
     private mutating func charge(_ byteCount: Int, at index: Int) throws(FormatError) {

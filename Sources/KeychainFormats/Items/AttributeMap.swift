@@ -74,6 +74,12 @@ public struct AttributeMap<Value: AttributeMapValue> {
     if case .packed(let packed) = contents { contents = .values(codes.indices.map { packed[$0] }) }
   }
 
+  /// Whether both are kept as the same bytes under the same codes.
+  func isKeptAlike(_ other: Self) -> Bool {
+    guard case .packed(let own) = contents, case .packed(let others) = other.contents else { return false }
+    return codes == other.codes && own == others
+  }
+
   @inlinable func place(of code: AttributeCode) -> Int? {
     if let places { return places[code] }
     return AttributeCode.place(of: code, in: codes)
@@ -183,4 +189,7 @@ extension AttributeMap {
       return own
     }
   }
+
+  /// The same with codes that are known beforehand.
+  mutating func shareCodes(_ known: [AttributeCode]) { if codes == known { codes = known } }
 }

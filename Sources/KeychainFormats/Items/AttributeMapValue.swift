@@ -5,7 +5,7 @@ public protocol AttributeMapValue {
 }
 
 /// Values that are kept as bytes, each of which is made anew where it is asked for.
-public protocol PackedAttributeValues: Sendable {
+public protocol PackedAttributeValues: Sendable, Equatable {
   /// What they are.
   associatedtype Value
 

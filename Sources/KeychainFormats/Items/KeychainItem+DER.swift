@@ -44,6 +44,7 @@ extension KeychainItem {
     }
     attributes.pack()
     attributes.shareCodes(amongItemsOf: kind)
+    secrets.shareCodes(Self.usualSecretCodes)
   }
 
   /// Reads a decrypted item of blob version 3 from bytes that are wiped by their last holder.
@@ -54,6 +55,9 @@ extension KeychainItem {
       try KeychainItem(derDictionary: buffer, kind: kind)
     }
   }
+
+  /// Of nearly every item's secrets.
+  private static let usualSecretCodes = [AttributeCode.valueData]
 
   /// Data, or text as its UTF-8; a null stands for an absent secret.
   private static func secret(

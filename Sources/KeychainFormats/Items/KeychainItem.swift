@@ -2,12 +2,12 @@
 ///
 /// Attributes this project does not know survive reading and writing. Printing an item shows no value of it.
 public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable {
-  /// The kind, which decides what attributes there are and which of them are secrets.
-  public var kind: ItemKind
   /// Everything but the secrets. An absent attribute has no entry; `null` is never stored.
   public var attributes: AttributeMap<PropertyValue>
   /// The values of attributes flagged D: `v_Data` and, of internet passwords, `binn bini bin0…bin3`.
   public var secrets: AttributeMap<SensitiveBytes>
+  /// The kind, which decides what attributes there are and which of them are secrets.
+  public var kind: ItemKind
 
   /// Creates an item; what is a secret of its kind belongs into `secrets` alone.
   public init(
@@ -16,6 +16,13 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
     self.kind = kind
     self.attributes = attributes
     self.secrets = secrets
+  }
+
+  /// Whether it was read from the same bytes as another one, attribute for attribute. Items that are otherwise equal may not
+  /// have been.
+  package func wasReadAlike(_ other: KeychainItem) -> Bool {
+    kind == other.kind && attributes.isKeptAlike(other.attributes) && secrets.keys == other.secrets.keys
+      && zip(secrets, other.secrets).allSatisfy { $0.value.constantTimeEquals($1.value) }
   }
 
   /// Keeps it in as little memory as there is for it, until it is changed: for an item that is held.

@@ -9,9 +9,10 @@ public struct PackedPropertyValues: PackedAttributeValues {
   }
 
   /// Of the number that says where a value begins. There is one more of them, which says where the last one ends.
-  private static let placeByteCount = MemoryLayout<UInt32>.size
+  private static let placeByteCount = MemoryLayout<UInt16>.size
 
-  /// More than an item has: whoever asks for a value gets a copy of it, and one of megabytes should not be copied each time.
+  /// More than an item has, and less than a place can say: whoever asks for a value gets a copy of it, and one of megabytes
+  /// should not be copied each time.
   private static let maximumByteCount = 16 << 10
 
   /// Keeps what nearly every item has. With a container among the values, or a number that only a property list has, they
@@ -27,10 +28,10 @@ public struct PackedPropertyValues: PackedAttributeValues {
     bytes = Array(unsafeUninitializedCapacity: byteCount) { buffer, count in
       let all = UnsafeMutableRawBufferPointer(buffer)
       var end = start
-      all.storeBytes(of: UInt32(end), as: UInt32.self)
+      all.storeBytes(of: UInt16(end), as: UInt16.self)
       for (place, value) in values.enumerated() {
         end += Self.write(value, to: UnsafeMutableRawBufferPointer(rebasing: all[end...]))
-        all.storeBytes(of: UInt32(end), toByteOffset: (place + 1) * Self.placeByteCount, as: UInt32.self)
+        all.storeBytes(of: UInt16(end), toByteOffset: (place + 1) * Self.placeByteCount, as: UInt16.self)
       }
       count = end
     }
@@ -39,7 +40,7 @@ public struct PackedPropertyValues: PackedAttributeValues {
   public subscript(place: Int) -> PropertyValue {
     bytes.withUnsafeBytes { bytes in
       func start(of place: Int) -> Int {
-        Int(bytes.loadUnaligned(fromByteOffset: place * Self.placeByteCount, as: UInt32.self))
+        Int(bytes.loadUnaligned(fromByteOffset: place * Self.placeByteCount, as: UInt16.self))
       }
       return Self.value(of: UnsafeRawBufferPointer(rebasing: bytes[start(of: place)..<start(of: place + 1)]))
     }

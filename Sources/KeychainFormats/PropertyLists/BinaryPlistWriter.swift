@@ -16,14 +16,55 @@ struct BinaryPlistWriter {
   private var referenceWidth = 1
   private var dataByteCount = 0
 
+  /// A value of a list's dictionary; of a long array each element is made where it is written.
+  enum Member {
+    case value(PropertyValue)
+    case elements(count: Int, at: (Int) -> PropertyValue)
+  }
+
   mutating func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
-    let count = try count(value, depth: 0)
+    prepare(for: try count(value, depth: 0))
+    return finish(root: try write(value))
+  }
+
+  /// The same of a dictionary, byte for byte.
+  mutating func encode(_ members: [(key: String, value: Member)]) throws(FormatError) -> [UInt8] {
+    var total = 1
+    for (key, member) in members {
+      total += try count(.string(key), depth: 1)
+      switch member {
+      case .value(let value): total += try count(value, depth: 1)
+      case .elements(let number, let element):
+        total += 1
+        for position in 0..<number { total += try count(element(position), depth: 2) }
+      }
+    }
+    prepare(for: total)
+    var (keys, values): ([Int], [Int]) = ([], [])
+    for (key, member) in members {
+      keys.append(write(key))
+      switch member {
+      case .value(let value): values.append(try write(value))
+      case .elements(let number, let element):
+        var indices: [Int] = []
+        indices.reserveCapacity(number)
+        for position in 0..<number { indices.append(try write(element(position))) }
+        values.append(beginArray(indices, marker: 0xA0))
+      }
+    }
+    return finish(root: beginDictionary(keys, values))
+  }
+
+  /// - Parameter count: Of all objects.
+  private mutating func prepare(for count: Int) {
     referenceWidth = Self.width(of: UInt64(count - 1))
     offsets.reserveCapacity(count)
     // Of an object that is a few bytes long itself, with a reference to it and its place in the table. What is too little
     // grows, and what is grown stands twice for a moment.
     bytes.reserveCapacity(dataByteCount + count * (8 + referenceWidth + Self.width(of: UInt64(dataByteCount))))
-    let root = try write(value)
+  }
+
+  private mutating func finish(root: Int) -> [UInt8] {
     let tableOffset = bytes.count
     let offsetWidth = Self.width(of: UInt64(tableOffset))
     for offset in offsets { append(UInt64(offset), width: offsetWidth) }
@@ -119,7 +160,11 @@ struct BinaryPlistWriter {
     var indices: [Int] = []
     indices.reserveCapacity(values.count)
     for value in values { indices.append(try write(value)) }
-    return begin { writer in
+    return beginArray(indices, marker: marker)
+  }
+
+  private mutating func beginArray(_ indices: [Int], marker: UInt8) -> Int {
+    begin { writer in
       writer.appendMarker(marker, count: indices.count)
       writer.appendReferences(indices)
     }
@@ -132,7 +177,11 @@ struct BinaryPlistWriter {
       keys.append(try write(entry.key))
       values.append(try write(entry.value))
     }
-    return begin { writer in
+    return beginDictionary(keys, values)
+  }
+
+  private mutating func beginDictionary(_ keys: [Int], _ values: [Int]) -> Int {
+    begin { writer in
       writer.appendMarker(0xD0, count: keys.count)
       writer.appendReferences(keys)
       writer.appendReferences(values)

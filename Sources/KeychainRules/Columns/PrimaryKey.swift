@@ -22,7 +22,7 @@ public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
     self.kind = kind
     let definitions = ColumnDefinitions.primaryKey(of: kind)
     var encoding: [UInt8] = []
-    encoding.reserveCapacity(columns.reduce(0) { $0 + 9 + $1.keyByteCount })
+    encoding.reserveCapacity(columns.reduce(0) { $0 + 2 + $1.keyByteCount })
     for (definition, value) in zip(definitions, columns) {
       let isEmptyData = definition.holdsDataInColumn && value.isEmptyTextOrBlob
       switch isEmptyData ? .data([]) : value {
@@ -36,6 +36,13 @@ public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
     self.encoding = encoding
   }
 
+  /// Lends the bytes of the columns, equal for no other key of the kind.
+  package func withColumnBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try encoding.withRawBytes(body)
+  }
+
   /// The bytes at once: an array feeds them one by one.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(kind)
@@ -46,13 +53,14 @@ public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
 
   private static func append(_ type: UInt8, _ value: [UInt8], to bytes: inout [UInt8]) {
     bytes.append(type)
-    append(UInt64(value.count), to: &bytes)
+    // Of short ones in a byte: there are some of them for every item.
+    bytes.append(UInt8(clamping: value.count))
+    if value.count >= UInt8.max { append(UInt64(value.count), to: &bytes) }
     bytes.append(contentsOf: value)
   }
 
   private static func append(_ type: UInt8, _ value: UInt64, to bytes: inout [UInt8]) {
     bytes.append(type)
-    append(UInt64(8), to: &bytes)
     append(value, to: &bytes)
   }
 

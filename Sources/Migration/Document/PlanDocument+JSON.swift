@@ -139,7 +139,7 @@ extension PlanDocument.Identity {
   }
 
   init(_ node: JSONNode) throws(JSONNode.Fault) {
-    kind = try node.member("kind").string()
+    self.init(kind: try node.member("kind").string())
     label = try node.member("label").optionalString()
     account = try node.member("account").optionalString()
     service = try node.member("service").optionalString()

@@ -120,6 +120,13 @@ public struct PlanDocument: Sendable, Equatable {
     /// Whether there is no such device: one is only thought of, and the document is no plan to carry out.
     public var isImagined: Bool
 
+    /// To show to others: without a name that somebody gave it.
+    package var redacted: Target {
+      var target = self
+      if !isImagined { target.name = "target" }
+      return target
+    }
+
     /// Creates a target as it stands in the document.
     public init(
       name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, passcodeSet: Bool, items: Int,
@@ -163,34 +170,6 @@ public struct PlanDocument: Sendable, Equatable {
       byReason = Dictionary(uniqueKeysWithValues: summary.byReason.map { ($0.key.rawValue, $0.value) })
       byWarning = Dictionary(uniqueKeysWithValues: summary.byWarning.map { ($0.key.rawValue, $0.value) })
     }
-  }
-
-  /// The names of an item, each absent where it is sealed or has none.
-  public struct Identity: Sendable, Equatable {
-    /// The kind, as reports name it: `generic-password`, `internet-password`, `certificate` or `key`.
-    public var kind: String
-    /// The label.
-    public var label: String?
-    /// The account.
-    public var account: String?
-    /// The service.
-    public var service: String?
-    /// The server.
-    public var server: String?
-    /// The access group.
-    public var accessGroup: String?
-
-    /// Creates the names as the document has them.
-    public init(_ identity: ItemIdentity) {
-      kind = identity.kind.reportName
-      label = identity.label
-      account = identity.account
-      service = identity.service
-      server = identity.server
-      accessGroup = identity.accessGroup
-    }
-
-    var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
   }
 
   /// One decision.
@@ -273,7 +252,7 @@ public struct PlanDocument: Sendable, Equatable {
     document.source.name = document.source.kind.rawValue
     document.source.device = nil
     document.source.deviceName = nil
-    document.target.name = target.isImagined ? target.name : "target"
+    document.target = target.redacted
     return document
   }
 }

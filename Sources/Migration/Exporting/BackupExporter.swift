@@ -20,6 +20,13 @@ public struct ExportReport: Sendable {
     public let isSynchronizable: Bool?
     /// Whether its value has the form of a key of the Secure Enclave; `nil` where its row does not open.
     public let holdsEnclaveKey: Bool?
+
+    /// The same with its names taken from an item that is held as long as this is.
+    func sharing(_ item: KeychainItem) -> Item {
+      Item(
+        identity: .sharing(item), protection: protection, rowID: rowID,
+        isSynchronizable: isSynchronizable, holdsEnclaveKey: holdsEnclaveKey)
+    }
   }
 
   /// An item that the backup leaves on the device.
@@ -122,9 +129,10 @@ public enum BackupExporter {
   /// - Throws: Category `locked` where a row is: the keys may have gone since the device was looked at.
   static func export(
     _ session: DeviceSession, sealing keys: borrowing ClassKeys, keeping form: Export.Form = .sealed,
-    random: any RandomSource
+    besides known: [ArchivedItem] = [], random: any RandomSource
   ) throws(MigrationError) -> Export {
     var export = Export(random: random, deviceSyncs: session.record.isSyncing, keeping: form)
+    export.known = KnownContents(known)
     let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
     var locked = LockedRows()
     try reporting { () throws(KeychainStoreError) in
@@ -159,6 +167,8 @@ public enum BackupExporter {
       case sealed
       /// As whoever has every key reads it in the backup.
       case opened
+      /// The same without a list of what is exported, for whoever has the items.
+      case openedAlone
     }
 
     let random: any RandomSource
@@ -168,6 +178,8 @@ public enum BackupExporter {
     var entries: [KeychainBackupFile.Entry] = []
     /// The same items opened, by their position, where they are kept so.
     var items: [ArchivedItem] = []
+    /// What is held already, and not held again.
+    var known = KnownContents([])
     /// That the cryptography itself failed, which is no item's fault.
     var fault: ArchivedKeychainError?
     var report = ExportReport()
@@ -214,11 +226,13 @@ public enum BackupExporter {
         switch form {
         case .sealed:
           entries.append(.init(kind: item.kind, blob: blob.serialized(), persistentReference: reference))
-        case .opened:
-          items.append(
-            ArchivedItem(
-              index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
-              keyClass: blob.keyClass, classKey: nil, opening: opening(of: blob, item.kind, with: keys)))
+        case .opened, .openedAlone:
+          let opened = ArchivedItem(
+            index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
+            keyClass: blob.keyClass, classKey: nil, opening: opening(of: blob, item.kind, with: keys))
+          items.append(opened)
+          if form == .opened { report.exported.append(opened.item.map(entry.sharing) ?? entry) }
+          return
         }
         report.exported.append(entry)
       } catch {
@@ -233,7 +247,7 @@ extension BackupExporter.Export {
     of blob: ItemBlob, _ kind: ItemKind, with keys: borrowing ClassKeys
   ) -> ArchivedItem.Opening {
     do throws(ItemSealError) {
-      return .opened(try keys.open(blob, kind: kind))
+      return .opened(known.shared(try keys.open(blob, kind: kind)))
     } catch {
       do throws(ArchivedKeychainError) {
         return .failed(try ArchivedItem.Failure(error, keyClass: blob.keyClass))

@@ -84,16 +84,12 @@ extension MigrationPlan.Outcome {
 extension MigrationPlan {
   /// The plan with other decisions to show; what a restore does is not touched by it.
   func showing(_ decisions: [Decision], removed: [ItemIdentity]? = nil) -> MigrationPlan {
-    MigrationPlan(
-      decisions: decisions, removed: removed ?? self.removed, policy: policy, isSameDevice: isSameDevice,
-      imports: imports, clearedRowCount: clearedRowCount)
+    MigrationPlan(self, decisions: decisions, removed: removed ?? self.removed, isSameDevice: isSameDevice)
   }
 
   /// The plan where the hardware key that was tried stands for one that nobody knows: it proves nothing of the target.
   var withoutProof: MigrationPlan {
-    MigrationPlan(
-      decisions: decisions, removed: removed, policy: policy, isSameDevice: nil, imports: imports,
-      clearedRowCount: clearedRowCount)
+    MigrationPlan(self, decisions: decisions, removed: removed, isSameDevice: nil)
   }
 
   /// Adds to sealed items what is known of them, by their positions.

@@ -27,6 +27,8 @@ public struct MigrationPlan: Sendable {
   public let isSameDevice: Bool?
   /// What `Restorer` does in its order; every step says what must come of it.
   package let imports: [PlannedImport]
+  /// Whether they are there: a plan that is only looked at holds none, and cannot be carried out.
+  package let holdsImports: Bool
   /// How many rows the policy removes before the first import, those that come back included.
   package let clearedRowCount: Int
 
@@ -55,8 +57,41 @@ public struct MigrationPlan: Sendable {
   }
 
   /// Whether the target's keychain is afterwards what it is now, to the last byte: a merge that brings nothing new.
-  public var changesNothing: Bool {
-    policy == .merge && clearedRowCount == 0 && imports.allSatisfy { !$0.writes }
+  public let changesNothing: Bool
+
+  package init(
+    decisions: [Decision], removed: [ItemIdentity], policy: ExistingItemPolicy, isSameDevice: Bool?,
+    imports: [PlannedImport], clearedRowCount: Int
+  ) {
+    self.init(
+      decisions: decisions, removed: removed, policy: policy, isSameDevice: isSameDevice, imports: imports,
+      writes: imports.contains { $0.writes }, clearedRowCount: clearedRowCount)
+  }
+
+  /// - Parameters:
+  ///   - imports: `nil` for a plan that is only looked at.
+  ///   - writes: Whether one of them writes.
+  init(
+    decisions: [Decision], removed: [ItemIdentity], policy: ExistingItemPolicy, isSameDevice: Bool?,
+    imports: [PlannedImport]?, writes: Bool, clearedRowCount: Int
+  ) {
+    self.decisions = decisions
+    self.removed = removed
+    self.policy = policy
+    self.isSameDevice = isSameDevice
+    self.imports = imports ?? []
+    self.clearedRowCount = clearedRowCount
+    holdsImports = imports != nil
+    changesNothing = policy == .merge && clearedRowCount == 0 && !writes
+  }
+
+  /// The same plan with something else to show.
+  init(_ plan: MigrationPlan, decisions: [Decision], removed: [ItemIdentity], isSameDevice: Bool?) {
+    self.decisions = decisions
+    self.removed = removed
+    self.isSameDevice = isSameDevice
+    (policy, imports, holdsImports) = (plan.policy, plan.imports, plan.holdsImports)
+    (clearedRowCount, changesNothing) = (plan.clearedRowCount, plan.changesNothing)
   }
 
   /// Whether it takes items away from the target and brings none: of what the archive holds nothing arrives, and what is

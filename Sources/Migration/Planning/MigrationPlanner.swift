@@ -25,51 +25,84 @@ public enum MigrationPlanner {
   /// The same where what becomes of the items before they meet a target may be known from another plan.
   static func plan(
     _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
-    surroundings: RestoreSurroundings, settling: some ItemSettling
+    surroundings: RestoreSurroundings, settling: some ItemSettling, holdsImports: Bool = true
   ) -> MigrationPlan {
     let hardware = HardwareProof(allItems)
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
-    var target = TargetModel(rows, policy: policy)
-    var verdicts: [Int: Verdict] = [:]
-    var imports: [MigrationPlan.PlannedImport] = []
-    for item in items {
-      switch admission(of: item, hardware, surroundings, settling) {
-      case .refused(let verdict):
-        verdicts[item.index] = verdict
-      case .admitted(let incoming, let detail):
-        let step: TargetModel.Step
-        do throws(KeychainRuleError) {
-          step = try target.importing(incoming, from: .archive(index: item.index))
-        } catch {
-          verdicts[item.index] = malformed(item, error)
-          continue
-        }
-        imports.append(step.planned)
-        verdicts[item.index] = Verdict(
-          outcome: .migrates(step.change), detail: joined(detail, step.detail), overwrites: step.overwrites)
-        for loser in step.superseded {
-          verdicts[loser] = Verdict(
-            outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this archive has the same key and wins")
-        }
-      }
-    }
-    for step in target.reimportingPreserved(tombstonesToo: surroundings.targetSyncs) {
-      imports.append(step.planned)
-      // Where the system has deleted the item, nothing of it is there afterwards.
-      let verdict =
-        step.planned.incoming.item.isTombstone
-        ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it is newer")
-        : Verdict(outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
-      for loser in step.superseded { verdicts[loser] = verdict }
-    }
-
-    let decisions = items.compactMap { item in
-      verdicts[item.index].map { decision(about: item, $0, onSameDevice: hardware.isSameDevice, settling) }
+    let course = Course(
+      of: items, onto: TargetModel(rows, policy: policy), hardware, surroundings, settling,
+      holdsImports: holdsImports)
+    var decisions: [MigrationPlan.Decision] = []
+    decisions.reserveCapacity(items.count)
+    for (item, verdict) in zip(items, course.verdicts) {
+      let last = course.overruled[item.index] ?? verdict
+      decisions.append(decision(about: item, last, onSameDevice: hardware.isSameDevice, settling))
     }
     return MigrationPlan(
-      decisions: decisions, removed: target.removedIdentities, policy: policy, isSameDevice: hardware.isSameDevice,
-      imports: imports, clearedRowCount: target.clearedRowCount)
+      decisions: decisions, removed: course.removed, policy: policy, isSameDevice: hardware.isSameDevice,
+      imports: holdsImports ? course.imports : nil, writes: course.writes, clearedRowCount: course.clearedRowCount)
+  }
+
+  /// What comes of it where each item meets the target that the ones before it have left; of that nothing is kept.
+  private struct Course {
+    /// One for each item, in their order, as it was when the item came.
+    private(set) var verdicts: [Verdict] = []
+    /// Those of items that others have taken the place of since, by their position.
+    private(set) var overruled: [Int: Verdict] = [:]
+    private(set) var imports: [MigrationPlan.PlannedImport] = []
+    /// Whether one of them writes.
+    private(set) var writes = false
+    private let holdsImports: Bool
+    private(set) var removed: [ItemIdentity] = []
+    private(set) var clearedRowCount = 0
+
+    init(
+      of items: [ArchivedItem], onto target: consuming TargetModel, _ hardware: HardwareProof,
+      _ surroundings: RestoreSurroundings, _ settling: some ItemSettling, holdsImports: Bool
+    ) {
+      self.holdsImports = holdsImports
+      verdicts.reserveCapacity(items.count)
+      if holdsImports { imports.reserveCapacity(items.count) }
+      for item in items {
+        switch admission(of: item, hardware, surroundings, settling) {
+        case .refused(let verdict): verdicts.append(verdict)
+        case .admitted(let incoming, let detail):
+          let step: TargetModel.Step
+          do throws(KeychainRuleError) {
+            step = try target.importing(incoming, from: .archive(index: item.index))
+          } catch {
+            verdicts.append(malformed(item, error))
+            continue
+          }
+          take(step.planned)
+          verdicts.append(
+            Verdict(
+              outcome: .migrates(step.change), detail: joined(detail, step.detail), overwrites: step.overwrites))
+          for loser in step.superseded {
+            overruled[loser] = Verdict(
+              outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this archive has the same key and wins"
+            )
+          }
+        }
+      }
+      for step in target.reimportingPreserved(tombstonesToo: surroundings.targetSyncs) {
+        take(step.planned)
+        // Where the system has deleted the item, nothing of it is there afterwards.
+        let verdict =
+          step.planned.incoming.item.isTombstone
+          ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it is newer")
+          : Verdict(outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
+        for loser in step.superseded { overruled[loser] = verdict }
+      }
+      removed = target.removedIdentities
+      clearedRowCount = target.clearedRowCount
+    }
+
+    private mutating func take(_ planned: MigrationPlan.PlannedImport) {
+      writes = writes || planned.writes
+      if holdsImports { imports.append(planned) }
+    }
   }
 
   private struct Verdict {

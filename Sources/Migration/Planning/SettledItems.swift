@@ -20,14 +20,20 @@ struct SettlingOnce: ItemSettling {
     try IncomingItem(item, persistentReference: archived.persistentReference)
   }
 
-  func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem { KnownItem(item) }
+  func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem { .sharing(item) }
 }
 
 /// Settles each item once for all plans that are made of a backup, in which every item has a position of its own.
 final class SettledItems: ItemSettling, Sendable {
-  private struct Settled {
+  /// By reference: a table of them has room for twice as many.
+  private final class Settled: Sendable {
     let incoming: Result<IncomingItem, KeychainRuleError>
     let known: KnownItem
+
+    init(_ incoming: Result<IncomingItem, KeychainRuleError>, _ known: KnownItem) {
+      self.incoming = incoming
+      self.known = known
+    }
   }
 
   private let all = Locked<[Int: Settled]>([:])
@@ -46,7 +52,7 @@ final class SettledItems: ItemSettling, Sendable {
     } catch {
       incoming = .failure(error)
     }
-    let settled = Settled(incoming: incoming, known: KnownItem(item))
+    let settled = Settled(incoming, .sharing(item))
     all.withLock { $0[archived.index] = settled }
     return settled
   }

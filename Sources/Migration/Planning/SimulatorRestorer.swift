@@ -51,6 +51,7 @@ package enum SimulatorRestorer {
       }
       present[target.primaryKey] = Present(row: row.row.number, existing: target.existing, item: target.item)
     }
+    guard plan.holdsImports else { throw unforeseen("the plan was made to be looked at") }
     guard cleared == plan.clearedRowCount else { throw unforeseen("\(cleared) rows would be removed") }
     for planned in plan.imports {
       let incoming = planned.incoming

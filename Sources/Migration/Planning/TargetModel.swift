@@ -18,14 +18,47 @@ struct TargetModel {
     let superseded: [Int]
   }
 
-  private struct Slot {
-    /// As it was found, or not at all: what an import has stored is looked at only where another one meets it, since that
-    /// takes its digest.
-    var found: ExistingRow?
+  /// By reference: a table of them has room for twice as many.
+  private final class Slot: Sendable {
     /// As far as it is known in clear: what a new date does to the digest needs it.
-    var item: KeychainItem?
-    /// The items of the archive that the row is, in the order in which they came; none for a row of the target alone.
-    var archiveIndexes: [Int] = []
+    let item: KeychainItem?
+    private let origin: Origin
+
+    private enum Origin {
+      /// As it was found. What an import has stored is looked at only where another one meets it, since that takes its
+      /// digest.
+      indirect case found(ExistingRow)
+      /// Of the items of the archive that the row is the first one.
+      case imported(Int)
+      /// All of them, in the order in which they came.
+      indirect case importedAlike([Int])
+      case preserved
+    }
+
+    init(found: ExistingRow, item: KeychainItem?) {
+      self.item = item
+      origin = .found(found)
+    }
+
+    init(item: KeychainItem, archiveIndexes: [Int]) {
+      self.item = item
+      switch (archiveIndexes.first, archiveIndexes.count) {
+      case (let index?, 1): origin = .imported(index)
+      case (nil, _): origin = .preserved
+      default: origin = .importedAlike(archiveIndexes)
+      }
+    }
+
+    private var found: ExistingRow? { if case .found(let row) = origin { row } else { nil } }
+
+    /// The items of the archive that the row is; none for a row of the target alone.
+    var archiveIndexes: [Int] {
+      switch origin {
+      case .found, .preserved: []
+      case .imported(let index): [index]
+      case .importedAlike(let indexes): indexes
+      }
+    }
 
     /// What an item with the same key meets.
     var existing: ExistingRow? { found ?? item.flatMap { try? ExistingRow(storing: $0) } }

@@ -54,7 +54,8 @@ public struct TargetRow: Sendable {
     }
     self.init(
       primaryKey: summary.primaryKey,
-      identity: row.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup),
+      identity: row.item.map(ItemIdentity.sharing)
+        ?? ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup),
       existing: existing, item: row.item, isRemovedByReplace: summary.isRemovedByRestore,
       isSystemBound: summary.multiUser.isEmpty
         && row.item.map { SystemBoundItems.contain($0, onSharedIPad: onSharedIPad) }

@@ -1,4 +1,5 @@
 public import ArchivedKeychain
+public import BackupArchive
 public import DataProtection
 import KeychainFormats
 import KeychainRules
@@ -51,11 +52,24 @@ public struct BackupForecast: ~Copyable, Sendable {
   /// - Throws: As a backup does: category `locked` where a row is locked, `refused` for a system that writes another
   ///   kind of backup.
   public init(of session: DeviceSession, hasPassword: Bool) throws(MigrationError) {
+    try self.init(of: session, hasPassword: hasPassword, .opened, besides: [])
+  }
+
+  /// The same without a list of what is exported, for whoever looks at the items alone.
+  ///
+  /// - Parameter known: Items that are held meanwhile: the device's own ones that are the same take no memory again.
+  init(itemsOf session: DeviceSession, besides known: [ArchivedItem]) throws(MigrationError) {
+    try self.init(of: session, hasPassword: true, .openedAlone, besides: known)
+  }
+
+  private init(
+    of session: DeviceSession, hasPassword: Bool, _ form: BackupExporter.Export.Form, besides known: [ArchivedItem]
+  ) throws(MigrationError) {
     try BackupExporter.check(session)
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
     try self.init(of: session.name, hasPassword: hasPassword, deviceKey: deviceKey) {
       (keys, random) throws(MigrationError) in
-      try BackupExporter.export(session, sealing: keys, keeping: .opened, random: random)
+      try BackupExporter.export(session, sealing: keys, keeping: form, besides: known, random: random)
     }
   }
 
@@ -172,13 +186,14 @@ public struct BackupForecast: ~Copyable, Sendable {
   ///   - rows: All that the device has.
   ///   - deviceKey: Its hardware key.
   borrowing func plan(
-    onto rows: [TargetRow], openedWith deviceKey: borrowing DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool
+    onto rows: [TargetRow], openedWith deviceKey: borrowing DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool,
+    for use: ArchiveUse
   ) throws(MigrationError) -> MigrationPlan {
     completing(
       MigrationPlanner.plan(
         try items(openedWith: deviceKey), onto: rows, policy: policy,
         surroundings: RestoreSurroundings(targetSyncs: targetSyncs, backupHasPassword: hasPassword),
-        settling: contents.settled))
+        settling: contents.settled, holdsImports: use != .planning))
   }
 
   /// Whether the value of the item at a place of the backup has the form of a key of the Secure Enclave; `nil` beyond it.
@@ -196,10 +211,13 @@ public struct BackupForecast: ~Copyable, Sendable {
         outcome: left.reason.isDamage ? .unreadable(left.reason) : .staysBehind(left.reason), detail: left.detail,
         isSynchronizable: left.item.isSynchronizable, holdsEnclaveKey: left.item.holdsEnclaveKey)
     }
-    let positions = Dictionary(
-      exported.enumerated().map { (keepsPlaces ? Int($1.rowID) : $0, $1) }, uniquingKeysWith: { first, _ in first })
+    let positions =
+      keepsPlaces
+      ? Dictionary(exported.map { (Int($0.rowID), $0) }, uniquingKeysWith: { first, _ in first }) : [:]
     let named = plan.decisions.map { decision in
-      guard let item = positions[decision.index] else { return decision }
+      let place = decision.index
+      let isPosition = !keepsPlaces && exported.indices.contains(place)
+      guard let item = isPosition ? exported[place] : positions[place] else { return decision }
       return decision.naming(
         KnownItem(
           decision.identity.isSealed ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable,
@@ -215,12 +233,15 @@ extension Restorer {
   ///
   /// The positions are those in the backup; the items that no backup would hold come after them.
   ///
+  /// - Parameter use: `.planning` for a plan that is only looked at, and cannot be carried out.
   /// - Throws: What the target's keychain reports.
   public static func plan(
-    _ forecast: borrowing BackupForecast, onto target: DeviceSession, policy: ExistingItemPolicy
+    _ forecast: borrowing BackupForecast, onto target: DeviceSession, policy: ExistingItemPolicy,
+    for use: ArchiveUse = .restoring
   ) throws(MigrationError) -> MigrationPlan {
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try target.deviceKey() }
     return try forecast.plan(
-      onto: try targetRows(of: target), openedWith: deviceKey, policy: policy, targetSyncs: target.record.isSyncing)
+      onto: try targetRows(of: target), openedWith: deviceKey, policy: policy, targetSyncs: target.record.isSyncing,
+      for: use)
   }
 }

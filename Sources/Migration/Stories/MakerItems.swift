@@ -68,15 +68,9 @@ public struct MakerItems: Sendable {
   ///   - device: A hold on the device, which has to be unlocked.
   /// - Throws: As a backup of the device does, category `locked` foremost.
   public init(of archive: OpenedArchive, on device: DeviceSession) throws(MigrationError) {
-    let forecast = try BackupForecast(of: device, hasPassword: true)
+    let forecast = try BackupForecast(itemsOf: device, besides: archive.items)
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try device.deviceKey() }
-    let today = try forecast.items(openedWith: deviceKey).compactMap { archived in
-      archived.item.map {
-        ComparedItem(
-          index: archived.index, item: $0, persistentReference: archived.persistentReference,
-          protection: archived.protection)
-      }
-    }
+    let today = try forecast.items(openedWith: deviceKey).filter { $0.item != nil }.map(ComparedItem.init(opened:))
     let difference = try reporting { () throws(ArchivedKeychainError) in
       try KeychainDifference(from: archive.comparedItems, to: today)
     }

@@ -1,10 +1,11 @@
+import BackupArchive
 public import DataProtection
 import KeychainRules
 import VirtualDevice
 
 extension Restorer {
   /// Decides what restoring a backup of a device made now would do to a device that holds nothing: a new one, or the
-  /// same one after it was erased. The positions are as for a target that there is.
+  /// same one after it was erased. The positions are as for a target that there is; nothing can be carried out by it.
   ///
   /// - Parameters:
   ///   - forecast: What the backup would hold.
@@ -14,6 +15,6 @@ extension Restorer {
   public static func plan(
     _ forecast: borrowing BackupForecast, ontoEmpty deviceKey: borrowing DeviceKey, targetSyncs: Bool = false
   ) throws(MigrationError) -> MigrationPlan {
-    try forecast.plan(onto: [], openedWith: deviceKey, policy: .replace, targetSyncs: targetSyncs)
+    try forecast.plan(onto: [], openedWith: deviceKey, policy: .replace, targetSyncs: targetSyncs, for: .planning)
   }
 }

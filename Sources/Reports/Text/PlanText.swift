@@ -17,21 +17,15 @@ package struct PlanText {
   package init(
     plan: MigrationPlan, source: MoveSource, targetName: String, isTargetLocked: Bool, showsAll: Bool
   ) {
-    self.plan = plan
-    self.source = source
-    self.targetName = targetName
-    self.isTargetLocked = isTargetLocked
-    self.showsAll = showsAll
+    (self.plan, self.source, self.targetName) = (plan, source, targetName)
+    (self.isTargetLocked, self.showsAll) = (isTargetLocked, showsAll)
   }
 
   package func lines(style: TextStyle) -> [String] {
-    let decisions = Dictionary(grouping: plan.decisions, by: \.outcome.reason)
     var lines = removedLines(style)
-    lines += migratingLines(decisions[nil, default: []], style)
+    lines += migratingLines(decisions(nil), style)
     for warning in ArrivalWarning.allCases { lines += warnedLines(warning, style) }
-    for reason in Reason.allCases where !reason.isDamage {
-      lines += stayingLines(decisions[reason, default: []], reason, style)
-    }
+    lines += Reason.allCases.filter { !$0.isDamage }.flatMap { stayingLines(decisions($0), $0, style) }
     let sealed = plan.decisions.filter(Self.isSealed)
     if !sealed.isEmpty {
       let kinds = Set(sealed.map { ReportItemTable.Seal(kind: $0.identity.kind, protection: $0.protection) })
@@ -52,8 +46,12 @@ package struct PlanText {
 
   /// The items that cannot be read, by what is wrong with them.
   package func damageLines(style: TextStyle) -> [String] {
-    let decisions = Dictionary(grouping: plan.decisions, by: \.outcome.reason)
-    return Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(decisions[$0, default: []], $0, style) }
+    Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(decisions($0), $0, style) }
+  }
+
+  /// Those of one reason, or of none: one group at a time, as all of them are as many as the plan's own.
+  private func decisions(_ reason: Reason?) -> [MigrationPlan.Decision] {
+    plan.decisions.filter { $0.outcome.reason == reason }
   }
 
   /// What the symbols mean, as far as they occur; none where there is nothing to show.

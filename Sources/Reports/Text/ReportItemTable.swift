@@ -60,9 +60,12 @@ package struct ReportItemTable {
     var counts: [Seal: Int] = [:]
     for seal in items.lazy.compactMap(seal) { counts[seal, default: 0] += 1 }
     var told: Set<Seal> = []
-    let rest = items.filter { item in seal(item).map { told.insert($0).inserted } ?? true }
+    var first: [Item] = []
+    for item in items where first.count < Self.shortGroup && seal(item).map({ told.insert($0).inserted }) ?? true {
+      first.append(item)
+    }
     var shownCount = 0
-    let rows = rest.prefix(Self.shortGroup).map { item in
+    let rows = first.map { item in
       var row = row(item)
       let count = seal(item).flatMap { counts[$0] } ?? 1
       if count > 1 { (row.name, row.remark) = ("(\(Amounts.grouped(count)) sealed)", "") }

@@ -24,6 +24,7 @@ struct Program {
 
   static func main() {
     ProcessMemory.guardAgainstDumps()
+    ProcessMemory.giveBackLargeBlocks()
     StandardStreams.occupy()
     let arguments = Array(ProgramArguments.all.dropFirst())
     if arguments.first == "--version" {

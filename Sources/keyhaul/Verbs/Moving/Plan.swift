@@ -170,7 +170,7 @@ struct Plan: BackupVerb {
     let (plan, forecast): (MigrationPlan, SharedForecast)
     do throws(MigrationError) {
       forecast = SharedForecast(try BackupForecast(of: openDevice, hasPassword: !noPassword))
-      plan = try Restorer.plan(forecast.forecast, onto: device, policy: move.policy)
+      plan = try Restorer.plan(forecast.forecast, onto: device, policy: move.policy, for: .planning)
     } catch {
       throw CommandFailure(error, device: openDevice.name)
     }

@@ -70,8 +70,3 @@ struct PreparedRestore {
     report.plan.summary.unreadable > 0 || !opened.archive.damage.isEmpty ? .partial : .ok
   }
 }
-
-extension PlanReport {
-  /// The target's when it was planned for.
-  fileprivate var revision: String { document.target.revision }
-}

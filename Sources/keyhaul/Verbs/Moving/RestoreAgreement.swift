@@ -46,7 +46,7 @@ struct RestoreAgreement {
   /// - Throws: `.damaged` where nobody is asked and nobody has said what becomes of the target's items: a yes to the
   ///   damage, or to everything, is none to this.
   func sayOnlyCopies(_ report: PlanReport, isChange: Bool) throws(CommandFailure) {
-    let count = report.document.removedOnlyCopies
+    let count = report.removedOnlyCopies
     guard count > 0 else { return }
     let (source, target) = (report.source.name, report.target.name)
     let removed = report.plan.removed.count

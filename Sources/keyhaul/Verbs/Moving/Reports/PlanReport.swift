@@ -10,9 +10,14 @@ import VirtualDevice
 /// A plan with everything that its reports say about it: what is moved, the target, the words.
 struct PlanReport {
   let plan: MigrationPlan
-  let document: PlanDocument
   let source: MoveSource
   let target: Target
+  /// How many of the items that the target loses are nowhere else, as far as that is known.
+  let removedOnlyCopies: Int
+  private let made: String
+  /// The source and the target as they are called where nothing is redacted.
+  private let named: (source: MoveSource, target: PlanDocument.Target)
+  private let isRedacted: Bool
 
   struct Target {
     let name: String
@@ -54,17 +59,28 @@ struct PlanReport {
   ) {
     self.plan = isRedacted ? plan.redacted : plan
     self.source = isRedacted ? source.redacted : source
-    var document = PlanDocument(
-      made: Timestamp.text(of: made), source: source.document, target: target, plan: self.plan,
-      cannotShow: source.document.kind == .archive ? .unseenItems : nil,
-      notInBackup: self.source.maker.map(PlanDocument.NotInBackup.init), dump: self.source.statement?.ofPlan,
-      findings: source.findings)
-    document.removedOnlyCopies = source.onlyCopies(removedBy: plan)
-    self.document = isRedacted ? document.redactingNames() : document
+    self.made = Timestamp.text(of: made)
+    self.isRedacted = isRedacted
+    named = (source, target)
+    removedOnlyCopies = source.onlyCopies(removedBy: plan)
     self.target = Target(
-      name: self.document.target.name, state: state, isPasscodeSet: target.passcodeSet, itemCount: target.items,
-      isImagined: target.isImagined)
+      name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.passcodeSet,
+      itemCount: target.items, isImagined: target.isImagined)
   }
+
+  /// The plan as a document. Made anew by each call: whoever reads text needs none.
+  var document: PlanDocument {
+    var document = PlanDocument(
+      made: made, source: named.source.document, target: named.target, plan: plan,
+      cannotShow: named.source.document.kind == .archive ? .unseenItems : nil,
+      notInBackup: source.maker.map(PlanDocument.NotInBackup.init), dump: source.statement?.ofPlan,
+      findings: named.source.findings)
+    document.removedOnlyCopies = removedOnlyCopies
+    return isRedacted ? document.redactingNames() : document
+  }
+
+  /// The target's when it was planned for, such as `r17`.
+  var revision: String { named.target.revision }
 
   func text(showsAll: Bool) -> PlanText {
     PlanText(

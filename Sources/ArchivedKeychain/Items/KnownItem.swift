@@ -22,8 +22,12 @@ public struct KnownItem: Sendable, Hashable {
   }
 
   /// What an item in clear shows.
-  public init(_ item: KeychainItem) {
-    self.init(
-      ItemIdentity(item), isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
+  public init(_ item: KeychainItem) { self.init(item, named: ItemIdentity(item)) }
+
+  /// The same of an item that is held as long as this is.
+  package static func sharing(_ item: KeychainItem) -> KnownItem { KnownItem(item, named: .sharing(item)) }
+
+  private init(_ item: KeychainItem, named identity: ItemIdentity) {
+    self.init(identity, isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
   }
 }

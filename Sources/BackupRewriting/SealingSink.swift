@@ -1,8 +1,9 @@
+import BackupArchive
 import DataProtection
 import KeychainFormats
 
 /// Notes the size and the SHA-256 of each file that is written through it, to seal the backup with.
-package final class SealingSink: StoredFileSink {
+final class SealingSink: StoredFileSink {
   private let sink: any StoredFileSink
   private let layout: BackupLayout
   /// The one around the backup's files in the names that are written, empty for none.
@@ -10,10 +11,10 @@ package final class SealingSink: StoredFileSink {
   private let digest: DigestStream
   private var current: (path: String, byteCount: Int64)?
   /// What was written of the backup so far.
-  package private(set) var entries: [SealList.Entry] = []
+  private(set) var entries: [SealList.Entry] = []
 
   /// - Parameter directory: The one around the backup's files in the names that are written; empty for none.
-  package init(
+  init(
     _ sink: any StoredFileSink, layout: BackupLayout, directory: EntryName = .none
   ) throws(BackupArchiveError) {
     self.sink = sink
@@ -22,7 +23,7 @@ package final class SealingSink: StoredFileSink {
     digest = try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
   }
 
-  package func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
     current = sealedPath(of: path).map { ($0, 0) }
     try sink.begin(path, byteCount: byteCount, modificationTime: modificationTime)
   }
@@ -34,7 +35,7 @@ package final class SealingSink: StoredFileSink {
     return path
   }
 
-  package func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
+  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
     if current != nil {
       current?.byteCount += Int64(bytes.count)
       try measuring { () throws(DataProtectionError) in try digest.update(bytes) }
@@ -42,7 +43,7 @@ package final class SealingSink: StoredFileSink {
     try sink.write(bytes)
   }
 
-  package func end() throws(WriteFailure) {
+  func end() throws(WriteFailure) {
     if let (path, byteCount) = current {
       let sha256 = try measuring { () throws(DataProtectionError) in try digest.finish() }
       entries.append(.init(path: path, byteCount: byteCount, sha256: sha256))

@@ -18,9 +18,26 @@ public struct ItemIdentity: Sendable, Hashable {
   }
 
   private final class Box: Sendable, Hashable {
-    let names: Names
+    private let source: Source
 
-    init(_ names: Names) { self.names = names }
+    private enum Source {
+      indirect case names(Names)
+      /// Of an item that is held anyway: each name is made where it is asked for.
+      case attributes(AttributeMap<PropertyValue>)
+    }
+
+    /// Of all items that nothing is known of.
+    static let nameless = Box(Names())
+
+    init(_ names: Names) { source = .names(names) }
+    init(_ attributes: AttributeMap<PropertyValue>) { source = .attributes(attributes) }
+
+    var names: Names {
+      switch source {
+      case .names(let names): names
+      case .attributes(let attributes): ItemIdentity.names(of: attributes)
+      }
+    }
 
     static func == (left: Box, right: Box) -> Bool { left === right || left.names == right.names }
     func hash(into hasher: inout Hasher) { hasher.combine(names) }
@@ -61,7 +78,7 @@ public struct ItemIdentity: Sendable, Hashable {
   public init(sealed kind: ItemKind, accessGroup: String? = nil) {
     isSealed = true
     self.kind = kind
-    box = Box(Names(accessGroup: accessGroup))
+    box = accessGroup.map { Box(Names(accessGroup: $0)) } ?? .nameless
   }
 
   /// An item under a name that is not its own, for reports that are shown to others.
@@ -75,10 +92,24 @@ public struct ItemIdentity: Sendable, Hashable {
   public init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind
-    box = Box(
-      Names(
-        label: Self.text(item[.label]), account: Self.text(item[.account]), service: Self.text(item[.service]),
-        server: Self.text(item[.server]), accessGroup: Self.text(item[.accessGroup])))
+    box = Box(Self.names(of: item.attributes))
+  }
+
+  /// The same of an item that is held as long as this is, and whose names are not copied: each is made where it is asked for.
+  package static func sharing(_ item: KeychainItem) -> ItemIdentity {
+    ItemIdentity(kind: item.kind, isSealed: false, box: Box(item.attributes))
+  }
+
+  private init(kind: ItemKind, isSealed: Bool, box: Box) {
+    self.kind = kind
+    self.isSealed = isSealed
+    self.box = box
+  }
+
+  private static func names(of attributes: AttributeMap<PropertyValue>) -> Names {
+    Names(
+      label: text(attributes[.label]), account: text(attributes[.account]), service: text(attributes[.service]),
+      server: text(attributes[.server]), accessGroup: text(attributes[.accessGroup]))
   }
 
   /// What a person knows it by: the service, server or label that it is for, then whose it is; its label where it has
