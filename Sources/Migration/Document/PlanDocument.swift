@@ -1,4 +1,4 @@
-public import ArchivedKeychain
+import ArchivedKeychain
 public import BackupArchive
 import KeychainFormats
 public import KeychainRules

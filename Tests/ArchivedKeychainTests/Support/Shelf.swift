@@ -46,7 +46,8 @@ final class Shelf {
     hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [File] = [], items: [KeychainItem] = [],
     hasKeychain: Bool = true, keychainDigest: File.Digest = .ofStored,
     editEntries: ([KeychainBackupFile.Entry]) throws -> [KeychainBackupFile.Entry] = { $0 },
-    namingKeybag keybagUUID: String? = nil, keychainInXML: Bool = false, seed: String = "shelf"
+    namingKeybag keybagUUID: String? = nil, keychainInXML: Bool = false,
+    editKeychain: ([UInt8]) throws -> [UInt8] = { $0 }, seed: String = "shelf"
   ) throws {
     directory = try TemporaryDirectory()
     self.hasPassword = hasPassword
@@ -68,7 +69,7 @@ final class Shelf {
       }
       let file = KeychainBackupFile(
         keybagUUID: keybagUUID ?? keybag.uuidText, entries: try editEntries(entries))
-      let binary = try file.serialized()
+      let binary = try editKeychain(try file.serialized())
       let bytes = keychainInXML ? try XMLPlist.encode(try BinaryPlist.decode(binary)) : binary
       var keychain = File(KeychainPayload.relativePath, bytes, domain: KeychainPayload.domain)
       keychain.digest = keychainDigest

@@ -1,0 +1,122 @@
+import DataProtection
+import Files
+import KeychainFormats
+import ParallelWork
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import ArchivedKeychain
+@testable import BackupArchive
+
+@Suite("A keychain file that is too large for memory")
+struct LargeKeychainTests {
+  /// Twelve megabytes, half of them only for the device that made the backup.
+  private static let items = (0..<12).map { number in
+    KeychainItem.password(
+      "anna-\(number)", number.isMultiple(of: 2) ? .whenUnlocked : .whenUnlockedThisDeviceOnly,
+      secret: "secret \(number) " + String(repeating: "x", count: 1_000_000 + number))
+  }
+
+  /// What came of each item: its secret by its digest, its reference, its bytes' place and digest, why it stays shut.
+  private struct Outcome: Equatable {
+    let index: Int
+    let secret: [UInt8]?
+    let failure: ArchivedItem.Failure?
+    let reference: [UInt8]?
+    let place: ArchivedItem.BlobPlace?
+    let fingerprint: ItemFingerprint?
+
+    init(_ item: ArchivedItem) throws {
+      index = item.index
+      secret = try item.item?.secret?.withBytes { try Digest.sha256($0) }
+      if case .failed(let failure) = item.opening { self.failure = failure } else { failure = nil }
+      reference = item.persistentReference
+      place = item.blob
+      fingerprint = item.fingerprint
+    }
+  }
+
+  private func opened(
+    _ archive: BackupArchive, _ shelf: Shelf, withDevice: Bool
+  ) throws -> (OpenedArchive, again: OpenedArchive) {
+    let password: Secret? = shelf.hasPassword ? Secret(utf8: Shelf.password) : nil
+    let key = try ArchiveKey(of: archive, password: password)
+    let first = try OpenedArchive(
+      archive, key: key, deviceKey: withDevice ? try shelf.hardware.deviceKey() : nil, for: .reading)
+    return (first, try OpenedArchive(first, key: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading))
+  }
+
+  private func outcomes(_ opened: OpenedArchive) throws -> [Outcome] { try opened.items.map { try Outcome($0) } }
+
+  @Test("answers the same out of its private copy and out of memory, whoever opens it", arguments: [true, false])
+  func bothPlaces(hasPassword: Bool) throws {
+    let shelf = try Shelf(hasPassword: hasPassword, items: Self.items)
+    var found: [[Outcome]] = []
+    for storage in [ManifestStorage.temporaryFile, .memory] {
+      let archive = try BackupArchive.open(.path(shelf.path), storage: storage)
+      #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
+      let (without, again) = try opened(archive, shelf, withDevice: false)
+      let (with, _) = try opened(archive, shelf, withDevice: true)
+      #expect(try outcomes(again) == outcomes(with))
+      #expect(with.items.count { $0.item != nil } == 12)
+      #expect(without.items.count { $0.item != nil } == (hasPassword ? 6 : 0))
+      found += [try outcomes(without), try outcomes(with)]
+    }
+    #expect(found[0] == found[2] && found[1] == found[3])
+    let secrets = try Self.items.map { try $0.secret?.withBytes { try Digest.sha256($0) } }
+    #expect(found[1].map(\.secret) == secrets)
+  }
+
+  @Test("of which items lie far apart gives each of them")
+  func scattered() throws {
+    // Between the two arrays of items stands a key that nobody knows, with ten megabytes.
+    var address = KeychainItem.password("berta")
+    address = KeychainItem(kind: .internetPassword, attributes: address.attributes, secrets: address.secrets)
+    let shelf = try Shelf(
+      items: [.password("anna"), address],
+      editKeychain: { bytes in
+        let root = try #require(try BinaryPlist.decode(bytes).dictionaryValue)
+        var wide = PropertyDictionary()
+        for entry in root.entries {
+          if entry.key == .string("inet") { wide["other"] = .data([UInt8](repeating: 7, count: 10 << 20)) }
+          wide.entries.append(entry)
+        }
+        return try BinaryPlist.encode(.dictionary(wide))
+      })
+    let archive = try BackupArchive.open(.path(shelf.path))
+    #expect(archive.storedLargeKeychain != nil)
+    let (opened, _) = try opened(archive, shelf, withDevice: false)
+    #expect(opened.items.map { $0.item?[.account] } == [.string("anna"), .string("berta")])
+    let memory = try BackupArchive.open(.path(shelf.path), storage: .memory)
+    #expect(try outcomes(opened) == outcomes(try self.opened(memory, shelf, withDevice: false).0))
+  }
+
+  @Test("that the disk does not give back is an error, and no item is called lost, whichever read fails")
+  func unreadable() throws {
+    let shelf = try Shelf(items: Self.items)
+    let reads = Locked(0)
+    let good = Locked(Int.max)
+    let system = FileSystem { call in
+      guard call == .read else { return nil }
+      return reads.withLock { reads in
+        reads += 1
+        return reads > good.withLock { $0 } ? .failure(.ioError) : nil
+      }
+    }
+    func count(failingAfter limit: Int) throws -> Int {
+      let archive = try BackupArchive.open(.path(shelf.path), limits: .standard, system: system)
+      reads.withLock { $0 = 0 }
+      good.withLock { $0 = limit }
+      defer { good.withLock { $0 = .max } }
+      _ = try opened(archive, shelf, withDevice: false)
+      return reads.withLock { $0 }
+    }
+    let all = try count(failingAfter: .max)
+    #expect(all > 40)
+    for limit in [0, 1, all / 2, all - 3, all - 2, all - 1] {
+      let error = #expect(throws: ArchivedKeychainError.self) { try count(failingAfter: limit) }
+      #expect(error?.reason.contains("a temporary file: input/output error") == true, "\(limit) of \(all)")
+    }
+  }
+}
