@@ -138,7 +138,7 @@ public struct ArchivedItem: Sendable {
   /// it lacks too.
   package func tried(like trial: ArchivedItem, at index: Int) -> ArchivedItem {
     if case .failed = trial.opening { return ArchivedItem(index, trial.classKey, contents, shut: trial.contents) }
-    return ArchivedItem(index, trial.classKey, contents)
+    return ArchivedItem(index, trial.classKey, contents, shut: shut)
   }
 
   /// The item in clear; `nil` where it does not open.

@@ -78,7 +78,7 @@ public struct OpenedArchive: Sendable {
     let list: FileList
     let notes: [ArchiveNote]
     // What was read of the keychain with the same password is not read again.
-    if let opened, archive.hasKeychain, opened.hiddenKeychain == nil {
+    if let opened, archive.hasKeychain, opened.hiddenKeychain == nil, opened.isReadWithPasswordAlone(keys) {
       (index, list, notes) = (opened.index, opened.fileList, opened.notes)
     } else {
       (index, list, notes) = try Self.keychain(of: archive, with: keys, keybagFault: key.keybagFault, for: use)
@@ -98,6 +98,16 @@ public struct OpenedArchive: Sendable {
     hasPassword = archive.isEncrypted || key.isOfPassword
     self.notes = notes
     try require(use)
+  }
+
+  /// Whether no hardware had a part in reading its list and its keychain file, as none has in what a device writes.
+  private func isReadWithPasswordAlone(_ keys: borrowing ClassKeys) -> Bool {
+    let file = try? fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    for field in [archive.manifest.manifestKey, (try? file?.record())?.encryptionKey?.serialized()] {
+      guard let field, let wrapped = try? ClassWrappedKey(parsing: field) else { continue }
+      guard keys.availability(of: wrapped.keyClass) == .available else { return false }
+    }
+    return true
   }
 
   /// What of it is not as a device leaves it, and was gone around; of a large list also what was met since.

@@ -10,6 +10,8 @@ public struct MigrationError: ExplainedError {
     case deviceLocked
     /// The archive or the target is no longer what the plan was made for.
     case stalePlan
+    /// The plan was not made for `.restoring`, and does not hold what it would write.
+    case planToLookAt
     /// A file is no saved plan, or has what no plan has.
     case malformedPlan
     /// A saved plan is of a format that is not read.
@@ -84,6 +86,13 @@ public struct MigrationError: ExplainedError {
     MigrationError(
       .noSuchItem, .usage, "there is no item \(Amounts.grouped(index))",
       reason: "\(name) has \(Amounts.count(count, "item")), counted from 0", advice: .listItems)
+  }
+
+  static var planToLookAt: MigrationError {
+    MigrationError(
+      .planToLookAt, .usage, "this plan was made to be looked at",
+      reason: "it does not hold the items that it would write",
+      advice: "a plan that is made for .restoring")
   }
 
   package static func stalePlan(_ reason: String) -> MigrationError {

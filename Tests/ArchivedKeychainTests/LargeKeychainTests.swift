@@ -92,8 +92,10 @@ struct LargeKeychainTests {
     #expect(try outcomes(opened) == outcomes(try self.opened(memory, shelf, withDevice: false).0))
   }
 
-  @Test("that the disk does not give back is an error, and no item is called lost, whichever read fails")
-  func unreadable() throws {
+  @Test(
+    "that the disk does not give back is an error, and no item is called lost, whichever read fails",
+    arguments: Use.allCases)
+  func unreadable(_ use: Use) throws {
     let shelf = try Shelf(items: Self.items)
     let reads = Locked(0)
     let good = Locked(Int.max)
@@ -109,7 +111,7 @@ struct LargeKeychainTests {
       reads.withLock { $0 = 0 }
       good.withLock { $0 = limit }
       defer { good.withLock { $0 = .max } }
-      _ = try opened(archive, shelf, withDevice: false)
+      try self.use(use, archive, shelf)
       return reads.withLock { $0 }
     }
     let all = try count(failingAfter: .max)
@@ -117,6 +119,21 @@ struct LargeKeychainTests {
     for limit in [0, 1, all / 2, all - 3, all - 2, all - 1] {
       let error = #expect(throws: ArchivedKeychainError.self) { try count(failingAfter: limit) }
       #expect(error?.reason.contains("a temporary file: input/output error") == true, "\(limit) of \(all)")
+    }
+  }
+
+  /// What is done with a backup.
+  enum Use: String, CaseIterable {
+    case opening, verifying
+  }
+
+  private func use(_ use: Use, _ archive: BackupArchive, _ shelf: Shelf) throws {
+    switch use {
+    case .opening: _ = try opened(archive, shelf, withDevice: false)
+    case .verifying:
+      let key = try ArchiveKey(of: archive, password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+      let verification = try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil))
+      #expect(verification.found == [] && verification.items?.deviceBound == 6)
     }
   }
 }

@@ -82,7 +82,7 @@ struct LargeListTests {
       return try collector.finish()
     }
     #expect(error?.code == .noTemporarySpace)
-    #expect(error?.meaning.remedy == .keepListInMemory)
+    #expect(error?.meaning.remedy == .keepInMemory)
   }
 
   @Test("that the disk does not give back is no damaged one, whichever read fails", arguments: [0, 1, 2, 40, 100, 139])

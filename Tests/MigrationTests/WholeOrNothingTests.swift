@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 import DataProtection
 import KeychainFormats
 import KeychainRules
@@ -97,6 +98,21 @@ struct WholeOrNothing {
     let error = try migrationError { try Restorer.restore(whole, onto: halfway.session) }
     #expect(error?.code == .stalePlan)
     #expect(try HeldKeychain(halfway.session).image == before)
+  }
+
+  @Test(
+    "a plan that was made to be looked at says the same, and is not carried out",
+    arguments: [ArchiveUse.planning, .reading])
+  func lookedAt(_ use: ArchiveUse) throws {
+    let halfway = try Halfway()
+    let whole = try Restorer.plan(halfway.archive, onto: halfway.session, policy: .replace)
+    let shown = try Restorer.plan(halfway.archive, onto: halfway.session, policy: .replace, for: use)
+    #expect(shown.decisions.map(\.outcome) == whole.decisions.map(\.outcome) && shown.removed == whole.removed)
+    let revision = halfway.session.record.revision
+    let error = try migrationError { try Restorer.restore(shown, onto: halfway.session) }
+    #expect(error?.code == .planToLookAt && error?.category == .usage)
+    #expect(halfway.session.record.revision == revision)
+    try halfway.expectUnchanged()
   }
 
   @Test("a restore raises the revision, so that an older plan is known to be old; a plan does not")

@@ -17,7 +17,7 @@ public struct ItemIdentity: Sendable, Hashable {
     var accessGroup: String?
   }
 
-  private final class Box: Sendable, Hashable {
+  private final class Box: Sendable, Hashable, CustomReflectable {
     private let source: Source
 
     private enum Source {
@@ -38,6 +38,9 @@ public struct ItemIdentity: Sendable, Hashable {
       case .attributes(let attributes): ItemIdentity.names(of: attributes)
       }
     }
+
+    /// The names alone: a dump shows nothing else of an item.
+    var customMirror: Mirror { Mirror(self, children: ["names": names]) }
 
     static func == (left: Box, right: Box) -> Bool { left === right || left.names == right.names }
     func hash(into hasher: inout Hasher) { hasher.combine(names) }

@@ -45,19 +45,20 @@ struct KeychainIndex: Sendable {
     switch contents {
     case .held(let entries): return Array(entries[positions])
     case .placed(let places, let source):
+      let decryptor = try source.decryptor()
       let ranges = places[positions].flatMap(\.ranges)
       let start = ranges.reduce(Int.max) { min($0, $1.lowerBound) }
       let end = ranges.reduce(0) { max($0, $1.upperBound) }
       let byteCount = ranges.reduce(0) { $0 + $1.count }
       // As they are written they lie side by side. Scattered ones are read each for itself, so that no more is held.
       if start < end, end - start <= 2 * byteCount + (1 << 16) {
-        let bytes = try source.bytes(start..<end)
+        let bytes = try source.bytes(start..<end, with: decryptor)
         return places[positions].map { .init($0, in: bytes, beginningAt: start) }
       }
       var entries: [KeychainBackupFile.Entry] = []
       for entry in places[positions] {
         var parts: [[UInt8]] = []
-        for range in entry.ranges { parts.append(try source.bytes(range)) }
+        for range in entry.ranges { parts.append(try source.bytes(range, with: decryptor)) }
         entries.append(.init(entry, of: parts))
       }
       return entries
@@ -91,9 +92,19 @@ struct KeychainIndex: Sendable {
       }
     }
 
+    /// For one thread; `nil` where the file is in clear.
+    func decryptor() throws(BackupArchiveError) -> FileSectionDecryptor? {
+      guard let key else { return nil }
+      do throws(DataProtectionError) {
+        return try FileSectionDecryptor(key: key.secret)
+      } catch {
+        throw BackupArchiveError(error, in: Self.part)
+      }
+    }
+
     /// The bytes of the plain file in a range, all of which it has.
-    func bytes(_ range: Range<Int>) throws(BackupArchiveError) -> [UInt8] {
-      guard let key else {
+    func bytes(_ range: Range<Int>, with decryptor: FileSectionDecryptor?) throws(BackupArchiveError) -> [UInt8] {
+      guard let decryptor else {
         return try [UInt8](count: range.count) { (buffer) throws(BackupArchiveError) in
           try stored.read(at: range.lowerBound, into: buffer)
         }
@@ -106,7 +117,6 @@ struct KeychainIndex: Sendable {
       }
       let previous = before == 0 ? nil : Array(bytes[..<size])
       do throws(DataProtectionError) {
-        let decryptor = try FileSectionDecryptor(key: key.secret)
         try bytes.withMutableRawBytes { (buffer) throws(DataProtectionError) in
           try decryptor.decrypt(UnsafeMutableRawBufferPointer(rebasing: buffer[before...]), after: previous)
         }

@@ -8,17 +8,22 @@ extension BackupVerifier {
   /// this backup's keybag.
   ///
   /// - Returns: `nil` where there is none to look into.
-  mutating func checkKeychain(in list: FileList?, with keys: borrowing ClassKeys) -> KeychainIndex? {
+  /// - Throws: What the system did not give, which is no fault of the backup.
+  mutating func checkKeychain(
+    in list: FileList?, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> KeychainIndex? {
     do throws(BackupArchiveError) {
       let payload =
         if let list { try archive.keychainFile(in: list, with: keys) } else { try archive.keychainFile(with: keys) }
+      let index = try KeychainIndex(payload, of: archive, with: keys)
       for note in payload.notes { take(note) }
       checkUUID(of: payload.file)
       findings.conclude(
         .keychain,
         "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte"))")
-      return try KeychainIndex(payload, of: archive, with: keys)
+      return index
     } catch {
+      guard error.category != .failed else { throw ArchivedKeychainError(error) }
       if error.code == .noKeychain, !archive.hasKeychain {
         findings.conclude(.keychain, "none in this backup")
         return nil
@@ -38,7 +43,8 @@ extension BackupVerifier {
   /// begun already.
   ///
   /// - Parameter reason: Why nothing more is tried.
-  mutating func checkKeychainInClear(_ reason: String) {
+  /// - Throws: As `checkKeychain`.
+  mutating func checkKeychainInClear(_ reason: String) throws(ArchivedKeychainError) {
     guard !archive.areFilesEncrypted, !archive.isListEncrypted else { return findings.leaveOut(.keychain, reason) }
     do throws(BackupArchiveError) {
       let payload = try archive.keychainFile()
@@ -49,6 +55,7 @@ extension BackupVerifier {
         "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte")), "
           + "none of them tried")
     } catch {
+      guard error.category != .failed else { throw ArchivedKeychainError(error) }
       // That it is not stored, or that the list cannot be read, is a fault of those checks.
       guard error.category == .damaged, error.code != .payloadMissing, findings.faultCount[.database] == nil else {
         return findings.leaveOut(

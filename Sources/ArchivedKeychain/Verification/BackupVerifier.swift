@@ -73,20 +73,25 @@ struct BackupVerifier {
     switch unlocked {
     case .none: return
     case .some(let keys):
-      let list = openList(with: keys)
+      let archive = archive
+      let list = try openList { () throws(BackupArchiveError) in try archive.fileList(with: keys) }
       let listing = try checkFiles(ifOpen: list, with: unlocked, progress: progress)
       checkKeybag(with: keys)
       checkDatabase(list, listing)
-      let file = checkKeychain(in: list, with: keys)
+      let file = try checkKeychain(in: list, with: keys)
       try checkItems(of: file, with: keys)
       try checkSeal(with: unlocked, progress: progress)
     }
   }
 
-  private mutating func openList(with keys: borrowing ClassKeys) -> FileList? {
+  /// - Throws: What the system did not give, which is no fault of the backup.
+  private mutating func openList(
+    _ open: () throws(BackupArchiveError) -> FileList
+  ) throws(ArchivedKeychainError) -> FileList? {
     do throws(BackupArchiveError) {
-      return try archive.fileList(with: keys)
+      return try open()
     } catch {
+      guard error.category != .failed else { throw ArchivedKeychainError(error) }
       findings.found.append(.listUnreadable(name: archive.layout.listName, reason: error.reason))
       findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
       return nil
@@ -145,7 +150,8 @@ struct BackupVerifier {
     keybagFault: String?, progress: BackupVerification.Progress
   ) throws(ArchivedKeychainError) {
     let reason = keybagFault == nil ? "needs the password" : "needs the keybag's keys"
-    let list = isListInClear ? plainList() : nil
+    let archive = archive
+    let list = isListInClear ? try openList { () throws(BackupArchiveError) in try archive.fileList() } : nil
     var listing: FileList.Listing?
     if list == nil, archive.isEncrypted {
       try checkStoredSizes()
@@ -154,23 +160,13 @@ struct BackupVerifier {
     }
     checkKeybagRecords(keybagFault)
     if isListInClear { checkDatabase(list, listing) } else { checkSealedList(reason) }
-    checkKeychainInClear(reason)
+    try checkKeychainInClear(reason)
     findings.leaveOut(.items, reason)
     try checkSeal(with: nil, progress: progress)
   }
 
   /// The list of old backups is never encrypted, and has a digest of what is stored of every file.
   private var isListInClear: Bool { !archive.isListEncrypted }
-
-  private mutating func plainList() -> FileList? {
-    do throws(BackupArchiveError) {
-      return try archive.fileList()
-    } catch {
-      findings.found.append(.listUnreadable(name: archive.layout.listName, reason: error.reason))
-      findings.add(.init(.database, .databaseDamaged, file: archive.layout.listName, error.reason), because: error)
-      return nil
-    }
-  }
 
   /// What can be said of an encrypted list of files: like every file of such a backup it is whole blocks.
   private mutating func checkSealedList(_ reason: String) {

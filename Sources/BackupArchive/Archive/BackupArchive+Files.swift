@@ -80,7 +80,7 @@ extension BackupArchive {
     }
   }
 
-  /// Where a large list of files is kept, as the archive was opened; for copies of it that are opened too.
+  /// Where a large list or keychain is kept, as the archive was opened; for copies of it that are opened too.
   package var storage: ManifestStorage {
     switch source {
     case .directory(_, let source): source.storage

@@ -67,7 +67,7 @@ public struct BackupArchive: Sendable {
   /// - Parameters:
   ///   - location: A directory, one file, or a stream; content decides, never a name.
   ///   - limits: The most that is accepted, checked before memory is taken.
-  ///   - storage: Where a large list of files is kept meanwhile.
+  ///   - storage: Where a large list or keychain is kept meanwhile.
   /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was
   ///   written; `.hostile` and `.overLimit` for one that no device makes.
   public static func open(

@@ -121,7 +121,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .noTemporarySpace:
       .init(
         .failed, "could not read the backup",
-        advice: .keepListInMemory)
+        advice: .keepInMemory)
     case .occupied: .init(.usage, "could not write the backup", advice: "another name, or say that it may be replaced")
     case .interrupted: .init(.failed, "stopped", advice: "run it again; nothing was changed")
     }

@@ -66,7 +66,7 @@ package final class StoredBytes: Sendable {
     return try explained(part) { () throws(DataProtectionError) in try digest.finish() }
   }
 
-  /// All of it, for parts that are known to be small.
+  /// All of it, in memory.
   package func bytes() throws(BackupArchiveError) -> [UInt8] {
     switch place {
     case .memory(let bytes): return bytes

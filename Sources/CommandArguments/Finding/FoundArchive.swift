@@ -103,7 +103,7 @@ package struct FoundArchive {
   /// Opens what can be opened without a password, and says what nobody expects of it.
   ///
   /// - Parameters:
-  ///   - storage: Where a large list of files is kept meanwhile.
+  ///   - storage: Where a large list or keychain is kept meanwhile.
   ///   - use: Refuses what the use does not take, of which there is a warning otherwise.
   ///   - takesRemains: Also opens what is left of a backup without its manifest or its list of files.
   package func open(

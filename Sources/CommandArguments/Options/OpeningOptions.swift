@@ -17,7 +17,7 @@ package struct UnlockingOptions {
     self.opening = opening
   }
 
-  /// Where a large list of files is kept while it is read.
+  /// Where a large list or keychain is kept while it is read.
   package var storage: ManifestStorage { opening.storage }
 
   /// The files that secrets are read from, which no result may replace.
@@ -58,7 +58,7 @@ package struct OpeningOptions: ParsableArguments {
   /// Whether the user named the most rounds: nobody is asked about a count that is within them.
   package var namesRounds: Bool { maxRounds != nil }
 
-  /// Where a large list of files is kept while it is read.
+  /// Where a large list or keychain is kept while it is read.
   package var storage: ManifestStorage { memory ? .memory : .temporaryFile }
 
   /// Where the device key is read from; `nil` where the user names no place.
@@ -114,7 +114,7 @@ package struct StorageOptions: ParsableArguments {
 
   @Flag(help: StorageOptions.help) package var memory = false
 
-  /// Where a large list of files is kept while it is read.
+  /// Where a large list or keychain is kept while it is read.
   package var storage: ManifestStorage { memory ? .memory : .temporaryFile }
 
   package init() {}

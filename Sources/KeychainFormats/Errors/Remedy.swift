@@ -16,8 +16,8 @@ public enum Remedy: Sendable, Hashable {
   case removePasscode
   /// To use a device whose system has this version or a later one.
   case newerSystem(version: String)
-  /// To keep a large list of files in memory instead of in a temporary file.
-  case keepListInMemory
+  /// To keep what is large in memory instead of in a temporary file.
+  case keepInMemory
   /// To see which items there are, each with its index.
   case listItems
 
@@ -32,7 +32,7 @@ public enum Remedy: Sendable, Hashable {
     case .changePasscode(let device): "change the passcode of \(device)"
     case .removePasscode: "remove the passcode"
     case .newerSystem(let version): "a device with iOS \(version) or later"
-    case .keepListInMemory: "free space there, or keep the list of files in memory"
+    case .keepInMemory: "free space there, or keep what is read in memory"
     case .listItems: "one of the indexes in the plan"
     }
   }

@@ -15,8 +15,8 @@ public enum Restorer {
   ///   - session: A hold on the target.
   ///   - policy: What happens to the target's own items before anything is imported.
   ///   - indexes: Only these items of the archive, by their position; `nil` for all.
-  ///   - use: `.planning` to look at what can be opened of a backup that no restore takes; such a plan cannot be carried
-  ///     out.
+  ///   - use: `.restoring` for a plan that is carried out. Any other makes one to be looked at, `.planning` also of what can be
+  ///     opened of a backup that no restore takes.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
   ///   keychain no hardware binds, and what the device's keychain reports.
   public static func plan(
@@ -31,7 +31,7 @@ public enum Restorer {
       archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
       surroundings: RestoreSurroundings(
         targetSyncs: session.record.isSyncing, backupHasPassword: archive.hasPassword),
-      settling: SettlingOnce(), holdsImports: use != .planning
+      settling: SettlingOnce(), holdsImports: use == .restoring
     ).naming(archive.knownSealed)
   }
 
@@ -39,9 +39,10 @@ public enum Restorer {
   /// against the keychain: revision and files stay as they are.
   ///
   /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where the keychain would not come
-  ///   out as the plan says. Whatever is thrown, the keychain is as before.
+  ///   out as the plan says; `planToLookAt` for one that was not made for `.restoring`. Whatever is thrown, the keychain is
+  ///   as before.
   public static func restore(_ plan: MigrationPlan, onto session: DeviceSession) throws(MigrationError) {
-    guard plan.holdsImports else { throw .stalePlan("the plan was made to be looked at") }
+    guard plan.holdsImports else { throw .planToLookAt }
     try checkReadable(session)
     guard !plan.changesNothing else { return try checkUnchanged(plan, on: session) }
     let random = session.environment.random

@@ -40,6 +40,7 @@ package enum SimulatorRestorer {
     _ plan: MigrationPlan, onto rows: [KeychainDatabase.OpenedRow], in keychain: SimulatorKeychain,
     random: any RandomSource = SystemRandomSource()
   ) throws(KeychainDatabaseError) {
+    guard plan.holdsImports else { throw unforeseen("this one was made to be looked at") }
     var present: [PrimaryKey: Present] = [:]
     var cleared = 0
     for row in rows {
@@ -51,7 +52,6 @@ package enum SimulatorRestorer {
       }
       present[target.primaryKey] = Present(row: row.row.number, existing: target.existing, item: target.item)
     }
-    guard plan.holdsImports else { throw unforeseen("the plan was made to be looked at") }
     guard cleared == plan.clearedRowCount else { throw unforeseen("\(cleared) rows would be removed") }
     for planned in plan.imports {
       let incoming = planned.incoming

@@ -193,7 +193,7 @@ public struct BackupForecast: ~Copyable, Sendable {
       MigrationPlanner.plan(
         try items(openedWith: deviceKey), onto: rows, policy: policy,
         surroundings: RestoreSurroundings(targetSyncs: targetSyncs, backupHasPassword: hasPassword),
-        settling: contents.settled, holdsImports: use != .planning))
+        settling: contents.settled, holdsImports: use == .restoring))
   }
 
   /// Whether the value of the item at a place of the backup has the form of a key of the Secure Enclave; `nil` beyond it.
@@ -233,7 +233,11 @@ extension Restorer {
   ///
   /// The positions are those in the backup; the items that no backup would hold come after them.
   ///
-  /// - Parameter use: `.planning` for a plan that is only looked at, and cannot be carried out.
+  /// - Parameters:
+  ///   - forecast: What a backup of the device made now would hold.
+  ///   - target: A hold on the device that it should go to.
+  ///   - policy: What happens to the target's own items before anything is imported.
+  ///   - use: `.restoring` for a plan that is carried out; any other makes one to be looked at.
   /// - Throws: What the target's keychain reports.
   public static func plan(
     _ forecast: borrowing BackupForecast, onto target: DeviceSession, policy: ExistingItemPolicy,

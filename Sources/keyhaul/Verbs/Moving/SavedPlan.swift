@@ -30,7 +30,7 @@ struct SavedPlan {
       case .stalePlan:
         throw CommandFailure(
           .stalePlan, "\(path) is no longer the plan that was saved", why: error.reason, try: "plan again")
-      case .underlying, .deviceLocked, .unsupportedSystem, .noSuchItem, .malformedExpectations:
+      case .underlying, .deviceLocked, .unsupportedSystem, .noSuchItem, .malformedExpectations, .planToLookAt:
         throw CommandFailure(error, doing: "cannot check \(path)")
       }
     }
