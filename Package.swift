@@ -119,7 +119,8 @@ let package = Package(
     .library(
       name: "KeyhaulKit",
       targets: [
-        "KeyhaulKit", "ParallelWork", "Files", "KeychainFormats", "TextLayout", "DataProtection", "PageLayout",
+        "KeyhaulKit", "ParallelWork", "Files", "SecretMemory", "KeychainFormats", "TextLayout", "DataProtection",
+        "PageLayout",
         "Certificates",
         "KeychainRules", "KeychainDumps", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive",
         "BackupRewriting", "ArchivedKeychain", "Migration", "Reports",
@@ -152,10 +153,12 @@ let package = Package(
     part("ParallelWork", ["CThreadStack"]),
     .target(name: "CProcessGuard"),
     part("Files", ["CFileCalls", system]),
-    part("KeychainFormats", ["ParallelWork"]),
+    part("SecretMemory", ["ParallelWork"]),
+    part("KeychainFormats", ["SecretMemory", "ParallelWork"]),
     part("TextLayout", ["KeychainFormats", "CUTF8Proc"]),
     part(
-      "DataProtection", ["ParallelWork", "KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
+      "DataProtection",
+      ["ParallelWork", "SecretMemory", "KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
     part("PageLayout", ["DataProtection", "KeychainFormats"]),
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
     part("KeychainRules", ["DataProtection", "KeychainFormats"]),
@@ -166,8 +169,8 @@ let package = Package(
     part(
       "VirtualDevice",
       [
-        "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "Files", "ParallelWork",
-        system,
+        "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "SecretMemory", "Files",
+        "ParallelWork", system,
       ]),
     part(
       "BackupArchive",
@@ -209,7 +212,8 @@ let package = Package(
     part(
       "CommandSession",
       [
-        "TextLayout", "DataProtection", "KeychainFormats", "Files", "ParallelWork", system, "CProgramArguments",
+        "TextLayout", "DataProtection", "KeychainFormats", "SecretMemory", "Files", "ParallelWork", system,
+        "CProgramArguments",
         "CProcessGuard",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
@@ -266,6 +270,7 @@ let package = Package(
       ], swiftSettings: strict),
     tests(of: "ParallelWork"),
     tests(of: "Files", ["ParallelWork", system]),
+    tests(of: "SecretMemory"),
     tests(of: "KeychainFormats"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
     tests(of: "Certificates", ["DataProtection", "KeychainFormats"]),
@@ -313,8 +318,9 @@ let package = Package(
         "TestSupport",
         "Reports",
         "Migration",
-        "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "Files", system,
-        grdb,
+        "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "SecretMemory",
+        "Files",
+        system, grdb,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/CommandLineTests", exclude: ["Sessions", "Snapshots"],

@@ -145,7 +145,7 @@ public struct OpenedArchive: Sendable {
       // What keeps a file from being looked up is a fault of the list.
       _ = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
       var notes = archive.notes + list.notes
-      if let fault = try archive.sealBreak(with: keys) { notes.append(.finding(.sealBroken(fault))) }
+      if let fault = try archive.sealBreak(with: keys) { notes.insert(.finding(.sealBroken(fault)), at: 0) }
       if let keybagFault, archive.manifest.keybagFault == nil, archive.hasKeychain {
         notes.append(.finding(.keybagUnusable(reason: keybagFault)))
       }
@@ -185,7 +185,8 @@ extension ArchiveFinding {
     case .payloadMissing: self = .keychainMissing(reason: error.reason)
     case .damaged, .truncated, .keyUnavailable, .unsupported: self = .keychainDamaged(reason: error.reason)
     case .notFound, .notABackup, .sealedList, .falseClaim, .passwordDenied, .decryptedCopy, .notStreamable, .hostile,
-      .overLimit, .unfinished, .changed, .unreadable, .unwritable, .noSpace, .noTemporarySpace, .occupied,
+      .overLimit, .unfinished, .changed, .unreadable, .unwritable, .noSpace, .streamBroken,
+      .noTemporarySpace, .occupied,
       .interrupted:
       throw error
     }

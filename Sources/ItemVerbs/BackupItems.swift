@@ -86,7 +86,7 @@ struct BackupItems: EditableItems {
       }
       bytes = try keychain.serialized()
     } catch {
-      throw ItemEditFailure.of(error, name: name)
+      throw ItemEditFailure.of(error, name: name, hasPassword: opened.hasPassword)
     }
     if !isRehearsed { try write(bytes, done, in: session) }
     return changed

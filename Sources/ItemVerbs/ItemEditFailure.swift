@@ -7,7 +7,8 @@ import Reports
 
 /// Why the items of a backup could not be changed, with what to type.
 enum ItemEditFailure {
-  static func of(_ error: ItemEditError, name: String) -> CommandFailure {
+  /// - Parameter hasPassword: Of the backup; without one the keys of all its classes are bound to its device.
+  static func of(_ error: ItemEditError, name: String, hasPassword: Bool) -> CommandFailure {
     let status = CommandStatus(error.category)
     let list = "keyhaul item find \(ShellWord.quoted(name))"
     switch error.code {
@@ -23,7 +24,9 @@ enum ItemEditFailure {
     case .classKeyMissing:
       return CommandFailure(
         status, "the item cannot be sealed for \(name)", why: "\(error.reason); nothing was changed",
-        try: "--device-key-file PATH, or a --protection without -this-device")
+        try: hasPassword
+          ? "--device-key-file PATH, or a --protection without -this-device"
+          : "--device-key-file PATH: every class of a backup without a password is bound to its device")
     case .hardwareUnproven:
       return CommandFailure(
         status, "the item cannot be sealed for \(name)", why: "\(error.reason); nothing was changed",

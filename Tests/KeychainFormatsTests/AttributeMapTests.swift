@@ -80,6 +80,14 @@ struct AttributeMapTests {
       KeychainDate(secondsSinceReferenceDate: 0.25, encodedText: "20010101000000.25Z"),
       KeychainDate(secondsSinceReferenceDate: 0.25), KeychainDate(secondsSinceReferenceDate: .nan),
       KeychainDate(secondsSinceReferenceDate: -.infinity, encodedText: ""),
+      // Whole ones, one with a zone, one in a form that nobody writes, and texts that say another moment or nothing.
+      try DERDate.date(of: "20240309122640Z"), try DERDate.date(of: "20240309122640.125Z"),
+      try DERDate.date(of: "20240309122640.5-0730"), try DERDate.date(of: "00010101000000.123456789012345678Z"),
+      KeychainDate(secondsSinceReferenceDate: 1, encodedText: "20010101000000Z"),
+      KeychainDate(secondsSinceReferenceDate: -0.0, encodedText: "20010101000000Z"),
+      KeychainDate(secondsSinceReferenceDate: 0, encodedText: "20010101000000Z"),
+      KeychainDate(secondsSinceReferenceDate: 0, encodedText: "20010101000000z"),
+      KeychainDate(secondsSinceReferenceDate: 0, encodedText: "20010101000000Z" + String(repeating: "Z", count: 60)),
     ]
     let values = dates.map(PropertyValue.date) + [.string(""), .data([]), .boolean(false), .integer(0)]
     let packed = try #require(PackedPropertyValues(values))
@@ -89,8 +97,21 @@ struct AttributeMapTests {
       #expect(found.encodedText == date.encodedText)
     }
     #expect(values.indices.dropFirst(dates.count).allSatisfy { packed[$0] == values[$0] })
+    let texts: [String] = [
+      "9866DE2D-1601-4A2B-A978-EF6767496B37", "9866de2d-1601-4A2B-A978-EF6767496B37",
+      "9866DE2D-1601-4A2B-A978-EF6767496B3",
+      "9866DE2D-1601-4A2B-A978-EF6767496B377", "9866DE2D+1601-4A2B-A978-EF6767496B37",
+      "G866DE2D-1601-4A2B-A978-EF6767496B37",
+      "00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", String(repeating: "é", count: 18),
+    ]
+    let identifiers = try #require(PackedPropertyValues(texts.map(PropertyValue.string)))
+    #expect(texts.indices.allSatisfy { identifiers[$0] == .string(texts[$0]) })
+    let bits = (0..<64).flatMap { shift in [-1, 0, 1].map { (Int64(1) << shift) &+ $0 } }
+    let numbers = bits + bits.map { 0 &- $0 } + [.min, .max]
+    let integers = try #require(PackedPropertyValues(numbers.map(PropertyValue.integer)))
+    #expect(numbers.indices.allSatisfy { integers[$0] == .integer(numbers[$0]) })
     // A place of two bytes before and behind each, and its type: what is larger is not copied for each look at it.
-    let room = (16 << 10) - 3 * 2 - 2 - 8
+    let room = (16 << 10) - 3 * 2 - 2 - 1
     #expect(PackedPropertyValues([.integer(1), .data(Array(repeating: 7, count: room))]) != nil)
     let others: [PropertyValue] = [
       .data(Array(repeating: 7, count: room + 1)), .null, .real(1), .uid(1), .unsignedInteger(.max), .array([]),
@@ -98,6 +119,15 @@ struct AttributeMapTests {
     ]
     for value in others {
       #expect(PackedPropertyValues([.integer(1), value]) == nil)
+    }
+  }
+
+  @Test("says where each value lies in one byte or in two, whichever side of the boundary they end on")
+  func packedPlaces() throws {
+    for count in 230...270 {
+      let values: [PropertyValue] = [.data(Array(repeating: 7, count: count)), .string("end"), .integer(-3)]
+      let packed = try #require(PackedPropertyValues(values))
+      #expect(values.indices.allSatisfy { packed[$0] == values[$0] }, "\(count) bytes")
     }
   }
 

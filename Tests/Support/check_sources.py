@@ -38,7 +38,7 @@ def import_of(modules):
 # already, the text of libarchive.
 NOT_ABOUT_FILES = r"^Sources/(?:" + "|".join([
     r"Files/System/(?:SystemCalls|DirectoryEntry)",
-    r"KeychainFormats/Secrets/(?:WipedMemory|SecretPages)",
+    r"SecretMemory/(?:WipedMemory|SecretPages)",
     r"VirtualDevice/Values/DeviceClock", r"VirtualDevice/Files/DeviceFileLock",
     r"BackupArchive/Container/(?:LibArchiveReader|GzipCheck)",
     r"CommandSession/System/(?:ByteStream|Errno\+Streams|StandardStreams|WipedBuffer)",
@@ -57,7 +57,7 @@ RULES = [
     Rule("an error is thrown on, never forced away", r"\btry!", SWIFT_SOURCES),
     Rule("a cast is tested, never forced", r"\bas!", SWIFT_SOURCES),
     Rule("these parts do without Foundation", import_of("Foundation|FoundationNetworking|FoundationXML"),
-         r"^Sources/(?:KeychainFormats|DataProtection|Certificates|KeychainRules|KeychainDumps|KeychainDatabases|SecItem|BackupArchive|ArchivedKeychain|Migration|Reports)/"),
+         r"^Sources/(?:SecretMemory|KeychainFormats|DataProtection|Certificates|KeychainRules|KeychainDumps|KeychainDatabases|SecItem|BackupArchive|ArchivedKeychain|Migration|Reports)/"),
     Rule("OpenSSL lives in DataProtection and Certificates", import_of("COpenSSL|CKeyDerivation"), r"^Sources/.*\.swift$",
          r"^Sources/(?:DataProtection|Certificates)/"),
     Rule("libarchive lives in BackupArchive alone", import_of("CArchive"), r"^Sources/.*\.swift$",

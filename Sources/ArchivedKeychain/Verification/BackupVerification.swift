@@ -71,10 +71,10 @@ public struct BackupVerification: Sendable, Equatable {
 
   /// What the checks come to. The raw value is what machine-readable reports say.
   public enum Verdict: String, Sendable {
-    /// No fault was found, and each file has the digest that the list records.
+    /// Every check was made, no fault was found, and each file has the digest that the list records.
     case whole
-    /// No fault was found, and of some files a change could not be seen: the list has no digest of them, or they were not
-    /// read.
+    /// No fault was found, and a check was not made, or of some files a change could not be seen: the list has no digest of
+    /// them, or they were not read.
     case unproven
     /// At least one fault was found.
     case damaged
@@ -89,9 +89,13 @@ public struct BackupVerification: Sendable, Equatable {
   public var verdict: Verdict {
     if !faultCount.isEmpty { return .damaged }
     if !statesSnapshotState { return .unconfirmed }
-    guard let items, items.deviceBound > 0, items.readable == 0 else { return isEachFileProven ? .whole : .unproven }
-    return .foreign
+    if let items, items.deviceBound > 0, items.readable == 0 { return .foreign }
+    return isEachFileProven && isEachCheckMade ? .whole : .unproven
   }
+
+  /// Whether no check was left out of what there is. A seal may be missing; where it is there and could not be tried, other
+  /// checks were left out too.
+  private var isEachCheckMade: Bool { unchecked.allSatisfy { $0.id == .seal } }
 
   /// Whether every file that is there was held against a digest, of the list of files or of a seal.
   public var isEachFileProven: Bool { isEachFileSealed || files.map { $0.unproven == 0 } ?? false }

@@ -34,12 +34,13 @@ extension BackupVerifier {
   ) throws(ArchivedKeychainError) {
     guard let seal = archive.seal else { return findings.leaveOut(.seal, unsealedText) }
     if !arePayloadsSealChecked { try readPayloads(progress) }
+    // A seal that was changed comes first: what it says of the files proves nothing then.
+    let reason = try authenticate(with: keys)
     for fault in seal.breaks { addBreak(fault) }
     if arePayloadsSealChecked, let sealCheck {
       sealCheck.finish()
       for fault in sealCheck.breaks { addBreak(fault) }
     }
-    let reason = try authenticate(with: keys)
     let right = "\(Amounts.count(sealCheck?.rightCount ?? 0, "file")) as sealed"
     guard findings.faultCount[.seal] == nil else {
       return findings.conclude(.seal, sealCheck == nil ? "the seal cannot be read" : right)

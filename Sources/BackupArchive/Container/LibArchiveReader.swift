@@ -158,7 +158,8 @@ final class LibArchiveReader {
   /// libarchive's sentence in our style; it may quote a name from the archive.
   private func shown(_ text: String) -> String {
     let plain = text.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 32 }
-    return plain ? text.prefix(1).lowercased() + text.dropFirst() : quoted(text)
+    let isName = text.dropFirst().first?.isUppercase == true
+    return plain ? (isName ? text : text.prefix(1).lowercased() + text.dropFirst()) : quoted(text)
   }
 }
 

@@ -45,7 +45,9 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case unwritable
     /// The target's file system is full.
     case noSpace = "no-space"
-    /// The file system that temporary files lie on is full.
+    /// A stream did not take all; what it took is not whole.
+    case streamBroken = "stream-broken"
+    /// A temporary file cannot be made, or the file system that it lies on is full.
     case noTemporarySpace = "no-temporary-space"
     /// Something stands where the backup should go.
     case occupied
@@ -118,10 +120,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         advice: "check the permissions and the disk; no partial file was left")
     case .noSpace:
       .init(.failed, "could not write the backup", advice: "free space and run it again; no partial file was left")
-    case .noTemporarySpace:
-      .init(
-        .failed, "could not read the backup",
-        advice: .keepInMemory)
+    case .noTemporarySpace: .init(.failed, "could not read the backup", advice: .keepInMemory)
+    case .streamBroken: .init(.failed, "could not write the backup", advice: "run it again: the output is not whole")
     case .occupied: .init(.usage, "could not write the backup", advice: "another name, or say that it may be replaced")
     case .interrupted: .init(.failed, "stopped", advice: "run it again; nothing was changed")
     }

@@ -11,7 +11,7 @@ final class NamelessFile: Sendable {
     do throws(Errno) {
       descriptor = try system.createNamelessFile(in: FileSystem.temporaryDirectory)
     } catch {
-      throw Self.failure(error)
+      throw Self.failure(.noTemporarySpace, error)
     }
     self.system = system
   }
@@ -21,7 +21,7 @@ final class NamelessFile: Sendable {
     do throws(Errno) {
       try system.writeAll(bytes, to: descriptor.raw)
     } catch {
-      throw Self.failure(error)
+      throw Self.failure(error.isDiskFull ? .noTemporarySpace : .unreadable, error)
     }
   }
 
@@ -41,9 +41,7 @@ final class NamelessFile: Sendable {
     }
   }
 
-  private static func failure(_ error: Errno) -> BackupArchiveError {
-    BackupArchiveError(
-      error.isDiskFull ? .noTemporarySpace : .unreadable,
-      "a temporary file in \(quoted(FileSystem.temporaryDirectory)): \(error.reason)")
+  private static func failure(_ code: BackupArchiveError.Code, _ error: Errno) -> BackupArchiveError {
+    BackupArchiveError(code, "a temporary file in \(quoted(FileSystem.temporaryDirectory)): \(error.reason)")
   }
 }

@@ -37,7 +37,8 @@ package struct BackupPlacement: Sendable {
         let count = try pack(backup, as: .tar, into: FileDescriptor(rawValue: descriptor))
         return Placed(path: nil, byteCount: count, isDurable: false, leftover: nil)
       } catch {
-        throw explain(error, path: "the stream", needs: backup.byteCount)
+        if case .source(let error) = error { throw error }
+        throw BackupArchiveError(.streamBroken, explain(error, path: "the stream", needs: backup.byteCount).reason)
       }
     }
   }

@@ -201,12 +201,14 @@ package struct NamedArchive {
         "\(name)'s keybag is damaged", why: finding.description, try: "another copy; no item opens without it")
     case .keychainMissing, .keychainDamaged:
       session.warn(
-        "\(name)'s keychain cannot be read", why: finding.description, try: "another copy; files can be read")
+        "\(name)'s keychain cannot be read", why: finding.description,
+        try: "another copy; verify says what else of this one is damaged")
     case .keybagMismatch(let file, let keybag):
       session.warn(
         "\(name)'s keychain does not name its keybag", why: finding.description,
         try: "another copy: no device restores it; \(ArchivedKeychainError.meaning(ofName: file, for: keybag))")
     case .sealBroken:
+      session.isAboutChangedBackup = true
       session.warn(
         "\(name) is not what was sealed", why: finding.description,
         try: "another copy; verify names every file that was changed since", evenQuiet: true)

@@ -53,7 +53,7 @@ extension CommandFailure {
       case .keyUnavailable: "cannot open \(name): \(error.summary)"
       case .changed: "something writes to \(name)"
       case .unreadable, .noTemporarySpace: "could not read \(name)"
-      case .unwritable, .noSpace, .occupied: "could not write \(name)"
+      case .unwritable, .noSpace, .streamBroken, .occupied: "could not write \(name)"
       case .interrupted: "stopped"
       }
     case let error as DataProtectionError:

@@ -12,7 +12,7 @@ extension Remedy {
     case .changePasscode(let device): "keyhaul device passcode change \(ShellWord.quoted(device))"
     case .removePasscode: "keyhaul device passcode remove leaves a device without one"
     case .newerSystem(let version): "a device made with --ios \(version) or later"
-    case .keepInMemory: "free space there, or keep what is read in memory (--memory)"
+    case .keepInMemory: "set TMPDIR to a folder with room, or --memory"
     case .listItems: "plan --json gives the index of each item"
     }
   }

@@ -33,6 +33,8 @@ package final class Session {
   package let subjectPath: String
   /// What that backup says of itself, once it was opened.
   package var subject: SubjectFacts?
+  /// Whether it read a backup that is known not to be what was sealed: then its answer is not all right.
+  package var isAboutChangedBackup = false
 
   /// - Parameters:
   ///   - output: The descriptor that results go to.

@@ -1,5 +1,6 @@
 import CProcessGuard
 import KeychainFormats
+import SecretMemory
 
 /// What others may see of the memory of this process, and what is left in it.
 package enum ProcessMemory {

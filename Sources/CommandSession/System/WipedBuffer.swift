@@ -1,5 +1,6 @@
 package import DataProtection
 package import KeychainFormats
+import SecretMemory
 package import SystemPackage
 
 #if canImport(Glibc)

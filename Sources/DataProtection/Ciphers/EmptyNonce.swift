@@ -1,4 +1,5 @@
 internal import KeychainFormats
+import SecretMemory
 
 /// What turns AES-256-GCM with the IV of twelve zero bytes, which OpenSSL has, into that with the empty IV, which backups
 /// have and OpenSSL refuses.

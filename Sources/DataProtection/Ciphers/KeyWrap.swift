@@ -1,4 +1,5 @@
 internal import KeychainFormats
+import SecretMemory
 
 /// The AES key wrap of RFC 3394 with its default initial value.
 ///

@@ -1,4 +1,5 @@
 public import KeychainFormats
+import SecretMemory
 
 /// Private keys that only the chip that wrapped them opens again.
 ///

@@ -1,5 +1,6 @@
 internal import CUTF8Proc
 internal import KeychainFormats
+import SecretMemory
 
 /// In which of its Unicode forms a password fits a backup.
 ///

@@ -1,5 +1,6 @@
 internal import COpenSSL
 internal import KeychainFormats
+import SecretMemory
 
 /// Bytes that must not outlive their use: a passcode, a backup password, a class key.
 ///

@@ -32,7 +32,7 @@ public enum Remedy: Sendable, Hashable {
     case .changePasscode(let device): "change the passcode of \(device)"
     case .removePasscode: "remove the passcode"
     case .newerSystem(let version): "a device with iOS \(version) or later"
-    case .keepInMemory: "free space there, or keep what is read in memory"
+    case .keepInMemory: "set TMPDIR to a folder with room, or keep what is read in memory"
     case .listItems: "one of the indexes in the plan"
     }
   }

@@ -1,10 +1,10 @@
 /// What an `AttributeMap` can hold.
 public protocol AttributeMapValue {
-  /// In what form several of them are kept as bytes.
+  /// In what form they take less memory than in an array.
   associatedtype Packed: PackedAttributeValues = NeverPacked<Self> where Packed.Value == Self
 }
 
-/// Values that are kept as bytes, each of which is made anew where it is asked for.
+/// Values in less memory than an array of them takes, each of which is made where it is asked for.
 public protocol PackedAttributeValues: Sendable, Equatable {
   /// What they are.
   associatedtype Value
@@ -16,7 +16,7 @@ public protocol PackedAttributeValues: Sendable, Equatable {
   subscript(place: Int) -> Value { get }
 }
 
-/// The bytes of values that are never kept as such: there are none.
+/// Of values that are never kept otherwise: there are none.
 public enum NeverPacked<Value>: PackedAttributeValues {
   /// Keeps none.
   public init?(_ values: [Value]) { nil }
@@ -24,7 +24,26 @@ public enum NeverPacked<Value>: PackedAttributeValues {
   public subscript(place: Int) -> Value { switch self {} }
 }
 
-extension SensitiveBytes: AttributeMapValue {}
+extension SensitiveBytes: AttributeMapValue {
+  /// Kept without an array where it is the only one.
+  public typealias Packed = LoneSensitiveBytes
+}
+
+/// The only secret of an item, as most items have it: an array of one takes as much memory as the secret.
+public struct LoneSensitiveBytes: PackedAttributeValues {
+  private let secret: SensitiveBytes
+
+  /// Keeps one.
+  public init?(_ values: [SensitiveBytes]) {
+    guard values.count == 1 else { return nil }
+    secret = values[0]
+  }
+
+  public subscript(place: Int) -> SensitiveBytes { secret }
+
+  public static func == (left: Self, right: Self) -> Bool { left.secret.constantTimeEquals(right.secret) }
+}
+
 extension Array: AttributeMapValue where Element == UInt8 {}
 
 extension PropertyValue: AttributeMapValue {

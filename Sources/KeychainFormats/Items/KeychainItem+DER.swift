@@ -42,7 +42,7 @@ extension KeychainItem {
         }
       }
     }
-    attributes.pack()
+    pack()
     attributes.shareCodes(amongItemsOf: kind)
     secrets.shareCodes(Self.usualSecretCodes)
   }

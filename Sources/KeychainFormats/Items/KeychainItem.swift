@@ -26,7 +26,10 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
   }
 
   /// Keeps it in as little memory as there is for it, until it is changed: for an item that is held.
-  package mutating func pack() { attributes.pack() }
+  package mutating func pack() {
+    attributes.pack()
+    secrets.pack()
+  }
 
   /// Has its values at hand, for whoever asks for all of them more than once.
   package mutating func unpack() { attributes.unpack() }

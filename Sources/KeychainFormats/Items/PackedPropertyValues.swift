@@ -1,15 +1,24 @@
 /// The values of an item's attributes side by side: where each of them begins, and of each its type and its bytes.
 ///
-/// They take a third of the memory that they take where each has some of its own.
+/// They take a quarter of the memory that they take where each has some of its own. Equal bytes are equal values, to the text
+/// of a date.
 public struct PackedPropertyValues: PackedAttributeValues {
   private let bytes: [UInt8]
 
   private enum Tag: UInt8 {
-    case no, yes, integer, data, string, date, dateWithText
+    case no, yes, data, string
+    /// As few of its lowest bytes as tell it from others, the lowest first; none of 0.
+    case integer
+    /// The sixteen bytes that the text of an identifier says in upper case.
+    case identifier
+    case date, dateWithText
+    /// A date whose text says exactly its moment: the text alone, two signs in a byte.
+    case dateText
   }
 
-  /// Of the number that says where a value begins. There is one more of them, which says where the last one ends.
-  private static let placeByteCount = MemoryLayout<UInt16>.size
+  /// Where a value begins is said in one byte where all of them have no more than this, and in two otherwise. There is one
+  /// more of these, which says where the last one ends.
+  private static let maximumShortByteCount = 255
 
   /// More than an item has, and less than a place can say: whoever asks for a value gets a copy of it, and one of megabytes
   /// should not be copied each time.
@@ -18,20 +27,36 @@ public struct PackedPropertyValues: PackedAttributeValues {
   /// Keeps what nearly every item has. With a container among the values, or a number that only a property list has, they
   /// stay as they are, and so do large ones.
   public init?(_ values: [PropertyValue]) {
-    let start = (values.count + 1) * Self.placeByteCount
-    var byteCount = start
+    var forms: [(tag: Tag, byteCount: Int)] = []
+    forms.reserveCapacity(values.count)
+    var byteCount = 0
     for value in values {
-      guard let count = Self.byteCount(of: value) else { return nil }
-      byteCount += 1 + count
+      guard let form = Self.form(of: value) else { return nil }
+      forms.append(form)
+      byteCount += 1 + form.byteCount
     }
+    let width = byteCount + values.count + 1 <= Self.maximumShortByteCount ? 1 : 2
+    let start = (values.count + 1) * width
+    byteCount += start
     guard byteCount <= Self.maximumByteCount else { return nil }
     bytes = Array(unsafeUninitializedCapacity: byteCount) { buffer, count in
       let all = UnsafeMutableRawBufferPointer(buffer)
+      func note(_ place: Int, _ start: Int) {
+        if width == 1 {
+          all[place] = UInt8(truncatingIfNeeded: start)
+        } else {
+          all.storeBytes(of: UInt16(truncatingIfNeeded: start), toByteOffset: 2 * place, as: UInt16.self)
+        }
+      }
       var end = start
-      all.storeBytes(of: UInt16(end), as: UInt16.self)
-      for (place, value) in values.enumerated() {
-        end += Self.write(value, to: UnsafeMutableRawBufferPointer(rebasing: all[end...]))
-        all.storeBytes(of: UInt16(end), toByteOffset: (place + 1) * Self.placeByteCount, as: UInt16.self)
+      note(0, end)
+      for place in values.indices {
+        let form = forms[place]
+        all[end] = form.tag.rawValue
+        let next = end + 1 + form.byteCount
+        Self.write(values[place], as: form.tag, to: UnsafeMutableRawBufferPointer(rebasing: all[(end + 1)..<next]))
+        end = next
+        note(place + 1, end)
       }
       count = end
     }
@@ -40,48 +65,53 @@ public struct PackedPropertyValues: PackedAttributeValues {
   public subscript(place: Int) -> PropertyValue {
     bytes.withUnsafeBytes { bytes in
       func start(of place: Int) -> Int {
-        Int(bytes.loadUnaligned(fromByteOffset: place * Self.placeByteCount, as: UInt16.self))
+        bytes.count <= Self.maximumShortByteCount
+          ? Int(bytes[place]) : Int(bytes.loadUnaligned(fromByteOffset: 2 * place, as: UInt16.self))
       }
       return Self.value(of: UnsafeRawBufferPointer(rebasing: bytes[start(of: place)..<start(of: place + 1)]))
     }
   }
 
-  /// Without its type; `nil` where it is not kept as bytes.
-  private static func byteCount(of value: PropertyValue) -> Int? {
+  /// How a value is kept, and in how many bytes beside its type; `nil` where it is not kept as bytes.
+  private static func form(of value: PropertyValue) -> (tag: Tag, byteCount: Int)? {
     switch value {
-    case .boolean: 0
-    case .integer: MemoryLayout<Int64>.size
-    case .data(let bytes): bytes.count
-    case .string(let text): text.utf8.count
-    case .date(let date): MemoryLayout<Double>.size + (date.encodedText?.utf8.count ?? 0)
+    case .boolean(let value): (value ? .yes : .no, 0)
+    case .integer(let value): (.integer, byteCount(of: value))
+    case .data(let bytes): (.data, bytes.count)
+    case .string(let text):
+      UUIDText.isUppercase(text) ? (.identifier, 16) : (.string, text.utf8.count)
+    case .date(let date): form(of: date)
     case .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: nil
     }
   }
 
-  /// - Returns: How many bytes its type and it take.
-  private static func write(_ value: PropertyValue, to target: UnsafeMutableRawBufferPointer) -> Int {
-    let contents = UnsafeMutableRawBufferPointer(rebasing: target[1...])
-    let tag: Tag
-    switch value {
-    case .boolean(let value): tag = value ? .yes : .no
-    case .integer(let value):
-      tag = .integer
-      contents.storeBytes(of: value, as: Int64.self)
-    case .data(let bytes):
-      tag = .data
-      contents.copyBytes(from: bytes)
-    case .string(let text):
-      tag = .string
-      contents.copyBytes(from: text.utf8)
-    case .date(let date):
-      tag = date.encodedText == nil ? .date : .dateWithText
-      contents.storeBytes(of: date.secondsSinceReferenceDate, as: Double.self)
-      UnsafeMutableRawBufferPointer(rebasing: contents[MemoryLayout<Double>.size...])
-        .copyBytes(from: (date.encodedText ?? "").utf8)
-    case .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: return 0
+  private static func form(of date: KeychainDate) -> (tag: Tag, byteCount: Int) {
+    let byteCount = MemoryLayout<Double>.size
+    guard let text = date.encodedText else { return (.date, byteCount) }
+    guard let said = DERDate.packedByteCount(of: text, saying: date) else {
+      return (.dateWithText, byteCount + text.utf8.count)
     }
-    target[0] = tag.rawValue
-    return 1 + (byteCount(of: value) ?? 0)
+    return (.dateText, said)
+  }
+
+  private static func byteCount(of value: Int64) -> Int {
+    value == 0 ? 0 : (Int64.bitWidth - (value < 0 ? ~value : value).leadingZeroBitCount) / 8 + 1
+  }
+
+  private static func write(_ value: PropertyValue, as tag: Tag, to target: UnsafeMutableRawBufferPointer) {
+    switch value {
+    case .integer(let value):
+      for place in target.indices { target[place] = UInt8(truncatingIfNeeded: value >> (8 * Int64(place))) }
+    case .data(let bytes): target.copyBytes(from: bytes)
+    case .string(let text):
+      if tag == .identifier { UUIDText.write(uppercase: text, to: target) } else { target.copyBytes(from: text.utf8) }
+    case .date(let date):
+      let text = date.encodedText ?? ""
+      guard tag != .dateText else { return DERDate.pack(text, into: target) }
+      target.storeBytes(of: date.secondsSinceReferenceDate, as: Double.self)
+      UnsafeMutableRawBufferPointer(rebasing: target[MemoryLayout<Double>.size...]).copyBytes(from: text.utf8)
+    case .boolean, .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: return
+    }
   }
 
   private static func value(of bytes: UnsafeRawBufferPointer) -> PropertyValue {
@@ -90,15 +120,20 @@ public struct PackedPropertyValues: PackedAttributeValues {
     switch tag {
     case .no: return .boolean(false)
     case .yes: return .boolean(true)
-    case .integer: return .integer(contents.loadUnaligned(as: Int64.self))
+    case .integer:
+      let sign: Int64 = contents.last.map { $0 < 0x80 } ?? true ? 0 : -1
+      return .integer(contents.reversed().reduce(sign) { $0 << 8 | Int64($1) })
     case .data: return .data(Array(contents))
     case .string: return .string(String(decoding: contents, as: UTF8.self))
-    case .date, .dateWithText:
+    case .identifier: return .string(UUIDText.uppercase(contents.loadUnaligned(as: SIMD16<UInt8>.self)))
+    case .date: return .date(KeychainDate(secondsSinceReferenceDate: contents.loadUnaligned(as: Double.self)))
+    case .dateText: return DERDate.date(unpacking: contents).map(PropertyValue.date) ?? .null
+    case .dateWithText:
       let text = contents[MemoryLayout<Double>.size...]
       return .date(
         KeychainDate(
           secondsSinceReferenceDate: contents.loadUnaligned(as: Double.self),
-          encodedText: tag == .date ? nil : String(decoding: text, as: UTF8.self)))
+          encodedText: String(decoding: text, as: UTF8.self)))
     }
   }
 }

@@ -40,11 +40,14 @@ package enum DERDate {
 
   /// `YYYYMMDDhhmmss[.f…]` with `Z`, `+hhmm` or `-hhmm`; a fraction has digits and does not end in zero.
   static func decode(_ text: UnsafeRawBufferPointer) throws(Fault) -> KeychainDate {
+    KeychainDate(secondsSinceReferenceDate: try seconds(text), encodedText: String(decoding: text, as: UTF8.self))
+  }
+
+  /// The seconds since 2001-01-01T00:00:00Z that such a text says.
+  static func seconds(_ text: UnsafeRawBufferPointer) throws(Fault) -> Double {
     var reader = FieldReader(text)
     let year = try reader.number(digits: 4)
-    let seconds = try reader.moment(year: year, allowsFraction: true)
-    return KeychainDate(
-      secondsSinceReferenceDate: seconds, encodedText: String(decoding: text, as: UTF8.self))
+    return try reader.moment(year: year, allowsFraction: true)
   }
 
   /// `YYMMDDhhmmss` with a zone. Years from 50 on belong to the last century.

@@ -1,3 +1,5 @@
+import SecretMemory
+
 /// Collects bytes that must not outlive their use, such as a list of passwords. What it outgrows is overwritten.
 package struct SensitiveBuffer: ~Copyable {
   private var storage: UnsafeMutableRawBufferPointer

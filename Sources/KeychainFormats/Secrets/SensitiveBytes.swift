@@ -1,3 +1,5 @@
+import SecretMemory
+
 /// Bytes of an item that must not be printed and do not outlive their last holder: a secret, or a whole decrypted item.
 ///
 /// Shared by reference, so that an item can be handed around without copying its secret; overwritten when the last

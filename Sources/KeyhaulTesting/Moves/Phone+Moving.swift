@@ -65,7 +65,7 @@ private final class Outset {
 
   init(_ session: DeviceSession, _ backup: Move.Backup) throws(PhoneError) {
     forecast = try telling { () throws(MigrationError) in
-      try BackupForecast(of: session, hasPassword: backup == .encrypted)
+      try BackupForecast(of: session, hasPassword: backup == .encrypted, plannedOnce: true)
     }
     deviceKey = try telling { () throws(VirtualDeviceError) in try session.deviceKey() }
     revision = session.record.revision

@@ -37,7 +37,7 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
     let session = session(for: alone, place, record)
     let ending: Result<CommandStatus, CommandFailure>
     do {
-      ending = .success(try alone.performAlone(in: session))
+      ending = .success(session.settled(try alone.performAlone(in: session)))
     } catch {
       ending = .failure(session.settled(error))
     }

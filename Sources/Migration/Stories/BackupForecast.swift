@@ -30,8 +30,8 @@ public struct BackupForecast: ~Copyable, Sendable {
     let report: ExportReport
     /// What the backup would hold, as whoever has every key reads it there.
     let items: [ArchivedItem]
-    /// The same as a restore would store them, whoever opens them.
-    let settled = SettledItems()
+    /// The same as a restore would store them, whoever opens them; `nil` where one plan alone is made of them.
+    let settled: SettledItems?
   }
 
   /// What stays on the device, and why; deleted items' marks apart.
@@ -52,7 +52,12 @@ public struct BackupForecast: ~Copyable, Sendable {
   /// - Throws: As a backup does: category `locked` where a row is locked, `refused` for a system that writes another
   ///   kind of backup.
   public init(of session: DeviceSession, hasPassword: Bool) throws(MigrationError) {
-    try self.init(of: session, hasPassword: hasPassword, .opened, besides: [])
+    try self.init(of: session, hasPassword: hasPassword, plannedOnce: false)
+  }
+
+  /// - Parameter plannedOnce: Whether one plan alone is made of it, so that nothing is kept for others.
+  package init(of session: DeviceSession, hasPassword: Bool, plannedOnce: Bool) throws(MigrationError) {
+    try self.init(of: session, hasPassword: hasPassword, .opened, besides: [], plannedOnce: plannedOnce)
   }
 
   /// The same without a list of what is exported, for whoever looks at the items alone.
@@ -63,11 +68,12 @@ public struct BackupForecast: ~Copyable, Sendable {
   }
 
   private init(
-    of session: DeviceSession, hasPassword: Bool, _ form: BackupExporter.Export.Form, besides known: [ArchivedItem]
+    of session: DeviceSession, hasPassword: Bool, _ form: BackupExporter.Export.Form, besides known: [ArchivedItem],
+    plannedOnce: Bool = false
   ) throws(MigrationError) {
     try BackupExporter.check(session)
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
-    try self.init(of: session.name, hasPassword: hasPassword, deviceKey: deviceKey) {
+    try self.init(of: session.name, hasPassword: hasPassword, deviceKey: deviceKey, plannedOnce: plannedOnce) {
       (keys, random) throws(MigrationError) in
       try BackupExporter.export(session, sealing: keys, keeping: form, besides: known, random: random)
     }
@@ -76,12 +82,15 @@ public struct BackupForecast: ~Copyable, Sendable {
   /// Takes what an export gives, which keeps its items opened.
   init(
     of source: String, hasPassword: Bool, deviceKey: borrowing DeviceKey, keepsPlaces: Bool = false,
+    plannedOnce: Bool = false,
     _ export: (borrowing ClassKeys, SystemRandomSource) throws(MigrationError) -> BackupExporter.Export
   ) throws(MigrationError) {
     try self.init(hasPassword: hasPassword, deviceKey: deviceKey) { (keys, random) throws(MigrationError) in
       let export = try export(keys, random)
       if let fault = export.fault { throw MigrationError(fault) }
-      return Contents(source: source, keepsPlaces: keepsPlaces, report: export.report, items: export.items)
+      return Contents(
+        source: source, keepsPlaces: keepsPlaces, report: export.report, items: export.items,
+        settled: plannedOnce ? nil : SettledItems())
     }
   }
 
@@ -189,11 +198,14 @@ public struct BackupForecast: ~Copyable, Sendable {
     onto rows: [TargetRow], openedWith deviceKey: borrowing DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool,
     for use: ArchiveUse
   ) throws(MigrationError) -> MigrationPlan {
-    completing(
+    let items = try items(openedWith: deviceKey)
+    let surroundings = RestoreSurroundings(targetSyncs: targetSyncs, backupHasPassword: hasPassword)
+    func plan(_ settling: some ItemSettling) -> MigrationPlan {
       MigrationPlanner.plan(
-        try items(openedWith: deviceKey), onto: rows, policy: policy,
-        surroundings: RestoreSurroundings(targetSyncs: targetSyncs, backupHasPassword: hasPassword),
-        settling: contents.settled, holdsImports: use == .restoring))
+        items, onto: rows, policy: policy, surroundings: surroundings, settling: settling,
+        holdsImports: use == .restoring)
+    }
+    return completing(contents.settled.map { plan($0) } ?? plan(SettlingOnce()))
   }
 
   /// Whether the value of the item at a place of the backup has the form of a key of the Secure Enclave; `nil` beyond it.

@@ -78,7 +78,7 @@ package struct VerificationText {
         space, style.adapted(HostileText.shown(named.placeText, keepingEscapes: true)), columns: style.width)
     }
     let all = verification.faultCount[check.id, default: 0]
-    let rest = all - shown.count
+    let rest = all - shown.count - (verification.faults.count { $0.check == check.id } - faults.count)
     if rest > 0, !shown.isEmpty {
       let hint = showsAll ? "" : " (-v names \(all > BackupVerification.maximumFaultCount ? "more" : "all"))"
       lines.append("\(space)\(style.ellipsis) \(Amounts.grouped(rest)) more\(hint)")

@@ -1,5 +1,6 @@
 import DataProtection
 import KeychainFormats
+import SecretMemory
 
 /// The file that plays the part of a device's RAM: the class keys that are unlocked, sealed under the hardware key.
 ///

@@ -107,7 +107,7 @@ struct Program {
       try verb.common.check(formats: type(of: verb).formats, answersBeside: type(of: verb).answersBesideFiles)
       let status = try verb.perform(in: session)
       try session.flush()
-      return status
+      return session.settled(status)
     } catch {
       return session.fail(session.settled(error))
     }

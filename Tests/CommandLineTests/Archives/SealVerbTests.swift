@@ -84,10 +84,17 @@ struct SealVerbTests {
       #expect(outcome.status == 13 && flat(outcome.errors).contains("it is not what was sealed"), "\(line): \(outcome)")
     }
     #expect(try world.contents(of: "new-phone") == before)
-    // A look at it is given, with a word of it that no flag silences.
-    for line in ["plan b --to new-phone -q", "export b -o - -q", "inspect b --list -q"] {
-      let outcome = try world.keyhaul("\(line) --password-file .bp")
+    // A look at it is given, with a word of it that no flag silences, and a code that says that not all is well.
+    for line in [
+      "plan b --to new-phone -q", "export b -o - -q --reveal --format csv", "inspect b --list -q",
+      "inspect b -q",
+      "export b --files out -q", "why b --account anna@example.org -q", "convert b -o copy.tar -q", "item find b -q",
+      "diff b b -q",
+    ] {
+      let password = line.hasPrefix("convert") ? "" : " --password-file .bp"
+      let outcome = try world.keyhaul(line + password)
       #expect(flat(outcome.errors).contains("warning: b is not what was sealed"), "\(line): \(outcome)")
+      #expect(outcome.status == 3 || outcome.status == 4 && line.hasPrefix("why"), "\(line): \(outcome)")
     }
   }
 
@@ -107,8 +114,29 @@ struct SealVerbTests {
     #expect(flat(quick.output).contains("whether the seal is genuine needs the password"), "\(quick)")
     let verified = try world.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13 && flat(verified.output).contains("its code does not fit"), "\(verified)")
+    #expect(!verified.output.contains("more"), "\(verified)")
+    // Nor does a list of many call it whole: there the verdict is all that is read.
+    let listed = try world.keyhaul("verify b b --quick --format csv")
+    #expect(listed.output.contains("unproven") && !listed.output.contains(",whole"), "\(listed)")
     let restored = try world.keyhaul("restore b --to new-phone --yes --password-file .bp")
     #expect(restored.status == 13 && flat(restored.errors).contains("its code does not fit"), "\(restored)")
+  }
+
+  @Test("a seal that was changed is named before the files that it lists, and each file once")
+  func changedSeal() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    var seal = try world.read("b/Keyhaul.seal")
+    let lines = seal.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    // A digit of the digest of Manifest.db.
+    let line = try #require(lines.first { $0.suffix(12).elementsEqual(" Manifest.db".utf8) })
+    seal[line.startIndex] = seal[line.startIndex] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
+    try world.write(seal, to: "b/Keyhaul.seal", keepingSeal: true)
+    let verified = try world.keyhaul("verify b --password-file .bp")
+    #expect(verified.status == 13)
+    let text = flat(verified.output)
+    let own = try #require(text.range(of: "Keyhaul.seal: "), "\(verified)")
+    let other = try #require(text.range(of: "Manifest.db: it is not what was sealed"), "\(verified)")
+    #expect(own.lowerBound < other.lowerBound && !text.contains("more"), "\(verified)")
   }
 
   @Test("any bit that is changed in any file of a sealed backup is found: 24 a file, or 3 in a quick run")

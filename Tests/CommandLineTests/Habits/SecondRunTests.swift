@@ -121,6 +121,8 @@ struct SecondRunTests {
     ])
   func conversion(copy: String) throws {
     let world = try Self.world()
+    // A seal would tell of what is changed below.
+    try world.unseal("folder")
     let line = "convert folder -o \(copy) --json"
     let first = try world.object(world.succeed(line))
     #expect(first["written"] as? Bool == true)

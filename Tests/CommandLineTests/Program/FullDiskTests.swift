@@ -27,6 +27,11 @@ struct FullDiskTests {
       #expect(try world.names() == before, "\(line)")
     }
     #expect(try world.devices.run("diff -r b kept && cmp b.tar kept.tar").status == 0)
+    for line in ["convert b -o -", "backup old-phone -o - --password-file .bp --rounds 1"] {
+      let cut = try world.devices.run("keyhaul \(line) > /dev/full")
+      #expect(cut.status == 1 && cut.errors.contains("the output is not whole"), "\(line): \(cut)")
+      #expect(!cut.errors.contains("no partial file"), "\(line): \(cut)")
+    }
     let lost = try world.devices.run("keyhaul export b -o - --password-file .bp > /dev/full")
     #expect(lost.status == 1 && lost.errors.contains("error: could not write the result\n"), "\(lost)")
   }

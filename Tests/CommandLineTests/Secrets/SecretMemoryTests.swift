@@ -5,6 +5,7 @@
   import Foundation
   import Glibc
   import KeychainFormats
+  import SecretMemory
   import Testing
 
   @testable import CommandSession

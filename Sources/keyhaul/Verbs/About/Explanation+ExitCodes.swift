@@ -62,10 +62,11 @@ extension Explanation {
         "Nothing was changed.", "Use another copy.")
     case .refused:
       of(
-        status, "not a backup, hostile or unsupported",
-        "The file asks for something that no real backup does, is over a "
-          + "limit, or has an unknown version.", "Nothing was read into a device, nothing was written.",
-        "Do not trust the file.")
+        status, "not a backup, hostile, unsupported or against a rule",
+        "The file asks for something that no real backup does, is over a limit, or has an unknown version; or a rule "
+          + "stands against what was asked for, such as a restore in which nothing would arrive.",
+        "Nothing was read into a device, nothing was written.",
+        "Read the message, which says which of them it is; a file that no device writes is not to be trusted.")
     case .locked:
       of(
         status, "the device must be unlocked first",

@@ -169,7 +169,9 @@ struct Plan: BackupVerb {
   ) throws -> CommandStatus {
     let (plan, forecast): (MigrationPlan, SharedForecast)
     do throws(MigrationError) {
-      forecast = SharedForecast(try BackupForecast(of: openDevice, hasPassword: !noPassword))
+      let isCompared = view == .compare || view == .audit
+      forecast = SharedForecast(
+        try BackupForecast(of: openDevice, hasPassword: !noPassword, plannedOnce: !isCompared))
       plan = try Restorer.plan(forecast.forecast, onto: device, policy: move.policy, for: .planning)
     } catch {
       throw CommandFailure(error, device: openDevice.name)

@@ -60,7 +60,8 @@ struct RestoreAgreement {
     guard !isChange || !session.common.yes || isPolicyChosen else {
       throw CommandFailure(
         .damaged, "\(source) is damaged and cannot replace all that would be removed; nothing was restored", why: why,
-        try: "\(Commands.keepingExisting) keeps what is there; --existing replace removes it all the same")
+        try: "\(Commands.keepingExisting) keeps what is there; --existing replace removes it all the same; either with "
+          + "--accept-damage")
     }
     session.warn(
       "\(source) is damaged and cannot replace all that is removed from \(target)", why: why,

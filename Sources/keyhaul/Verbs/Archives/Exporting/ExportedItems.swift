@@ -214,7 +214,8 @@ struct ExportedItems {
         try: "--format json for names only")
     }
     throw CommandFailure(
-      .noMatch, "\(name) has no \(form.noun) to export", why: selection.isRestricted ? "nothing matches" : nil,
+      .noMatch, "\(name) holds nothing to export: no \(form.noun)",
+      why: selection.isRestricted ? "nothing matches" : nil,
       try: selection.isRestricted ? "fewer attributes" : "--format json for all items")
   }
 

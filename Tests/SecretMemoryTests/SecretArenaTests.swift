@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import KeychainFormats
+@testable import SecretMemory
 
 @Suite("The memory that secrets lie in", .serialized)
 struct SecretArenaTests {
