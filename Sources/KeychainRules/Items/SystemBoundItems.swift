@@ -73,14 +73,18 @@ public enum SystemBoundItems {
       Row(accessGroup: "com.apple.rapport"),
     ]
 
+  private static let namedGroups = Set((everywhere + sharedIPad).map(\.accessGroup))
+
   /// Whether an item is one of them.
   ///
   /// A numeric `sysb` decides alone: 0 is "not bound", anything else "bound". An item without a string access group is
   /// not bound; one with a sharing group is.
   public static func contain(_ item: KeychainItem, onSharedIPad: Bool = false) -> Bool {
     if let mark = item[.systemBound]?.integerValue { return mark != 0 }
-    guard item.accessGroup != nil else { return false }
+    guard let group = item.accessGroup else { return false }
     if item.isSharedCopy { return true }
+    // Nearly every item is of a group that no row names.
+    guard namedGroups.contains(group) else { return false }
     return (onSharedIPad ? everywhere + sharedIPad : everywhere).contains { $0.matches(item) }
   }
 }

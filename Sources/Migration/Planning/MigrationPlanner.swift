@@ -31,7 +31,7 @@ public enum MigrationPlanner {
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
     let course = Course(
-      of: items, onto: TargetModel(rows, policy: policy), hardware, surroundings, settling,
+      of: items, onto: TargetModel(rows, policy: policy, expecting: items.count), hardware, surroundings, settling,
       holdsImports: holdsImports)
     var decisions: [MigrationPlan.Decision] = []
     decisions.reserveCapacity(items.count)

@@ -71,8 +71,10 @@ struct TargetModel {
   private let cleared: Set<PrimaryKey>
   private var slots: [PrimaryKey: Slot] = [:]
 
-  init(_ rows: [TargetRow], policy: ExistingItemPolicy) {
+  /// - Parameter incomingCount: How many items may come, each of which can take a place of its own.
+  init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int) {
     self.rows = rows
+    slots.reserveCapacity(rows.count + incomingCount)
     var before: [PrimaryKey: TargetRow] = [:]
     var cleared: Set<PrimaryKey> = []
     for row in rows {
