@@ -150,10 +150,10 @@ public struct OpenedArchive: Sendable {
         notes.append(.finding(.keybagUnusable(reason: keybagFault)))
       }
       do throws(BackupArchiveError) {
-        let payload = try archive.keychainFile(in: list, with: keys)
-        notes += payload.notes.filter { !notes.contains($0) }
-        if let mismatch = mismatch(of: payload.file, archive) { notes.append(.finding(mismatch)) }
-        return (try KeychainIndex(payload, of: archive, with: keys), list, notes)
+        let reading = try KeychainReading(of: archive, in: list, with: keys)
+        notes += reading.notes.filter { !notes.contains($0) }
+        if let mismatch = mismatch(of: reading.keybagUUID, archive) { notes.append(.finding(mismatch)) }
+        return (reading.index, list, notes)
       } catch {
         if let finding = try ArchiveFinding(ofKeychain: error, for: use) { notes.append(.finding(finding)) }
         return (KeychainIndex(KeychainBackupFile(keybagUUID: nil, entries: [])), list, notes)
@@ -164,8 +164,8 @@ public struct OpenedArchive: Sendable {
     }
   }
 
-  private static func mismatch(of file: KeychainBackupFile, _ archive: BackupArchive) -> ArchiveFinding? {
-    guard let named = file.keybagUUID, let own = archive.keybag.uuidText, named != own else { return nil }
+  private static func mismatch(of named: String?, _ archive: BackupArchive) -> ArchiveFinding? {
+    guard let named, let own = archive.keybag.uuidText, named != own else { return nil }
     return .keybagMismatch(file: named, keybag: own)
   }
 }

@@ -92,6 +92,61 @@ struct LargeKeychainTests {
     #expect(try outcomes(opened) == outcomes(try self.opened(memory, shelf, withDevice: false).0))
   }
 
+  /// What is wrong with a large keychain file.
+  enum Oddity: String, CaseIterable {
+    case none, digestOfPlain, digestOfNothing, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag
+  }
+
+  private func shelf(_ oddity: Oddity) throws -> Shelf {
+    switch oddity {
+    case .none: return try Shelf(items: Self.items)
+    case .digestOfPlain: return try Shelf(items: Self.items, keychainDigest: .ofPlain)
+    case .digestOfNothing: return try Shelf(items: Self.items, keychainDigest: .ofSomethingElse)
+    case .unknownKey:
+      return try Shelf(
+        items: Self.items,
+        editKeychain: { bytes in
+          var root = try #require(try BinaryPlist.decode(bytes).dictionaryValue)
+          root["other"] = .array([])
+          return try BinaryPlist.encode(.dictionary(root))
+        })
+    case .inXML: return try Shelf(items: Self.items, keychainInXML: true)
+    case .cutPlist: return try Shelf(items: Self.items, editKeychain: { Array($0.dropLast(5)) })
+    case .otherKeybag: return try Shelf(items: Self.items, namingKeybag: "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0")
+    case .longer, .withoutPadding:
+      let shelf = try Shelf(items: Self.items)
+      var stored = try shelf.read(Self.storedPath)
+      if oddity == .longer { stored.append(0) } else { stored.removeLast(32) }
+      try shelf.write(stored, to: Self.storedPath)
+      return shelf
+    }
+  }
+
+  private static let storedPath = "\(KeychainPayload.fileIdentifier.prefix(2))/\(KeychainPayload.fileIdentifier)"
+
+  @Test("has the same said of it as one in memory, whatever is wrong with it", arguments: Oddity.allCases)
+  func sameWords(_ oddity: Oddity) throws {
+    let shelf = try shelf(oddity)
+    var said: [BackupVerification] = []
+    var opened: [(items: [Outcome], notes: [ArchiveNote])] = []
+    for storage in [ManifestStorage.temporaryFile, .memory] {
+      let archive = try BackupArchive.open(.path(shelf.path), storage: storage)
+      #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
+      let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+      said.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
+      let one = try OpenedArchive(archive, key: key, deviceKey: nil, for: .reading)
+      opened.append((try outcomes(one), one.notes))
+    }
+    #expect(said[0] == said[1], "\(said)")
+    #expect(opened[0].items == opened[1].items && opened[0].notes == opened[1].notes)
+    switch oddity {
+    case .none, .digestOfPlain, .unknownKey, .inXML: #expect(said[0].faults == [] && opened[0].items.count == 12)
+    case .digestOfNothing: #expect(said[0].faults != [] && opened[0].items.count == 12)
+    case .otherKeybag: #expect(said[0].isKeychainRefused)
+    case .longer, .withoutPadding, .cutPlist: #expect(said[0].isKeychainLost && opened[0].items == [])
+    }
+  }
+
   @Test(
     "that the disk does not give back is an error, and no item is called lost, whichever read fails",
     arguments: Use.allCases)

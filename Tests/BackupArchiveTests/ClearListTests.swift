@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import BackupRewriting
 import DataProtection
@@ -15,7 +16,7 @@ struct ClearListTests {
   ///
   /// - Parameter sql: What else the list holds.
   private func files(
-    _ sample: borrowing SampleBackup, more sql: String = ""
+    _ sample: borrowing SampleBackup, more sql: String = "", manifestKey: PropertyValue? = nil
   ) throws -> [(path: String, bytes: [UInt8])] {
     var files = try sample.storedFiles()
     var root = try propertyList("Manifest.plist", in: files)
@@ -23,7 +24,7 @@ struct ClearListTests {
     let list = try archive.fileList(with: sample.keys)
     let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     let found = try #require(try file?.record())
-    root["ManifestKey"] = nil
+    root["ManifestKey"] = manifestKey
     files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
     files["Manifest.db"] = try ForeignDatabase.bytes(
       ForeignDatabase.schema
@@ -42,6 +43,28 @@ struct ClearListTests {
     #expect(throws: BackupArchiveError.self) { try archive.keychainFile() }
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
     try archive.requireTrueClaim()
+  }
+
+  @Test("is not called whole under a seal whose code nothing can try")
+  func untriedSeal() throws {
+    let sample = try SampleBackup()
+    var files = try files(sample, manifestKey: .data([3, 0, 0, 0] + [UInt8](repeating: 7, count: 40)))
+    func verification() throws -> BackupVerification {
+      let archive = try open(packed(files))
+      #expect(archive.isEncrypted && !archive.isListEncrypted)
+      return try BackupVerification(archive, keys: try archive.keybag.keys(SampleBackup.password))
+    }
+    let before = try verification()
+    #expect(before.faults.allSatisfy { $0.check == .items })
+    // Whoever has no password can list what he likes, and the code is none.
+    var seal = "keyhaul-seal 1 hmac-sha256\n"
+    for (path, bytes) in files.filter({ $0.path != "Keyhaul.seal" }).sorted(by: { $0.path < $1.path }) {
+      seal += "\(String(hexadecimal: try Digest.sha256(bytes))) \(bytes.count) \(path)\n"
+    }
+    files["Keyhaul.seal"] = Array((seal + String(repeating: "0", count: 64) + "\n").utf8)
+    let sealed = try verification()
+    #expect(sealed.verdict == .damaged && !sealed.isWhole && !sealed.isEachFileSealed)
+    #expect(sealed.faults.filter { $0.check == .seal }.map(\.file) == ["Keyhaul.seal"], "\(sealed.faults)")
   }
 
   @Test("opens whatever version it names: rows decide, and what they hold beside them decides nothing")

@@ -80,6 +80,24 @@ struct HostileDatabaseTests {
     try ManifestDatabase(try DatabaseBytes(try StoredBytes(bytes)))
   }
 
+  @Test("is damaged where its tree goes on in pages that nobody stored, however far away: the disk is not blamed")
+  func farPages() throws {
+    var bytes = try ForeignDatabase.bytes(ForeignDatabase.schema)
+    let pageSize = Int(bytes[16]) << 8 | Int(bytes[17])
+    for count in [2, 60, 64] {
+      let pages = bytes.count / pageSize * count
+      func write(_ number: Int, at offset: Int) {
+        for place in 0..<4 { bytes[offset + place] = UInt8(truncatingIfNeeded: number >> (24 - 8 * place)) }
+      }
+      write(pages, at: 28)
+      bytes.replaceSubrange(92..<96, with: bytes[24..<28])
+      // An inner page without a cell, whose last child is almost the last page.
+      bytes.replaceSubrange(100..<108, with: [5, 0, 0, 0, 0, UInt8(pageSize >> 8 & 0xFF), UInt8(pageSize & 0xFF), 0])
+      write(pages - 1, at: 108)
+      #expect(try failure(bytes)?.category == .damaged, "\(count)")
+    }
+  }
+
   private func failure(_ bytes: [UInt8]) throws -> BackupArchiveError? {
     do {
       _ = try open(bytes)

@@ -10,7 +10,7 @@ struct KeychainIndex: Sendable {
   private enum Contents {
     case held([KeychainBackupFile.Entry])
     /// Without the bytes that lie at their places.
-    case placed([KeychainBackupFile.Entry], Source)
+    case placed([KeychainBackupFile.Entry], KeychainSource)
   }
 
   /// Items of a file at hand.
@@ -25,12 +25,16 @@ struct KeychainIndex: Sendable {
     _ payload: KeychainPayload, of archive: BackupArchive, with keys: borrowing ClassKeys
   ) throws(BackupArchiveError) {
     // What was written in XML has no bytes of its own in the file.
-    if !payload.file.isXML, let source = try Source(payload, of: archive, with: keys) {
+    if !payload.file.isXML, let stored = archive.storedLargeKeychain {
+      let source = KeychainSource(stored, key: try archive.keychainKey(in: payload.fileList, with: keys))
       contents = .placed(payload.file.entries.map { .init($0, in: []) }, source)
     } else {
       contents = .held(payload.file.entries)
     }
   }
+
+  /// Items of which their places in the plain file are known.
+  init(_ places: [KeychainBackupFile.Entry], in source: KeychainSource) { contents = .placed(places, source) }
 
   var count: Int {
     switch contents {
@@ -62,69 +66,6 @@ struct KeychainIndex: Sendable {
         entries.append(.init(entry, of: parts))
       }
       return entries
-    }
-  }
-
-  /// The archive's copy of the file, as the backup has it.
-  private final class Source: Sendable {
-    private let stored: StoredBytes
-    private let key: HeldKey?
-
-    /// A key with an owner that can be absent.
-    private final class HeldKey: Sendable {
-      let secret: Secret
-
-      init(_ secret: consuming Secret) { self.secret = secret }
-    }
-
-    private static let part = "the keychain file"
-
-    /// - Returns: `nil` for a file that is in memory anyway.
-    init?(
-      _ payload: KeychainPayload, of archive: BackupArchive, with keys: borrowing ClassKeys
-    ) throws(BackupArchiveError) {
-      guard let stored = archive.storedLargeKeychain else { return nil }
-      self.stored = stored
-      if let key = try archive.keychainKey(in: payload.fileList, with: keys) {
-        self.key = HeldKey(key)
-      } else {
-        key = nil
-      }
-    }
-
-    /// For one thread; `nil` where the file is in clear.
-    func decryptor() throws(BackupArchiveError) -> FileSectionDecryptor? {
-      guard let key else { return nil }
-      do throws(DataProtectionError) {
-        return try FileSectionDecryptor(key: key.secret)
-      } catch {
-        throw BackupArchiveError(error, in: Self.part)
-      }
-    }
-
-    /// The bytes of the plain file in a range, all of which it has.
-    func bytes(_ range: Range<Int>, with decryptor: FileSectionDecryptor?) throws(BackupArchiveError) -> [UInt8] {
-      guard let decryptor else {
-        return try [UInt8](count: range.count) { (buffer) throws(BackupArchiveError) in
-          try stored.read(at: range.lowerBound, into: buffer)
-        }
-      }
-      let size = FileSectionDecryptor.blockSize
-      let (first, end) = (range.lowerBound / size * size, (range.upperBound + size - 1) / size * size)
-      let before = first == 0 ? 0 : size
-      var bytes = try [UInt8](count: before + end - first) { (buffer) throws(BackupArchiveError) in
-        try stored.read(at: first - before, into: buffer)
-      }
-      let previous = before == 0 ? nil : Array(bytes[..<size])
-      do throws(DataProtectionError) {
-        try bytes.withMutableRawBytes { (buffer) throws(DataProtectionError) in
-          try decryptor.decrypt(UnsafeMutableRawBufferPointer(rebasing: buffer[before...]), after: previous)
-        }
-      } catch {
-        throw BackupArchiveError(error, in: Self.part)
-      }
-      let start = before + range.lowerBound - first
-      return Array(bytes[start..<start + range.count])
     }
   }
 }

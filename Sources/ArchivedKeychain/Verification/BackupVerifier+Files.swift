@@ -36,6 +36,7 @@ extension BackupVerifier {
       }
       // Reading the list itself fails where it is not counted; otherwise it is the one file that holds the payloads.
       let isOfList = listing == nil
+      if isOfList, error.category == .failed { throw ArchivedKeychainError(error) }
       findings.add(
         .init(
           isOfList ? .database : .files, isOfList ? .databaseDamaged : .payloadUnreadable,

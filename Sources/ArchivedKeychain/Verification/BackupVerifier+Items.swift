@@ -13,15 +13,14 @@ extension BackupVerifier {
     in list: FileList?, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) -> KeychainIndex? {
     do throws(BackupArchiveError) {
-      let payload =
-        if let list { try archive.keychainFile(in: list, with: keys) } else { try archive.keychainFile(with: keys) }
-      let index = try KeychainIndex(payload, of: archive, with: keys)
-      for note in payload.notes { take(note) }
-      checkUUID(of: payload.file)
+      let opened = if let list { list } else { try archive.fileList(with: keys) }
+      let reading = try KeychainReading(of: archive, in: opened, with: keys)
+      for note in reading.notes { take(note) }
+      checkUUID(of: reading.keybagUUID)
       findings.conclude(
         .keychain,
-        "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte"))")
-      return index
+        "\(Amounts.count(reading.index.count, "item")) in \(Amounts.count(reading.byteCount, "byte"))")
+      return reading.index
     } catch {
       guard error.category != .failed else { throw ArchivedKeychainError(error) }
       if error.code == .noKeychain, !archive.hasKeychain {
@@ -49,7 +48,7 @@ extension BackupVerifier {
     do throws(BackupArchiveError) {
       let payload = try archive.keychainFile()
       for note in payload.notes where note != .digestDiffers { take(note) }
-      checkUUID(of: payload.file)
+      checkUUID(of: payload.file.keybagUUID)
       findings.conclude(
         .keychain,
         "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte")), "
@@ -81,8 +80,8 @@ extension BackupVerifier {
 
   static var keychainName: String { "\(KeychainPayload.domain)/\(KeychainPayload.relativePath)" }
 
-  private mutating func checkUUID(of file: KeychainBackupFile) {
-    guard let named = file.keybagUUID, let own = archive.keybag.uuidText, named != own else { return }
+  private mutating func checkUUID(of named: String?) {
+    guard let named, let own = archive.keybag.uuidText, named != own else { return }
     findings.found.append(.keybagMismatch(file: named, keybag: own))
     findings.add(
       .init(

@@ -70,6 +70,8 @@ extension BackupVerifier {
     }
   }
 
+  /// A code that cannot be tried though the keys are at hand vouches for nothing: no seal is written so.
+  ///
   /// - Returns: Why nothing vouches for a keyed seal; `nil` where its code was tried, or where it has none.
   private mutating func authenticate(with keys: borrowing ClassKeys?) throws(ArchivedKeychainError) -> String? {
     guard archive.seal?.isKeyed == true else { return nil }
@@ -83,7 +85,10 @@ extension BackupVerifier {
         }
         return nil
       } catch {
-        return "whether the seal is genuine cannot be told: \(error.reason)"
+        guard error.category != .failed else { throw ArchivedKeychainError(error) }
+        findings.add(
+          .init(.seal, .sealBroken, file: "Keyhaul.seal", "its code cannot be tried: \(error.reason)"), because: error)
+        return nil
       }
     }
   }

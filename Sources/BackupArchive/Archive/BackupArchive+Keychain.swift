@@ -1,5 +1,5 @@
 public import DataProtection
-import KeychainFormats
+package import KeychainFormats
 
 extension BackupArchive {
   /// Opens the keychain's file.
@@ -49,7 +49,7 @@ extension BackupArchive {
     return try payload(try stored.bytes(), storedAs: stored, record: try keychainRecord(in: list), list: list)
   }
 
-  private func keychainRecord(in list: FileList) throws(BackupArchiveError) -> FileRecord {
+  package func keychainRecord(in list: FileList) throws(BackupArchiveError) -> FileRecord {
     let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     guard let file else {
       guard !hasKeychain else {

@@ -134,6 +134,7 @@ package final class DatabaseBytes: Sendable {
     _ stored: StoredBytes, _ decryptor: FileSectionDecryptor?, at offset: Int,
     into buffer: UnsafeMutableRawBufferPointer
   ) throws(BackupArchiveError) {
+    guard !buffer.isEmpty else { return }
     guard let decryptor else { return try stored.read(at: offset, into: buffer) }
     let end = offset + buffer.count
     if offset.isMultiple(of: blockSize), end.isMultiple(of: blockSize) {

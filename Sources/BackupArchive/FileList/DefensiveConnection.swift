@@ -99,7 +99,6 @@ package final class DefensiveConnection {
       switch sqlite3_errcode(handle) {
       case SQLITE_TOOBIG: .overLimit
       case SQLITE_NOMEM: .unreadable
-      case SQLITE_IOERR: .unreadable
       default: .damaged
       }
     let message = sqlite3_errmsg(handle).map { String(cString: $0) } ?? "SQLite gave no reason"

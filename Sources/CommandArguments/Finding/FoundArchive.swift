@@ -1,7 +1,7 @@
 import ArchivedKeychain
 package import BackupArchive
 package import CommandSession
-import DataProtection
+package import DataProtection
 package import Files
 import KeychainFormats
 import KeychainRules
@@ -172,6 +172,17 @@ package struct NamedArchive {
   package init(name: String, archive: BackupArchive) {
     self.name = name
     self.archive = archive
+  }
+
+  /// Says that the seal is not the one that was made for the backup, as far as its keys show that.
+  ///
+  /// - Throws: What keeps a seal from being tried, for which it is damaged.
+  package func warn(ofSealBreakWith keys: borrowing ClassKeys, in session: Session) throws(CommandFailure) {
+    do throws(BackupArchiveError) {
+      if let fault = try archive.sealBreak(with: keys) { warn(of: .sealBroken(fault), in: session) }
+    } catch {
+      throw CommandFailure(archive: error, name: name)
+    }
   }
 
   /// Says what was gone around, once: what has a warning of its own is left out.

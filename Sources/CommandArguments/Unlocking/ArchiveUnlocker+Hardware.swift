@@ -40,7 +40,9 @@ extension ArchiveUnlocker {
   /// Says whose key opened items, where the user did not name it.
   package func tell(ofProven hardware: HardwareKey?) {
     guard let device = hardware?.homeDevice else { return }
-    session.note("\(HostileText.shown(name)): items of this device only were opened with the key of \(device)")
+    // Without a password the hardware binds every class.
+    let items = archive.isEncrypted ? "items of this device only" : "its items"
+    session.note("\(HostileText.shown(name)): \(items) were opened with the key of \(device)")
   }
 
   /// The key of the device of the home directory that calls itself the backup's maker.

@@ -62,6 +62,15 @@ public struct KeychainBackupFile: Sendable, Hashable {
     }
   }
 
+  /// Reads one that is not held and not in XML: its entries have places, and no bytes.
+  ///
+  /// - Throws: As of one that is held. What could not be read is none of these: see `PagedBytes`.
+  package init(placesIn pages: PagedBytes, limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
+    let document = try BinaryPlistDocument(PropertyListBytes(pages), limits: limits)
+    var reader = KeychainFileReader(of: [], builder: BinaryPlistBuilder(document, limits: limits))
+    self = try reader.file(acceptingAtMost: Self.maximumEntryCount)
+  }
+
   /// Reads one in XML, as people and their tools write it: by the same rules, from the same values in binary.
   private init(fromXML bytes: [UInt8], limits: BinaryPlist.Limits) throws(FormatError) {
     self = try Self(parsing: try BinaryPlist.encode(try XMLPlist.decode(bytes)), limits: limits)

@@ -141,7 +141,7 @@ struct KeyedRecord {
     guard case .data(let range) = object else {
       throw FormatError(.fileRecord, .malformed, "its \(field.name) is no data")
     }
-    return Array(UnsafeRawBufferPointer(rebasing: document.bytes[range]))
+    return document.bytes.withBytes(range) { Array($0) }
   }
 
   func number<Number: FixedWidthInteger>(_ field: Field) throws(FormatError) -> Number? {
@@ -169,7 +169,7 @@ extension BinaryPlistDocument {
     switch object {
     case .asciiString(let range):
       guard range.count == text.utf8CodeUnitCount else { return false }
-      return text.withUTF8Buffer { UnsafeRawBufferPointer(rebasing: bytes[range]).elementsEqual($0) }
+      return text.withUTF8Buffer { bytes.begins(with: $0, at: range.lowerBound) }
     case .utf16String(let range):
       guard range.count == 2 * text.utf8CodeUnitCount else { return false }
       return text.withUTF8Buffer { name in

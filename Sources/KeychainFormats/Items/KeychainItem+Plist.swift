@@ -43,7 +43,7 @@ extension KeychainItem {
   ) throws(FormatError) -> SensitiveBytes? {
     switch try document.object(at: index) {
     case .data(let range), .asciiString(let range):
-      return SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: document.bytes[range]))
+      return document.bytes.withBytes(range) { SensitiveBytes(copying: $0) }
     case .null:
       return nil
     default:

@@ -40,7 +40,7 @@ struct BinaryPlistBuilder {
     case .uid(let value): return .uid(value)
     case .data(let range):
       try charge(bytes: range.count, at: index)
-      return keep(.data(Array(UnsafeRawBufferPointer(rebasing: document.bytes[range]))), for: index)
+      return keep(.data(document.bytes.withBytes(range) { Array($0) }), for: index)
     case .asciiString(let range), .utf16String(let range):
       try charge(bytes: range.count, at: index)
       guard let text = try document.text(object) else { return .null }

@@ -24,7 +24,7 @@ struct BinaryPlistDocument {
     case dictionary(keys: References, values: References)
   }
 
-  let bytes: UnsafeRawBufferPointer
+  let bytes: PropertyListBytes
   let objectCount: Int
   let rootIndex: Int
   private let offsetWidth: Int
@@ -35,18 +35,21 @@ struct BinaryPlistDocument {
   private static let headerByteCount = BinaryPlist.magic.count + BinaryPlist.version.count
 
   init(_ bytes: UnsafeRawBufferPointer, limits: BinaryPlist.Limits) throws(FormatError) {
+    try self.init(PropertyListBytes(bytes), limits: limits)
+  }
+
+  init(_ bytes: PropertyListBytes, limits: BinaryPlist.Limits) throws(FormatError) {
     guard bytes.count <= limits.maximumByteCount else {
       throw FormatError(
         .binaryPlist, .overLimit, "\(bytes.count) bytes; at most \(limits.maximumByteCount) are accepted")
     }
-    guard bytes.prefix(BinaryPlist.magic.count).elementsEqual(BinaryPlist.magic) else {
+    guard bytes.begins(with: BinaryPlist.magic) else {
       throw FormatError(.binaryPlist, .malformed, "it does not begin with bplist", offset: 0)
     }
-    let version = bytes.dropFirst(BinaryPlist.magic.count).prefix(BinaryPlist.version.count)
     guard bytes.count >= Self.headerByteCount + BinaryPlist.trailerByteCount else {
       throw FormatError(.binaryPlist, .truncated, "\(bytes.count) bytes hold no trailer", offset: bytes.count)
     }
-    guard version.elementsEqual(BinaryPlist.version) else {
+    guard bytes.begins(with: BinaryPlist.version, at: BinaryPlist.magic.count) else {
       throw FormatError(
         .binaryPlist, .unsupportedVersion, "its version is not 00", offset: BinaryPlist.magic.count)
     }
@@ -59,12 +62,12 @@ struct BinaryPlistDocument {
     self.bytes = bytes
     offsetWidth = widths.offset
     referenceWidth = widths.reference
-    let tableValue = Self.number(in: bytes, at: trailer + 24, width: 8)
+    let tableValue = bytes.number(at: trailer + 24, width: 8)
     guard let tableOffset = Int(exactly: tableValue), tableOffset > Self.headerByteCount, tableOffset < trailer else {
       throw FormatError(.binaryPlist, .malformed, "its offset table lies outside", offset: trailer + 24)
     }
     self.tableOffset = tableOffset
-    let countValue = Self.number(in: bytes, at: trailer + 8, width: 8)
+    let countValue = bytes.number(at: trailer + 8, width: 8)
     guard let count = Int(exactly: countValue), count > 0, count <= (trailer - tableOffset) / widths.offset else {
       throw FormatError(.binaryPlist, .malformed, "its offset table does not hold its objects", offset: trailer + 8)
     }
@@ -74,7 +77,7 @@ struct BinaryPlistDocument {
         offset: trailer + 8)
     }
     objectCount = count
-    let rootValue = Self.number(in: bytes, at: trailer + 16, width: 8)
+    let rootValue = bytes.number(at: trailer + 16, width: 8)
     guard let root = Int(exactly: rootValue), root < count else {
       throw FormatError(.binaryPlist, .malformed, "its root is not among its objects", offset: trailer + 16)
     }
@@ -84,7 +87,7 @@ struct BinaryPlistDocument {
   /// The index that a reference holds. `position` is below the references' count.
   func index(_ position: Int, of references: References) throws(FormatError) -> Int {
     let offset = references.offset + position * referenceWidth
-    guard let index = Int(exactly: Self.number(in: bytes, at: offset, width: referenceWidth)), index < objectCount
+    guard let index = Int(exactly: bytes.number(at: offset, width: referenceWidth)), index < objectCount
     else {
       throw FormatError(.binaryPlist, .malformed, "a reference to no object", offset: offset)
     }
@@ -94,7 +97,7 @@ struct BinaryPlistDocument {
   /// Where an object begins. `index` is below `objectCount`.
   func offset(ofObject index: Int) throws(FormatError) -> Int {
     let entry = tableOffset + index * offsetWidth
-    guard let offset = Int(exactly: Self.number(in: bytes, at: entry, width: offsetWidth)),
+    guard let offset = Int(exactly: bytes.number(at: entry, width: offsetWidth)),
       offset >= Self.headerByteCount, offset < tableOffset
     else {
       throw FormatError(.binaryPlist, .malformed, "an object's offset lies outside", offset: entry)
@@ -137,11 +140,12 @@ struct BinaryPlistDocument {
   func text(_ object: Object) throws(FormatError) -> String? {
     switch object {
     case .asciiString(let range):
-      let contents = UnsafeRawBufferPointer(rebasing: bytes[range])
-      guard contents.allSatisfy({ $0 < 0x80 }) else {
-        throw malformed("an ASCII text with other bytes", range.lowerBound)
+      return try bytes.withBytes(range) { (contents) throws(FormatError) in
+        guard contents.allSatisfy({ $0 < 0x80 }) else {
+          throw malformed("an ASCII text with other bytes", range.lowerBound)
+        }
+        return String(decoding: contents, as: UTF8.self)
       }
-      return String(decoding: contents, as: UTF8.self)
     case .utf16String(let range):
       let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).map { offset in
         UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
@@ -222,12 +226,6 @@ struct BinaryPlistDocument {
     guard width <= tableOffset - offset else {
       throw FormatError(.binaryPlist, .truncated, "an object that runs past the others' end", offset: start)
     }
-    return Self.number(in: bytes, at: offset, width: width)
-  }
-
-  private static func number(in bytes: UnsafeRawBufferPointer, at offset: Int, width: Int) -> UInt64 {
-    var value: UInt64 = 0
-    for index in offset..<(offset + width) { value = value << 8 | UInt64(bytes[index]) }
-    return value
+    return bytes.number(at: offset, width: width)
   }
 }

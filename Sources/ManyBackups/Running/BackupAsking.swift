@@ -63,6 +63,8 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
       let archive = try? FoundArchive.read(
         at: .path(place.path), storage: verb.unlocking.storage, takesRemains: true)
     else { return nil }
+    // The digest does not tell of all that the seal tells of.
+    guard archive.seal?.breaks.isEmpty != false else { return nil }
     let session = session(for: verb, place, SessionRecord())
     session.subject = SubjectFacts(archive)
     let question = question(hasPassword: !session.offeredPasswords.isEmpty)

@@ -107,13 +107,13 @@ package struct VerificationText {
       return "\(faultless), as far as can be seen; nothing says whether its device finished it: "
         + "there is no \(verification.found.contains(.stateMissing) ? "word of it in Status.plist" : "Status.plist")."
     case .foreign:
+      guard unmade.isEmpty else { return asFarAsSeen }
       let items = Amounts.count(verification.items?.deviceBound ?? 0, "item")
       return "\(faultless), as far as can be seen here: its \(items) open only on \(owner)."
     case .unproven:
       guard unmade.isEmpty else { return asFarAsSeen }
       return boundItems.map { "\(faultless); \($0)." } ?? "\(faultless)."
     case .whole:
-      guard unmade.isEmpty else { return asFarAsSeen }
       guard let boundItems else { return "\(name) is whole." }
       return verification.hardware.isDivided
         ? "\(faultless), as far as can be seen here: \(boundItems)." : "\(name) is whole; \(boundItems)."

@@ -115,6 +115,14 @@ struct SealVerbTests {
     let verified = try world.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13 && flat(verified.output).contains("its code does not fit"), "\(verified)")
     #expect(!verified.output.contains("more"), "\(verified)")
+    // Whatever reads with the password finds it out, and so does a look at what a copy in clear would be.
+    for line in [
+      "export b --files out -q", "export b --domain KeychainDomain --path keychain-backup.plist -o one.plist -q",
+      "convert b --decrypted -o clear/ --dry-run -q", "convert b --decrypted -o clear/ -q", "inspect b -q",
+    ] {
+      let outcome = try world.keyhaul("\(line) --password-file .bp")
+      #expect(outcome.status == 3 && flat(outcome.errors).contains("its code does not fit"), "\(line): \(outcome)")
+    }
     // Nor does a list of many call it whole: there the verdict is all that is read.
     let listed = try world.keyhaul("verify b b --quick --format csv")
     #expect(listed.output.contains("unproven") && !listed.output.contains(",whole"), "\(listed)")

@@ -30,6 +30,20 @@ struct ResumeTests {
     let third = try shelf.world.keyhaul(line)
     #expect(third.errors.contains("3 answers were there before.\n"), "\(third.errors)")
     #expect(try shelf.rows(third.output).count == 4)
+
+  }
+
+  @Test("asks anew where the digest does not tell of a change and the seal does")
+  func changedBesides() throws {
+    let shelf = try Shelf()
+    let line = "inspect shelf --list --password-file .bp --format ndjson --resume answers"
+    let first = try shelf.world.keyhaul(line)
+    #expect(try shelf.rows(first.output).map { $0["code"] as? Int }.first == 0)
+    let information = try shelf.world.read("shelf/one/Info.plist")
+    try shelf.world.write(information + [10], to: "shelf/one/Info.plist", keepingSeal: true)
+    let sealed = try shelf.world.keyhaul(line)
+    #expect(sealed.errors.contains("3 answers were there before.\n"), "\(sealed.errors)")
+    #expect(try shelf.rows(sealed.output).contains { $0["code"] as? Int == 3 }, "\(sealed.output)")
   }
 
   @Test("goes on behind the last whole line, and asks anew what something outside of the backup decided")

@@ -53,6 +53,7 @@ struct FileExport {
     let hardware = try unlocker.hardwareKey()
     let key = try unlocker.key(verb.unlocking.password)
     let keys = try unlocker.classKeys(with: key, unlocker.fitting(hardware, with: key))
+    try named.warn(ofSealBreakWith: keys, in: session)
     let file = try find(in: named, keys: keys)
     try requireFile(file)
     let reading = try read(file, of: named, keys: keys, in: session)

@@ -47,11 +47,12 @@ struct FilesExport {
       folder, differsFrom: (found.files + verb.unlocking.files).compactMap(\.self), after: "--files")
     let named = try found.open(storage: verb.unlocking.storage, in: session)
     let keys = try unlock(named, in: session)
-    let list = try explaining(named) { () throws(BackupArchiveError) in
-      switch keys {
-      case .some(let keys): try named.archive.fileList(with: keys)
-      case .none: try named.archive.fileList()
-      }
+    let list: FileList
+    switch keys {
+    case .some(let keys):
+      try named.warn(ofSealBreakWith: keys, in: session)
+      list = try explaining(named) { () throws(BackupArchiveError) in try named.archive.fileList(with: keys) }
+    case .none: list = try explaining(named) { () throws(BackupArchiveError) in try named.archive.fileList() }
     }
     let choice = FileChoice(
       domains: verb.domain, app: verb.chosen.attributes.app, path: verb.chosen.attributes.path, in: named.archive)

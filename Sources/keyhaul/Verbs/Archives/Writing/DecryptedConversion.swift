@@ -56,7 +56,7 @@ struct DecryptedConversion {
     }
     guard !verb.dryRun.isOn else {
       try report(nil, in: session)
-      return .ok
+      return damage.isEmpty ? .ok : .partial
     }
     try Interruption.check()
     let written = try decrypt(keys, in: session)

@@ -1,0 +1,107 @@
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("Bytes that are read a page at a time")
+struct PagedBytesTests {
+  private func paged(_ bytes: [UInt8], noting note: @escaping (Int) -> Void = { _ in }) -> PagedBytes {
+    PagedBytes(count: bytes.count) { offset, page in
+      note(offset)
+      page.copyBytes(from: bytes[offset..<offset + page.count])
+      return true
+    }
+  }
+
+  @Test("are the same wherever they are asked for, and read once while few are looked at")
+  func same() throws {
+    var numbers = SeededRandom(seed: 3)
+    for count in [1, 16_383, 16_384, 16_385, 5 << 20] {
+      let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
+      var reads: [Int: Int] = [:]
+      let pages = paged(bytes) { reads[$0, default: 0] += 1 }
+      for _ in 0..<20_000 {
+        let offset = Int.random(in: 0..<count, using: &numbers)
+        #expect(pages[offset] == bytes[offset])
+      }
+      #expect(pages[count - 1] == bytes[count - 1] && !pages.hasFailed)
+      #expect(count > 4 << 20 || reads.values.allSatisfy { $0 == 1 })
+    }
+  }
+
+  @Test("are zeros where they cannot be read, and nothing is read after that")
+  func failing() {
+    var reads = 0
+    let pages = PagedBytes(count: 40_000) { _, page in
+      reads += 1
+      page.initializeMemory(as: UInt8.self, repeating: 7)
+      return reads < 2
+    }
+    #expect(pages[0] == 7 && !pages.hasFailed)
+    #expect(pages[20_000] == 0 && pages.hasFailed)
+    #expect(pages[39_999] == 0 && pages[1] == 7 && reads == 2)
+  }
+
+  private struct Read: Equatable {
+    let keybagUUID: String?
+    let ignoredKeys: [String]
+    let entries: [KeychainBackupFile.Entry]
+  }
+
+  private func read(_ bytes: [UInt8]) -> Result<Read, FormatError> {
+    Result { () throws(FormatError) in
+      let file = try KeychainBackupFile(parsing: bytes)
+      return Read(keybagUUID: file.keybagUUID, ignoredKeys: file.ignoredKeys, entries: file.entries)
+    }
+  }
+
+  private func readPlaces(_ bytes: [UInt8]) -> Result<Read, FormatError> {
+    Result { () throws(FormatError) in
+      let file = try KeychainBackupFile(placesIn: paged(bytes))
+      return Read(
+        keybagUUID: file.keybagUUID, ignoredKeys: file.ignoredKeys, entries: file.entries.map { .init($0, in: bytes) })
+    }
+  }
+
+  private func file(of count: Int, bytes: Int) throws -> [UInt8] {
+    let entries = (0..<count).map { number in
+      KeychainBackupFile.Entry(
+        kind: ItemKind.allCases[number % 4], blob: Array(repeating: UInt8(number % 251), count: bytes + number % 7),
+        persistentReference: number.isMultiple(of: 5) ? nil : [UInt8(number % 250), 1, 2])
+    }
+    return try KeychainBackupFile(keybagUUID: "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0", entries: entries).serialized()
+  }
+
+  @Test("give a keychain file the same items as it has in memory", arguments: [(0, 1), (5, 20), (3000, 3000)])
+  func keychain(count: Int, bytes: Int) throws {
+    let bytes = try file(of: count, bytes: bytes)
+    let places = try readPlaces(bytes).get()
+    #expect(places == (try read(bytes).get()) && places.entries.count == count)
+  }
+
+  @Test("give one with any fault the same error, or the same items: 40,000 faults, or 4,000 in a quick run")
+  func faults() throws {
+    let whole = try file(of: 9, bytes: 6)
+    var numbers = SeededRandom(seed: 11)
+    var errors = 0
+    for _ in 0..<Cases.count(40_000, quick: 4_000) {
+      var bytes = whole
+      for _ in 0..<Int.random(in: 1...3, using: &numbers) {
+        bytes[Int.random(in: bytes.indices, using: &numbers)] = UInt8.random(in: 0...255, using: &numbers)
+      }
+      if Int.random(in: 0..<8, using: &numbers) == 0 {
+        bytes.removeLast(Int.random(in: 1...bytes.count, using: &numbers))
+      }
+      // One in XML is read as a whole.
+      guard bytes.first != UInt8(ascii: "<") else { continue }
+      let (held, placed) = (read(bytes), readPlaces(bytes))
+      switch (held, placed) {
+      case (.success(let held), .success(let placed)): #expect(held == placed)
+      case (.failure(let held), .failure(let placed)):
+        errors += 1
+        #expect(held == placed)
+      default: Issue.record("\(held) and \(placed)")
+      }
+    }
+    #expect(errors > 500)
+  }
+}
