@@ -16,7 +16,7 @@ enum EnclaveKeyBlob {
 
   /// Whether bytes have this form, to the last one. Nothing of them is copied.
   static func matches(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    guard bytes.count <= maximumByteCount else { return false }
+    guard bytes.count <= maximumByteCount, bytes.first == DERPropertyList.Tag.data else { return false }
     do throws(FormatError) {
       var decoder = try DERDecoder(bytes, format: .der, dates: .refuse)
       let outer = try decoder.onlyElement()

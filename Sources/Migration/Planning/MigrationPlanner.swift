@@ -119,7 +119,7 @@ public enum MigrationPlanner {
     return MigrationPlan.Decision(
       index: archived.index, identity: known.identity, protection: archived.protection, outcome: verdict.outcome,
       detail: verdict.detail, overwrites: verdict.overwrites,
-      warning: arrives ? archived.item.flatMap { ArrivalWarning($0, onSameDevice: onSameDevice) } : nil,
+      warning: arrives && known.holdsEnclaveKey == true ? ArrivalWarning(ofEnclaveKeyOnSameDevice: onSameDevice) : nil,
       isSynchronizable: known.isSynchronizable, holdsEnclaveKey: known.holdsEnclaveKey)
   }
 

@@ -23,9 +23,10 @@ struct SettlingOnce: ItemSettling {
   func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem { .sharing(item) }
 }
 
-/// Settles each item once for all plans that are made of a backup, in which every item has a position of its own.
+/// Settles each item once for all plans that are made of a backup, in which every item has a position of its own. One whose
+/// position is none of the backup's is settled for each plan.
 final class SettledItems: ItemSettling, Sendable {
-  /// By reference: a table of them has room for twice as many.
+  /// By reference: the table has a place for each item from the start.
   private final class Settled: Sendable {
     let incoming: Result<IncomingItem, KeychainRuleError>
     let known: KnownItem
@@ -36,7 +37,10 @@ final class SettledItems: ItemSettling, Sendable {
     }
   }
 
-  private let all = Locked<[Int: Settled]>([:])
+  private let all: Locked<[Settled?]>
+
+  /// - Parameter count: How many items the backup has.
+  init(count: Int) { all = Locked(Array(repeating: nil, count: count)) }
 
   func incoming(_ archived: ArchivedItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem {
     try settled(archived, item).incoming.get()
@@ -45,7 +49,8 @@ final class SettledItems: ItemSettling, Sendable {
   func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem { settled(archived, item).known }
 
   private func settled(_ archived: ArchivedItem, _ item: KeychainItem) -> Settled {
-    if let settled = all.withLock({ $0[archived.index] }) { return settled }
+    let index = archived.index
+    if let settled = all.withLock({ $0.indices.contains(index) ? $0[index] : nil }) { return settled }
     let incoming: Result<IncomingItem, KeychainRuleError>
     do throws(KeychainRuleError) {
       incoming = .success(try SettlingOnce().incoming(archived, item))
@@ -53,7 +58,7 @@ final class SettledItems: ItemSettling, Sendable {
       incoming = .failure(error)
     }
     let settled = Settled(incoming, .sharing(item))
-    all.withLock { $0[archived.index] = settled }
+    all.withLock { if $0.indices.contains(index) { $0[index] = settled } }
     return settled
   }
 }

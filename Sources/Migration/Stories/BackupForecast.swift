@@ -90,7 +90,7 @@ public struct BackupForecast: ~Copyable, Sendable {
       if let fault = export.fault { throw MigrationError(fault) }
       return Contents(
         source: source, keepsPlaces: keepsPlaces, report: export.report, items: export.items,
-        settled: plannedOnce ? nil : SettledItems())
+        settled: plannedOnce ? nil : SettledItems(count: export.items.count))
     }
   }
 
