@@ -92,6 +92,19 @@ struct LargeKeychainTests {
     #expect(try outcomes(opened) == outcomes(try self.opened(memory, shelf, withDevice: false).0))
   }
 
+  @Test("or a small one, which no device seals under a key of its hardware, is read anew where other hardware is tried")
+  func sealedForHardware() throws {
+    let shelf = try Shelf(items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
+    let archive = try BackupArchive.open(.path(shelf.path))
+    let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+    let own = try OpenedArchive(archive, key: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading)
+    #expect(own.hiddenKeychain == nil && own.items.count == 1)
+    let other = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
+    let again = try? OpenedArchive(own, key: key, deviceKey: try other.deviceKey(), for: .reading)
+    #expect(again.map { $0.hiddenKeychain != nil && $0.items.isEmpty } ?? true)
+    #expect(try OpenedArchive(own, key: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading).items.count == 1)
+  }
+
   /// What is wrong with a large keychain file.
   enum Oddity: String, CaseIterable {
     case none, digestOfPlain, digestOfNothing, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag

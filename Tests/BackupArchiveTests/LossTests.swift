@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import BackupArchive
 import KeychainFormats
 import TestSupport

@@ -9,25 +9,16 @@ package final class DatabaseBytes: Sendable {
   package let presentByteCount: Int
   /// What was unusual, and tolerated.
   package let notes: [ArchiveNote]
-  private let stored: StoredBytes
-  private let key: HeldKey?
-
-  /// A key with an owner that can be absent.
-  private final class HeldKey: Sendable {
-    let secret: Secret
-
-    init(_ secret: consuming Secret) { self.secret = secret }
-  }
+  private let sections: StoredSections
 
   package static let magic = Array("SQLite format 3\0".utf8)
   private static let headerByteCount = 100
-  private static let blockSize = FileSectionDecryptor.blockSize
+  private static let blockSize = StoredSections.blockByteCount
 
   /// A database that is stored in clear.
   package init(_ stored: StoredBytes) throws(BackupArchiveError) {
-    self.stored = stored
-    key = nil
-    let header = try Self.checkedHeader(stored: stored, byteCount: stored.byteCount, decryptor: nil)
+    sections = StoredSections(of: stored, key: nil, called: StoredPart.database.path)
+    let header = try Self.checkedHeader(in: try sections.reader(), byteCount: stored.byteCount)
     (byteCount, presentByteCount) = (header.byteCount, header.presentByteCount)
     notes = header.notes
   }
@@ -43,18 +34,15 @@ package final class DatabaseBytes: Sendable {
     // What is no whole block behind the last one is no part of what was encrypted.
     let rest = stored.byteCount % Self.blockSize
     let whole = stored.byteCount - rest
-    let decryptor = try Self.decryptor(key)
-    let last = try Self.plain(of: stored, decryptor: decryptor, blocks: whole - Self.blockSize..<whole)
-    let padding = Int(last.last ?? 0)
-    let hasPadding = (1...Self.blockSize).contains(padding) && last.suffix(padding).allSatisfy { $0 == UInt8(padding) }
+    sections = StoredSections(of: stored, key: key.copy(), called: StoredPart.database.path)
+    let reader = try sections.reader()
+    let padding = try reader.paddingByteCount(endingAt: whole)
     // Not padded at all, though its last bytes may happen to look like a padding: then what is left is no whole pages.
-    let isPadded = hasPadding && (whole - padding).isMultiple(of: 512)
+    let isPadded = padding.map { (whole - $0).isMultiple(of: 512) } ?? false
     let header = try Self.checkedHeader(
-      stored: stored, byteCount: isPadded ? whole - padding : whole, trailing: rest, decryptor: decryptor)
+      in: reader, byteCount: isPadded ? whole - (padding ?? 0) : whole, trailing: rest)
     (byteCount, presentByteCount) = (header.byteCount, header.presentByteCount)
     notes = (isPadded || header.isTrailed || header.isCut ? [] : [.databaseUnpadded]) + header.notes
-    self.stored = stored
-    self.key = HeldKey(key.copy())
   }
 
   /// Why its last pages cannot be read; `nil` where all of them are there.
@@ -66,14 +54,14 @@ package final class DatabaseBytes: Sendable {
 
   /// Reads on behalf of one connection.
   package func reader() throws(BackupArchiveError) -> Reader {
-    Reader(self, try key.map { (key) throws(BackupArchiveError) in try Self.decryptor(key.secret) })
+    Reader(self, try sections.reader())
   }
 
   /// Reads ahead, so that going through a whole database asks the system and the cipher a few thousand times and not
   /// once for every page. Not to be used from two threads at once.
   package final class Reader {
     private let source: DatabaseBytes
-    private let decryptor: FileSectionDecryptor?
+    private let sections: StoredSections.Reader
     private let window: UnsafeMutableRawBufferPointer
     /// The bytes of the database that are in the window.
     private var range = 0..<0
@@ -82,9 +70,9 @@ package final class DatabaseBytes: Sendable {
 
     private static let windowByteCount = 64 << 10
 
-    fileprivate init(_ source: DatabaseBytes, _ decryptor: FileSectionDecryptor?) {
+    fileprivate init(_ source: DatabaseBytes, _ sections: StoredSections.Reader) {
       self.source = source
-      self.decryptor = decryptor
+      self.sections = sections
       window = .allocate(byteCount: Self.windowByteCount, alignment: 16)
     }
 
@@ -118,8 +106,7 @@ package final class DatabaseBytes: Sendable {
       let present = max(0, min(end, source.presentByteCount) - start)
       range = 0..<0
       do throws(BackupArchiveError) {
-        try DatabaseBytes.read(
-          source.stored, decryptor, at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<present]))
+        try sections.read(at: start, into: UnsafeMutableRawBufferPointer(rebasing: window[..<present]))
       } catch {
         if error.code == .unreadable { refusal = error }
         throw error
@@ -127,52 +114,6 @@ package final class DatabaseBytes: Sendable {
       UnsafeMutableRawBufferPointer(rebasing: window[present..<(end - start)])
         .initializeMemory(as: UInt8.self, repeating: 0)
       range = start..<end
-    }
-  }
-
-  private static func read(
-    _ stored: StoredBytes, _ decryptor: FileSectionDecryptor?, at offset: Int,
-    into buffer: UnsafeMutableRawBufferPointer
-  ) throws(BackupArchiveError) {
-    guard !buffer.isEmpty else { return }
-    guard let decryptor else { return try stored.read(at: offset, into: buffer) }
-    let end = offset + buffer.count
-    if offset.isMultiple(of: blockSize), end.isMultiple(of: blockSize) {
-      try stored.read(at: offset, into: buffer)
-      return try decrypt(buffer, of: stored, at: offset, decryptor)
-    }
-    let blocks = offset / blockSize * blockSize..<(end + blockSize - 1) / blockSize * blockSize
-    let plain = try plain(of: stored, decryptor: decryptor, blocks: blocks)
-    plain.withUnsafeBytes { all in
-      buffer.copyMemory(
-        from: UnsafeRawBufferPointer(rebasing: all[(offset - blocks.lowerBound)...].prefix(buffer.count)))
-    }
-  }
-
-  /// The plain form of a range of whole blocks.
-  private static func plain(
-    of stored: StoredBytes, decryptor: FileSectionDecryptor?, blocks: Range<Int>
-  ) throws(BackupArchiveError) -> [UInt8] {
-    try [UInt8](count: blocks.count) { (buffer) throws(BackupArchiveError) in
-      try stored.read(at: blocks.lowerBound, into: buffer)
-      if let decryptor { try decrypt(buffer, of: stored, at: blocks.lowerBound, decryptor) }
-    }
-  }
-
-  private static func decrypt(
-    _ buffer: UnsafeMutableRawBufferPointer, of stored: StoredBytes, at offset: Int, _ decryptor: FileSectionDecryptor
-  ) throws(BackupArchiveError) {
-    let before = offset == 0 ? nil : try plain(of: stored, decryptor: nil, blocks: offset - blockSize..<offset)
-    try explained(StoredPart.database.path) { () throws(DataProtectionError) in
-      try decryptor.decrypt(buffer, after: before)
-    }
-  }
-
-  private static func decryptor(_ key: borrowing Secret) throws(BackupArchiveError) -> FileSectionDecryptor {
-    do throws(DataProtectionError) {
-      return try FileSectionDecryptor(key: key)
-    } catch {
-      throw BackupArchiveError(error, in: StoredPart.database.path)
     }
   }
 
@@ -214,14 +155,14 @@ package final class DatabaseBytes: Sendable {
   ///
   /// Source: SQLite, "Database File Format", section 1.3, of the count 1.3.8.
   private static func checkedHeader(
-    stored: StoredBytes, byteCount: Int, trailing rest: Int = 0, decryptor: FileSectionDecryptor?
+    in reader: StoredSections.Reader, byteCount: Int, trailing rest: Int = 0
   ) throws(BackupArchiveError) -> Header {
     let noDatabase = BackupArchiveError(.damaged, "the manifest database is not an SQLite database")
     guard byteCount >= headerByteCount else { throw noDatabase }
     // Whole blocks, which a database of any page size begins with.
-    let blocks = decryptor == nil ? 0..<headerByteCount : 0..<(headerByteCount + blockSize - 1) / blockSize * blockSize
-    guard blocks.upperBound <= stored.byteCount else { throw noDatabase }
-    let header = try plain(of: stored, decryptor: decryptor, blocks: blocks)
+    let end = reader.isEncrypted ? (headerByteCount + blockSize - 1) / blockSize * blockSize : headerByteCount
+    guard end <= reader.stored.byteCount else { throw noDatabase }
+    let header = try reader.bytes(0..<end)
     guard header.starts(with: magic) else { throw noDatabase }
     let size = Int(header[16]) << 8 | Int(header[17])
     let pageByteCount = size == 1 ? 65_536 : size
@@ -241,11 +182,11 @@ package final class DatabaseBytes: Sendable {
         .truncated,
         "the manifest database has \(Amounts.grouped(Int64(byteCount))) bytes, which is not \(pageCount) whole pages")
     }
-    let end = (isCountValid ? pageCount : wholePageCount) * pageByteCount
+    let pagesEnd = (isCountValid ? pageCount : wholePageCount) * pageByteCount
     let isCut = pageCount > wholePageCount && isCountValid
     return Header(
-      byteCount: end, presentByteCount: isCut ? wholePageCount * pageByteCount : end,
-      trailingByteCount: isCut ? 0 : byteCount + rest - end, pageByteCount: pageByteCount,
+      byteCount: pagesEnd, presentByteCount: isCut ? wholePageCount * pageByteCount : pagesEnd,
+      trailingByteCount: isCut ? 0 : byteCount + rest - pagesEnd, pageByteCount: pageByteCount,
       isInWriteAheadMode: header[18] == 2 || header[19] == 2)
   }
 }

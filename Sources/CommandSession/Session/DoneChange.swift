@@ -42,11 +42,6 @@ extension Session {
     }
   }
 
-  /// The status that a verb ends with, whose answer may be of a backup that was changed.
-  package func settled(_ status: CommandStatus) -> CommandStatus {
-    status == .ok && isAboutChangedBackup ? .partial : status
-  }
-
   /// What ended the verb, as a failure after the change where one was made before.
   package func settled(_ error: any Error) -> CommandFailure {
     let failure = CommandFailure(any: error)

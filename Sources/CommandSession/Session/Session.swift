@@ -173,6 +173,11 @@ package final class Session {
     }
   }
 
+  /// The status that a verb ends with, whose answer may be of a backup that was changed.
+  package func settled(_ status: CommandStatus) -> CommandStatus {
+    status == .ok && isAboutChangedBackup ? .partial : status
+  }
+
   /// Ends the session with a failure said in the user's form; its status is the program's.
   package func fail(_ failure: CommandFailure) -> CommandStatus {
     try? results.flush()

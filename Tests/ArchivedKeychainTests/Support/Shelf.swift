@@ -24,6 +24,8 @@ final class Shelf {
     /// In place of the hash of domain and path.
     var identifier: String?
 
+    var keyClass = KeyClass.fileUntilFirstUserAuthentication
+
     enum Digest { case ofStored, ofPlain, ofSomethingElse, none }
 
     init(_ path: String, _ bytes: [UInt8], domain: String = "HomeDomain") {
@@ -45,6 +47,7 @@ final class Shelf {
   init(
     hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [File] = [], items: [KeychainItem] = [],
     hasKeychain: Bool = true, keychainDigest: File.Digest = .ofStored,
+    keychainKeyClass: KeyClass = .fileUntilFirstUserAuthentication,
     editEntries: ([KeychainBackupFile.Entry]) throws -> [KeychainBackupFile.Entry] = { $0 },
     namingKeybag keybagUUID: String? = nil, keychainInXML: Bool = false,
     editKeychain: ([UInt8]) throws -> [UInt8] = { $0 }, seed: String = "shelf"
@@ -73,6 +76,7 @@ final class Shelf {
       let bytes = keychainInXML ? try XMLPlist.encode(try BinaryPlist.decode(binary)) : binary
       var keychain = File(KeychainPayload.relativePath, bytes, domain: KeychainPayload.domain)
       keychain.digest = keychainDigest
+      keychain.keyClass = keychainKeyClass
       listed.append(keychain)
     }
     var rows: [(File, ListedRow)] = []
@@ -97,7 +101,7 @@ final class Shelf {
     var field: [UInt8]?
     if hasPassword {
       let key = try Secret(count: 32, from: random)
-      field = try keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication, random: random)
+      field = try keys.wrapFileKey(key, keyClass: file.keyClass, random: random)
       stored = try FileCipher.encrypt(file.bytes, key: key)
     }
     let digest: [UInt8]? =

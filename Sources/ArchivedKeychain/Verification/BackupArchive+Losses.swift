@@ -1,3 +1,4 @@
+public import BackupArchive
 public import DataProtection
 import KeychainFormats
 
@@ -24,8 +25,8 @@ extension BackupArchive {
       losses.append("\(Amounts.count(missing, "listed file")) \(missing == 1 ? "is" : "are") not stored")
     }
     do throws(BackupArchiveError) {
-      let payload = try keychainFile(in: list, with: keys)
-      if payload.notes.contains(.digestDiffers) { losses.append("its keychain file is not what was written") }
+      let reading = try KeychainReading(of: self, in: list, with: keys)
+      if reading.notes.contains(.digestDiffers) { losses.append("its keychain file is not what was written") }
     } catch {
       // A backup may be without a keychain.
       if error.code != .noKeychain { losses.append("its keychain cannot be read: \(error.reason)") }
