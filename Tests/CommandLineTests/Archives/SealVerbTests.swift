@@ -88,7 +88,7 @@ struct SealVerbTests {
     for line in [
       "plan b --to new-phone -q", "export b -o - -q --reveal --format csv", "inspect b --list -q",
       "inspect b -q",
-      "export b --files out -q", "why b --index 0 -q", "convert b -o copy.tar -q", "item find b -q",
+      "export b --files out -q", "why b --item 0 -q", "convert b -o copy.tar -q", "item find b -q",
       "diff b b -q",
     ] {
       let password = line.hasPrefix("convert") ? "" : " --password-file .bp"
