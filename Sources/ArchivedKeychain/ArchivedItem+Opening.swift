@@ -33,14 +33,17 @@ extension ArchivedItem {
   }
 
   /// The same, some at a time and in order, for whoever need not hold all of them.
+  ///
+  /// - Parameters:
+  ///   - availability: Only the items of classes whose key is at hand in this way; `nil` for all.
+  ///   - shouldContinue: Asked before each portion; where it answers `false` no further one is given.
   static func openPortions(
     of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
     _ body: ([ArchivedItem]) -> Void
   ) throws(ArchivedKeychainError) {
     guard file.count > portionCount else {
-      var items: [ArchivedItem] = []
-      try open(0..<file.count, of: file, with: keys, knowing: known, into: &items)
-      return body(items)
+      return body(try open(0..<file.count, of: file, with: keys, knowing: known, only: availability))
     }
     let shared = try explained { () throws(DataProtectionError) in try SharedClassKeys(keys) }
     var start = 0
@@ -52,21 +55,21 @@ extension ArchivedItem {
         defer { start = end }
         return start..<end
       },
+      shouldContinue: shouldContinue,
       work: { (range) throws(ArchivedKeychainError) -> [ArchivedItem] in
-        var items: [ArchivedItem] = []
-        items.reserveCapacity(range.count)
         let keys = try explained { () throws(DataProtectionError) in try shared.own() }
-        try open(range, of: file, with: keys, knowing: known, into: &items)
-        return items
+        return try open(range, of: file, with: keys, knowing: known, only: availability)
       },
       deliver: { (opened) throws(ArchivedKeychainError) in body(opened) })
   }
 
   private static func open(
     _ range: Range<Int>, of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem],
-    into items: inout [ArchivedItem]
-  ) throws(ArchivedKeychainError) {
+    only availability: ClassKeyAvailability?
+  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     func isKnown(_ index: Int) -> Bool { known.indices.contains(index) && known[index].classKey == .available }
+    var items: [ArchivedItem] = []
+    items.reserveCapacity(availability == nil ? range.count : 0)
     let unknown = range.first { !isKnown($0) }
     let entries = try read(unknown == nil ? range.prefix(0) : range, of: file)
     let digest = try explained { () throws(DataProtectionError) in try DigestStream(.sha256) }
@@ -77,12 +80,23 @@ extension ArchivedItem {
       }
       let entry = entries[index - range.lowerBound]
       let blob = entry.blob
+      if let availability {
+        guard let keyClass = blob.flatMap(Self.keyClass), keys.availability(of: keyClass) == availability else {
+          continue
+        }
+      }
       let fingerprint = try explained { () throws(DataProtectionError) in
         try digest.update(blob ?? entry.persistentReference ?? [])
         return try digest.finish { ItemFingerprint($0) }
       }
       items.append(try open(entry, blob, fingerprint, index: index, with: keys))
     }
+    return items
+  }
+
+  /// The class that a sealed item names; `nil` where it is none that is read.
+  private static func keyClass(of blob: [UInt8]) -> KeyClass? {
+    (try? ItemBlob(parsing: blob))?.keyClass ?? (try? LegacyItemBlob(parsing: blob))?.keyClass
   }
 
   private static func read(

@@ -192,12 +192,21 @@ struct LargeKeychainTests {
 
   /// What is done with a backup.
   enum Use: String, CaseIterable {
-    case opening, verifying
+    case opening, passing, verifying
   }
 
   private func use(_ use: Use, _ archive: BackupArchive, _ shelf: Shelf) throws {
     switch use {
     case .opening: _ = try opened(archive, shelf, withDevice: false)
+    case .passing:
+      let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+      let reader = try ArchivedItemReader(archive, key: key, deviceKey: nil, for: .exporting)
+      var readable = 0
+      let count = { (portion: [ArchivedItem]) throws(ArchivedKeychainError) in
+        readable += portion.count { $0.item != nil }
+      }
+      try reader.forEachPortion(translating: { $0 }, count)
+      #expect(readable == 6)
     case .verifying:
       let key = try ArchiveKey(of: archive, password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
       let verification = try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil))
