@@ -234,6 +234,15 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     part(
+      "ExportVerb",
+      [
+        "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice",
+        "BackupArchive", "DataProtection", "KeychainDumps", "KeychainStore", "KeychainRules", "KeychainFormats",
+        "Files",
+        "ParallelWork",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    part(
       "SimulatorVerbs",
       [
         "CommandArguments", "CommandSession", "TextLayout", "Reports", "ArchivedKeychain", "VirtualDevice",
@@ -253,8 +262,8 @@ let package = Package(
     .executableTarget(
       name: "keyhaul",
       dependencies: [
-        "ItemVerbs", "SimulatorVerbs", "ManyBackups", "CommandArguments", "CommandSession", "TextLayout", "Reports",
-        "Migration", "ArchivedKeychain", "VirtualDevice",
+        "ItemVerbs", "SimulatorVerbs", "ExportVerb", "ManyBackups", "CommandArguments", "CommandSession", "TextLayout",
+        "Reports", "Migration", "ArchivedKeychain", "VirtualDevice",
         "BackupArchive", "BackupRewriting", "KeychainDatabases", "KeychainDumps", "SecItem", "KeychainStore",
         "KeychainRules",
         "Certificates", "DataProtection",
@@ -314,7 +323,8 @@ let package = Package(
     .testTarget(
       name: "CommandLineTests",
       dependencies: [
-        "keyhaul", "ItemVerbs", "SimulatorVerbs", "ManyBackups", "CommandArguments", "CommandSession", "TextLayout",
+        "keyhaul", "ItemVerbs", "SimulatorVerbs", "ExportVerb", "ManyBackups", "CommandArguments", "CommandSession",
+        "TextLayout",
         "TestSupport",
         "Reports",
         "Migration",

@@ -1,8 +1,8 @@
 import ArchivedKeychain
-import ArgumentParser
+package import ArgumentParser
 import BackupArchive
 import CommandArguments
-import CommandSession
+package import CommandSession
 import KeychainFormats
 import KeychainRules
 import Reports
@@ -15,8 +15,8 @@ import VirtualDevice
 #endif
 
 /// `keyhaul export`: items of an archive or a device, or files of an archive, for other programs.
-struct Export: RunnableVerb {
-  static let screen = HelpScreen(
+package struct Export: RunnableVerb {
+  package static let screen = HelpScreen(
     sentence: "Export items for other programs, or files of a backup",
     usage:
       "keyhaul export ARCHIVE|DEVICE -o PATH [attributes] [--reveal] | -o PATH --domain D --path P | --files DIR",
@@ -32,9 +32,9 @@ struct Export: RunnableVerb {
       .init("--kind, --service, --server", "export these items alone; * stands for any text"), "--domain",
       "--files", "--password-file", "--dry-run", "--yes",
     ])
-  static let configuration = described(as: "export")
-  static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi, .genpPlist, .cxf]
-  static let answersBesideFiles = true
+  package static let configuration = described(as: "export")
+  package static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi, .genpPlist, .cxf]
+  package static let answersBesideFiles = true
 
   @Argument(
     help: "The backup, the device, another tool's dump, or a keychain's own database.", completion: .devicesAndFiles)
@@ -65,14 +65,16 @@ struct Export: RunnableVerb {
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all verbs") package var common: CommonOptions
+
+  package init() {}
 
   /// Where the result goes; empty where the user did not say.
   var output: String { outputPath ?? "" }
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 
-  func perform(in session: Session) throws -> CommandStatus {
+  package func perform(in session: Session) throws -> CommandStatus {
     if let files { return try FilesExport(self, folder: files).perform(in: session) }
     guard outputPath != nil else {
       throw CommandFailure.usage("keyhaul export needs --output PATH", try: "keyhaul export -h")
@@ -89,12 +91,10 @@ struct Export: RunnableVerb {
       session.note("--path is the path of internet passwords; a file of a backup takes --domain as well.")
     }
     let form = try ExportForm(common, output: output, reveals: reveal)
-    let items = try readItems(selection, form, in: session)
-    try items.requireSomething(selection)
-    guard reveal || items.secretCount == 0 else {
-      throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: items.secretCount)
-    }
-    if !dryRun.isOn { try write(items, form, in: session) }
+    let source = try openSource(selection, form, in: session)
+    let items =
+      form.format == .json
+      ? try document(source, form, in: session) : try collect(source, form, in: session)
     try say(items, form, in: session)
     return items.damagedCount > 0 ? .partial : .ok
   }
@@ -103,9 +103,9 @@ struct Export: RunnableVerb {
 
   // MARK: The items
 
-  private func readItems(
+  private func openSource(
     _ selection: ItemSelection, _ form: ExportForm, in session: Session
-  ) throws -> ExportedItems {
+  ) throws -> ExportSource {
     let found = try ArgumentFinder(session, databaseKeys).keychain(source, wait: wait.time)
     try databaseKeys.check([found])
     switch found {
@@ -113,20 +113,19 @@ struct Export: RunnableVerb {
       try unlocking.refuse(for: device.name)
       try prepareOutput(inputs: device.files, in: session)
       return try device.hold(.reading) { openDevice in
-        try ExportedItems(
-          of: openDevice, named: device.name, selection, as: form, wantsSecrets: reveal || form.format != .json)
+        try ExportSource(
+          of: openDevice, named: device.name, selection, wantsSecrets: reveal || form.format != .json)
       }
     case .dump(let found):
       try found.refuse(unlocking)
       try refuseApp(of: "a \(found.noun)")
       try prepareOutput(inputs: found.files, in: session)
       found.warn(in: session)
-      return ExportedItems(of: found, selection, as: form)
+      return ExportSource(of: found, selection)
     case .archive(let found):
       try refuseApp(of: "an archive")
       try prepareOutput(from: found, in: session)
-      let (opened, name) = try open(found, form, in: session)
-      return ExportedItems(of: opened, named: name, selection, as: form)
+      return try open(found, selection, form, in: session)
     }
   }
 
@@ -148,8 +147,8 @@ struct Export: RunnableVerb {
   }
 
   private func open(
-    _ found: FoundArchive, _ form: ExportForm, in session: Session
-  ) throws -> (opened: OpenedArchive, name: String) {
+    _ found: FoundArchive, _ selection: ItemSelection, _ form: ExportForm, in session: Session
+  ) throws -> ExportSource {
     let named = try found.open(storage: unlocking.storage, in: session)
     // Nobody types a password to be refused afterwards; where none is typed, the refusal can say how many there are.
     let source = try unlocking.password.source(environment: session.environment)
@@ -157,35 +156,77 @@ struct Export: RunnableVerb {
     if isAsked, !reveal, form.isSecret {
       throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: nil)
     }
-    let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(
+    let reader = try ArchiveUnlocker(named, unlocking.opening, in: session).reader(
       with: unlocking.password, for: .exporting)
     guard named.archive.hasKeychain else {
       throw CommandFailure(
         archive: BackupArchiveError(.noKeychain, "no keychain file is stored in it"), name: named.name)
     }
-    if let damage = opened.keybagDamage {
+    if let damage = reader.keybagDamage {
       session.warn("\(named.name)'s keybag is damaged", why: damage, try: "another copy")
     }
-    return (opened, named.name)
+    return ExportSource(reader, of: named, selection)
   }
 
   // MARK: The result
 
-  private func write(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
-    guard output != "-" else { return try put(items, in: session) }
-    try session.changing(written) { () throws(CommandFailure) in try put(items, in: session) }
+  /// Writes the document of the items as they go by.
+  private func document(
+    _ source: borrowing ExportSource, _ form: ExportForm, in session: Session
+  ) throws(CommandFailure) -> ExportedItems {
+    var tally = ExportTally(keepingGuarded: source.origin.keepsGuarded)
+    if dryRun.isOn {
+      try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in tally.take(entry) }
+    } else {
+      try writing(in: session) { (portion) throws(CommandFailure) in
+        try ExportedItems.document(
+          of: source, as: form, revealsSecrets: reveal, counting: &tally, in: session, to: portion)
+      }
+    }
+    let items = ExportedItems(of: source.origin, as: form, tally, made: nil)
+    try items.requireSomething()
+    return items
+  }
+
+  /// Makes what is no document, and writes it as a whole.
+  private func collect(
+    _ source: borrowing ExportSource, _ form: ExportForm, in session: Session
+  ) throws(CommandFailure) -> ExportedItems {
+    let items = try ExportedItems(collecting: source, as: form, in: session)
+    try items.requireSomething()
+    guard reveal || items.secretCount == 0 else {
+      throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: items.secretCount)
+    }
+    if !dryRun.isOn, let contents = items.contents {
+      try writing(in: session) { (portion) throws(CommandFailure) in try contents.withBytes(portion) }
+    }
+    return items
   }
 
   /// What stands once the file has its name.
   var written: DoneChange { DoneChange("\(output) was written") }
 
-  private func put(_ items: ExportedItems, in session: Session) throws(CommandFailure) {
-    guard let contents = items.contents else {
-      return try session.write(to: output) { (portion) throws(CommandFailure) in
-        try items.writeDocument(revealsSecrets: reveal, to: portion)
-      }
+  private func writing(
+    in session: Session,
+    _ body: ((UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    guard output != "-" else { return try printing(in: session, body) }
+    try session.changing(written) { () throws(CommandFailure) in try session.write(to: output, body) }
+  }
+
+  /// Of what standard output has taken nothing can be taken back.
+  private func printing(
+    in session: Session,
+    _ body: ((UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    do throws(CommandFailure) {
+      try session.write(to: output, body)
+    } catch {
+      guard session.hasPrinted, error.status == .failed else { throw error }
+      var failure = error
+      failure.why = [failure.why, "what was printed is not whole"].compactMap(\.self).joined(separator: "; ")
+      throw failure
     }
-    try contents.withBytes { (bytes) throws(CommandFailure) in try session.write(bytes, to: output) }
   }
 
   private func say(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
@@ -210,13 +251,11 @@ struct Export: RunnableVerb {
 
   /// The document of `--json` where the export itself goes into a file.
   private func result(_ items: ExportedItems) -> JSONValue {
-    let reasons = Dictionary(grouping: items.reasons) { $0 }.mapValues(\.count)
     let document: JSONValue = [
       "format": "export-result/1", "source": .string(items.name), "output": .string(output),
       "items": .count(items.count), "revealed": .boolean(reveal && items.revealedCount > 0),
       "secrets": .count(reveal ? items.revealedCount : 0),
-      "unreadable": .object(
-        Reason.allCases.compactMap { reason in reasons[reason].map { (reason.rawValue, JSONValue.count($0)) } }),
+      "unreadable": .object(items.unreadable.map { ($0.rawValue, JSONValue.count($1)) }),
       "dry_run": .boolean(dryRun.isOn),
     ]
     return document.adding(items.balanceFields + items.unseenFields)

@@ -9,113 +9,79 @@ import KeychainStore
 import Reports
 import VirtualDevice
 
-/// The items of an archive or a device that an export is about.
+/// What an export is made of, or was: the items of an archive, a device or a dump.
 struct ExportedItems {
-  /// What the user called the source.
-  let name: String
-  private let sourceKind: String
-  private let entries: [ItemDocument.Entry]
-  /// Those that ask for their owner.
-  private let guarded: [KeychainItem]
+  private let origin: ExportOrigin
   private let form: ExportForm
-  /// What is written; a document is made when it is.
+  private let tally: ExportTally
+  /// What is written; of a document, which is written while the items go by, `nil`.
   private let made: ItemExport?
-  /// Of a dump: what is said of it. Its secrets are in clear, also those that an access control guarded.
-  private let statement: DumpStatement?
 
-  init(of opened: OpenedArchive, named name: String, _ selection: ItemSelection, as form: ExportForm) {
-    self.name = name
+  /// - Parameters:
+  ///   - tally: The items that went by.
+  ///   - made: What was made of those that can be read.
+  init(of origin: ExportOrigin, as form: ExportForm, _ tally: ExportTally, made: ItemExport?) {
+    self.origin = origin
     self.form = form
-    sourceKind = "archive"
-    entries = opened.items.compactMap { archived in
-      let content: ItemDocument.Entry.Content
-      if let item = archived.item {
-        guard selection.admits(item) else { return nil }
-        content = .readable(item)
-      } else {
-        guard selection.admits(sealed: archived.kind, archived.protection) else { return nil }
-        content = .unreadable(opened.reason(of: archived), detail: nil)
-      }
-      return .init(index: archived.index, kind: archived.kind, protection: archived.protection, content: content)
-    }
-    guarded = Self.readable(entries).filter(\.asksForOwner)
-    made = Self.export(entries, form, keepingGuarded: true)
-    statement = nil
+    self.tally = tally
+    self.made = made
   }
 
-  init(of found: FoundDump, _ selection: ItemSelection, as form: ExportForm) {
-    name = found.typed
-    self.form = form
-    sourceKind = "dump"
-    entries = found.dump.items.filter { dumped in
-      dumped.item.map(selection.admits) ?? selection.admits(sealed: dumped.kind, dumped.protection)
-    }.map(ItemDocument.Entry.init)
-    guarded = []
-    made = Self.export(entries, form, keepingGuarded: false)
-    statement = found.statement
-  }
-
-  init(
-    of openDevice: DeviceSession, named name: String, _ selection: ItemSelection, as form: ExportForm,
-    wantsSecrets: Bool
-  ) throws {
-    self.name = name
-    self.form = form
-    sourceKind = "device"
-    let rows = try selection.found(on: openDevice, wantsSecret: wantsSecrets)
-    let indexes = try openDevice.keychain.places(of: Set(rows.map(\.reference)))
-    entries = rows.map { ItemDocument.Entry($0, index: indexes[$0.reference]) }
-    guarded = Self.readable(entries).filter(\.asksForOwner)
-    made = Self.export(entries, form, keepingGuarded: true)
-    statement = nil
-  }
-
-  private static func readable(_ entries: [ItemDocument.Entry]) -> [KeychainItem] {
-    entries.compactMap { entry in if case .readable(let item) = entry.content { item } else { nil } }
-  }
-
-  private static func export(
-    _ entries: [ItemDocument.Entry], _ form: ExportForm, keepingGuarded keepsGuarded: Bool
-  ) -> ItemExport? {
-    // Of a document, which is made when it is written, there is no second list of a hundred thousand.
-    var items: [KeychainItem] { readable(entries).filter { !(keepsGuarded && $0.asksForOwner) } }
-    switch form.format {
-    case .csv: return .passwords(items)
-    case .genpPlist: return .genericPasswordPlist(items)
-    case .cxf: return .credentialExchange(items, made: DeviceEnvironment.interruptible.clock.now())
-    case .otpauth: return .oneTimeSecrets(items)
-    case .pem: return .certificatesAndKeys(items)
-    case .wifi: return .wirelessNetworks(items)
-    default: return nil
-    }
-  }
-
-  // MARK: The result
-
-  func writeDocument(
-    revealsSecrets: Bool, to portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
+  /// Makes a document, which is written while the items go by. Where there is nothing to write, nothing is.
+  ///
+  /// - Parameter portion: Takes what is written, some kilobytes at a time; lent, for there may be secrets in it.
+  static func document(
+    of source: borrowing ExportSource, as form: ExportForm, revealsSecrets: Bool, counting tally: inout ExportTally,
+    in session: Session, to portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    try ItemDocument(
-      source: (sourceKind, name), indexes: [:], revealsSecrets: revealsSecrets, keepsGuarded: statement == nil
-    )
-    .write(entries, unseenFields, to: portion)
+    let origin = source.origin
+    let document = origin.document(revealsSecrets: revealsSecrets)
+    var stream = document.stream()
+    try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
+      tally.take(entry)
+      try stream.append(document.object(entry), to: portion)
+    }
+    try ExportedItems(of: origin, as: form, tally, made: nil).requireSomething()
+    try stream.end(origin.unseenFields, to: portion)
   }
 
-  var isFromArchive: Bool { sourceKind == "archive" }
-  var unseenFields: [(String, JSONValue)] {
-    isFromArchive ? [UnseenItems.field] : statement.map { [$0.field] } ?? []
+  /// Makes what is no document: that holds the items it is made of.
+  init(collecting source: borrowing ExportSource, as form: ExportForm, in session: Session) throws(CommandFailure) {
+    var tally = ExportTally(keepingGuarded: source.origin.keepsGuarded)
+    var items: [KeychainItem] = []
+    try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
+      tally.take(entry)
+      if case .readable(let item) = entry.content, form.kinds.contains(item.kind), !tally.isGuarded(item) {
+        items.append(item)
+      }
+    }
+    self.init(of: source.origin, as: form, tally, made: Self.export(items, as: form))
   }
+
+  private static func export(_ items: [KeychainItem], as form: ExportForm) -> ItemExport? {
+    switch form.format {
+    case .csv: .passwords(items)
+    case .genpPlist: .genericPasswordPlist(items)
+    case .cxf: .credentialExchange(items, made: DeviceEnvironment.interruptible.clock.now())
+    case .otpauth: .oneTimeSecrets(items)
+    case .pem: .certificatesAndKeys(items)
+    case .wifi: .wirelessNetworks(items)
+    default: nil
+    }
+  }
+
+  /// What the user called the source.
+  var name: String { origin.name }
+  var isFromArchive: Bool { origin.kind == .archive }
+  var unseenFields: [(String, JSONValue)] { origin.unseenFields }
 
   /// The bytes of everything but a document.
   var contents: SensitiveBytes? { made?.contents }
-  var count: Int { made?.count ?? entries.count }
+  var count: Int { made?.count ?? tally.count }
   /// Secrets in plain text; a document has as many as it is let have.
   var secretCount: Int { made?.secretCount ?? 0 }
   /// Secrets that `--reveal` shows: in a document those of its items that can be read and ask for nobody.
-  var revealedCount: Int {
-    made?.secretCount
-      ?? Self.readable(entries).count { !(statement == nil && $0.asksForOwner) && $0.secret != nil }
-  }
+  var revealedCount: Int { made?.secretCount ?? tally.revealableCount }
 
   /// Of how many of a document's items the secret is in it.
   var revealedNote: String {
@@ -129,14 +95,14 @@ struct ExportedItems {
   /// What became of the items: each is in one of the counts.
   private var counts: (formless: Int, asking: Int, others: Int) {
     let (written, formless) = (made?.count ?? 0, made?.leftOut.count ?? 0)
-    let asking = guarded.count { form.kinds.contains($0.kind) }
-    return (formless, asking, entries.count - reasons.count - asking - formless - written)
+    let asking = tally.guardedCount(of: form.kinds)
+    return (formless, asking, tally.count - tally.unreadableCount - asking - formless - written)
   }
 
   /// "Of 18 items 11 are in it, 3 are of other kinds and 4 have no form as csv."; `nil` where all are, and of a document,
   /// which holds all. The numbers add up to the first.
   var balance: String? {
-    guard let made, made.count < entries.count else { return nil }
+    guard let made, made.count < tally.count else { return nil }
     let counts = counts
     let kinds = form.isOfWholeKinds ? " (\(otherKindWords))" : ""
     let format = form.format.rawValue
@@ -144,12 +110,13 @@ struct ExportedItems {
       (made.count, "is in it", "are in it"),
       (counts.others, "is \(form.otherNoun)\(kinds)", "are \(form.otherNouns)\(kinds)"),
       (counts.formless, "has no form as \(format)", "have no form as \(format)"),
-      (counts.asking, "asks for its owner", "ask for their owner"), (reasons.count, "cannot be read", "cannot be read"),
+      (counts.asking, "asks for its owner", "ask for their owner"),
+      (tally.unreadableCount, "cannot be read", "cannot be read"),
     ]
     let words = parts.enumerated().filter { $0.offset == 0 || $0.element.0 > 0 }.map(\.element).map {
       "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)"
     }
-    return "Of \(Amounts.count(entries.count, "item")) \(Amounts.list(words))."
+    return "Of \(Amounts.count(tally.count, "item")) \(Amounts.list(words))."
   }
 
   /// The same for programs; none of a document, which holds all. `total` is the sum of the others.
@@ -162,9 +129,9 @@ struct ExportedItems {
       (
         "balance",
         [
-          "total": .count(entries.count), "written": .count(made.count), "other_kinds": .object(kinds),
+          "total": .count(tally.count), "written": .count(made.count), "other_kinds": .object(kinds),
           "other": .count(others), "without_form": .count(counts.formless), "asking": .count(counts.asking),
-          "unreadable": .count(reasons.count),
+          "unreadable": .count(tally.unreadableCount),
         ]
       )
     ]
@@ -172,9 +139,8 @@ struct ExportedItems {
 
   /// The items that can be read and are of a kind that the form has not, counted.
   private var otherKinds: [(ItemKind, Int)] {
-    let others = Dictionary(grouping: Self.readable(entries).map(\.kind)) { $0 }
-    return ItemKind.allCases.filter { !form.kinds.contains($0) }.compactMap { kind in
-      others[kind].map { (kind, $0.count) }
+    ItemKind.allCases.filter { !form.kinds.contains($0) }.compactMap { kind in
+      tally.readable[kind].map { (kind, $0) }
     }
   }
 
@@ -183,23 +149,21 @@ struct ExportedItems {
 
   // MARK: What cannot be exported
 
-  /// Why items cannot be read here, one for each of them.
-  var reasons: [Reason] {
-    entries.compactMap { entry in
-      if case .unreadable(let reason, _) = entry.content { reason ?? .malformed } else { nil }
-    }
+  /// How many cannot be read here, for each reason.
+  var unreadable: [(Reason, Int)] {
+    Reason.allCases.compactMap { reason in tally.unreadable[reason].map { (reason, $0) } }
   }
 
   /// Items that are lost in this copy.
-  var damagedCount: Int { reasons.count { $0.isDamage } }
+  var damagedCount: Int { unreadable.reduce(0) { $0 + ($1.0.isDamage ? $1.1 : 0) } }
 
   /// - Throws: `.noMatch` where there is nothing to write.
-  func requireSomething(_ selection: ItemSelection) throws(CommandFailure) {
-    guard count == 0, form.format != .json || selection.isRestricted else { return }
-    if let reason = reasons.first {
+  func requireSomething() throws(CommandFailure) {
+    guard count == 0, form.format != .json || origin.isRestricted else { return }
+    if let reason = tally.reasons.first {
       throw CommandFailure(
         .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)",
-        why: "\(Amounts.count(reasons.count, "item")) cannot be read here: \(reason.rawValue), "
+        why: "\(Amounts.count(tally.unreadableCount, "item")) cannot be read here: \(reason.rawValue), "
           + reason.explanation.headline,
         try: "keyhaul explain \(reason.rawValue)")
     }
@@ -208,21 +172,21 @@ struct ExportedItems {
         .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)",
         why: leftOutText(first), try: "--format json holds every item")
     }
-    if guarded.contains(where: { form.kinds.contains($0.kind) }) {
+    if tally.guardedCount(of: form.kinds) > 0 {
       throw CommandFailure(
         .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)", why: Self.guardedText,
         try: "--format json for names only")
     }
     throw CommandFailure(
       .noMatch, "\(name) holds nothing to export: no \(form.noun)",
-      why: selection.isRestricted ? "nothing matches" : nil,
-      try: selection.isRestricted ? "fewer attributes" : "--format json for all items")
+      why: origin.isRestricted ? "nothing matches" : nil,
+      try: origin.isRestricted ? "fewer attributes" : "--format json for all items")
   }
 
   func warn(in session: Session) {
     warnOfUnreadable(isLost: false, in: session)
     warnOfUnreadable(isLost: true, in: session)
-    let asking = guarded.count { form.kinds.contains($0.kind) }
+    let asking = tally.guardedCount(of: form.kinds)
     if asking > 0 { session.warn("\(Amounts.count(asking, "item")) left out", why: Self.guardedText) }
     guard let made else { return }
     if let first = made.leftOut.first {
@@ -258,13 +222,12 @@ struct ExportedItems {
   }
 
   private func warnOfUnreadable(isLost: Bool, in session: Session) {
-    let found = reasons.filter { $0.isLostInThisCopy == isLost }
-    guard let first = found.first else { return }
-    let counts = Reason.allCases.filter(found.contains).map { reason in
-      "\(Amounts.grouped(found.count { $0 == reason })) \(reason.rawValue)"
-    }
+    let found = unreadable.filter { $0.0.isLostInThisCopy == isLost }
+    guard let first = tally.reasons.first(where: { $0.isLostInThisCopy == isLost }) else { return }
+    let counts = found.map { "\(Amounts.grouped($1)) \($0.rawValue)" }
+    let count = found.reduce(0) { $0 + $1.1 }
     session.warn(
-      "\(Amounts.count(found.count, "item")) of \(name) cannot be read here",
+      "\(Amounts.count(count, "item")) of \(name) cannot be read here",
       why: counts.count == 1 ? "\(first.rawValue): \(first.explanation.headline)" : counts.joined(separator: ", "),
       try: isLost ? "another copy may still hold what is lost in this one" : "keyhaul explain \(first.rawValue)")
   }

@@ -1,12 +1,11 @@
-import BackupArchive
-import CommandArguments
-import CommandSession
+package import BackupArchive
+package import CommandSession
 import Foundation
-import KeychainFormats
+package import KeychainFormats
 
 /// Where a verb writes an archive: what `-o` may be, and what it would replace.
-enum ArchiveOutput {
-  static let help =
+package enum ArchiveOutput {
+  package static let help =
     "The archive to write: a folder (ends in /), or one file: .tar, .tar.gz, .tar.zst, .zip; - is a tar on standard output."
 
   /// Endings of containers that are not written. A tar by such a name would deceive whoever opens it.
@@ -15,7 +14,7 @@ enum ArchiveOutput {
   ]
 
   /// - Throws: `.usage` for a name that cannot be meant, and for a tar on a terminal or between JSON.
-  static func check(_ output: String, in session: Session) throws(CommandFailure) {
+  package static func check(_ output: String, in session: Session) throws(CommandFailure) {
     if output.isEmpty { throw .usage("--output is empty", try: "-o ARCHIVE") }
     if output == "-" {
       try session.refuseTerminal(for: "a tar")
@@ -53,7 +52,7 @@ enum ArchiveOutput {
   /// - Parameters:
   ///   - identifier: Of the backup's device: a directory that holds other things gets one of this name in it.
   ///   - asks: Whether anything will be written; a dry run only looks.
-  static func destination(
+  package static func destination(
     _ output: String, deviceIdentifier identifier: String?, asks: Bool, in session: Session
   ) throws(CommandFailure) -> (ArchiveDestination, replaces: Bool) {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
@@ -78,7 +77,7 @@ enum ArchiveOutput {
   /// Refuses to replace a backup's directory with things of a person's own in it, which would be gone with it.
   ///
   /// - Parameter name: What the user calls the directory.
-  static func requireOnlyBackup(in directory: String, named name: String) throws(CommandFailure) {
+  package static func requireOnlyBackup(in directory: String, named name: String) throws(CommandFailure) {
     let foreign: [String]
     do throws(BackupArchiveError) {
       foreign = try BackupDirectory.foreignFiles(in: directory)
@@ -102,7 +101,7 @@ enum ArchiveOutput {
   }
 
   /// The file or the backup that stands where the new one goes.
-  static func standing(at destination: ArchiveDestination, _ identifier: String?) -> String? {
+  package static func standing(at destination: ArchiveDestination, _ identifier: String?) -> String? {
     let files = FileManager.default
     switch destination {
     case .file(let path, _): return files.fileExists(atPath: path) ? path : nil
@@ -115,7 +114,7 @@ enum ArchiveOutput {
   }
 
   /// What kept an archive from being written, in the words of what the user named.
-  static func failure(
+  package static func failure(
     _ error: any ExplainedError, writing output: String, reading source: String? = nil
   ) -> CommandFailure {
     let name = output == "-" ? "standard output" : output

@@ -44,7 +44,9 @@ package struct FoundDevice {
   }
 
   /// Holds the device while the closure works with it.
-  package func hold<Value>(_ access: DeviceAccess, _ body: (DeviceSession) throws -> Value) throws -> Value {
+  package func hold<Value: ~Copyable>(
+    _ access: DeviceAccess, _ body: (DeviceSession) throws -> Value
+  ) throws -> Value {
     let openDevice: DeviceSession
     do throws(VirtualDeviceError) {
       openDevice = try device.openSession(access, verb: session.verb, wait: wait.duration)

@@ -1,11 +1,10 @@
 import BackupArchive
-import CommandArguments
-import CommandSession
+package import CommandSession
 import KeychainFormats
 
 extension NamedArchive {
   /// Names rows of the list that stand for files which nobody can find: they are not among what is written.
-  func warn(ofRowsWithoutIdentifier count: Int, in session: Session) {
+  package func warn(ofRowsWithoutIdentifier count: Int, in session: Session) {
     guard count > 0 else { return }
     session.warn(
       "\(Amounts.count(count, "row")) of the list of \(name) \(count == 1 ? "names" : "name") no file that could be found",

@@ -25,10 +25,15 @@ extension ArchiveUnlocker {
   package func fitting(_ hardware: HardwareKey?, with key: borrowing ArchiveKey) -> HardwareKey? {
     guard let hardware, !hardware.isGuess else { return hardware }
     // What keeps the archive from being opened at all is told by whoever opens it.
-    let tried = try? OpenedArchive(archive, key: key, deviceKey: hardware.key(), for: .reading)
-    guard tried?.isSameDevice == false else { return hardware }
+    guard let proof = try? proof(of: hardware, with: key), proof.isSameDevice == false else { return hardware }
     warnOfForeignKey()
     return hardware.otherwise ?? hardware
+  }
+
+  private func proof(
+    of hardware: HardwareKey, with key: borrowing ArchiveKey
+  ) throws(ArchivedKeychainError) -> HardwareProof {
+    try ArchivedItemReader(archive, key: key, deviceKey: hardware.key(), for: .reading).hardware
   }
 
   package func warnOfForeignKey() {

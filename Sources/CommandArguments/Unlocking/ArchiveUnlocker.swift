@@ -126,6 +126,27 @@ package final class ArchiveUnlocker {
     return opened
   }
 
+  /// The same for whoever goes through the items and holds none of them.
+  package func reader(
+    with password: PasswordFlags, for use: ArchiveUse
+  ) throws(CommandFailure) -> ArchivedItemReader {
+    let hardware = try hardwareKey()
+    return try reader(with: try key(password), hardware, for: use)
+  }
+
+  /// The same with a key that is at hand.
+  package func reader(
+    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse
+  ) throws(CommandFailure) -> ArchivedItemReader {
+    let hardware = fitting(hardware, with: key)
+    let reader = try explained { () throws(ArchivedKeychainError) in
+      try ArchivedItemReader(archive, key: key, deviceKey: hardware?.key(), for: use)
+    }
+    for note in reader.notes { tell(note) }
+    if !reader.hardware.proven.isEmpty { tell(ofProven: hardware) }
+    return reader
+  }
+
   /// An archive opened for a device, and the device that made it, where its key was at hand.
   package struct OpenedForDevice {
     package let archive: OpenedArchive
@@ -176,10 +197,19 @@ package final class ArchiveUnlocker {
     _ open: () throws(ArchivedKeychainError) -> OpenedArchive
   ) throws(CommandFailure) -> OpenedArchive {
     let start = ContinuousClock.now
+    let opened = try explained(open)
+    for note in opened.notes { tell(note) }
+    var details = OpeningDetails(of: named, in: session)
+    details.take(opened.items)
+    details.say(tryingTook: start.duration(to: .now))
+    return opened
+  }
+
+  private func explained<Value: ~Copyable>(
+    _ open: () throws(ArchivedKeychainError) -> Value
+  ) throws(CommandFailure) -> Value {
     do throws(ArchivedKeychainError) {
-      let opened = try open()
-      reportDetails(of: opened, since: start)
-      return opened
+      return try open()
     } catch {
       try Interruption.check()
       throw CommandFailure(archive: error, name: name)
@@ -198,20 +228,6 @@ package final class ArchiveUnlocker {
     case .decomposed:
       session.note(
         "\(HostileText.shown(name)): the password fitted with its accents behind the letters (Unicode form NFD)")
-    }
-  }
-
-  /// What `-v` and `-vv` say of an archive that was unlocked.
-  private func reportDetails(of opened: OpenedArchive, since start: ContinuousClock.Instant) {
-    for note in opened.notes { tell(note) }
-    let readable = opened.items.count { $0.item != nil }
-    session.detail("\(HostileText.shown(name)): \(readable) of \(Amounts.count(opened.items.count, "item")) open here")
-    session.detail("  \(opened.archive.digest)", level: 2)
-    session.detail("  tried in \(Self.milliseconds(since: start)) ms", level: 2)
-    for item in opened.items {
-      guard let blob = item.blob else { continue }
-      let place = "\(Amounts.bytes(blob.byteCount)) at \(Amounts.grouped(blob.offset))"
-      session.detail("  item \(item.index): \(place), \(ItemText.protection(item.protection))", level: 2)
     }
   }
 

@@ -13,7 +13,11 @@ extension Session {
   ) throws(CommandFailure) {
     let entries = rows.lazy.map { ItemDocument.Entry($0, index: document.indexes[$0.reference]) }
     try write(to: path) { (portion) throws(CommandFailure) in
-      guard let chosen else { return try document.write(entries, outcome, to: portion) }
+      guard let chosen else {
+        var stream = document.stream()
+        for entry in entries { try stream.append(document.object(entry), to: portion) }
+        return try stream.end(outcome, to: portion)
+      }
       var buffer = SensitiveBuffer()
       JSONValue.array(entries.map { chosen.row(document.object($0)) }).write(to: &buffer)
       try buffer.withBytes(portion)

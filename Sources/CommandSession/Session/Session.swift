@@ -21,6 +21,8 @@ package final class Session {
   private let resultsAreOnTerminal: Bool
   /// What has claimed standard input: it can be read once.
   private var standardInputClaim: String?
+  /// Whether standard output was given a part of a result.
+  package private(set) var hasPrinted = false
   /// What the verb has changed for good; what fails from then on does not undo it.
   package var done: DoneChange?
   /// Where its words are kept, of one of many answers: then nothing is printed and nobody is asked.
@@ -109,6 +111,7 @@ package final class Session {
   /// Bytes of a result as they are: a secret that was asked for by name, a script.
   package func writeRaw(_ bytes: some Collection<UInt8>) throws(CommandFailure) {
     if let record { return record.add(bytes) }
+    hasPrinted = true
     do {
       try results.write(bytes)
     } catch {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandArguments
 import CommandSession
+import ExportVerb
 import ItemVerbs
 import SimulatorVerbs
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ExportVerb
 import ItemVerbs
 import SimulatorVerbs
 

@@ -47,16 +47,10 @@ package struct ItemDocument {
     }
   }
 
-  /// Writes the document while it is made, with what the verb did besides at its end. `portion` takes it, some kilobytes at
-  /// a time; lent, for there may be secrets in it.
-  package func write<Failure: Error>(
-    _ entries: some Sequence<Entry>, _ outcome: [(String, JSONValue)] = [],
-    to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
-  ) throws(Failure) {
+  /// The document before its items: whoever has them adds the object of each, and what a verb did besides at the end.
+  package func stream() -> JSONStream {
     let origin: JSONValue = ["kind": .string(source.kind), "name": .string(source.name)]
-    var stream = JSONStream([("format", "keychain-items/1"), ("source", origin)], array: "items")
-    for entry in entries { try stream.append(object(entry), to: portion) }
-    try stream.end(outcome, to: portion)
+    return JSONStream([("format", "keychain-items/1"), ("source", origin)], array: "items")
   }
 
   package func object(_ entry: Entry) -> JSONValue {

@@ -5,6 +5,7 @@ import BackupRewriting
 import CommandArguments
 import CommandSession
 import DataProtection
+import ExportVerb
 import KeychainFormats
 import Reports
 
@@ -61,15 +62,8 @@ struct DecryptedConversion {
     try Interruption.check()
     let written = try decrypt(keys, in: session)
     if verb.reveal, named.archive.hasKeychain {
-      let opened = try unlocker.open(with: key, hardware, for: .exporting)
-      let form = try ExportForm(verb.common, output: itemsPath, reveals: true)
-      let items = ExportedItems(
-        of: opened, named: named.name,
-        try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([]))), as: form)
-      try session.write(to: itemsPath) { (portion) throws(CommandFailure) in
-        try items.writeDocument(revealsSecrets: true, to: portion)
-      }
-      items.warn(in: session)
+      let reader = try unlocker.reader(with: key, hardware, for: .exporting)
+      try ItemsInClear.write(reader, of: named, to: itemsPath, verb.common, in: session)
     }
     try report(written, in: session)
     warn(of: written, in: session)

@@ -1,0 +1,23 @@
+package import ArchivedKeychain
+import ArgumentParser
+package import CommandArguments
+package import CommandSession
+
+/// The document of all items of an archive with their secrets, as it lies beside a copy of the archive in clear.
+package enum ItemsInClear {
+  /// Writes it while the items go by, and says which of them cannot be read.
+  package static func write(
+    _ reader: consuming ArchivedItemReader, of named: NamedArchive, to path: String, _ common: CommonOptions,
+    in session: Session
+  ) throws {
+    let form = try ExportForm(common, output: path, reveals: true)
+    let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
+    let source = ExportSource(reader, of: named, everything)
+    var tally = ExportTally(keepingGuarded: source.origin.keepsGuarded)
+    try session.write(to: path) { (portion) throws(CommandFailure) in
+      try ExportedItems.document(
+        of: source, as: form, revealsSecrets: true, counting: &tally, in: session, to: portion)
+    }
+    ExportedItems(of: source.origin, as: form, tally, made: nil).warn(in: session)
+  }
+}
