@@ -76,7 +76,7 @@ RULES = [
     Rule("calls about files are made by Files", FILE_CALLS, r"^Sources/.*\.swift$", r"^Sources/Files/"),
     Rule("a flag or a verb belongs to the program; Reports has its calls in Commands.swift",
          r'^(?!\s*//).*"[^"]*(?:(?<!var\()--[a-z]|\bkeyhaul [a-z])', r"^Sources/.*\.swift$",
-         r"^Sources/(?:keyhaul/|(?:Simulator|Item)Verbs/|ManyBackups/|CommandSession/|CommandArguments/|Reports/Words/Commands\.swift)"),
+         r"^Sources/(?:keyhaul/|(?:Simulator|Item)Verbs/|ExportVerb/|ManyBackups/|CommandSession/|CommandArguments/|Reports/Words/Commands\.swift)"),
     Rule("a path of somebody's machine", r"(?<![\w.}])/(?:(?:work|tmp|root|Users)/[\w.]|home/[\w.]+/)", r".",
          r"^Tests/TestSupport/test-vectors\.json$"),
     Rule("a document that is not in this repository", r"(?<![\w/.-])(?:spec|shared)/[\w-]", r"."),
