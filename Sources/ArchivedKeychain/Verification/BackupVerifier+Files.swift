@@ -20,6 +20,7 @@ extension BackupVerifier {
     var tally = FileTally()
     var index = FileIndex()
     var listing: FileList.Listing?
+    var files: PayloadFiles?
     do throws(BackupArchiveError) {
       listing = try list.listing(against: stored) { (file, place) throws(BackupArchiveError) in
         guard file.kind == .file else { return }
@@ -28,14 +29,16 @@ extension BackupVerifier {
         guard progress(0, stored.byteCount) else { throw Self.cancelled }
       }
       if archive.canReadPayloads {
-        try checkPayloads(stored, of: list, index, with: keys, &tally, progress: progress)
+        let listed = PayloadFiles(list, index)
+        files = listed
+        try checkPayloads(stored, as: listed, with: keys, &tally, progress: progress)
       }
     } catch {
       if error == Self.cancelled {
         throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was told to stop before the last file"))
       }
-      // Reading the list itself fails where it is not counted; otherwise it is the one file that holds the payloads.
-      let isOfList = listing == nil
+      // Otherwise it is the one file that holds the payloads.
+      let isOfList = listing == nil || files?.failure != nil
       if isOfList, error.category == .failed { throw ArchivedKeychainError(error) }
       findings.add(
         .init(

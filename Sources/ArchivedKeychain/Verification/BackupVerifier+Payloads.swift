@@ -10,16 +10,15 @@ extension BackupVerifier {
   /// Reads every payload and holds it against its record and the seal. Where each is a file of its own several are read at
   /// once; what is found is the same.
   mutating func checkPayloads(
-    _ stored: StoredPayloads, of list: FileList, _ index: FileIndex, with keys: borrowing ClassKeys?,
-    _ tally: inout FileTally, progress: BackupVerification.Progress
+    _ stored: StoredPayloads, as files: PayloadFiles, with keys: borrowing ClassKeys?, _ tally: inout FileTally,
+    progress: BackupVerification.Progress
   ) throws(BackupArchiveError) {
-    let reader = try list.reader()
     let examiner = try PayloadExaminer(archive, isSealed: sealCheck != nil, keys: keys)
     if archive.hasPayloadsApart, jobs > 1, stored.count > 1 {
-      try examineSeveral(stored, reader, index, examiner, withKeys: keys != nil, &tally, progress)
+      try examineSeveral(stored, as: files, examiner, withKeys: keys != nil, &tally, progress)
     } else {
       try archive.forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
-        let files = try Self.files(of: payload.fileIdentifier, reader, index)
+        let files = try files.files(of: payload.fileIdentifier)
         take(try examiner.examine(payload, as: files), withKeys: keys != nil, &tally)
         guard progress(tally.readByteCount, stored.byteCount) else { throw Self.cancelled }
       }
@@ -28,8 +27,8 @@ extension BackupVerifier {
   }
 
   private mutating func examineSeveral(
-    _ stored: StoredPayloads, _ reader: FileList.Reader, _ index: FileIndex, _ examiner: PayloadExaminer,
-    withKeys hasKeys: Bool, _ tally: inout FileTally, _ progress: BackupVerification.Progress
+    _ stored: StoredPayloads, as files: PayloadFiles, _ examiner: PayloadExaminer, withKeys hasKeys: Bool,
+    _ tally: inout FileTally, _ progress: BackupVerification.Progress
   ) throws(BackupArchiveError) {
     let archive = archive
     var rest = stored.fileIdentifiers()[...]
@@ -40,7 +39,7 @@ extension BackupVerifier {
         var payloads: [(identifier: String, files: [ListedFile])] = []
         var byteCount: Int64 = 0
         while payloads.count < Self.portion.count, byteCount < Self.portion.byteCount, let next = rest.popFirst() {
-          payloads.append((next, try Self.files(of: next, reader, index)))
+          payloads.append((next, try files.files(of: next)))
           byteCount += stored.byteCount(of: next) ?? 0
         }
         return payloads.isEmpty ? nil : payloads
@@ -63,16 +62,6 @@ extension BackupVerifier {
         readByteCount = tally.readByteCount
       })
     guard isDone else { throw Self.cancelled }
-  }
-
-  private static func files(
-    of identifier: String, _ reader: FileList.Reader, _ index: FileIndex
-  ) throws(BackupArchiveError) -> [ListedFile] {
-    var files: [ListedFile] = []
-    for place in index.places(of: identifier) {
-      if let file = try reader.file(at: place) { files.append(file) }
-    }
-    return files
   }
 
   private mutating func take(
