@@ -92,7 +92,8 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
       [
         "KeychainExamples", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulKit", "Migration",
         "ArchivedKeychain", "VirtualDevice",
-        "BackupArchive", "BackupRewriting", "SecItem", "KeychainStore", "KeychainRules", "DataProtection",
+        "BackupArchive", "BackupWriting", "BackupRewriting", "SecItem", "KeychainStore", "KeychainRules",
+        "DataProtection",
         "KeychainFormats", "ParallelWork",
       ]),
     tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "BundledFixtures", "VirtualDevice", grdb]),
@@ -123,7 +124,7 @@ let package = Package(
         "PageLayout",
         "Certificates",
         "KeychainRules", "KeychainDumps", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive",
-        "BackupRewriting", "ArchivedKeychain", "Migration", "Reports",
+        "BackupWriting", "BackupRewriting", "ArchivedKeychain", "Migration", "Reports",
       ]),
     .library(name: "KeychainServices", targets: ["KeychainServices"]),
     .library(name: "KeyhaulTesting", targets: ["KeyhaulTesting"]),
@@ -175,6 +176,7 @@ let package = Package(
     part(
       "BackupArchive",
       ["DataProtection", "KeychainFormats", "Files", "ParallelWork", system, "CArchive", "CSQLite", grdb]),
+    part("BackupWriting", ["BackupArchive", "DataProtection", "KeychainFormats", "Files"]),
     part("BackupRewriting", ["BackupArchive", "DataProtection", "KeychainFormats", "Files", system]),
     part(
       "ArchivedKeychain",
@@ -185,9 +187,8 @@ let package = Package(
     part(
       "Migration",
       [
-        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "KeychainStore", "KeychainDatabases", "KeychainDumps",
-        "KeychainRules",
-        "DataProtection", "KeychainFormats",
+        "VirtualDevice", "ArchivedKeychain", "BackupWriting", "BackupArchive", "KeychainStore", "KeychainDatabases",
+        "KeychainDumps", "KeychainRules", "DataProtection", "KeychainFormats", "Files",
       ]),
     part(
       "Reports",
@@ -199,8 +200,8 @@ let package = Package(
     part(
       "KeyhaulKit",
       [
-        "Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "BackupRewriting", "KeychainStore",
-        "KeychainRules",
+        "Migration", "VirtualDevice", "ArchivedKeychain", "BackupArchive", "BackupWriting", "BackupRewriting",
+        "KeychainStore", "KeychainRules",
         "DataProtection", "KeychainFormats",
       ]),
     keychainServices,
@@ -264,7 +265,8 @@ let package = Package(
       dependencies: [
         "ItemVerbs", "SimulatorVerbs", "ExportVerb", "ManyBackups", "CommandArguments", "CommandSession", "TextLayout",
         "Reports", "Migration", "ArchivedKeychain", "VirtualDevice",
-        "BackupArchive", "BackupRewriting", "KeychainDatabases", "KeychainDumps", "SecItem", "KeychainStore",
+        "BackupArchive", "BackupWriting", "BackupRewriting", "KeychainDatabases", "KeychainDumps", "SecItem",
+        "KeychainStore",
         "KeychainRules",
         "Certificates", "DataProtection",
         "ParallelWork", "KeychainFormats", "Files", system, "BundledFixtures", "CBuildCommit", "CUnicodeData",
@@ -299,18 +301,24 @@ let package = Package(
     tests(
       of: "BackupArchive",
       [
-        "BackupRewriting", "ArchivedKeychain", "KeychainDatabases", "DataProtection", "KeychainFormats", "Files",
+        "BackupWriting", "BackupRewriting", "ArchivedKeychain", "KeychainDatabases", "DataProtection",
+        "KeychainFormats",
+        "Files",
         "ParallelWork",
         system,
         "CSQLite",
       ]),
     tests(
       of: "ArchivedKeychain",
-      ["BackupArchive", "BackupRewriting", "KeychainRules", "DataProtection", "KeychainFormats", "Files"]),
+      [
+        "BackupArchive", "BackupWriting", "BackupRewriting", "KeychainRules", "DataProtection", "KeychainFormats",
+        "Files",
+      ]),
     tests(
       of: "Migration",
       [
-        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "BackupRewriting", "KeychainDumps", "KeychainStore",
+        "VirtualDevice", "ArchivedKeychain", "BackupArchive", "BackupWriting", "BackupRewriting", "KeychainDumps",
+        "KeychainStore",
         "KeychainRules", "DataProtection", "KeychainFormats", "Files", system, "BundledFixtures", grdb,
       ]),
     tests(of: "KeyhaulKit"),
@@ -328,7 +336,8 @@ let package = Package(
         "TestSupport",
         "Reports",
         "Migration",
-        "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "KeychainFormats", "SecretMemory",
+        "ArchivedKeychain", "BackupArchive", "BackupWriting", "KeychainRules", "DataProtection", "KeychainFormats",
+        "SecretMemory",
         "Files",
         system, grdb,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -1,5 +1,6 @@
 public import ArchivedKeychain
 public import BackupArchive
+import BackupWriting
 public import DataProtection
 import KeychainRules
 public import Migration

@@ -2,6 +2,7 @@
 @_exported public import ArchivedKeychain
 @_exported public import BackupArchive
 @_exported public import BackupRewriting
+@_exported public import BackupWriting
 @_exported public import DataProtection
 @_exported public import KeychainFormats
 @_exported public import KeychainRules

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import BackupArchive
 import BackupRewriting
+import BackupWriting
 import DataProtection
 import Files
 import Foundation

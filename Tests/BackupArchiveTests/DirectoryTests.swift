@@ -1,4 +1,5 @@
 import BackupArchive
+import BackupWriting
 import Foundation
 import KeychainFormats
 import TestSupport

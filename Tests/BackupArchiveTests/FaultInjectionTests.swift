@@ -1,4 +1,5 @@
 import BackupArchive
+import BackupWriting
 import Files
 import Foundation
 import KeychainFormats
@@ -52,7 +53,7 @@ struct FaultInjectionTests {
     let target = ArchiveDestination(path: directory.path(destination))
     let quiet = FileSystem { $0 == .sync ? .omitted : nil }
     if destination.hasPrefix("old") {
-      _ = try BackupPlacement(system: quiet).place(old, at: target, replace: false)
+      _ = try BackupPlacement(system: quiet).place(old.outgoing, at: target, replace: false)
     }
     try directory.write([1], to: "home/note.txt")
   }
@@ -79,7 +80,7 @@ struct FaultInjectionTests {
       var failed = false
       do throws(BackupArchiveError) {
         _ = try BackupPlacement(system: failing.system).place(
-          new, at: ArchiveDestination(path: directory.path(destination)), replace: true)
+          new.outgoing, at: ArchiveDestination(path: directory.path(destination)), replace: true)
       } catch {
         failed = true
         switch fault {
@@ -112,7 +113,7 @@ struct FaultInjectionTests {
       let before = try tree(directory.path)
       let failing = OneFault(at: call, .failure(.ioError), isRepeated: true)
       let target = ArchiveDestination(path: directory.path(destination))
-      let placed = try? BackupPlacement(system: failing.system).place(new, at: target, replace: true)
+      let placed = try? BackupPlacement(system: failing.system).place(new.outgoing, at: target, replace: true)
       if placed != nil { return }
       // A disk that fails for good keeps what cannot be removed any more, under a hidden name; the target is as it was.
       let now = try tree(directory.path).filter { !$0.hasPrefix(".") && !$0.contains("/.") }
@@ -141,7 +142,8 @@ struct FaultInjectionTests {
       }
     }
     let before = try tree(directory.path)
-    let outcome = try? BackupPlacement(system: system).place(new, at: .directory(directory.path("old")), replace: true)
+    let outcome = try? BackupPlacement(system: system).place(
+      new.outgoing, at: .directory(directory.path("old")), replace: true)
     let after = try tree(directory.path)
     #expect((outcome != nil) == (failingRename == 0))
     #expect((after == before) == (failingRename != 0))

@@ -1,4 +1,5 @@
 import BackupRewriting
+import BackupWriting
 import Files
 import Foundation
 import KeychainFormats
@@ -169,8 +170,8 @@ struct LimitTests {
       directoryName: "x", modificationTime: 0,
       files: [StoredFile(path: "photo", bytes: [UInt8](repeating: 0, count: 1 << 20))])
     let directory = try TemporaryDirectory()
-    _ = try BackupPlacement().place(bomb, at: .file(directory.path("tar"), .tar), replace: false)
-    _ = try BackupPlacement().place(bomb, at: .file(directory.path("packed"), format), replace: false)
+    _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("tar"), .tar), replace: false)
+    _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("packed"), format), replace: false)
     let (plain, compressed) = (try directory.read("tar").count, try directory.read("packed"))
     var limits = ArchiveLimits()
     limits.expansionFactor = 10
@@ -186,7 +187,7 @@ struct LimitTests {
       directoryName: "x", modificationTime: 0,
       files: [StoredFile(path: "Manifest.plist", bytes: [UInt8](repeating: 0, count: 1 << 20))])
     let directory = try TemporaryDirectory()
-    _ = try BackupPlacement().place(bomb, at: .file(directory.path("zip"), .zip), replace: false)
+    _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("zip"), .zip), replace: false)
     let compressed = try directory.read("zip")
     #expect(compressed.count < 10_000)
     var limits = ArchiveLimits()

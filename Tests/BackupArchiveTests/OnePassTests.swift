@@ -1,4 +1,5 @@
 import BackupRewriting
+import BackupWriting
 import DataProtection
 import Files
 import Synchronization
@@ -41,7 +42,7 @@ struct OnePassTests {
     let backup = StoredBackup(
       directoryName: DeskBackup.udid, modificationTime: 0,
       files: files.map { StoredFile(path: $0.path, bytes: $0.bytes) })
-    _ = try BackupPlacement(system: unsynced).place(backup, at: target, replace: false)
+    _ = try BackupPlacement(system: unsynced).place(backup.outgoing, at: target, replace: false)
   }
 
   @Test(

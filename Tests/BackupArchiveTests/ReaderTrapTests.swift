@@ -1,3 +1,4 @@
+import BackupWriting
 import DataProtection
 import KeychainFormats
 import TestSupport

@@ -1,5 +1,6 @@
 import BackupArchive
 import BackupRewriting
+import BackupWriting
 import DataProtection
 import Files
 import Foundation

@@ -1,4 +1,5 @@
 import BackupArchive
+import BackupWriting
 import DataProtection
 import Foundation
 import KeychainFormats

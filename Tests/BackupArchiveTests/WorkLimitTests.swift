@@ -1,3 +1,4 @@
+import BackupWriting
 import Foundation
 import KeychainFormats
 import TestSupport

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupWriting
 import DataProtection
 import KeychainFormats
 import TestSupport

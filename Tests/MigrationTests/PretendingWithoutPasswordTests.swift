@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import BackupWriting
 import DataProtection
 import Foundation
 import KeychainFormats

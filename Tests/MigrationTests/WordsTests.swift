@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupWriting
 import KeychainFormats
 import KeychainRules
 import Testing

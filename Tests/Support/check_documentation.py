@@ -23,7 +23,7 @@ LEAST_PERCENT = 90
 # The targets of the library products, from the bottom; what is public in Files is nothing.
 TARGETS = [
     "KeychainFormats", "DataProtection", "Certificates", "KeychainRules", "KeychainDumps", "KeychainDatabases", "KeychainStore", "SecItem",
-    "VirtualDevice", "BackupArchive", "BackupRewriting", "ArchivedKeychain", "Migration", "KeyhaulKit", "Reports",
+    "VirtualDevice", "BackupArchive", "BackupWriting", "BackupRewriting", "ArchivedKeychain", "Migration", "KeyhaulKit", "Reports",
     "KeychainServices", "KeyhaulTesting",
 ]
 

@@ -57,7 +57,7 @@ RULES = [
     Rule("an error is thrown on, never forced away", r"\btry!", SWIFT_SOURCES),
     Rule("a cast is tested, never forced", r"\bas!", SWIFT_SOURCES),
     Rule("these parts do without Foundation", import_of("Foundation|FoundationNetworking|FoundationXML"),
-         r"^Sources/(?:SecretMemory|KeychainFormats|DataProtection|Certificates|KeychainRules|KeychainDumps|KeychainDatabases|SecItem|BackupArchive|ArchivedKeychain|Migration|Reports)/"),
+         r"^Sources/(?:SecretMemory|KeychainFormats|DataProtection|Certificates|KeychainRules|KeychainDumps|KeychainDatabases|SecItem|BackupArchive|BackupWriting|ArchivedKeychain|Migration|Reports)/"),
     Rule("OpenSSL lives in DataProtection and Certificates", import_of("COpenSSL|CKeyDerivation"), r"^Sources/.*\.swift$",
          r"^Sources/(?:DataProtection|Certificates)/"),
     Rule("libarchive lives in BackupArchive alone", import_of("CArchive"), r"^Sources/.*\.swift$",

@@ -21,12 +21,6 @@ package struct BackupPlacement: Sendable {
   }
 
   package func place(
-    _ backup: StoredBackup, at destination: ArchiveDestination, replace: Bool
-  ) throws(BackupArchiveError) -> Placed {
-    try place(backup.outgoing, at: destination, replace: replace)
-  }
-
-  package func place(
     _ backup: OutgoingBackup, at destination: ArchiveDestination, replace: Bool
   ) throws(BackupArchiveError) -> Placed {
     switch destination {

@@ -3,16 +3,25 @@ import GRDB
 import KeychainFormats
 
 /// Makes a manifest database in memory. No file is ever created, and the same rows give the same bytes.
-enum ManifestDatabaseBuilder {
-  struct Row {
+package enum ManifestDatabaseBuilder {
+  package struct Row {
     let fileIdentifier: String
     let domain: String
     let relativePath: String
     let flags: Int
     let record: [UInt8]
+
+    /// - Parameter record: The keyed archive that describes the file.
+    package init(fileIdentifier: String, domain: String, relativePath: String, flags: Int, record: [UInt8]) {
+      self.fileIdentifier = fileIdentifier
+      self.domain = domain
+      self.relativePath = relativePath
+      self.flags = flags
+      self.record = record
+    }
   }
 
-  static func build(_ rows: [Row]) throws(BackupArchiveError) -> [UInt8] {
+  package static func build(_ rows: [Row]) throws(BackupArchiveError) -> [UInt8] {
     do {
       let queue = try DatabaseQueue()
       return try queue.inDatabase { database in

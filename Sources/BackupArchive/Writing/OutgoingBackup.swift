@@ -59,12 +59,3 @@ package struct OutgoingBackup {
     self.send = send
   }
 }
-
-extension StoredBackup {
-  package var outgoing: OutgoingBackup {
-    OutgoingBackup(directoryName: directoryName, byteCount: byteCount, isEncrypted: isEncrypted) {
-      (sink) throws(WriteFailure) in
-      for file in files { try sink.add(EntryName(file.path), file.bytes, modificationTime: modificationTime) }
-    }
-  }
-}

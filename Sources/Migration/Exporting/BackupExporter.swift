@@ -1,5 +1,6 @@
 public import ArchivedKeychain
 public import BackupArchive
+public import BackupWriting
 public import DataProtection
 public import KeychainFormats
 public import KeychainRules

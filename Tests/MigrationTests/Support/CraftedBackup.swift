@@ -1,4 +1,5 @@
 import BackupArchive
+import BackupWriting
 import KeychainFormats
 import Migration
 

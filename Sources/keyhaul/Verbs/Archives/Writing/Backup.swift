@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import ArgumentParser
 import BackupArchive
+import BackupWriting
 import CommandArguments
 import CommandSession
 import DataProtection

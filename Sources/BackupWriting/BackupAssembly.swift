@@ -1,3 +1,4 @@
+import BackupArchive
 import DataProtection
 import KeychainFormats
 

@@ -1,3 +1,6 @@
+package import BackupArchive
+import KeychainFormats
+
 /// A file of a backup that is about to be written, with the bytes as they are stored.
 package struct StoredFile: Sendable, Equatable {
   /// Relative to the backup's directory, one or two parts.
@@ -29,4 +32,13 @@ package struct StoredBackup: Sendable, Equatable {
   }
 
   package var byteCount: Int64 { files.reduce(0) { $0 + Int64($1.bytes.count) } }
+}
+
+extension StoredBackup {
+  package var outgoing: OutgoingBackup {
+    OutgoingBackup(directoryName: directoryName, byteCount: byteCount, isEncrypted: isEncrypted) {
+      (sink) throws(WriteFailure) in
+      for file in files { try sink.add(EntryName(file.path), file.bytes, modificationTime: modificationTime) }
+    }
+  }
 }

@@ -1,3 +1,4 @@
+import BackupArchive
 import KeychainFormats
 
 /// A backup's `Info.plist`, which the computer writes. Other readers want the device's identifier from it.

@@ -1,3 +1,4 @@
+public import BackupArchive
 public import KeychainFormats
 
 /// What goes into a backup that is about to be written.

@@ -1,15 +1,15 @@
 /// The checksum of gzip and zip, of bytes that come in portions.
 ///
 /// Source: RFC 1952, section 8. Sixteen bytes at a time, with sixteen tables.
-package struct CRC32 {
+struct CRC32 {
   private var register: UInt32 = .max
 
-  package init() {}
+  init() {}
 
   /// Of all bytes so far.
-  package var value: UInt32 { ~register }
+  var value: UInt32 { ~register }
 
-  package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+  mutating func update(_ bytes: UnsafeRawBufferPointer) {
     let wholeCount = bytes.count & ~15
     Self.tables.withUnsafeBufferPointer { tables in
       for place in stride(from: 0, to: wholeCount, by: 16) {

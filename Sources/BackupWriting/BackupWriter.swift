@@ -1,3 +1,4 @@
+public import BackupArchive
 public import DataProtection
 package import Files
 
@@ -27,7 +28,7 @@ public struct BackupWriter: Sendable {
     to destination: ArchiveDestination, replace: Bool = false
   ) throws(BackupArchiveError) -> WrittenBackup {
     let backup = try BackupAssembly(contents: contents).assemble(keys: keys, random: random)
-    let placed = try placement.place(backup, at: destination, replace: replace)
+    let placed = try placement.place(backup.outgoing, at: destination, replace: replace)
     return WrittenBackup(
       path: placed.path, byteCount: placed.byteCount, isDurable: placed.isDurable, leftover: placed.leftover)
   }
