@@ -21,7 +21,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// Whether it was read from a property list in XML, in which no blob has a place of its own.
   public private(set) var isXML = false
 
-  private enum Key {
+  enum Key {
     static let keybagUUID = "keybag-uuid"
     static let identities = "idnt"
     static let blob = "v_Data"
@@ -82,29 +82,15 @@ public struct KeychainBackupFile: Sendable, Hashable {
   ///
   /// - Throws: `.overLimit` for more entries than `maximumEntryCount`.
   public func serialized() throws(FormatError) -> [UInt8] {
-    guard entries.count <= Self.maximumEntryCount else {
-      throw FormatError(
-        .keychainFile, .overLimit, "\(entries.count) items; at most \(Self.maximumEntryCount) are accepted")
+    var bytes: [UInt8] = []
+    // Three objects for each entry, each some bytes long itself, with a reference to it and its place.
+    bytes.reserveCapacity(entries.reduce(1 << 12) { $0 + $1.byteCount + 3 * (8 + 4 + 4) })
+    try KeychainFileWriter(self).write { (entry) throws(FormatError) in
+      entry
+    } to: { (portion) throws(FormatError) in
+      bytes.append(contentsOf: portion)
     }
-    var members: [(key: String, value: BinaryPlistWriter.Member)] = []
-    if let keybagUUID { members.append((Key.keybagUUID, .value(.string(keybagUUID)))) }
-    for kind in ItemKind.allCases {
-      let positions = entries.indices.filter { entries[$0].kind == kind }
-      guard !positions.isEmpty else { continue }
-      members.append(
-        (
-          kind.rawValue,
-          .elements(count: positions.count) { position in
-            let entry = entries[positions[position]]
-            var item = PropertyDictionary()
-            item[Key.blob] = entry.blob.map(PropertyValue.data)
-            item[Key.persistentReference] = entry.persistentReference.map(PropertyValue.data)
-            return .dictionary(item)
-          }
-        ))
-    }
-    var writer = BinaryPlistWriter()
-    return try writer.encode(members)
+    return bytes
   }
 
   /// Reads the file object by object, so that each blob's place is known.

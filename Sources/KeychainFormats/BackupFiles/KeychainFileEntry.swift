@@ -48,13 +48,13 @@ extension KeychainBackupFile {
       reference = Part(persistentReference.map { count..<(count + $0.count) })
     }
 
-    /// An entry of a file that is read.
+    /// An entry of a file that is read, or of one whose bytes are kept elsewhere.
     ///
     /// - Parameters:
-    ///   - source: The file's bytes.
+    ///   - source: The file's bytes; none where its place alone is held.
     ///   - blob: Where the value of `v_Data` lies in them; `nil` for an item without one.
     ///   - persistentReference: The same of `v_PersistentRef`.
-    init(kind: ItemKind, in source: [UInt8], blob: Range<Int>?, persistentReference: Range<Int>?) {
+    package init(kind: ItemKind, in source: [UInt8], blob: Range<Int>?, persistentReference: Range<Int>?) {
       self.kind = kind
       self.source = source
       sealed = Part(blob)
@@ -79,6 +79,14 @@ extension KeychainBackupFile {
 }
 
 extension KeychainBackupFile.Entry {
+  /// The most bytes that there may be where its blob and its reference lie.
+  package static let maximumSourceByteCount = Int(UInt32.max) - 1
+
+  var hasBlob: Bool { sealed.range != nil }
+  var hasPersistentReference: Bool { reference.range != nil }
+  /// Of both.
+  package var byteCount: Int { ranges.reduce(0) { $0 + $1.count } }
+
   /// Where its blob and its reference lie in the bytes that it was read from.
   package var ranges: [Range<Int>] { [sealed.range, reference.range].compactMap(\.self) }
 

@@ -7,71 +7,58 @@ private struct ExactText: Hashable {
 }
 
 /// Writes a binary property list in two passes: one counts the objects, which settles how wide a reference is, and the
-/// bytes of data, which are most of a large list; the other writes each container behind what it holds.
+/// bytes of data, which are most of a large list; the other writes each container behind what it holds. Nothing that was
+/// written is touched again, so that it can be given away before the list has its end.
 struct BinaryPlistWriter {
+  /// What was written and not given away yet.
   private var bytes: [UInt8] = BinaryPlist.magic + BinaryPlist.version
+  private var takenByteCount = 0
   private var offsets: [Int] = []
   /// The object of each text; negative until it is written.
   private var texts: [ExactText: Int] = [:]
   private var referenceWidth = 1
   private var dataByteCount = 0
 
-  /// A value of a list's dictionary; of a long array each element is made where it is written.
-  enum Member {
-    case value(PropertyValue)
-    case elements(count: Int, at: (Int) -> PropertyValue)
-  }
-
   mutating func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
-    prepare(for: try count(value, depth: 0))
-    return finish(root: try write(value))
-  }
-
-  /// The same of a dictionary, byte for byte.
-  mutating func encode(_ members: [(key: String, value: Member)]) throws(FormatError) -> [UInt8] {
-    var total = 1
-    for (key, member) in members {
-      total += try count(.string(key), depth: 1)
-      switch member {
-      case .value(let value): total += try count(value, depth: 1)
-      case .elements(let number, let element):
-        total += 1
-        for position in 0..<number { total += try count(element(position), depth: 2) }
-      }
-    }
-    prepare(for: total)
-    var (keys, values): ([Int], [Int]) = ([], [])
-    for (key, member) in members {
-      keys.append(write(key))
-      switch member {
-      case .value(let value): values.append(try write(value))
-      case .elements(let number, let element):
-        var indices: [Int] = []
-        indices.reserveCapacity(number)
-        for position in 0..<number { indices.append(try write(element(position))) }
-        values.append(beginArray(indices, marker: 0xA0))
-      }
-    }
-    return finish(root: beginDictionary(keys, values))
-  }
-
-  /// - Parameter count: Of all objects.
-  private mutating func prepare(for count: Int) {
-    referenceWidth = Self.width(of: UInt64(count - 1))
-    offsets.reserveCapacity(count)
+    let objectCount = try count(value, depth: 0)
+    prepare(for: objectCount)
     // Of an object that is a few bytes long itself, with a reference to it and its place in the table. What is too little
     // grows, and what is grown stands twice for a moment.
-    bytes.reserveCapacity(dataByteCount + count * (8 + referenceWidth + Self.width(of: UInt64(dataByteCount))))
+    let placeByteCount = referenceWidth + Self.width(of: UInt64(dataByteCount))
+    bytes.reserveCapacity(dataByteCount + objectCount * (8 + placeByteCount))
+    finish(root: try write(value))
+    return bytes
   }
 
-  private mutating func finish(root: Int) -> [UInt8] {
-    let tableOffset = bytes.count
+  /// Begins to write objects one by one.
+  ///
+  /// - Parameter count: Of all objects, a text that is written several times counted once.
+  mutating func prepare(for count: Int) {
+    referenceWidth = Self.width(of: UInt64(count - 1))
+    offsets.reserveCapacity(count)
+  }
+
+  /// Writes what stands behind the objects.
+  mutating func finish(root: Int) {
+    let tableOffset = takenByteCount + bytes.count
     let offsetWidth = Self.width(of: UInt64(tableOffset))
     for offset in offsets { append(UInt64(offset), width: offsetWidth) }
     bytes += [0, 0, 0, 0, 0, 0, UInt8(offsetWidth), UInt8(referenceWidth)]
     for number in [offsets.count, root, tableOffset] { append(UInt64(number), width: 8) }
-    return bytes
   }
+
+  /// Gives away what was written since it was asked last, where that is so much.
+  mutating func give<Failure: Error>(
+    atLeast count: Int = 0, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard bytes.count >= count else { return }
+    try bytes.withRawBytes(sink)
+    takenByteCount += bytes.count
+    bytes.removeAll(keepingCapacity: true)
+  }
+
+  /// - Returns: 0 for a text that was counted before: it is one object, however often it is written.
+  mutating func count(_ text: String) -> Int { texts.updateValue(-1, forKey: ExactText(text: text)) == nil ? 1 : 0 }
 
   private mutating func count(_ value: PropertyValue, depth: Int) throws(FormatError) -> Int {
     func checkDepth() throws(FormatError) {
@@ -80,8 +67,7 @@ struct BinaryPlistWriter {
     }
     var total = 1
     switch value {
-    case .string(let text):
-      return texts.updateValue(-1, forKey: ExactText(text: text)) == nil ? 1 : 0
+    case .string(let text): return count(text)
     case .array(let values), .set(let values):
       try checkDepth()
       for value in values { total += try count(value, depth: depth + 1) }
@@ -120,10 +106,7 @@ struct BinaryPlistWriter {
     case .date(let date):
       return begin(0x33, date.secondsSinceReferenceDate.bitPattern)
     case .data(let data):
-      return begin { writer in
-        writer.appendMarker(0x40, count: data.count)
-        writer.bytes.append(contentsOf: data)
-      }
+      return write(data)
     case .string(let text):
       return write(text)
     case .uid(let value):
@@ -141,7 +124,14 @@ struct BinaryPlistWriter {
     }
   }
 
-  private mutating func write(_ text: String) -> Int {
+  mutating func write(_ data: [UInt8]) -> Int {
+    begin { writer in
+      writer.appendMarker(0x40, count: data.count)
+      writer.bytes.append(contentsOf: data)
+    }
+  }
+
+  mutating func write(_ text: String) -> Int {
     if let index = texts[ExactText(text: text)], index >= 0 { return index }
     let index = begin { writer in
       if text.utf8.allSatisfy({ $0 < 0x80 }) {
@@ -160,10 +150,11 @@ struct BinaryPlistWriter {
     var indices: [Int] = []
     indices.reserveCapacity(values.count)
     for value in values { indices.append(try write(value)) }
-    return beginArray(indices, marker: marker)
+    return writeArray(of: indices, marker: marker)
   }
 
-  private mutating func beginArray(_ indices: [Int], marker: UInt8) -> Int {
+  /// Writes an array of objects that are written.
+  mutating func writeArray(of indices: [Int], marker: UInt8 = 0xA0) -> Int {
     begin { writer in
       writer.appendMarker(marker, count: indices.count)
       writer.appendReferences(indices)
@@ -177,10 +168,10 @@ struct BinaryPlistWriter {
       keys.append(try write(entry.key))
       values.append(try write(entry.value))
     }
-    return beginDictionary(keys, values)
+    return writeDictionary(of: keys, values)
   }
 
-  private mutating func beginDictionary(_ keys: [Int], _ values: [Int]) -> Int {
+  mutating func writeDictionary(of keys: [Int], _ values: [Int]) -> Int {
     begin { writer in
       writer.appendMarker(0xD0, count: keys.count)
       writer.appendReferences(keys)
@@ -189,7 +180,7 @@ struct BinaryPlistWriter {
   }
 
   private mutating func begin(_ body: (inout BinaryPlistWriter) -> Void) -> Int {
-    offsets.append(bytes.count)
+    offsets.append(takenByteCount + bytes.count)
     body(&self)
     return offsets.count - 1
   }
