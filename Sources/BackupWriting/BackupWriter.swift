@@ -22,12 +22,13 @@ public struct BackupWriter: Sendable {
   ///   - destination: Where it goes, and in which form.
   ///   - replace: Whether a backup, or a file, that stands at the destination may go.
   /// - Throws: `.occupied` where something stands there that may not be replaced, `.noSpace` and `.unwritable` where the
-  ///   system refuses. After an error what stood there before stands there still, and nothing else was left.
+  ///   system refuses, `.noTemporarySpace` where it gives no room for a large keychain meanwhile. After an error what
+  ///   stood there before stands there still, and nothing else was left.
   public func write(
     _ contents: BackupContents, keys: borrowing ClassKeys, random: some RandomSource = SystemRandomSource(),
     to destination: ArchiveDestination, replace: Bool = false
   ) throws(BackupArchiveError) -> WrittenBackup {
-    let backup = try BackupAssembly(contents: contents).assemble(keys: keys, random: random)
+    let backup = try BackupAssembly(contents: contents, system: placement.system).assemble(keys: keys, random: random)
     let placed = try placement.place(backup.outgoing, at: destination, replace: replace)
     return WrittenBackup(
       path: placed.path, byteCount: placed.byteCount, isDurable: placed.isDurable, leftover: placed.leftover)

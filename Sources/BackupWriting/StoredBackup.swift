@@ -2,19 +2,37 @@ package import BackupArchive
 import KeychainFormats
 
 /// A file of a backup that is about to be written, with the bytes as they are stored.
-package struct StoredFile: Sendable, Equatable {
+package struct StoredFile: Sendable {
   /// Relative to the backup's directory, one or two parts.
   package let path: String
-  package let bytes: [UInt8]
+  package let stored: StoredBytes
 
-  package init(path: String, bytes: [UInt8]) {
+  package init(path: String, stored: StoredBytes) {
     self.path = path
-    self.bytes = bytes
+    self.stored = stored
+  }
+
+  package init(path: String, bytes: [UInt8]) throws(BackupArchiveError) {
+    self.init(path: path, stored: try StoredBytes(bytes))
+  }
+
+  fileprivate func send(to sink: any StoredFileSink, modificationTime: Int64) throws(WriteFailure) {
+    try sink.begin(EntryName(path), byteCount: Int64(stored.byteCount), modificationTime: modificationTime)
+    let portionByteCount = 1 << 18
+    for start in stride(from: 0, to: stored.byteCount, by: portionByteCount) {
+      let portion = try obtaining { () throws(BackupArchiveError) in
+        try [UInt8](count: min(portionByteCount, stored.byteCount - start)) { (buffer) throws(BackupArchiveError) in
+          try stored.read(at: start, into: buffer)
+        }
+      }
+      try sink.write(portion)
+    }
+    try sink.end()
   }
 }
 
 /// A whole backup that is about to be written.
-package struct StoredBackup: Sendable, Equatable {
+package struct StoredBackup: Sendable {
   /// The name of the directory around the files, in one file and where a directory already holds other things.
   package let directoryName: String
   /// Seconds since 1970, the modification time of every entry.
@@ -31,14 +49,14 @@ package struct StoredBackup: Sendable, Equatable {
     self.files = files
   }
 
-  package var byteCount: Int64 { files.reduce(0) { $0 + Int64($1.bytes.count) } }
+  package var byteCount: Int64 { files.reduce(0) { $0 + Int64($1.stored.byteCount) } }
 }
 
 extension StoredBackup {
   package var outgoing: OutgoingBackup {
     OutgoingBackup(directoryName: directoryName, byteCount: byteCount, isEncrypted: isEncrypted) {
       (sink) throws(WriteFailure) in
-      for file in files { try sink.add(EntryName(file.path), file.bytes, modificationTime: modificationTime) }
+      for file in files { try file.send(to: sink, modificationTime: modificationTime) }
     }
   }
 }

@@ -82,7 +82,8 @@ public struct Backup: Sendable {
   ) throws(MigrationError) -> Backup {
     let session = try reporting { () throws(VirtualDeviceError) in try device.openSession(.reading, verb: "back up") }
     defer { session.end() }
-    let written = try BackupExporter.prepare(session, password: password, rounds: rounds).write(to: .init(path: path))
+    let prepared = try BackupExporter.prepare(session, password: password, rounds: rounds, listsExported: false)
+    let written = try prepared.write(to: .init(path: path))
     return try Backup(
       path: written.path ?? path, password: password, maker: device, acceptingAtMost: max(rounds, RoundLimit.standard))
   }

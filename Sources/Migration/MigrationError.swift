@@ -1,3 +1,4 @@
+import BackupArchive
 public import KeychainFormats
 
 /// Why a backup, a plan or a restore could not be made as a whole. What happens to a single item is a `Reason` instead.
@@ -51,6 +52,21 @@ public struct MigrationError: ExplainedError {
     meaning = error.meaning
     reason = error.reason
     underlying = error
+  }
+
+  private init(_ error: some ExplainedError, meaning: ErrorMeaning) {
+    code = .underlying
+    self.meaning = meaning
+    reason = error.reason
+    underlying = error
+  }
+
+  /// Why a backup could not be made. What it keeps outside of memory meanwhile can be kept nowhere else.
+  static func making(_ error: BackupArchiveError) -> MigrationError {
+    guard error.code == .noTemporarySpace else { return MigrationError(error) }
+    return MigrationError(
+      error,
+      meaning: ErrorMeaning(.failed, "a temporary file cannot be written", advice: "set TMPDIR to a folder with room"))
   }
 
   /// - Parameters:

@@ -62,7 +62,7 @@ struct FaultInjectionTests {
     let files = try SampleBackup(seed: seed).storedFiles()
     return StoredBackup(
       directoryName: SampleBackup.udid, modificationTime: 0,
-      files: files.map { StoredFile(path: $0.path, bytes: $0.bytes) })
+      files: try files.map { try StoredFile(path: $0.path, bytes: $0.bytes) })
   }
 
   /// Writes with the k-th call failing, for every k until no call is left to fail.

@@ -40,7 +40,7 @@ struct KeychainPayloadTests {
     let field = try sample.keys.wrapFileKey(key, keyClass: .fileComplete)
     let record = FileRecord(
       relativePath: KeychainPayload.relativePath, encryptionKey: try ClassWrappedKey(parsing: field), mode: 0o100600,
-      size: Int64(sample.contents.keychainFile.count), protectionClass: .fileComplete)
+      size: Int64(try sample.contents.keychainFile.count), protectionClass: .fileComplete)
     return (record, try FileCipher.encrypt(sample.contents.keychainFile, key: key))
   }
 
@@ -58,7 +58,7 @@ struct KeychainPayloadTests {
     let sample = try SampleBackup()
     let (record, stored) = try payload(sample)
     let opened = try archive(sample, rows: try row(record), payload: stored).keychainFile(with: sample.keys)
-    #expect(opened.bytes == sample.contents.keychainFile)
+    #expect(try opened.bytes == sample.contents.keychainFile)
     #expect(opened.notes.isEmpty)
     let flags = [33, 137, 0]
     for flags in flags {
@@ -74,7 +74,7 @@ struct KeychainPayloadTests {
     var (record, stored) = try payload(sample)
     record.size += difference
     let opened = try archive(sample, rows: try row(record), payload: stored).keychainFile(with: sample.keys)
-    #expect(opened.bytes == sample.contents.keychainFile)
+    #expect(try opened.bytes == sample.contents.keychainFile)
     #expect(opened.notes == [.sizeDiffers(recorded: record.size, found: Int64(opened.bytes.count))])
   }
 
@@ -175,7 +175,7 @@ struct KeychainPayloadTests {
     #expect(try archive.fileList().listing().fileCount == 1)
     files[Self.path]?[40] ^= 1
     let changed = try open(packed(files)).keychainFile()
-    #expect(changed.notes == [.digestDiffers] && changed.bytes != sample.contents.keychainFile)
+    #expect(try changed.notes == [.digestDiffers] && changed.bytes != sample.contents.keychainFile)
     let closed = #expect(throws: BackupArchiveError.self) {
       try open(packed(try SampleBackup().storedFiles())).keychainFile()
     }

@@ -168,7 +168,7 @@ struct LimitTests {
   func expansion(format: ContainerFormat) throws {
     let bomb = StoredBackup(
       directoryName: "x", modificationTime: 0,
-      files: [StoredFile(path: "photo", bytes: [UInt8](repeating: 0, count: 1 << 20))])
+      files: [try StoredFile(path: "photo", bytes: [UInt8](repeating: 0, count: 1 << 20))])
     let directory = try TemporaryDirectory()
     _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("tar"), .tar), replace: false)
     _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("packed"), format), replace: false)
@@ -185,7 +185,7 @@ struct LimitTests {
   func zipExpansion() throws {
     let bomb = StoredBackup(
       directoryName: "x", modificationTime: 0,
-      files: [StoredFile(path: "Manifest.plist", bytes: [UInt8](repeating: 0, count: 1 << 20))])
+      files: [try StoredFile(path: "Manifest.plist", bytes: [UInt8](repeating: 0, count: 1 << 20))])
     let directory = try TemporaryDirectory()
     _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("zip"), .zip), replace: false)
     let compressed = try directory.read("zip")

@@ -41,7 +41,7 @@ struct OnePassTests {
     }
     let backup = StoredBackup(
       directoryName: DeskBackup.udid, modificationTime: 0,
-      files: files.map { StoredFile(path: $0.path, bytes: $0.bytes) })
+      files: try files.map { try StoredFile(path: $0.path, bytes: $0.bytes) })
     _ = try BackupPlacement(system: unsynced).place(backup.outgoing, at: target, replace: false)
   }
 

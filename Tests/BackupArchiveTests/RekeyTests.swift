@@ -74,7 +74,7 @@ struct RekeyTests {
       let error = #expect(throws: DataProtectionError.self) { _ = try archive.keybag.keys(SampleBackup.password) }
       #expect(error?.code == .wrongPassword)
       let keychain = try archive.keychainFile(with: archive.keybag.keys("battery staple")).bytes
-      #expect(keychain == sample.contents.keychainFile, "\(place)")
+      #expect(try keychain == sample.contents.keychainFile, "\(place)")
     }
   }
 

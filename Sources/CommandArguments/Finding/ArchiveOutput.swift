@@ -130,6 +130,10 @@ package enum ArchiveOutput {
       failure.status = .failed
       failure.message = "could not write \(name)"
       failure.advice = "a folder that is there"
+    // What is written is kept nowhere else meanwhile.
+    case .noTemporarySpace where source == nil:
+      failure.message = "could not write \(name)"
+      failure.advice = error.call
     case .occupied: failure.advice = "another name after -o"
     default: break
     }

@@ -33,7 +33,7 @@ extension Move {
           "the phone's keychain has changed since", advice: "move(to:backup:) again, after the change")
       }
       try telling { () throws(MigrationError) in
-        let prepared = try BackupExporter.prepare(session, password: secret, rounds: Self.rounds)
+        let prepared = try BackupExporter.prepare(session, password: secret, rounds: Self.rounds, listsExported: false)
         _ = try prepared.write(to: .file(path, .tar))
       }
     }

@@ -1,86 +1,12 @@
-public import ArchivedKeychain
-public import BackupArchive
-public import BackupWriting
+import ArchivedKeychain
+import BackupArchive
+import BackupWriting
 public import DataProtection
-public import KeychainFormats
-public import KeychainRules
+package import Files
+import KeychainFormats
+import KeychainRules
 import KeychainStore
 public import VirtualDevice
-
-/// What a backup takes along and what it leaves on the device.
-public struct ExportReport: Sendable {
-  /// One item of the device.
-  public struct Item: Sendable, Hashable {
-    /// The names that it is known by; sealed where its row does not open.
-    public let identity: ItemIdentity
-    /// The class that protects it; `nil` where the column has no known one.
-    public let protection: ProtectionClass?
-    /// Number of its row in the table of its kind.
-    public let rowID: Int64
-    /// Whether it is marked to synchronize; `nil` where its row does not open.
-    public let isSynchronizable: Bool?
-    /// Whether its value has the form of a key of the Secure Enclave; `nil` where its row does not open.
-    public let holdsEnclaveKey: Bool?
-
-    /// The same with its names taken from an item that is held as long as this is.
-    func sharing(_ item: KeychainItem) -> Item {
-      Item(
-        identity: .sharing(item), protection: protection, rowID: rowID,
-        isSynchronizable: isSynchronizable, holdsEnclaveKey: holdsEnclaveKey)
-    }
-  }
-
-  /// An item that the backup leaves on the device.
-  public struct LeftOut: Sendable, Hashable {
-    /// The item.
-    public let item: Item
-    /// The rule that leaves it out, or what is wrong with its row.
-    public let reason: Reason
-    /// Why it cannot be read, where that is the reason.
-    public let detail: String?
-  }
-
-  /// The items that are in the backup, by their positions in it.
-  public internal(set) var exported: [Item] = []
-  /// The rows that stay on the device, tombstones among them.
-  public internal(set) var leftOut: [LeftOut] = []
-
-  /// Items that stay on the device; a deleted item's mark is none to miss.
-  public var missing: [LeftOut] { leftOut.filter { $0.reason != .deleted } }
-  /// Marks of deleted items that stay on the device, counted apart everywhere.
-  public var tombstones: [LeftOut] { leftOut.filter { $0.reason == .deleted } }
-  /// Items of the device, tombstones that stay at home apart.
-  public var total: Int { exported.count + missing.count }
-}
-
-/// A keychain sealed for a new keybag, ready to be written.
-public struct PreparedBackup: ~Copyable, Sendable {
-  /// What is about to be written: the device, the keybag and the sealed keychain.
-  public let contents: BackupContents
-  /// What the backup takes along and what it leaves.
-  public let report: ExportReport
-  let keys: ClassKeys
-
-  /// Writes it, whole or not at all.
-  ///
-  /// - Throws: What the writer reports: something stands there, no space, no permission.
-  public borrowing func write(
-    to destination: ArchiveDestination, replace: Bool = false, random: some RandomSource = SystemRandomSource()
-  ) throws(MigrationError) -> WrittenBackup {
-    try write(with: BackupWriter(), to: destination, replace: replace, random: random)
-  }
-
-  package borrowing func write(
-    with writer: BackupWriter, to destination: ArchiveDestination, replace: Bool,
-    random: some RandomSource = SystemRandomSource()
-  ) throws(MigrationError) -> WrittenBackup {
-    do throws(BackupArchiveError) {
-      return try writer.write(contents, keys: keys, random: random, to: destination, replace: replace)
-    } catch {
-      throw MigrationError(error)
-    }
-  }
-}
 
 /// Takes a device's keychain out for a backup, as the export rules allow.
 public enum BackupExporter {
@@ -95,11 +21,21 @@ public enum BackupExporter {
   ///   - session: A hold on the device, which has to be unlocked.
   ///   - password: `nil` for a backup without one, which only this device can restore its keychain from.
   ///   - rounds: Of the slow derivation; every real device asks for 10,000,000.
+  ///   - listsExported: Whether the report names the items that are in the backup, which takes memory for each.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
   /// - Throws: Category `locked` where a row is locked: no half keychain is ever exported. `refused` for a device whose
-  ///   system writes another kind of backup.
+  ///   system writes another kind of backup. `failed` where a large keychain finds no room in the directory that `TMPDIR`
+  ///   names.
   public static func prepare(
     _ session: DeviceSession, password: borrowing Secret?, rounds: Int = BackupKeybag.standardRounds,
+    listsExported: Bool = true, progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(MigrationError) -> PreparedBackup {
+    try prepare(
+      session, password: password, rounds: rounds, listsExported: listsExported, system: .real, progress: progress)
+  }
+
+  package static func prepare(
+    _ session: DeviceSession, password: borrowing Secret?, rounds: Int, listsExported: Bool, system: FileSystem,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(MigrationError) -> PreparedBackup {
     try check(session)
@@ -115,12 +51,13 @@ public enum BackupExporter {
     let isEncrypted = password != nil
     let keybag = bag.keybag
     let keys = bag.takeClassKeys()
-    let export = try export(session, sealing: keys, random: environment.random)
-    let file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: export.entries)
-    let bytes = try reporting { () throws(FormatError) in try file.serialized() }
+    let spool = try spooling { () throws(BackupArchiveError) in try SealedItemSpool(system: system) }
+    let export = try export(
+      session, sealing: keys, keeping: .sealed(in: spool, isListed: listsExported), random: environment.random)
+    let keychain = try spooling { () throws(BackupArchiveError) in try spool.finish(keybagUUID: keybag.uuidText) }
     let contents = BackupContents(
       device: BackupDevice(session.record), date: environment.clock.now(), keybag: keybag, isEncrypted: isEncrypted,
-      wasPasscodeSet: session.isPasscodeSet, keychainFile: bytes,
+      wasPasscodeSet: session.isPasscodeSet, keychain: keychain,
       applications: AppDirectory.identifiers(of: session.record.apps))
     return PreparedBackup(contents: contents, report: export.report, keys: keys)
   }
@@ -129,7 +66,7 @@ public enum BackupExporter {
   ///
   /// - Throws: Category `locked` where a row is: the keys may have gone since the device was looked at.
   static func export(
-    _ session: DeviceSession, sealing keys: borrowing ClassKeys, keeping form: Export.Form = .sealed,
+    _ session: DeviceSession, sealing keys: borrowing ClassKeys, keeping form: Export.Form,
     besides known: [ArchivedItem] = [], random: any RandomSource
   ) throws(MigrationError) -> Export {
     var export = Export(random: random, deviceSyncs: session.record.isSyncing, keeping: form)
@@ -143,7 +80,14 @@ public enum BackupExporter {
       }
     }
     try locked.check(session)
+    if let failure = export.spoolFailure { throw .making(failure) }
     return export
+  }
+
+  private static func spooling<Value>(
+    _ body: () throws(BackupArchiveError) -> Value
+  ) throws(MigrationError) -> Value {
+    do throws(BackupArchiveError) { return try body() } catch { throw .making(error) }
   }
 
   /// Whether the device can be backed up now, before anyone is asked for a password.
@@ -164,8 +108,8 @@ public enum BackupExporter {
   struct Export {
     /// What is kept of an item that the rules let go.
     enum Form {
-      /// As a backup holds it.
-      case sealed
+      /// As a backup holds it, its names in the report where they are to be listed.
+      case sealed(in: SealedItemSpool, isListed: Bool)
       /// As whoever has every key reads it in the backup.
       case opened
       /// The same without a list of what is exported, for whoever has the items.
@@ -175,14 +119,14 @@ public enum BackupExporter {
     let random: any RandomSource
     let deviceSyncs: Bool
     let form: Form
-    /// The sealed items, where those are kept.
-    var entries: [KeychainBackupFile.Entry] = []
-    /// The same items opened, by their position, where they are kept so.
+    /// The items opened, by their position, where they are kept so.
     var items: [ArchivedItem] = []
     /// What is held already, and not held again.
     var known = KnownContents([])
     /// That the cryptography itself failed, which is no item's fault.
     var fault: ArchivedKeychainError?
+    /// Why sealed items could not be kept. None is sealed after it.
+    var spoolFailure: BackupArchiveError?
     var report = ExportReport()
 
     init(random: any RandomSource, deviceSyncs: Bool, keeping form: Form) {
@@ -216,6 +160,7 @@ public enum BackupExporter {
     mutating func take(
       _ candidate: ExportCandidate, _ entry: ExportReport.Item, reference: [UInt8], sealing keys: borrowing ClassKeys
     ) {
+      guard spoolFailure == nil else { return }
       let item = candidate.item
       if let reason = ExportRules.reasonToLeaveOut(candidate) {
         report.leftOut.append(.init(item: entry, reason: reason, detail: nil))
@@ -225,17 +170,17 @@ public enum BackupExporter {
         let blob = try keys.seal(item, as: .backup, random: random)
         let reference = try? PersistentReference.uuid(item.kind, reference).serialized()
         switch form {
-        case .sealed:
-          entries.append(.init(kind: item.kind, blob: blob.serialized(), persistentReference: reference))
+        case .sealed(let spool, let isListed):
+          keep(blob, item.kind, reference, in: spool)
+          if isListed { report.exported.append(entry) }
         case .opened, .openedAlone:
           let opened = ArchivedItem(
             index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
             keyClass: blob.keyClass, classKey: nil, opening: opening(of: blob, item.kind, with: keys))
           items.append(opened)
-          if form == .opened { report.exported.append(opened.item.map(entry.sharing) ?? entry) }
-          return
+          if case .opened = form { report.exported.append(opened.item.map(entry.sharing) ?? entry) }
         }
-        report.exported.append(entry)
+        report.exportedCount += 1
       } catch {
         report.leftOut.append(.init(item: entry, reason: .malformed, detail: error.reason))
       }
@@ -244,6 +189,14 @@ public enum BackupExporter {
 }
 
 extension BackupExporter.Export {
+  private mutating func keep(_ blob: ItemBlob, _ kind: ItemKind, _ reference: [UInt8]?, in spool: SealedItemSpool) {
+    do throws(BackupArchiveError) {
+      try spool.append(kind, blob: blob.serialized(), persistentReference: reference)
+    } catch {
+      spoolFailure = error
+    }
+  }
+
   private mutating func opening(
     of blob: ItemBlob, _ kind: ItemKind, with keys: borrowing ClassKeys
   ) -> ArchivedItem.Opening {

@@ -51,7 +51,7 @@ extension BackupContents {
   mutating func editEntries(_ edit: (inout [KeychainBackupFile.Entry]) throws -> Void) throws {
     var file = try KeychainBackupFile(parsing: keychainFile)
     try edit(&file.entries)
-    keychainFile = try file.serialized()
+    keychain = SealedKeychain(try file.serialized())
   }
 }
 

@@ -125,7 +125,8 @@ struct Backup: RunnableVerb {
     let rounds = rounds?.value ?? BackupKeybag.standardRounds
     do throws(MigrationError) {
       return try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) { (progress) throws(MigrationError) in
-        try BackupExporter.prepare(device, password: password, rounds: rounds, progress: progress)
+        try BackupExporter.prepare(
+          device, password: password, rounds: rounds, listsExported: common.verbose > 0, progress: progress)
       }
     } catch {
       try Interruption.check()
@@ -148,7 +149,7 @@ struct Backup: RunnableVerb {
     let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
     let did = outcome == nil ? "Would back up" : "Backed up"
     var lines = [
-      "\(did) \(Amounts.grouped(report.exported.count)) of \(Amounts.count(report.total, "item")) from \(device.name) to "
+      "\(did) \(Amounts.grouped(report.exportedCount)) of \(Amounts.count(report.total, "item")) from \(device.name) to "
         + "\(place) (\(size))."
     ]
     if session.common.verbose > 0 { lines += exportedLines(report, style: session.resultStyle) }
@@ -213,7 +214,7 @@ struct Backup: RunnableVerb {
     [
       "format": "backup-result/1", "device": .string(device.name), "archive": .text(outcome?.path ?? output),
       "encrypted": .boolean(!noPassword), "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
-      "items": .count(report.exported.count), "total": .count(report.total),
+      "items": .count(report.exportedCount), "total": .count(report.total),
       "left_out": .array(report.missing.map(Self.leftOut)), "deleted": .array(report.tombstones.map(Self.leftOut)),
       "published_hardware_key": .boolean(isPublished),
     ]
