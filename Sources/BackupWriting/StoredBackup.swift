@@ -18,13 +18,7 @@ package struct StoredFile: Sendable {
 
   fileprivate func send(to sink: any StoredFileSink, modificationTime: Int64) throws(WriteFailure) {
     try sink.begin(EntryName(path), byteCount: Int64(stored.byteCount), modificationTime: modificationTime)
-    let portionByteCount = 1 << 18
-    for start in stride(from: 0, to: stored.byteCount, by: portionByteCount) {
-      let portion = try obtaining { () throws(BackupArchiveError) in
-        try [UInt8](count: min(portionByteCount, stored.byteCount - start)) { (buffer) throws(BackupArchiveError) in
-          try stored.read(at: start, into: buffer)
-        }
-      }
+    try stored.forEachPortion(translating: WriteFailure.source) { (portion) throws(WriteFailure) in
       try sink.write(portion)
     }
     try sink.end()

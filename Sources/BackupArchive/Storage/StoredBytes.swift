@@ -47,11 +47,20 @@ package final class StoredBytes: Sendable {
   package func forEachPortion(
     _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
+    try forEachPortion(translating: { $0 }, body)
+  }
+
+  /// The same for whoever has errors of another kind.
+  ///
+  /// - Parameter translate: Makes an error of the stored part one of these.
+  package func forEachPortion<Failure: Error>(
+    translating translate: (BackupArchiveError) -> Failure, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, 1 << 18), alignment: 16)
     defer { buffer.deallocate() }
     for start in stride(from: 0, to: byteCount, by: 1 << 18) {
       let portion = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
-      try read(at: start, into: portion)
+      do throws(BackupArchiveError) { try read(at: start, into: portion) } catch { throw translate(error) }
       try body(UnsafeRawBufferPointer(portion))
     }
   }
