@@ -175,14 +175,14 @@ package struct Export: RunnableVerb {
     _ source: borrowing ExportSource, _ form: ExportForm, in session: Session
   ) throws(CommandFailure) -> ExportedItems {
     var tally = ExportTally(keepingGuarded: source.origin.keepsGuarded)
-    if dryRun.isOn {
-      try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in tally.take(entry) }
-    } else {
+    guard dryRun.isOn else {
       try writing(in: session) { (portion) throws(CommandFailure) in
         try ExportedItems.document(
           of: source, as: form, revealsSecrets: reveal, counting: &tally, in: session, to: portion)
       }
+      return ExportedItems(of: source.origin, as: form, tally, made: nil)
     }
+    try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in tally.take(entry) }
     let items = ExportedItems(of: source.origin, as: form, tally, made: nil)
     try items.requireSomething()
     return items
@@ -210,23 +210,8 @@ package struct Export: RunnableVerb {
     in session: Session,
     _ body: ((UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    guard output != "-" else { return try printing(in: session, body) }
+    guard output != "-" else { return try session.write(to: output, body) }
     try session.changing(written) { () throws(CommandFailure) in try session.write(to: output, body) }
-  }
-
-  /// Of what standard output has taken nothing can be taken back.
-  private func printing(
-    in session: Session,
-    _ body: ((UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
-  ) throws(CommandFailure) {
-    do throws(CommandFailure) {
-      try session.write(to: output, body)
-    } catch {
-      guard session.hasPrinted, error.status == .failed else { throw error }
-      var failure = error
-      failure.why = [failure.why, "what was printed is not whole"].compactMap(\.self).joined(separator: "; ")
-      throw failure
-    }
   }
 
   private func say(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {

@@ -9,37 +9,6 @@ import KeychainStore
 import Reports
 import VirtualDevice
 
-/// Where the items of an export are from.
-struct ExportOrigin {
-  enum Kind { case archive, device, dump }
-
-  let kind: Kind
-  /// What the user called it.
-  let name: String
-  /// Whether it is some of its items that are meant.
-  let isRestricted: Bool
-  /// Of a dump: what is said of it. Its secrets are in clear, also those that an access control guarded.
-  var statement: DumpStatement?
-
-  /// What a document says of what it cannot know.
-  var unseenFields: [(String, JSONValue)] {
-    kind == .archive ? [UnseenItems.field] : statement.map { [$0.field] } ?? []
-  }
-
-  var keepsGuarded: Bool { kind != .dump }
-
-  /// Of the items, before they are written.
-  func document(revealsSecrets: Bool) -> ItemDocument {
-    let noun =
-      switch kind {
-      case .archive: "archive"
-      case .device: "device"
-      case .dump: "dump"
-      }
-    return ItemDocument(source: (noun, name), indexes: [:], revealsSecrets: revealsSecrets, keepsGuarded: keepsGuarded)
-  }
-}
-
 /// The items that an export is about, one after the other. Those of an archive are opened when it is their turn.
 struct ExportSource: ~Copyable {
   let origin: ExportOrigin
@@ -92,7 +61,14 @@ struct ExportSource: ~Copyable {
     case .sealed(let sealed):
       var details = OpeningDetails(of: sealed.named, in: session)
       let name = sealed.named.name
-      func failure(_ error: ArchivedKeychainError) -> CommandFailure { CommandFailure(archive: error, name: name) }
+      func failure(_ error: ArchivedKeychainError) -> CommandFailure {
+        var failure = CommandFailure(archive: error, name: name)
+        // Of what standard output has taken nothing can be taken back.
+        if session.hasPrinted {
+          failure.why = [failure.why, "what was printed is not whole"].compactMap(\.self).joined(separator: "; ")
+        }
+        return failure
+      }
       try sealed.reader.forEachPortion(translating: failure) {
         (portion) throws(CommandFailure) in
         details.take(portion)

@@ -1,11 +1,8 @@
 import ArchivedKeychain
-import BackupArchive
 import CommandArguments
 import CommandSession
-import KeychainDumps
 import KeychainFormats
 import KeychainRules
-import KeychainStore
 import Reports
 import VirtualDevice
 

@@ -1,0 +1,68 @@
+import ArchivedKeychain
+import ArgumentParser
+import CommandSession
+import DataProtection
+import Files
+import Foundation
+import KeychainFormats
+import ParallelWork
+import SystemPackage
+import Testing
+
+@testable import BackupArchive
+@testable import CommandArguments
+@testable import ExportVerb
+
+@Suite("A disk that fails while items are exported")
+struct ExportReadingTests {
+  private static let count = 14_000
+
+  /// Fourteen portions of items, of which a few are read ahead: fourteen megabytes, which are kept in a temporary file.
+  private func world() throws -> MoveWorld {
+    try MoveWorld(named: "many items") { world in
+      let items = (0..<Self.count).map { number in
+        """
+        {"kind": "generic-password", "protection": "ak", "attributes": {"acct": "n\(number)", "svce": "s",
+         "agrp": "ABCDE12345.org.example.app"}, "secret": {"text": "\(String(repeating: "x", count: 1_000))"}}
+        """
+      }
+      let description = """
+        {"format": "device-fixture/1", "seed": 7, "created": "2026-11-20T17:58:00Z",
+         "device": {"name": "many", "product_type": "iPhone15,2", "product_version": "18.1"},
+         "apps": [{"name": "app", "groups": ["ABCDE12345.org.example.app"]}], "items": [\(items.joined(separator: ","))]}
+        """
+      try world.write(Array(description.utf8), to: "many.json")
+      try world.succeed("device create many --from many.json")
+      try world.backUp("many", to: "b/")
+    }
+  }
+
+  @Test("is told by its fact, and what is on standard output is called not whole", arguments: [true, false])
+  func failing(isPrinted: Bool) throws {
+    let world = try world()
+    let hasBegun = Locked(false)
+    let system = FileSystem { $0 == .read && hasBegun.withLock { $0 } ? .failure(.ioError) : nil }
+    let archive = try BackupArchive.open(
+      .path(world.devices.home.appending(path: "b").path), limits: .standard, system: system)
+    #expect(archive.storedLargeKeychain != nil)
+    let key = try ArchiveKey(of: archive, password: Secret(utf8: MoveWorld.password))
+    let reader = try ArchivedItemReader(archive, key: key, deviceKey: nil, for: .exporting)
+    let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
+    let source = ExportSource(reader, of: NamedArchive(name: "b", archive: archive), everything)
+    let test = try TestSession()
+    let form = try ExportForm(try CommonOptions.parse([]), output: isPrinted ? "-" : "items.json", reveals: true)
+    var tally = ExportTally(keepingGuarded: true)
+    let error = #expect(throws: CommandFailure.self) {
+      try ExportedItems.document(
+        of: source, as: form, revealsSecrets: true, counting: &tally, in: test.session
+      ) { (bytes) throws(CommandFailure) in
+        hasBegun.withLock { $0 = true }
+        if isPrinted { try test.session.writeRaw(bytes) }
+      }
+    }
+    #expect(error?.status == .failed)
+    let fact = "a temporary file: input/output error"
+    #expect(error?.why == (isPrinted ? "\(fact); what was printed is not whole" : fact))
+    #expect(tally.count > 0 && tally.count < Self.count)
+  }
+}
