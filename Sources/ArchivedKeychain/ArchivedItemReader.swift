@@ -36,8 +36,6 @@ package struct ArchivedItemReader: ~Copyable, Sendable {
     return proof
   }
 
-  /// How many items there are, readable or not.
-  package var itemCount: Int { keychain.index.count }
   /// What is wrong with single class keys.
   package var keybagDamage: String? { keychain.keybagDamage }
   /// What was unusual about the archive, and tolerated.

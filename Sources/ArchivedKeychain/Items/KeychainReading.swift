@@ -74,6 +74,7 @@ struct KeychainReading: Sendable {
     self.byteCount = byteCount
     notes = archive.notes + list.notes
   }
+
   /// The length of the plain file; `nil` for one that does not end in its padding.
   private static func plainByteCount(_ reader: StoredSections.Reader) throws(BackupArchiveError) -> Int? {
     let count = reader.stored.byteCount

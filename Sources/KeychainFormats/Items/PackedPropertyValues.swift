@@ -1,7 +1,7 @@
 /// The values of an item's attributes side by side: where each of them begins, and of each its type and its bytes.
 ///
-/// They take less than a third of the memory that they take where each has some of its own. Equal bytes are equal values, to the text
-/// of a date.
+/// They take less than a third of the memory that they take where each has some of its own. Equal bytes are equal values,
+/// to the text of a date.
 public struct PackedPropertyValues: PackedAttributeValues {
   private let bytes: [UInt8]
 
