@@ -1,5 +1,3 @@
-public import KeychainFormats
-
 /// What a plan warns of beside an item that arrives: the item is there, and its value may be of no use.
 ///
 /// The raw value is the word that reports, JSON and `explain` use.
@@ -10,16 +8,6 @@ public enum ArrivalWarning: String, Sendable, CaseIterable, Hashable, Codable {
   /// The value has that form, and the target is that device or may be it: no source says whether the chip still takes it
   /// there after a restore.
   case useNotKnown = "use-not-known"
-
-  /// The warning for an item that arrives; `nil` where nothing is known against its use.
-  ///
-  /// - Parameters:
-  ///   - item: The item in clear; of a sealed one nothing is known.
-  ///   - onSameDevice: Whether the target is the device that made the backup; `nil` where nothing proves it.
-  public init?(_ item: KeychainItem, onSameDevice: Bool?) {
-    guard item.holdsEnclaveKey else { return nil }
-    self.init(ofEnclaveKeyOnSameDevice: onSameDevice)
-  }
 
   /// The warning for an item that arrives and whose value is a key of the Secure Enclave.
   ///
