@@ -92,9 +92,7 @@ package struct Export: RunnableVerb {
     }
     let form = try ExportForm(common, output: output, reveals: reveal)
     let source = try openSource(selection, form, in: session)
-    let items =
-      form.format == .json
-      ? try document(source, form, in: session) : try collect(source, form, in: session)
+    let items = try export(source, form, in: session)
     try say(items, form, in: session)
     return items.damagedCount > 0 ? .partial : .ok
   }
@@ -170,36 +168,26 @@ package struct Export: RunnableVerb {
 
   // MARK: The result
 
-  /// Writes the document of the items as they go by.
-  private func document(
+  private func export(
     _ source: borrowing ExportSource, _ form: ExportForm, in session: Session
   ) throws(CommandFailure) -> ExportedItems {
-    var tally = ExportTally(keepingGuarded: source.origin.keepsGuarded)
-    guard dryRun.isOn else {
+    var items = ExportedItems(of: source.origin, as: form)
+    if !dryRun.isOn, reveal || form.format == .json {
       try writing(in: session) { (portion) throws(CommandFailure) in
-        try ExportedItems.document(
-          of: source, as: form, revealsSecrets: reveal, counting: &tally, in: session, to: portion)
+        try items.write(from: source, revealingSecrets: reveal, in: session, to: portion)
       }
-      return ExportedItems(of: source.origin, as: form, tally, made: nil)
+      return items
     }
-    try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in tally.take(entry) }
-    let items = ExportedItems(of: source.origin, as: form, tally, made: nil)
-    try items.requireSomething()
-    return items
-  }
-
-  /// Makes what is no document, and writes it as a whole.
-  private func collect(
-    _ source: borrowing ExportSource, _ form: ExportForm, in session: Session
-  ) throws(CommandFailure) -> ExportedItems {
-    let items = try ExportedItems(collecting: source, as: form, in: session)
-    try items.requireSomething()
+    // Without --reveal it is written once it is known to hold no secret.
+    let isHeld = !dryRun.isOn && !form.isSecret
+    var held = SensitiveBuffer()
+    try items.write(from: source, revealingSecrets: reveal, in: session) { (portion) throws(CommandFailure) in
+      if isHeld { held.append(portion) }
+    }
     guard reveal || items.secretCount == 0 else {
       throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: items.secretCount)
     }
-    if !dryRun.isOn, let contents = items.contents {
-      try writing(in: session) { (portion) throws(CommandFailure) in try contents.withBytes(portion) }
-    }
+    if isHeld { try writing(in: session) { (portion) throws(CommandFailure) in try held.withBytes(portion) } }
     return items
   }
 

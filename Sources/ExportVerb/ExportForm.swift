@@ -1,6 +1,8 @@
+import ArchivedKeychain
 import CommandArguments
 import CommandSession
 import KeychainFormats
+import VirtualDevice
 
 /// What an export is made as: what `--format` says, or else the ending of the file's name.
 struct ExportForm {
@@ -43,6 +45,19 @@ struct ExportForm {
 
   private static func ending(of format: OutputFormat) -> String {
     format == .genpPlist ? "genp.plist" : format.rawValue
+  }
+
+  /// What it is made as; `nil` for a document of every item.
+  var exported: ItemExportForm? {
+    switch format {
+    case .csv: .passwords
+    case .genpPlist: .genericPasswordPlist
+    case .cxf: .credentialExchange(made: DeviceEnvironment.interruptible.clock.now())
+    case .otpauth: .oneTimeSecrets
+    case .pem: .certificatesAndKeys
+    case .wifi: .wirelessNetworks
+    default: nil
+    }
   }
 
   /// The kinds whose secrets go into it.

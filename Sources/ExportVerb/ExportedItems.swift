@@ -10,61 +10,45 @@ import VirtualDevice
 struct ExportedItems {
   private let origin: ExportOrigin
   private let form: ExportForm
-  private let tally: ExportTally
-  /// What is written; of a document, which is written while the items go by, `nil`.
-  private let made: ItemExport?
+  private var tally: ExportTally
+  /// What is written; of a document, which holds every item, `nil`.
+  private var made: ItemExportCounts?
 
-  /// - Parameters:
-  ///   - tally: The items that went by.
-  ///   - made: What was made of those that can be read.
-  init(of origin: ExportOrigin, as form: ExportForm, _ tally: ExportTally, made: ItemExport?) {
+  /// - Parameter origin: Where the items are from, none of which has gone by yet.
+  init(of origin: ExportOrigin, as form: ExportForm) {
     self.origin = origin
     self.form = form
-    self.tally = tally
-    self.made = made
+    tally = ExportTally(keepingGuarded: origin.keepsGuarded)
   }
 
-  /// Makes a document, which is written while the items go by. Where there is nothing to write, nothing is.
+  /// Makes what is written while the items go by, and holds none of them. Where there is nothing to write, nothing is.
   ///
   /// - Parameter portion: Takes what is written, some kilobytes at a time; lent, for there may be secrets in it.
-  static func document(
-    of source: borrowing ExportSource, as form: ExportForm, revealsSecrets: Bool, counting tally: inout ExportTally,
-    in session: Session, to portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
+  mutating func write(
+    from source: borrowing ExportSource, revealingSecrets revealsSecrets: Bool, in session: Session,
+    to portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    let origin = source.origin
-    let document = origin.document(revealsSecrets: revealsSecrets)
-    var stream = document.stream()
-    try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
-      tally.take(entry)
-      try stream.append(document.object(entry), to: portion)
-    }
-    try ExportedItems(of: origin, as: form, tally, made: nil).requireSomething()
-    try stream.end(origin.unseenFields, to: portion)
-  }
-
-  /// Makes what is no document: that holds the items it is made of.
-  init(collecting source: borrowing ExportSource, as form: ExportForm, in session: Session) throws(CommandFailure) {
-    var tally = ExportTally(keepingGuarded: source.origin.keepsGuarded)
-    var items: [KeychainItem] = []
-    try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
-      tally.take(entry)
-      if case .readable(let item) = entry.content, form.kinds.contains(item.kind), !tally.isGuarded(item) {
-        items.append(item)
+    guard let exported = form.exported else {
+      let document = origin.document(revealsSecrets: revealsSecrets)
+      var stream = document.stream()
+      try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
+        tally.take(entry)
+        try stream.append(document.object(entry), to: portion)
       }
+      try requireSomething()
+      return try stream.end(origin.unseenFields, to: portion)
     }
-    self.init(of: source.origin, as: form, tally, made: Self.export(items, as: form))
-  }
-
-  private static func export(_ items: [KeychainItem], as form: ExportForm) -> ItemExport? {
-    switch form.format {
-    case .csv: .passwords(items)
-    case .genpPlist: .genericPasswordPlist(items)
-    case .cxf: .credentialExchange(items, made: DeviceEnvironment.interruptible.clock.now())
-    case .otpauth: .oneTimeSecrets(items)
-    case .pem: .certificatesAndKeys(items)
-    case .wifi: .wirelessNetworks(items)
-    default: nil
+    var writer = ItemExportWriter(exported)
+    try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
+      tally.take(entry)
+      guard case .readable(let item) = entry.content, form.kinds.contains(item.kind), !tally.isGuarded(item) else {
+        return
+      }
+      try writer.append(item, to: portion)
     }
+    made = writer.counts
+    try requireSomething()
+    _ = try writer.end(to: portion)
   }
 
   /// What the user called the source.
@@ -72,8 +56,6 @@ struct ExportedItems {
   var isFromArchive: Bool { origin.kind == .archive }
   var unseenFields: [(String, JSONValue)] { origin.unseenFields }
 
-  /// The bytes of everything but a document.
-  var contents: SensitiveBytes? { made?.contents }
   var count: Int { made?.count ?? tally.count }
   /// Secrets in plain text; a document has as many as it is let have.
   var secretCount: Int { made?.secretCount ?? 0 }
@@ -91,7 +73,7 @@ struct ExportedItems {
 
   /// What became of the items: each is in one of the counts.
   private var counts: (formless: Int, asking: Int, others: Int) {
-    let (written, formless) = (made?.count ?? 0, made?.leftOut.count ?? 0)
+    let (written, formless) = (made?.count ?? 0, made?.leftOutCount ?? 0)
     let asking = tally.guardedCount(of: form.kinds)
     return (formless, asking, tally.count - tally.unreadableCount - asking - formless - written)
   }
@@ -164,7 +146,7 @@ struct ExportedItems {
           + reason.explanation.headline,
         try: "keyhaul explain \(reason.rawValue)")
     }
-    if let first = made?.leftOut.first {
+    if let first = made?.firstLeftOut {
       throw CommandFailure(
         .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)",
         why: leftOutText(first), try: "--format json holds every item")
@@ -186,9 +168,9 @@ struct ExportedItems {
     let asking = tally.guardedCount(of: form.kinds)
     if asking > 0 { session.warn("\(Amounts.count(asking, "item")) left out", why: Self.guardedText) }
     guard let made else { return }
-    if let first = made.leftOut.first {
+    if let first = made.firstLeftOut {
       session.warn(
-        "\(Amounts.count(made.leftOut.count, "item")) left out, with no form as \(form.format.rawValue)",
+        "\(Amounts.count(made.leftOutCount, "item")) left out, with no form as \(form.format.rawValue)",
         why: leftOutText(first), try: "--format json holds every item")
     }
     if made.namelessCount > 0 {
@@ -213,8 +195,8 @@ struct ExportedItems {
   private static let guardedText =
     "an access control guards the secret, and a virtual device has neither face nor finger"
 
-  private func leftOutText(_ first: ItemExport.LeftOut) -> String {
-    let others = made?.leftOut.count == 1 ? "" : "the first: "
+  private func leftOutText(_ first: ItemExportCounts.LeftOut) -> String {
+    let others = made?.leftOutCount == 1 ? "" : "the first: "
     return "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)"
   }
 

@@ -13,11 +13,10 @@ package enum ItemsInClear {
     let form = try ExportForm(common, output: path, reveals: true)
     let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
     let source = ExportSource(reader, of: named, everything)
-    var tally = ExportTally(keepingGuarded: source.origin.keepsGuarded)
+    var items = ExportedItems(of: source.origin, as: form)
     try session.write(to: path) { (portion) throws(CommandFailure) in
-      try ExportedItems.document(
-        of: source, as: form, revealsSecrets: true, counting: &tally, in: session, to: portion)
+      try items.write(from: source, revealingSecrets: true, in: session, to: portion)
     }
-    ExportedItems(of: source.origin, as: form, tally, made: nil).warn(in: session)
+    items.warn(in: session)
   }
 }

@@ -37,12 +37,27 @@ struct JSONStreamTests {
         bytes += portion
         largest = max(largest, portion.count)
       }
-      var stream = JSONStream([("format", "test"), ("none", [])], array: "parts")
+      var stream = JSONStream(["format": "test", "none": [], "parts": []])
       for element in elements { stream.append(element, to: take) }
       stream.end(others, to: take)
       let whole = JSONValue.object([("format", "test"), ("none", []), ("parts", .array(elements))] + others)
       #expect(bytes == whole.bytes())
       #expect(largest < 40_000)
+    }
+  }
+
+  @Test("is the same where the array is inside of others, the last of each", arguments: [0, 1, 3])
+  func nested(count: Int) {
+    let elements: [JSONValue] = (0..<count).map { .object([("number", .count($0)), ("half", ["x"])]) }
+    func document(_ parts: [JSONValue]) -> JSONValue {
+      ["format": "test", "groups": [["first"], ["name": "a", "none": [], "parts": .array(parts)]]]
+    }
+    for others: [(String, JSONValue)] in [[], [("end", ["a": [1, 2]])]] {
+      var bytes: [UInt8] = []
+      var stream = JSONStream(document([]))
+      for element in elements { stream.append(element) { bytes += $0 } }
+      stream.end(others) { bytes += $0 }
+      #expect(bytes == document(elements).adding(others).bytes())
     }
   }
 }

@@ -1,42 +1,29 @@
 import Certificates
 import DataProtection
-public import KeychainFormats
+import KeychainFormats
 
-extension ItemExport {
-  /// Certificates and keys in PEM, each below a line that names it.
-  ///
-  /// Private keys are PKCS#8, public ones SubjectPublicKeyInfo: what every program reads.
-  public static func certificatesAndKeys(_ items: [KeychainItem]) -> ItemExport {
-    var builder = ItemExportBuilder()
-    for item in items where item.kind == .certificate || item.kind == .key {
-      guard item.words(.tokenID).isEmpty else {
-        builder.leave(item, "a token holds it, and the keychain only a reference")
-        continue
-      }
-      guard let secret = item.secret else {
-        builder.leave(item, "it has no bytes")
-        continue
-      }
-      do throws(MaterialError) {
-        let block = try secret.withBytes { (bytes) throws(MaterialError) -> SensitiveBytes in
-          guard item.kind == .key else { return try CertificateFacts(der: Array(bytes)).pem }
-          return try KeyMaterial(of: item, bytes).pem
-        }
-        builder.appendTitle(of: item)
-        block.withBytes { builder.text.append($0) }
-        builder.count += 1
-        if item.kind == .key, item.half == .privateKey { builder.secretCount += 1 }
-      } catch {
-        builder.leave(item, error.reason)
-      }
+extension ItemExportWriter {
+  mutating func appendBlock(_ item: KeychainItem) {
+    guard item.words(.tokenID).isEmpty else {
+      return counts.leave(item, "a token holds it, and the keychain only a reference")
     }
-    return builder.finish()
+    guard let secret = item.secret else { return counts.leave(item, "it has no bytes") }
+    do throws(MaterialError) {
+      let block = try secret.withBytes { (bytes) throws(MaterialError) -> SensitiveBytes in
+        guard item.kind == .key else { return try CertificateFacts(der: Array(bytes)).pem }
+        return try KeyMaterial(of: item, bytes).pem
+      }
+      appendTitle(of: item)
+      block.withBytes { text.append($0) }
+      counts.count += 1
+      if item.kind == .key, item.half == .privateKey { counts.secretCount += 1 }
+    } catch {
+      counts.leave(item, error.reason)
+    }
   }
-}
 
-extension ItemExportBuilder {
   /// A line that readers of PEM pass over. Nothing in it can be taken for the begin of a block.
-  fileprivate mutating func appendTitle(of item: KeychainItem) {
+  private mutating func appendTitle(of item: KeychainItem) {
     let title = [item.words(.label), item.words(.applicationTag)].first { !$0.isEmpty } ?? ""
     guard !title.isEmpty else { return }
     let shown = title.unicodeScalars.prefix(200).filter { scalar in

@@ -1,39 +1,42 @@
-public import KeychainFormats
+import KeychainFormats
 
-extension ItemExport {
-  /// Generic and internet passwords as JSON that password managers exchange: a login for each, a one-time password for a
-  /// secret of one, a Wi-Fi network for one.
-  ///
-  /// An item is known by its UUID where it has one of its own, else by its place. What is counted up at each use has no
-  /// form. Source: FIDO Alliance, "Credential Exchange Format" 1.0, Proposed Standard of 2025-08-14.
-  ///
-  /// - Parameters:
-  ///   - items: Of any kind; others are passed over.
-  ///   - made: The moment of the export, in whole seconds.
-  public static func credentialExchange(_ items: [KeychainItem], made: KeychainDate) -> ItemExport {
-    var builder = ItemExportBuilder()
-    var identifiers: Set<String> = []
-    var entries: [JSONValue] = []
-    for (index, item) in items.enumerated() where item.kind == .genericPassword || item.kind == .internetPassword {
-      guard let credential = builder.credential(of: item) else { continue }
-      entries.append(builder.entry(for: item, at: index, credential, &identifiers))
-    }
+/// The document that password managers exchange, made while its items go by.
+struct CredentialExchange: ~Copyable {
+  private var stream: JSONStream
+  /// Those that an entry is known by already.
+  private var identifiers: Set<String> = []
+  /// The place of the next item, whatever its kind.
+  private var place = 0
+
+  init(made: KeychainDate) {
     let account: JSONValue = [
-      "id": .string(CredentialExchange.identifier("keychain")), "username": "", "email": "", "collections": [],
-      "items": .array(entries),
+      "id": .string(Self.identifier("keychain")), "username": "", "email": "", "collections": [], "items": [],
     ]
-    let document: JSONValue = [
+    stream = JSONStream([
       "version": ["major": 1, "minor": 0], "exporterRpId": "keyhaul.invalid", "exporterDisplayName": "Keyhaul",
-      "timestamp": .integer(CredentialExchange.seconds(made) ?? 0), "accounts": [account],
-    ]
-    document.write(to: &builder.text)
-    return builder.finish()
+      "timestamp": .integer(Self.seconds(made) ?? 0), "accounts": [account],
+    ])
   }
-}
 
-private enum CredentialExchange {
+  mutating func append<Failure: Error>(
+    _ item: KeychainItem, _ counts: inout ItemExportCounts,
+    to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    defer { place += 1 }
+    guard item.kind == .genericPassword || item.kind == .internetPassword,
+      let credential = Self.credential(of: item, &counts)
+    else { return }
+    try stream.append(entry(for: item, credential, &counts), to: portion)
+  }
+
+  consuming func end<Failure: Error>(
+    to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    try stream.end(to: portion)
+  }
+
   /// Bytes as the format names things: Base64 for addresses, without padding.
-  static func identifier(_ text: String) -> String {
+  private static func identifier(_ text: String) -> String {
     String(
       Base64Digits.text(of: Array(text.utf8)).compactMap { digit in
         switch digit {
@@ -46,41 +49,41 @@ private enum CredentialExchange {
   }
 
   /// Seconds since 1970; `nil` for a moment before, which the format has no number for.
-  static func seconds(_ date: KeychainDate) -> Int64? {
+  private static func seconds(_ date: KeychainDate) -> Int64? {
     Int64(exactly: date.secondsSince1970.rounded(.down)).flatMap { $0 < 0 ? nil : $0 }
   }
 
   /// A value that a person may change.
-  static func field(_ type: String, _ value: JSONValue) -> JSONValue { ["fieldType": .string(type), "value": value] }
+  private static func field(_ type: String, _ value: JSONValue) -> JSONValue {
+    ["fieldType": .string(type), "value": value]
+  }
 
   /// A member for a text; none where there is no text.
-  static func member(_ name: String, _ words: String) -> [(String, JSONValue)] {
+  private static func member(_ name: String, _ words: String) -> [(String, JSONValue)] {
     words.isEmpty ? [] : [(name, field("string", .string(words)))]
   }
-}
 
-extension ItemExportBuilder {
   /// An item's secret as a credential; `nil` where the format has none for it, which is noted.
-  fileprivate mutating func credential(of item: KeychainItem) -> JSONValue? {
+  private static func credential(of item: KeychainItem, _ counts: inout ItemExportCounts) -> JSONValue? {
     func leave(_ reason: String) -> JSONValue? {
-      self.leave(item, reason)
+      counts.leave(item, reason)
       return nil
     }
     guard let secret = item.secret, !secret.isEmpty else { return leave("it has no secret") }
     guard item.hasTextSecret else { return leave("its secret is not text") }
-    guard secret.withBytes({ OneTimeSecret.isOne($0) }) else { return Self.login(item, secret) }
+    guard secret.withBytes({ OneTimeSecret.isOne($0) }) else { return login(item, secret) }
     guard let timed = secret.withBytes({ TimedSecret($0) }) else {
       return leave("its one-time passwords are not made of the time, or not as the format can say")
     }
-    return Self.oneTime(timed, item, secret)
+    return oneTime(timed, item, secret)
   }
 
   private static func login(_ item: KeychainItem, _ secret: SensitiveBytes) -> JSONValue {
     let (type, name, password) =
       item.isWirelessNetwork ? ("wifi", "ssid", "passphrase") : ("basic-auth", "username", "password")
     return .object(
-      [("type", .string(type))] + CredentialExchange.member(name, item.words(.account))
-        + [(password, CredentialExchange.field("concealed-string", .sensitive(secret, .text)))])
+      [("type", .string(type))] + Self.member(name, item.words(.account))
+        + [(password, Self.field("concealed-string", .sensitive(secret, .text)))])
   }
 
   private static func oneTime(_ timed: TimedSecret, _ item: KeychainItem, _ secret: SensitiveBytes) -> JSONValue {
@@ -93,25 +96,25 @@ extension ItemExportBuilder {
     return credential.adding(account.isEmpty ? [] : [("username", .string(account))])
   }
 
-  fileprivate mutating func entry(
-    for item: KeychainItem, at index: Int, _ credential: JSONValue, _ identifiers: inout Set<String>
+  private mutating func entry(
+    for item: KeychainItem, _ credential: JSONValue, _ counts: inout ItemExportCounts
   ) -> JSONValue {
-    count += 1
-    secretCount += 1
+    counts.count += 1
+    counts.secretCount += 1
     let title = PasswordEntry.title(of: item)
-    if title.isEmpty { namelessCount += 1 }
+    if title.isEmpty { counts.namelessCount += 1 }
     let uuid = item.words(.uuid)
     let isOwn = !uuid.isEmpty && uuid.utf8.count <= 36 && identifiers.insert(uuid).inserted
     var members: [(String, JSONValue)] = [
-      ("id", .string(CredentialExchange.identifier(isOwn ? uuid : "item \(index)"))), ("title", .string(title)),
+      ("id", .string(Self.identifier(isOwn ? uuid : "item \(place)"))), ("title", .string(title)),
     ]
     for (name, code) in [("creationAt", AttributeCode.creationDate), ("modifiedAt", .modificationDate)] {
-      guard case .date(let date)? = item[code], let seconds = CredentialExchange.seconds(date) else { continue }
+      guard case .date(let date)? = item[code], let seconds = Self.seconds(date) else { continue }
       members.append((name, .integer(seconds)))
     }
     let address = InternetAddress.text(of: item)
     if !address.isEmpty { members.append(("scope", ["urls": [.string(address)], "androidApps": []])) }
-    let comment = CredentialExchange.member("content", item.words(.comment))
+    let comment = Self.member("content", item.words(.comment))
     let note: [JSONValue] = comment.isEmpty ? [] : [.object([("type", "note")] + comment)]
     members.append(("credentials", .array([credential] + note)))
     return .object(members)

@@ -1,38 +1,22 @@
-public import KeychainFormats
+import KeychainFormats
 
-extension ItemExport {
-  /// Generic passwords as a property list in XML: a dictionary with an array `genp`, each entry an item's attributes by
-  /// their codes and its secret as data (`v_Data`).
-  ///
-  /// What iLEAPP takes as `--keychain`: it asks a dictionary for `genp` and reads `agrp`, `acct`, `svce` and `v_Data`.
-  /// Values keep their types; dates are cut to whole seconds, and text that XML has no form for stands as data.
-  /// Source: iLEAPP, `scripts/ios_keychain.py`.
-  public static func genericPasswordPlist(_ items: [KeychainItem]) -> ItemExport {
-    var builder = ItemExportBuilder()
-    builder.text.append(
-      """
-      <?xml version="1.0" encoding="UTF-8"?>
-      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-      <plist version="1.0">
-      <dict>
-      \t<key>genp</key>
-      \t<array>
+/// What stands around the entries.
+enum GenericPasswordPlist {
+  static let start = """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+    <plist version="1.0">
+    <dict>
+    \t<key>genp</key>
+    \t<array>
 
-      """)
-    for item in items where item.kind == .genericPassword {
-      guard let secret = item.secret, !secret.isEmpty else {
-        builder.leave(item, "it has no secret")
-        continue
-      }
-      builder.appendEntry(item, secret)
-    }
-    builder.text.append("\t</array>\n</dict>\n</plist>\n")
-    return builder.finish()
-  }
+    """
+  static let end = "\t</array>\n</dict>\n</plist>\n"
 }
 
-extension ItemExportBuilder {
-  fileprivate mutating func appendEntry(_ item: KeychainItem, _ secret: SensitiveBytes) {
+extension ItemExportWriter {
+  mutating func appendEntry(_ item: KeychainItem) {
+    guard let secret = item.secret, !secret.isEmpty else { return counts.leave(item, "it has no secret") }
     text.append("\t\t<dict>\n")
     for code in item.attributes.keys.sorted() {
       guard let value = item[code].flatMap(Self.element), let key = XMLPlist.escapedText(code.rawValue) else {
@@ -43,8 +27,8 @@ extension ItemExportBuilder {
     text.append("\t\t\t<key>v_Data</key><data>")
     secret.withBytes { Base64Digits.append($0, to: &text) }
     text.append("</data>\n\t\t</dict>\n")
-    count += 1
-    secretCount += 1
+    counts.count += 1
+    counts.secretCount += 1
   }
 
   /// `nil` for a value that is none of an attribute: an access control.

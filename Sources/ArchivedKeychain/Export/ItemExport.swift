@@ -4,18 +4,76 @@ public import KeychainFormats
 public struct ItemExport: Sendable {
   /// The whole text; wiped with its last holder.
   public let contents: SensitiveBytes
+  /// What it holds, and what it does not.
+  public let counts: ItemExportCounts
+  /// The items that belong into it and have no form there.
+  public let leftOut: [ItemExportCounts.LeftOut]
+
+  /// Makes an export of items that are held. For very many of them there is `ItemExportWriter`.
+  public init(_ items: [KeychainItem], as form: ItemExportForm) {
+    var text = SensitiveBuffer()
+    var writer = ItemExportWriter(form)
+    var leftOut: [ItemExportCounts.LeftOut] = []
+    for item in items {
+      writer.append(item) { text.append($0) }
+      if writer.counts.leftOutCount > leftOut.count, let last = writer.counts.lastLeftOut { leftOut.append(last) }
+    }
+    counts = writer.end { text.append($0) }
+    contents = text.bytes()
+    self.leftOut = leftOut
+  }
+}
+
+/// What other programs read.
+public enum ItemExportForm: Sendable {
+  /// Generic and internet passwords as a table (RFC 4180, every field in quotes, UTF-8 without a mark).
+  ///
+  /// A password, a one-time secret and a telephone number as user name stand as they are, because whoever imports them
+  /// takes them literally. Every other cell that a spreadsheet would compute gets an apostrophe before it.
+  case passwords
+  /// Generic passwords as a property list in XML: a dictionary with an array `genp`, each entry an item's attributes by
+  /// their codes and its secret as data (`v_Data`).
+  ///
+  /// What iLEAPP takes as `--keychain`: it asks a dictionary for `genp` and reads `agrp`, `acct`, `svce` and `v_Data`.
+  /// Values keep their types; dates are cut to whole seconds, and text that XML has no form for stands as data.
+  /// Source: iLEAPP, `scripts/ios_keychain.py`.
+  case genericPasswordPlist
+  /// Generic and internet passwords as JSON that password managers exchange: a login for each, a one-time password for a
+  /// secret of one, a Wi-Fi network for one. It was made at the moment, in whole seconds.
+  ///
+  /// An item is known by its UUID where it has one of its own, else by its place. What is counted up at each use has no
+  /// form. Source: FIDO Alliance, "Credential Exchange Format" 1.0, Proposed Standard of 2025-08-14.
+  case credentialExchange(made: KeychainDate)
+  /// The secrets that one-time passwords are made of, as the addresses that authenticators import, one on each line.
+  ///
+  /// Source: Google Authenticator, "Key Uri Format".
+  case oneTimeSecrets
+  /// Certificates and keys in PEM, each below a line that names it.
+  ///
+  /// Private keys are PKCS#8, public ones SubjectPublicKeyInfo: what every program reads.
+  case certificatesAndKeys
+  /// The Wi-Fi networks that a device knows, and their passwords, as a table like that of the passwords.
+  case wirelessNetworks
+}
+
+/// What an export holds, and what it does not.
+public struct ItemExportCounts: Sendable, Hashable {
   /// How many items it holds.
-  public let count: Int
+  public internal(set) var count = 0
   /// How many of them are secrets in plain text.
-  public let secretCount: Int
-  /// Items that belong into it and have no form there.
-  public let leftOut: [LeftOut]
+  public internal(set) var secretCount = 0
+  /// How many items belong into it and have no form there.
+  public private(set) var leftOutCount = 0
+  /// The first of them.
+  public private(set) var firstLeftOut: LeftOut?
+  /// The last of them.
+  private(set) var lastLeftOut: LeftOut?
   /// Names that got an apostrophe, so that no spreadsheet computes them.
-  public let inertNameCount: Int
+  public internal(set) var inertNameCount = 0
   /// Secrets that a spreadsheet would compute. They stand unchanged, for a changed password opens nothing.
-  public let formulaSecretCount: Int
+  public internal(set) var formulaSecretCount = 0
   /// Rows that say neither what a password is for nor whose it is, because nothing is stored but the secret.
-  public let namelessCount: Int
+  public internal(set) var namelessCount = 0
 
   /// An item that has no form in the export.
   public struct LeftOut: Sendable, Hashable {
@@ -24,44 +82,13 @@ public struct ItemExport: Sendable {
     /// Why, as the end of a sentence: "its secret is not text".
     public let reason: String
   }
-}
-
-/// What an export is collected in.
-struct ItemExportBuilder: ~Copyable {
-  var text = SensitiveBuffer()
-  var count = 0
-  var secretCount = 0
-  var leftOut: [ItemExport.LeftOut] = []
-  var inertNameCount = 0
-  var formulaSecretCount = 0
-  var namelessCount = 0
 
   mutating func leave(_ item: KeychainItem, _ reason: String) {
-    leftOut.append(.init(identity: ItemIdentity(item), reason: reason))
-  }
-
-  /// A cell of a table that names something: never computed by a spreadsheet.
-  mutating func appendName(_ name: String) {
-    if CSV.isFormula(name) { inertNameCount += 1 }
-    text.appendQuoted(CSV.inert(name))
-  }
-
-  /// A cell of a table that has to arrive as it is.
-  mutating func appendSecret(_ bytes: UnsafeRawBufferPointer) {
-    if bytes.first.map(formulaStarts.contains) == true { formulaSecretCount += 1 }
-    text.appendQuoted(bytes)
-  }
-
-  mutating func endLine() { text.append("\r\n") }
-
-  consuming func finish() -> ItemExport {
-    ItemExport(
-      contents: text.bytes(), count: count, secretCount: secretCount, leftOut: leftOut,
-      inertNameCount: inertNameCount, formulaSecretCount: formulaSecretCount, namelessCount: namelessCount)
+    leftOutCount += 1
+    lastLeftOut = LeftOut(identity: ItemIdentity(item), reason: reason)
+    if firstLeftOut == nil { firstLeftOut = lastLeftOut }
   }
 }
-
-private let formulaStarts = Array("=+-@\t\r\n".utf8)
 
 extension KeychainItem {
   /// A text attribute, data that is text, or a number; empty where there is none.

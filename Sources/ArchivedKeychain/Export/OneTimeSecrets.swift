@@ -1,18 +1,13 @@
-public import KeychainFormats
+import KeychainFormats
 
-extension ItemExport {
-  /// The secrets that one-time passwords are made of, as the addresses that authenticators import, one on each line.
-  ///
-  /// Source: Google Authenticator, "Key Uri Format".
-  public static func oneTimeSecrets(_ items: [KeychainItem]) -> ItemExport {
-    var builder = ItemExportBuilder()
-    for item in items where item.secret?.withBytes({ OneTimeSecret.isOne($0) }) == true {
-      item.secret?.withBytes { builder.text.append($0) }
-      builder.text.append("\n")
-      builder.count += 1
-      builder.secretCount += 1
-    }
-    return builder.finish()
+extension ItemExportWriter {
+  /// Of an item whose secret is none, nothing.
+  mutating func appendOneTimeSecret(_ item: KeychainItem) {
+    guard let secret = item.secret, secret.withBytes({ OneTimeSecret.isOne($0) }) else { return }
+    secret.withBytes { text.append($0) }
+    text.append("\n")
+    counts.count += 1
+    counts.secretCount += 1
   }
 }
 

@@ -1,30 +1,16 @@
-public import KeychainFormats
+import KeychainFormats
 
 extension ItemExport {
   /// The header that Apple's Passwords writes and that it and other password managers import.
   public static let passwordColumns = ["Title", "URL", "Username", "Password", "Notes", "OTPAuth"]
-
-  /// Generic and internet passwords as a table (RFC 4180, every field in quotes, UTF-8 without a mark).
-  ///
-  /// A password, a one-time secret and a telephone number as user name stand as they are, because whoever imports them
-  /// takes them literally. Every other cell that a spreadsheet would compute gets an apostrophe before it.
-  public static func passwords(_ items: [KeychainItem]) -> ItemExport {
-    var builder = ItemExportBuilder()
-    builder.text.append(passwordColumns.joined(separator: ","))
-    builder.endLine()
-    for item in items where item.kind == .genericPassword || item.kind == .internetPassword {
-      builder.appendPassword(item)
-    }
-    return builder.finish()
-  }
 }
 
-extension ItemExportBuilder {
-  fileprivate mutating func appendPassword(_ item: KeychainItem) {
-    guard let secret = item.secret, !secret.isEmpty else { return leave(item, "it has no secret") }
-    guard item.hasTextSecret else { return leave(item, "its secret is not text") }
+extension ItemExportWriter {
+  mutating func appendPassword(_ item: KeychainItem) {
+    guard let secret = item.secret, !secret.isEmpty else { return counts.leave(item, "it has no secret") }
+    guard item.hasTextSecret else { return counts.leave(item, "its secret is not text") }
     let title = PasswordEntry.title(of: item)
-    if title.isEmpty { namelessCount += 1 }
+    if title.isEmpty { counts.namelessCount += 1 }
     appendName(title)
     text.append(",")
     appendName(InternetAddress.text(of: item))
@@ -41,8 +27,8 @@ extension ItemExportBuilder {
       if isOneTime { text.appendQuoted(bytes) } else { text.append("\"\"") }
     }
     endLine()
-    count += 1
-    secretCount += 1
+    counts.count += 1
+    counts.secretCount += 1
   }
 }
 

@@ -2,8 +2,8 @@
 package enum Timestamp {
   private static let secondsPerDay: Double = 86_400
   /// Years 1 to 9999 are representable; a moment outside them is written as the nearest end.
-  private static let earliest: Double = -63_113_904_000
-  private static let latest: Double = 252_423_993_599
+  package static let earliest: Double = -63_113_904_000
+  package static let latest: Double = 252_423_993_599
 
   package static func text(of date: KeychainDate) -> String {
     let seconds = date.secondsSinceReferenceDate

@@ -81,7 +81,7 @@ extension Session {
   ) throws(CommandFailure) {
     if let chosen { return try chosen.rows(of: report.json).bytes().withRawBytes(body) }
     guard let tail = report.tail else { return try report.json.bytes().withRawBytes(body) }
-    var stream = JSONStream(report.json.fields ?? [], array: tail.field)
+    var stream = JSONStream(report.json.adding([(tail.field, [])]))
     try tail.forEachElement { (element) throws(CommandFailure) in try stream.append(element, to: body) }
     try stream.end(to: body)
   }

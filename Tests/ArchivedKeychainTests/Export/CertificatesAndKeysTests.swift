@@ -30,16 +30,16 @@ struct CertificatesAndKeysTests {
   @Test("are read by openssl as the keys that they were")
   func openSSL() throws {
     for vector in try vectors() {
-      let export = ItemExport.certificatesAndKeys([vector.item])
-      #expect(export.count == 1 && export.secretCount == 1, "\(vector.name)")
+      let export = ItemExport([vector.item], as: .certificatesAndKeys)
+      #expect(export.counts.count == 1 && export.counts.secretCount == 1, "\(vector.name)")
       #expect(export.text.hasPrefix("Title: k\n-----BEGIN PRIVATE KEY-----\n"), "\(vector.name)")
       let file = export.contents.withBytes { Data($0) }
       // openssl checks the key, and says its public half, which has to be what the public item exports.
       _ = try run("openssl", ["pkey", "-check", "-noout"], input: file)
       let publicHalf = try run("openssl", ["pkey", "-pubout"], input: file)
-      let other = ItemExport.certificatesAndKeys([vector.publicItem])
+      let other = ItemExport([vector.publicItem], as: .certificatesAndKeys)
       #expect(other.text == "Title: k\n" + String(decoding: publicHalf, as: UTF8.self), "\(vector.name)")
-      #expect(other.secretCount == 0)
+      #expect(other.counts.secretCount == 0)
       // And we read it back to the stored bytes.
       let again = try KeyMaterial(parsing: export.contents)
       #expect(again.externalRepresentation.constantTimeEquals(try #require(vector.item.secret)), "\(vector.name)")
@@ -52,11 +52,11 @@ struct CertificatesAndKeysTests {
     #expect(!vectors.isEmpty)
     for vector in vectors {
       let der = try vector["der_hex"].bytes
-      let export = ItemExport.certificatesAndKeys([.made(.certificate, [:], der)])
+      let export = ItemExport([.made(.certificate, [:], der)], as: .certificatesAndKeys)
       let again = try run(
         "openssl", ["x509", "-outform", "DER"], input: export.contents.withBytes { Data($0) })
       #expect(Array(again) == der)
-      #expect(export.secretCount == 0)
+      #expect(export.counts.secretCount == 0)
     }
   }
 
@@ -65,24 +65,25 @@ struct CertificatesAndKeysTests {
     let vector = try #require(try vectors().first)
     var item = vector.item
     item[.label] = .string("x\n-----BEGIN PRIVATE KEY-----\u{1B}[31m\u{202E}")
-    let export = ItemExport.certificatesAndKeys([item])
+    let export = ItemExport([item], as: .certificatesAndKeys)
     #expect(export.text.components(separatedBy: "-----BEGIN").count == 2)
     #expect(!export.text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x202E })
     item[.label] = nil
     item[.applicationTag] = .data(Array("com.example.tag".utf8))
-    #expect(ItemExport.certificatesAndKeys([item]).text.hasPrefix("Title: com.example.tag\n"))
+    #expect(ItemExport([item], as: .certificatesAndKeys).text.hasPrefix("Title: com.example.tag\n"))
   }
 
   @Test("leave out, with the reason, what a token holds, what is no pair's half, and bytes that are no key")
   func leftOut() {
-    let export = ItemExport.certificatesAndKeys([
-      .made(.key, [.tokenID: .string("com.apple.setoken"), .keyClass: .integer(1), .type: .integer(73)], [4]),
-      .made(.key, [.keyClass: .integer(2), .type: .integer(73)], [4]),
-      .made(.key, [.keyClass: .integer(1), .type: .integer(99)], [4]),
-      .made(.key, [.keyClass: .integer(1), .type: .integer(73)], [4]), .made(.certificate, [:], [1, 2, 3]),
-      .made(.key, [.keyClass: .integer(1), .type: .integer(73)], nil), .generic([:]),
-    ])
-    #expect(export.count == 0 && export.contents.isEmpty)
+    let export = ItemExport(
+      [
+        .made(.key, [.tokenID: .string("com.apple.setoken"), .keyClass: .integer(1), .type: .integer(73)], [4]),
+        .made(.key, [.keyClass: .integer(2), .type: .integer(73)], [4]),
+        .made(.key, [.keyClass: .integer(1), .type: .integer(99)], [4]),
+        .made(.key, [.keyClass: .integer(1), .type: .integer(73)], [4]), .made(.certificate, [:], [1, 2, 3]),
+        .made(.key, [.keyClass: .integer(1), .type: .integer(73)], nil), .generic([:]),
+      ], as: .certificatesAndKeys)
+    #expect(export.counts.count == 0 && export.contents.isEmpty)
     #expect(export.leftOut.count == 6)
     #expect(export.leftOut.first?.reason == "a token holds it, and the keychain only a reference")
     #expect(export.leftOut.last?.reason == "it has no bytes")

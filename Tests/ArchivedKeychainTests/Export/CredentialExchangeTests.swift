@@ -8,7 +8,7 @@ struct CredentialExchangeTests {
   private static let made = KeychainDate(secondsSinceReferenceDate: 800_000_000.75)
 
   private func document(_ items: [KeychainItem]) throws -> (export: ItemExport, root: [String: Any]) {
-    let export = ItemExport.credentialExchange(items, made: Self.made)
+    let export = ItemExport(items, as: .credentialExchange(made: Self.made))
     let root = try JSONSerialization.jsonObject(with: Data(export.text.utf8))
     return (export, try #require(root as? [String: Any]))
   }
@@ -75,7 +75,7 @@ struct CredentialExchangeTests {
     ])
   func formless(_ secret: String) throws {
     let (export, _) = try document([.generic([.account: .string("a")], secret: secret), .generic([:])])
-    #expect(export.count == 1 && export.leftOut.map(\.identity.account) == ["a"])
+    #expect(export.counts.count == 1 && export.leftOut.map(\.identity.account) == ["a"])
   }
 
   @Test("are Wi-Fi networks by their names")
@@ -107,7 +107,7 @@ struct CredentialExchangeTests {
       .made(.key, [:], [1]), .made(.certificate, [:], [1]), .made(.genericPassword, [.account: .string("b")], [0xFF]),
       .generic([.account: .string("none")], secret: nil), .generic([.account: .string("kept")]),
     ])
-    #expect(export.count == 1 && export.secretCount == 1)
+    #expect(export.counts.count == 1 && export.counts.secretCount == 1)
     #expect(export.leftOut.map(\.identity.account) == ["b", "none"])
   }
 }

@@ -12,16 +12,17 @@ struct GenericPasswordPlistTests {
 
   @Test("are a dictionary with genp: text escaped, or data where XML has no form for it, dates in whole seconds")
   func entries() throws {
-    let export = ItemExport.genericPasswordPlist([
-      item(
-        .genericPassword,
-        [
-          .account: .string("a<b&c"), .service: .string("bell\u{7}"), .synchronizable: .integer(1),
-          .generic: .data([0, 255]), .creationDate: .date(KeychainDate(secondsSinceReferenceDate: 0.75)),
-        ], secret: [0, 1, 2]),
-      item(.internetPassword, [.account: .string("x")], secret: [9]),
-      item(.genericPassword, [.account: .string("none")], secret: nil),
-    ])
+    let export = ItemExport(
+      [
+        item(
+          .genericPassword,
+          [
+            .account: .string("a<b&c"), .service: .string("bell\u{7}"), .synchronizable: .integer(1),
+            .generic: .data([0, 255]), .creationDate: .date(KeychainDate(secondsSinceReferenceDate: 0.75)),
+          ], secret: [0, 1, 2]),
+        item(.internetPassword, [.account: .string("x")], secret: [9]),
+        item(.genericPassword, [.account: .string("none")], secret: nil),
+      ], as: .genericPasswordPlist)
 
     let text = export.contents.withBytes { String(decoding: $0, as: UTF8.self) }
     #expect(
@@ -45,13 +46,13 @@ struct GenericPasswordPlistTests {
         </plist>
 
         """)
-    #expect(export.count == 1 && export.secretCount == 1)
+    #expect(export.counts.count == 1 && export.counts.secretCount == 1)
     #expect(export.leftOut.map(\.reason) == ["it has no secret"])
   }
 
   @Test("and without any are a dictionary with none")
   func none() throws {
-    let export = ItemExport.genericPasswordPlist([])
+    let export = ItemExport([], as: .genericPasswordPlist)
     let root = try XMLPlist.decode(export.contents.withBytes { Array($0) })
     #expect(root == .dictionary(["genp": .array([])]))
   }

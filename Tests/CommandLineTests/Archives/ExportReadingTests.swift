@@ -51,11 +51,9 @@ struct ExportReadingTests {
     let source = ExportSource(reader, of: NamedArchive(name: "b", archive: archive), everything)
     let test = try TestSession()
     let form = try ExportForm(try CommonOptions.parse([]), output: isPrinted ? "-" : "items.json", reveals: true)
-    var tally = ExportTally(keepingGuarded: true)
+    var items = ExportedItems(of: source.origin, as: form)
     let error = #expect(throws: CommandFailure.self) {
-      try ExportedItems.document(
-        of: source, as: form, revealsSecrets: true, counting: &tally, in: test.session
-      ) { (bytes) throws(CommandFailure) in
+      try items.write(from: source, revealingSecrets: true, in: test.session) { (bytes) throws(CommandFailure) in
         hasBegun.withLock { $0 = true }
         if isPrinted { try test.session.writeRaw(bytes) }
       }
@@ -63,6 +61,6 @@ struct ExportReadingTests {
     #expect(error?.status == .failed)
     let fact = "a temporary file: input/output error"
     #expect(error?.why == (isPrinted ? "\(fact); what was printed is not whole" : fact))
-    #expect(tally.count > 0 && tally.count < Self.count)
+    #expect(items.count > 0 && items.count < Self.count)
   }
 }

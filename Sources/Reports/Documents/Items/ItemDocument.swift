@@ -50,7 +50,7 @@ package struct ItemDocument {
   /// The document before its items: whoever has them adds the object of each, and what a verb did besides at the end.
   package func stream() -> JSONStream {
     let origin: JSONValue = ["kind": .string(source.kind), "name": .string(source.name)]
-    return JSONStream([("format", "keychain-items/1"), ("source", origin)], array: "items")
+    return JSONStream(["format": "keychain-items/1", "source": origin, "items": []])
   }
 
   package func object(_ entry: Entry) -> JSONValue {
@@ -90,7 +90,10 @@ package struct ItemDocument {
     case .integer(let number): .integer(number)
     case .unsignedInteger(let number): .string(String(number))
     case .real(let number): .number(number)
-    case .date(let date): .string(Timestamp.text(of: date))
+    case .date(let date) where (Timestamp.earliest...Timestamp.latest).contains(date.secondsSinceReferenceDate):
+      .string(Timestamp.text(of: date))
+    // A moment that RFC 3339 has no text for.
+    case .date(let date): ["seconds": .string("\(date.secondsSinceReferenceDate)")]
     case .data(let bytes): ["base64": .string(Base64Digits.text(of: bytes))]
     case .string(let text): .string(text)
     case .uid(let number): .string(String(number))
