@@ -90,12 +90,12 @@ struct FileExport {
 
   private func read(
     _ file: ListedFile, of named: NamedArchive, keys: borrowing ClassKeys, in session: Session
-  ) throws(CommandFailure) -> PayloadReading {
+  ) throws(CommandFailure) -> PayloadReader.Reading {
     if verb.dryRun.isOn { return try pass(file, of: named, keys) { _ in } }
     if verb.output == "-" {
       return try pass(file, of: named, keys) { (bytes) throws(CommandFailure) in try session.writeRaw(bytes) }
     }
-    var reading: PayloadReading?
+    var reading: PayloadReader.Reading?
     try session.changing(verb.written) { () throws(CommandFailure) in
       try ReportFile.write(to: verb.output) { (write) throws(CommandFailure) in
         reading = try pass(file, of: named, keys, write)
@@ -108,9 +108,9 @@ struct FileExport {
   private func pass(
     _ file: ListedFile, of named: NamedArchive, _ keys: borrowing ClassKeys,
     _ write: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
-  ) throws(CommandFailure) -> PayloadReading {
+  ) throws(CommandFailure) -> PayloadReader.Reading {
     var failure: CommandFailure?
-    let reading: PayloadReading
+    let reading: PayloadReader.Reading
     do throws(BackupArchiveError) {
       let payload = try named.archive.payload(of: file)
       reading = try PayloadReader(named.archive).read(payload, as: file, with: keys) {
@@ -122,11 +122,11 @@ struct FileExport {
           failure = error
           throw BackupArchiveError(.interrupted, "the file could not be written")
         }
-      }.payload
+      }
     } catch {
       throw failure ?? CommandFailure(archive: error, name: named.name)
     }
-    guard reading.hasValidPadding else {
+    guard reading.payload.hasValidPadding else {
       throw CommandFailure(
         .damaged, "\(domain)/\(path) is damaged in \(named.name)", why: "its stored form does not end in its padding",
         try: "another copy of the backup")
@@ -137,38 +137,36 @@ struct FileExport {
   // MARK: The result
 
   private func report(
-    _ reading: PayloadReading, _ file: ListedFile, of named: NamedArchive, in session: Session
+    _ reading: PayloadReader.Reading, _ file: ListedFile, of named: NamedArchive, in session: Session
   ) throws(CommandFailure) -> CommandStatus {
-    let record: FileRecord?
-    do throws(BackupArchiveError) {
-      record = try file.record()
-    } catch {
-      throw CommandFailure(archive: error, name: named.name)
-    }
-    let digestFits = reading.fits(record?.digest)
-    let fits = digestFits ?? true
-    if !fits {
+    let digestFits = reading.payload.fits(reading.record?.digest)
+    let plainByteCount = reading.payload.plainByteCount
+    let isRight = reading.isRight ?? true
+    if !isRight {
       session.warn(
-        "\(domain)/\(path) is not what was backed up", why: "its digest is not the one that the list of files records",
+        "\(domain)/\(path) is not what was backed up",
+        why: digestFits == false
+          ? "its digest is not the one that the list of files records" : "it is not what was sealed",
         try: "another copy of the backup")
     }
-    if let size = record?.size, size != reading.plainByteCount {
+    if let size = reading.record?.size, size != plainByteCount {
       session.detail("the list of files records \(Amounts.bytes(size)); the file's end decides")
     }
     if session.isJSON {
       try session.answer([
         "format": "file-export/1", "source": .string(named.name), "domain": .string(domain), "path": .string(path),
-        "output": .string(verb.output), "bytes": .integer(reading.plainByteCount),
-        "digest_fits": digestFits.map { .boolean($0) } ?? .null, "dry_run": .boolean(verb.dryRun.isOn),
+        "output": .string(verb.output), "bytes": .integer(plainByteCount),
+        "digest_fits": digestFits.map { .boolean($0) } ?? .null,
+        "as_sealed": reading.isSealed.map { .boolean($0) } ?? .null, "dry_run": .boolean(verb.dryRun.isOn),
       ])
     } else {
       let did = verb.dryRun.isOn ? "Would export" : "Exported"
       let sentence =
         "\(did) \(HostileText.shown("\(domain)/\(path)")) from \(HostileText.shown(named.name)) to "
-        + "\(HostileText.shown(Export.shown(verb.output))) (\(Amounts.bytes(reading.plainByteCount)))."
+        + "\(HostileText.shown(Export.shown(verb.output))) (\(Amounts.bytes(plainByteCount)))."
       try verb.announce(sentence, in: session)
     }
-    return fits ? .ok : .partial
+    return isRight ? .ok : .partial
   }
 }
 

@@ -94,7 +94,7 @@ struct FilesReport {
     if let first = files.differing.first {
       session.warn(
         "\(Amounts.count(files.digests[.differs, default: 0], "file")) not what was backed up",
-        why: "the digest in the list of files is another one; the first: \(HostileText.quoted(first))",
+        why: "the digest in the list of files or in the seal is another one; the first: \(HostileText.quoted(first))",
         try: "another copy of the backup", evenQuiet: true)
     }
     if let first = files.namedFaults.first {

@@ -1,11 +1,15 @@
-import BackupArchive
 import BackupRewriting
 import BackupWriting
 import DataProtection
+import Files
 import Foundation
 import KeychainFormats
+import ParallelWork
+import SystemPackage
 import TestSupport
 import Testing
+
+@testable import BackupArchive
 
 @Suite("The seal of a backup")
 struct SealTests {
@@ -36,6 +40,33 @@ struct SealTests {
     #expect(archive.seal?.breaks == [] && archive.seal?.isKeyed == hasPassword && archive.seal?.fileCount == 5)
     let body = Array((found.dropLast().joined(separator: "\n") + "\n").utf8)
     if !hasPassword { #expect(try found.last == Self.sha256(body)) }
+  }
+
+  @Test(
+    "that the system does not give is no broken one, nor is any other file", arguments: [FileSystem.Call.open, .read])
+  func ungiven(call: FileSystem.Call) throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    var refusals = 0
+    for number in 0..<200 {
+      let seen = Locked(0)
+      let system = FileSystem { made in
+        guard made == call else { return nil }
+        return seen.withLock { seen in
+          seen += 1
+          return seen == number + 1 ? .failure(.permissionDenied) : nil
+        }
+      }
+      do throws(BackupArchiveError) {
+        let archive = try BackupArchive.open(.path(directory.path("b")), limits: .standard, system: system)
+        #expect(archive.seal?.breaks == [], "\(call) \(number)")
+        if seen.withLock({ $0 }) <= number { break }
+      } catch {
+        #expect(error.category == .failed, "\(call) \(number): \(error.reason)")
+        refusals += 1
+      }
+    }
+    #expect(refusals >= 5)
   }
 
   @Test("has the code that Python makes with the key of the list of files")

@@ -2,13 +2,13 @@ package import BackupArchive
 
 /// What was written out of a backup into a folder, and what was not.
 package struct ExtractedFiles: Sendable {
-  /// How a file's digest in the list stands to what was read. The raw value is the word of the manifest.
+  /// How a file's digests, in the list and in the seal, stand to what was read. The raw value is the word of the manifest.
   package enum DigestStanding: String, Sendable, CaseIterable {
-    /// It is that of the stored bytes, or of the plain ones.
+    /// That of the list is that of the stored bytes, or of the plain ones; that of the seal is that of the stored ones.
     case right
-    /// It is neither: the file is not what was backed up.
+    /// One of them is not: the file is not what was backed up.
     case differs
-    /// The list has none: a change in the file cannot be seen.
+    /// There is none: a change in the file cannot be seen.
     case none
   }
 

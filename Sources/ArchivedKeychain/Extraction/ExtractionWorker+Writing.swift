@@ -13,7 +13,7 @@ extension ExtractionWorker {
     let staging = job.folder.staging
     let target = try writing { () throws(Errno) in DirectoryHandle(try makeTemporary()) }
     let (reading, sha256) = try read(file, payload, into: target)
-    guard reading.hasValidPadding else {
+    guard reading.payload.hasValidPadding else {
       throw .file(BackupArchiveError(.damaged, "its stored form does not end in its padding"))
     }
     try writing { () throws(Errno) in
@@ -21,16 +21,18 @@ extension ExtractionWorker {
       let mode = (record?.mode ?? 0) & 0o777
       try system.setPermissions(mode == 0 ? 0o600 : mode | 0o400, of: target.descriptor)
       if let record { try system.setModificationTime(record.lastModified, of: target.descriptor) }
-      guard try system.status(of: target.descriptor.raw).byteCount == reading.plainByteCount else { throw .ioError }
+      guard try system.status(of: target.descriptor.raw).byteCount == reading.payload.plainByteCount else {
+        throw .ioError
+      }
       try system.handToDisk(target.descriptor)
     }
     // Of an empty file that is not stored there is nothing that a digest could be of.
-    let standing = entry.isStored || record?.needsPayload != false ? standing(of: record, reading) : .none
+    let standing = entry.isStored || record?.needsPayload != false ? standing(of: reading) : .none
     try writing { () throws(Errno) in
       try system.rename(temporaryName, in: staging.descriptor, to: entry.name, in: directory.descriptor)
     }
     return .written(
-      ExtractedContent(byteCount: reading.plainByteCount, sha256: sha256, standing: standing))
+      ExtractedContent(byteCount: reading.payload.plainByteCount, sha256: sha256, standing: standing))
   }
 
   /// Reads a payload to its end into a file.
@@ -38,7 +40,7 @@ extension ExtractionWorker {
   /// - Returns: What came of it, and SHA-256 of the plain bytes.
   private func read(
     _ file: ListedFile, _ payload: StoredPayload?, into target: DirectoryHandle
-  ) throws(Failure) -> (PayloadReading, sha256: [UInt8]) {
+  ) throws(Failure) -> (PayloadReader.Reading, sha256: [UInt8]) {
     var refusal: Errno?
     do throws(BackupArchiveError) {
       let source: StoredPayload
@@ -55,8 +57,8 @@ extension ExtractionWorker {
         }
         try explained("SHA-256") { () throws(DataProtectionError) in try digest.update(portion) }
         job.journal.add(Int64(portion.count))
-      }.payload
-      job.journal.add(reading.storedByteCount - reading.plainByteCount)
+      }
+      job.journal.add(reading.payload.storedByteCount - reading.payload.plainByteCount)
       return (reading, try explained("SHA-256") { () throws(DataProtectionError) in try digest.finish() })
     } catch {
       if let refusal { throw .stop(job.folder.explain(refusal)) }
@@ -64,9 +66,9 @@ extension ExtractionWorker {
     }
   }
 
-  /// Holds a digest of the list against what was read, as a verification does.
-  private func standing(of record: FileRecord?, _ reading: PayloadReading) -> ExtractedFiles.DigestStanding {
-    switch reading.fits(record?.digest) {
+  /// What the digests of the list and of the seal say of what was read, as in a verification.
+  private func standing(of reading: PayloadReader.Reading) -> ExtractedFiles.DigestStanding {
+    switch reading.isRight {
     case true?: .right
     case false?: .differs
     case nil: .none

@@ -18,11 +18,22 @@ package final class PayloadReader: Sendable {
     package let record: FileRecord?
     /// What came of its bytes.
     package let payload: PayloadReading
+    /// Whether it is what was sealed; `nil` where there is no seal, or nobody held it against one.
+    package var isSealed: Bool?
+
+    /// Whether it is what was backed up, by the digest in the list and by the seal.
+    ///
+    /// - Returns: `nil` where neither says anything of it: then a changed byte cannot be seen.
+    package var isRight: Bool? {
+      let fits = payload.fits(record?.digest)
+      return fits == false || isSealed == false ? false : fits ?? isSealed
+    }
   }
 
   package init(_ archive: BackupArchive) { self.archive = archive }
 
-  /// Lends the plain bytes in portions, and empty ones while it reads a second time.
+  /// Lends the plain bytes in portions, and empty ones while it reads a second time. What is stored is held against the
+  /// seal, where there is one.
   ///
   /// - Throws: As `BackupArchive.readPayload(of:with:portion:)`.
   package func read(
@@ -47,11 +58,15 @@ package final class PayloadReader: Sendable {
     _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void,
     by pass: () throws(BackupArchiveError) -> PayloadPass
   ) throws(BackupArchiveError) -> Reading {
-    let (digests, first) = (digests, try pass())
-    let reading = Reading(record: first.record, payload: try first.run(payload, digests: digests, portion))
-    return try settled(reading, of: file, digests, by: pass) { () throws(BackupArchiveError) in
+    let (digests, first, meter) = (digests, try pass(), try archive.sealMeter())
+    let reading = Reading(
+      record: first.record, payload: try first.run(payload.watched(by: meter), digests: digests, portion))
+    let isSealed = try meter.flatMap { (meter) throws(BackupArchiveError) in try archive.isSealed(payload, by: meter) }
+    var last = try settled(reading, of: file, digests, by: pass) { () throws(BackupArchiveError) in
       try portion(UnsafeRawBufferPointer(start: nil, count: 0))
     }
+    last.isSealed = isSealed
+    return last
   }
 
   /// Reads it for its digest, its size and its padding alone.

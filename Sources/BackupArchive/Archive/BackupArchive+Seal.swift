@@ -15,6 +15,20 @@ extension BackupArchive {
     return try SealMaker(of: self, with: keys).fits(list) ? nil : SealBreak(StoredPart.seal.path, .forged)
   }
 
+  /// A meter for a payload that is read, to hold it against the seal; `nil` where nothing of a seal can be read.
+  package func sealMeter() throws(BackupArchiveError) -> SealMeter? { seal?.list == nil ? nil : try SealMeter() }
+
+  /// Whether a payload that was read is what was sealed.
+  ///
+  /// - Parameter meter: What has watched it.
+  /// - Returns: `nil` where nothing is stored and nothing was sealed.
+  package func isSealed(_ payload: StoredPayload, by meter: SealMeter) throws(BackupArchiveError) -> Bool? {
+    let path = layout.storedPath(of: payload.fileIdentifier)
+    let found = try meter.entry(of: payload, at: path)
+    guard let list = seal?.list, found.byteCount != 0 || !list.lines(of: path).isEmpty else { return nil }
+    return list.fact(of: found, at: path) == nil
+  }
+
   /// What a seal lists of the files that are read when the backup is opened; the keychain's is among the payloads.
   ///
   /// - Throws: Why `Status.plist` or `Info.plist` was not read.

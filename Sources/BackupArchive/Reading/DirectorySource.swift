@@ -26,6 +26,8 @@ package struct DirectorySource {
     do throws(BackupArchiveError) {
       parts[.seal] = try read(.seal, in: directory)
     } catch {
+      // What the system did not give is no fault of the seal.
+      guard error.category != .failed else { throw error }
       parts.sealFault = error
     }
     return parts

@@ -231,6 +231,13 @@ package final class ArchiveUnlocker {
     }
   }
 
+  /// Said before a restore: what nobody could see. Of a backup without a password a seal would show no attack either.
+  package func tellOfMissingSeal() {
+    guard archive.isEncrypted, archive.seal == nil else { return }
+    session.note(
+      "\(HostileText.shown(name)) is not sealed: an older keychain or list of files of the same backup would not show.")
+  }
+
   private func tell(_ note: ArchiveNote) {
     switch note {
     case .digestDiffers:

@@ -20,7 +20,8 @@ struct FilesBackup {
     ("AppDomain-org.example.chatter", "Documents/other.txt", "another app"),
   ]
 
-  init(_ files: [(domain: String, path: String, text: String)] = Self.files) throws {
+  /// - Parameter hasDigests: Whether the list has one of each file.
+  init(_ files: [(domain: String, path: String, text: String)] = Self.files, hasDigests: Bool = true) throws {
     world = try MoveWorld()
     try world.succeed("backup old-phone -o b/ --no-password -q")
     var list = Array("mbdb".utf8) + [5, 0]
@@ -28,19 +29,22 @@ struct FilesBackup {
       let bytes = Array(text.utf8)
       let name = try Digest.sha1(Array("\(domain)-\(path)".utf8)).hex
       try world.write(bytes, to: "b/\(name)")
-      list += try Self.record(domain, path, bytes)
+      list += try Self.record(domain, path, bytes, hasDigest: hasDigests)
     }
     try world.write(list, to: "b/Manifest.mbdb")
     try world.devices.run("rm -r b/Manifest.db b/??/")
   }
 
-  private static func record(_ domain: String, _ path: String, _ bytes: [UInt8]) throws -> [UInt8] {
+  private static func record(
+    _ domain: String, _ path: String, _ bytes: [UInt8], hasDigest: Bool
+  ) throws -> [UInt8] {
     func number(_ value: Int, _ count: Int) -> [UInt8] {
       (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }
     func counted(_ value: [UInt8]) -> [UInt8] { number(value.count, 2) + value }
     let absent: [UInt8] = [0xFF, 0xFF]
-    return counted(Array(domain.utf8)) + counted(Array(path.utf8)) + absent + counted(try Digest.sha1(bytes)) + absent
+    return counted(Array(domain.utf8)) + counted(Array(path.utf8)) + absent
+      + (hasDigest ? counted(try Digest.sha1(bytes)) : absent) + absent
       + number(0o100644, 2) + number(7, 8) + number(501, 4) + number(501, 4) + number(1_400_000_000, 4) + number(0, 8)
       + number(bytes.count, 8) + [4, 0]
   }
@@ -54,6 +58,28 @@ struct FilesBackup {
 
 @Suite("export --files")
 struct FilesExportTests {
+  @Test("calls a file right or changed by the seal, also where the list has no digest", arguments: [false, true])
+  func sealed(isChanged: Bool) throws {
+    let backup = try FilesBackup(hasDigests: false)
+    let world = backup.world
+    let unsealed = try world.keyhaul("export b --files before")
+    #expect(unsealed.errors.contains("7 files without a digest: a change in them cannot be seen"), "\(unsealed)")
+    try world.succeed("seal b -q")
+    if isChanged {
+      let name = try Digest.sha1(Array("HomeDomain-Library/notes.txt".utf8)).hex
+      try world.write(Array("notEs".utf8), to: "b/\(name)", keepingSeal: true)
+    }
+    let all = try world.keyhaul("export b --files out")
+    #expect(all.errors.contains("digests of \(isChanged ? 6 : 7) files right\n"), "\(all)")
+    #expect(all.errors.contains("cannot be seen") == false)
+    #expect(all.errors.contains("\"HomeDomain/Library/notes.txt\"") == isChanged, "\(all)")
+    let one = try world.keyhaul("export b --domain HomeDomain --path Library/notes.txt -o one --json")
+    let document = try world.object(one.output)
+    #expect(document["digest_fits"] is NSNull && document["as_sealed"] as? Bool == !isChanged)
+    #expect(one.errors.contains("it is not what was sealed") == isChanged, "\(one)")
+    #expect(all.status == one.status && one.status == (isChanged ? 3 : 0))
+  }
+
   @Test("writes every file, and says where each is named")
   func everything() throws {
     let backup = try FilesBackup()

@@ -34,6 +34,16 @@ struct SealVerbTests {
     #expect(try world.keyhaul("seal b --password-command 'echo wrong'").status == 12)
   }
 
+  @Test("is missed once before a restore, which a backup without one cannot show everything to")
+  func missed() throws {
+    let world = try foreign()
+    let note = "b is not sealed: an older keychain or list of files of the same backup would not show."
+    let restore = "restore b --to new-phone --password-file .bp -n"
+    #expect(flat(try world.keyhaul(restore).errors).ranges(of: note).count == 1)
+    try world.succeed("seal b --password-file .bp -q")
+    #expect(flat(try world.keyhaul(restore).errors).contains("is not sealed") == false)
+  }
+
   @Test("tells what it did as JSON", arguments: ["b", "b.tar.zst", "b.zip"])
   func json(name: String) throws {
     let world = try foreign()

@@ -26,6 +26,7 @@ struct SimulatorRestore {
       .open(storage: verb.unlocking.storage, for: .restoring, in: session)
     let unlocker = ArchiveUnlocker(named, verb.opening, in: session)
     let opened = try unlocker.open(with: try unlocker.key(verb.password), nil, for: .restoring)
+    unlocker.tellOfMissingSeal()
     let plan = try plan(for: opened, nil)
     try selection?.check(against: plan, named, in: session)
     let chosen = try selection.map { try self.plan(for: opened, $0.indexes) } ?? plan

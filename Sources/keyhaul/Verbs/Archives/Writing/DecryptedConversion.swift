@@ -174,7 +174,7 @@ struct DecryptedConversion {
     guard !names.isEmpty else { return }
     session.warn(
       "\(Amounts.count(names.count, "file")) not what was backed up, and copied as \(names.count == 1 ? "it is" : "they are")",
-      why: "the digest in the list of files is another one, in the copy too",
+      why: "the digest in the list of files or in the seal is another one; the copy is sealed as it is",
       try: "another copy of the backup", evenQuiet: true)
     let shown = verb.common.verbose > 0 ? names[...] : names.prefix(VerificationText.shortList)
     for name in shown { session.note("  \(HostileText.quoted(name))") }
