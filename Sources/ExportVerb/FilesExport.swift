@@ -43,8 +43,7 @@ struct FilesExport {
   func perform(in session: Session) throws -> CommandStatus {
     let found = try ArgumentFinder(session).archive(verb.source)
     _ = try found.requirePath(for: "export --files")
-    try ReportFile.check(
-      folder, differsFrom: (found.files + verb.unlocking.files).compactMap(\.self), after: "--files")
+    try session.requireOutput(folder, differsFrom: found.files + verb.unlocking.files, after: "--files")
     let named = try found.open(storage: verb.unlocking.storage, in: session)
     let keys = try unlock(named, in: session)
     let list: FileList

@@ -13,8 +13,11 @@ package enum ArchiveOutput {
     ".7z", ".rar", ".xz", ".txz", ".bz2", ".tbz", ".tbz2", ".lz", ".lzma", ".lz4", ".br", ".z", ".dmg", ".iso", ".cpio",
   ]
 
+  /// - Parameter inputs: What is read, which it may not take the place of.
   /// - Throws: `.usage` for a name that cannot be meant, and for a tar on a terminal or between JSON.
-  package static func check(_ output: String, in session: Session) throws(CommandFailure) {
+  package static func check(
+    _ output: String, differsFrom inputs: [String?], in session: Session
+  ) throws(CommandFailure) {
     if output.isEmpty { throw .usage("--output is empty", try: "-o ARCHIVE") }
     if output == "-" {
       try session.refuseTerminal(for: "a tar")
@@ -22,6 +25,7 @@ package enum ArchiveOutput {
         throw .usage("--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
       }
     }
+    if output != "-" { try session.requireOutput(output, differsFrom: inputs) }
     let destination = ArchiveDestination(path: output)
     if case .directory(let path) = destination { try requireNoFile(at: path, in: output) }
     guard case .file(let path, _) = destination else { return }

@@ -148,17 +148,6 @@ extension Session {
     try ReportFile.write(to: path, body)
   }
 
-  /// Before a report is written: it must not take the place of what is read, and a file that stands there only goes
-  /// after a yes.
-  ///
-  /// - Parameter asks: Whether it will be written; a dry run looks and does not ask.
-  package func prepareOutput(_ output: String, inputs: [String?], asks: Bool = true) throws(CommandFailure) {
-    try ReportFile.check(output, differsFrom: inputs.compactMap(\.self))
-    try ReportFile.requireRegularFile(output)
-    guard asks, ReportFile.standing(at: output) != nil else { return }
-    try confirm("Replace \(output)?", refusal: "replacing \(output)")
-  }
-
   /// Refuses to show bytes on a terminal that are not meant for eyes.
   package func refuseTerminal(for what: String, why: String = "it is binary") throws(CommandFailure) {
     guard resultIsOnTerminal else { return }

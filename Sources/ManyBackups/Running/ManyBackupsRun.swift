@@ -36,9 +36,8 @@ struct ManyBackupsRun<Verb: BackupVerb> {
         throw CommandFailure.usage(
           "--resume needs a file", why: "what was answered is read from it", try: "--resume FILE")
       }
-      try ReportFile.check(
-        resume, differsFrom: verb.paths + [verb.many.pathsFrom, verb.many.passwords].compactMap(\.self),
-        after: "--resume")
+      try session.requireOutput(
+        resume, differsFrom: verb.paths + [verb.many.pathsFrom, verb.many.passwords], after: "--resume")
     }
     let word = session.verb.split(separator: " ").dropFirst().joined(separator: " ")
     let asking = BackupAsking(

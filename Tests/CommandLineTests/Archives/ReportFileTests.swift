@@ -155,6 +155,51 @@ struct ReportFileTests {
     }
   }
 
+  @Test("a password's file is not replaced by what is written with it, whoever names it")
+  func passwordFile() throws {
+    let world = try world()
+    let password = try world.read(".bp")
+    for line in [
+      "backup old-phone --password-file .bp --rounds 1", "convert monday.tar --password-file .bp --decrypted",
+    ] {
+      let outcome = try world.keyhaul("\(line) -o .bp --yes")
+      #expect(outcome.status == 64 && outcome.errors.contains(".bp is what is read"), "\(line): \(outcome.errors)")
+    }
+    for line in [
+      "export monday.tar --format json", "inspect monday.tar", "plan monday.tar --to new-phone",
+      "backup old-phone --rounds 1", "convert monday.tar",
+    ] {
+      let outcome = try world.devices.run("KEYHAUL_PASSWORD_FILE=.bp keyhaul \(line) -o .bp --yes")
+      #expect(outcome.status == 64 && outcome.errors.contains(".bp is what is read"), "\(line): \(outcome.errors)")
+    }
+    #expect(try world.read(".bp") == password)
+  }
+
+  @Test("nothing is written into a device's folder, whatever the way there is called")
+  func deviceFolder() throws {
+    let world = try world()
+    try world.devices.run("ln -s devices/old-phone way; mkdir -p into")
+    let before = try world.files(in: "devices/old-phone")
+    for line in [
+      "backup new-phone --password-file .bp --rounds 1 -o devices/old-phone/hardware.uid",
+      "backup old-phone --password-file .bp --rounds 1 -o devices/old-phone/device.json",
+      "backup new-phone --password-file .bp --rounds 1 -o devices/old-phone/b.tar",
+      "backup new-phone --password-file .bp --rounds 1 -o devices/old-phone/",
+      "backup new-phone --password-file .bp --rounds 1 -o way/keybag", "convert monday.tar -o way/b/",
+      "convert monday.tar -o into/../devices/old-phone/copy.zip",
+      "inspect monday.tar -o devices/old-phone/keybag --password-file .bp",
+      "plan monday.tar --to new-phone --password-file .bp -o devices/old-phone/plan.json",
+      "export monday.tar --password-file .bp -o way/keychain-2.db --format json",
+      "export monday.tar --password-file .bp --files devices/old-phone/files",
+    ] {
+      let outcome = try world.keyhaul("\(line) --yes")
+      let said = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      #expect(outcome.status == 64 && said.contains("lies in the folder of the device old-phone"), "\(line): \(said)")
+    }
+    #expect(try world.files(in: "devices/old-phone") == before)
+    #expect(try world.keyhaul("device show old-phone").status == 0)
+  }
+
   @Test("a page calls a device by the path that was typed")
   func devicePath() throws {
     let page = try world().succeed("diff monday.tar ./devices/old-phone --password-file .bp --format html -o -")

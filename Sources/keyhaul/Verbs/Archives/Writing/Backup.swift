@@ -94,7 +94,7 @@ struct Backup: RunnableVerb {
         "--no-password and --rounds cannot go together", why: "without a password nothing slow is derived",
         try: "one of them")
     }
-    try ArchiveOutput.check(output, in: session)
+    try ArchiveOutput.check(output, differsFrom: [password.file], in: session)
   }
 
   private func prepare(

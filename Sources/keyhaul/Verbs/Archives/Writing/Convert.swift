@@ -39,12 +39,13 @@ struct Convert: RunnableVerb {
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
-    try ArchiveOutput.check(output, in: session)
+    let unlocking = UnlockingOptions(password: password, opening: opening)
+    try ArchiveOutput.check(output, differsFrom: unlocking.files, in: session)
     try checkFlags()
     let found = try ArgumentFinder(session).archive(archive)
     let path = try found.requirePath(for: "convert")
     let named = try found.open(storage: opening.storage, in: session)
-    try checkDistinct(from: path)
+    if output != "-" { try session.requireOutput(output, differsFrom: [path]) }
     if !decrypted, let copy = try standingCopy(of: named, at: path, in: session) {
       warn(ofForeign: copy.foreignFiles, in: session)
       try report(named, outcome: copy, isThere: true, in: session)
@@ -136,12 +137,6 @@ struct Convert: RunnableVerb {
     guard let first = given.first else { return }
     throw .usage(
       "\(first) is for a copy in clear", why: "every stored byte stays what it is", try: "--decrypted, or leave it out")
-  }
-
-  /// Refuses to write over the source, or into it.
-  private func checkDistinct(from path: String) throws(CommandFailure) {
-    guard output != "-" else { return }
-    try ReportFile.check(output, differsFrom: [path])
   }
 
   /// Whether the name does not say what is written.
