@@ -4,6 +4,21 @@ import Testing
 @testable import ArchivedKeychain
 
 extension VerificationTests {
+  @Test("names an item that opens and that no device takes, as a plan does")
+  func refusedItem() throws {
+    var nobodys = KeychainItem.password("nobody's")
+    nobodys[.accessGroup] = nil
+    let verification = try verify(Shelf(items: [.password("anna"), nobodys]))
+    let items = verification.items
+    #expect(items?.readable == 1 && items?.damaged == 1 && items?.deviceBound == 0)
+    #expect(verification.faults.map(\.kind) == [.itemDamaged])
+    let reason = "malformed: the item names no access group"
+    #expect(verification.faults.first?.item == 1 && verification.faults.first?.reason == reason)
+    #expect(
+      detail(.items, verification)?.hasPrefix("1 of 2 open, 1 opens and is taken by no device: item 1, \(reason) (")
+        == true)
+  }
+
   @Test(
     "with a changed byte in a file that has no digest is never called whole", arguments: [true, false],
     BackupLayout.allCases)

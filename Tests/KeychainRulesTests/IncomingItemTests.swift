@@ -12,6 +12,9 @@ struct IncomingItems {
       item.without(.accessGroup), item.without(.protection), item.with([.protection: .string("zz")]),
       item.with([.account: .boolean(true)]), item.with(["future": .real(0.5)]),
       item.with([.modificationDate: .string("yesterday")]),
+      // Neither an item that a search finds nor the mark of one that was deleted.
+      item.with([.tombstone: .integer(2)]), item.with([.tombstone: .integer(-1)]),
+      item.with([.tombstone: .boolean(true)]), item.with([.tombstone: .string("1")]),
     ] {
       let error = #expect(throws: KeychainRuleError.self) { try IncomingItem(broken) }
       #expect(error?.code == .decode)

@@ -100,13 +100,17 @@ extension BackupVerifier {
     }
     var hardware = HardwareProof()
     var closed: [ArchivedItem] = []
+    var refused: [BackupVerification.Fault] = []
     try ArchivedItem.openPortions(of: file, with: keys) { items in
       hardware.take(items)
       closed += items.filter { $0.item == nil }
+      refused += items.compactMap(Self.refusal)
     }
     var counts = BackupVerification.ItemCounts()
-    counts.readable = file.count - closed.count
-    var first: BackupVerification.Fault?
+    counts.readable = file.count - closed.count - refused.count
+    counts.damaged = refused.count
+    var first = refused.first
+    for fault in refused { findings.add(fault) }
     for item in closed {
       guard let reason = item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted) else { continue }
       guard reason.isDamage else {
@@ -120,7 +124,22 @@ extension BackupVerifier {
     }
     findings.items = counts
     findings.hardware = hardware
-    findings.conclude(.items, detail(of: counts, first: first))
+    findings.conclude(.items, detail(of: counts, refusedCount: refused.count, first: first))
+  }
+
+  /// What keeps a device from taking an item that opens; `nil` where nothing of the item itself does. A plan calls it by the
+  /// same reason.
+  private static func refusal(of archived: ArchivedItem) -> BackupVerification.Fault? {
+    // A secret without a name, as iOS 4 had them, is no damage.
+    guard let item = archived.item, !archived.isSecretOnly else { return nil }
+    do throws(KeychainRuleError) {
+      _ = try IncomingItem(item, persistentReference: archived.persistentReference)
+      return nil
+    } catch {
+      return .init(
+        .items, .itemDamaged, file: keychainName, offset: archived.blob?.offset, byteCount: archived.blob?.byteCount,
+        item: archived.index, "\(Reason.malformed.rawValue): \(error.reason)")
+    }
   }
 
   private static func fault(of item: ArchivedItem, _ reason: Reason) -> BackupVerification.Fault {
@@ -130,7 +149,9 @@ extension BackupVerifier {
   }
 
   /// "12 of 16 open, 3 need the hardware of old-phone, 1 does not open: item 15, tag-mismatch (…)"
-  private func detail(of counts: BackupVerification.ItemCounts, first: BackupVerification.Fault?) -> String {
+  private func detail(
+    of counts: BackupVerification.ItemCounts, refusedCount: Int, first: BackupVerification.Fault?
+  ) -> String {
     var parts = ["\(Amounts.grouped(counts.readable)) of \(Amounts.grouped(counts.total)) open"]
     if counts.deviceBound > 0 {
       let (count, needs) = (Amounts.grouped(counts.deviceBound), counts.deviceBound == 1 ? "needs" : "need")
@@ -141,8 +162,15 @@ extension BackupVerifier {
           : "\(count) \(needs) the hardware of \(maker)")
     }
     guard counts.damaged > 0 else { return parts.joined(separator: ", ") }
-    var last = "\(Amounts.grouped(counts.damaged)) \(counts.damaged == 1 ? "does" : "do") not open"
-    if counts.damaged == 1, let first { last += ": \(first.placeText)" }
+    let isOne = counts.damaged == 1
+    let fact =
+      switch refusedCount {
+      case 0: isOne ? "does not open" : "do not open"
+      case counts.damaged: isOne ? "opens and is taken by no device" : "open and are taken by no device"
+      default: "do not open or are taken by no device"
+      }
+    var last = "\(Amounts.grouped(counts.damaged)) \(fact)"
+    if isOne, let first { last += ": \(first.placeText)" }
     return (parts + [last]).joined(separator: ", ")
   }
 }

@@ -27,8 +27,8 @@ public struct IncomingItem: Sendable {
   ///   - item: The item as it opened.
   ///   - reference: The bytes that stand beside the item in the backup. A reference of 20 bytes, this kind's name and a
   ///     UUID, counts; every other is ignored, as is an inner one that is not 16 bytes.
-  /// - Throws: `.decode` where the item has no access group, no known protection class, a value that its attribute
-  ///   cannot have or a blob cannot hold: such an item is left out, the others are restored.
+  /// - Throws: `.decode` where the item has no access group, no known protection class, a mark of a deleted item that is
+  ///   neither 0 nor 1, a value that its attribute cannot have or a blob cannot hold: such an item is left out, the others are restored.
   public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
     var item = item
     if item[.accessControl] != nil { item[.accessControl] = nil }
@@ -46,6 +46,10 @@ public struct IncomingItem: Sendable {
     do throws(KeychainRuleError) {
       var settled = item
       settled.unpack()
+      // With any other value it is no item that a search finds, and no deletion that anybody made.
+      if let mark = settled[.tombstone], mark != .null, ![0, 1].contains(mark.integerValue) {
+        throw KeychainRuleError(.decode, "its mark of a deleted item (tomb) is neither 0 nor 1")
+      }
       var isChanged = try settled.convertAttributes()
       func set(_ code: AttributeCode, _ value: PropertyValue?) {
         guard settled[code] != value else { return }

@@ -28,7 +28,7 @@ public struct RowSummary: Sendable {
   public let protectionCode: String?
   /// True for `sync` 1.
   public let isSynchronizable: Bool
-  /// True for `tomb` 1.
+  /// True for any `tomb` but 0: no search finds such a row.
   public let isTombstone: Bool
   /// True for `clip` 1: an App Clip made the item.
   public let isAppClip: Bool

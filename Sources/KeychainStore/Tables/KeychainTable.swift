@@ -78,7 +78,7 @@ struct KeychainTable {
       accessGroup: keys[.accessGroup]?.textValue ?? "",
       protectionCode: facts[.protection]?.textValue,
       isSynchronizable: keys[.synchronizable]?.integerValue == 1,
-      isTombstone: facts[.tombstone]?.integerValue == 1,
+      isTombstone: (facts[.tombstone]?.integerValue ?? 0) != 0,
       isAppClip: (facts[.appClip]?.integerValue ?? 0) != 0,
       hasTokenID: !(keys[.tokenID]?.textValue ?? "").isEmpty,
       sharingGroup: sharingGroup.isEmpty ? nil : sharingGroup,
