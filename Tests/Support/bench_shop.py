@@ -19,6 +19,8 @@ from bench_files import DOMAIN, PASSWORD, timed
 HERE = pathlib.Path(__file__)
 # The longest of the attributes and secrets below, in bytes.
 LARGEST_ITEM = 1_000
+# The forms of an export that such items are written in.
+EXPORT_FORMS = ("json", "csv", "genp-plist", "cxf")
 
 
 def described(count):
@@ -123,7 +125,9 @@ class Shop:
         yield "plan --compare", ["plan", *opened, "--to", target, "--compare"]
         yield "plan of a device", ["plan", device, "--to", target]
         yield "plan of a device --compare", ["plan", device, "--to", target, "--compare"]
-        yield "export --format json", ["export", *opened, "-o", self.path("out"), "--format", "json", "--reveal", "--yes"]
+        for form in EXPORT_FORMS:
+            yield f"export --format {form}", [
+                "export", *opened, "-o", self.path("out"), "--format", form, "--reveal", "--yes"]
         yield "diff", ["diff", *opened, self.path("other")]
         yield "restore", ["restore", *opened, "--to", target, "--yes"]
         yield "rekey", ["rekey", *opened, "--new-password-file", self.secret, "--yes"]

@@ -14,11 +14,11 @@ import sys
 import tempfile
 
 from bench_files import timed
-from bench_shop import LARGEST_ITEM, Shop, parser
+from bench_shop import EXPORT_FORMS, LARGEST_ITEM, Shop, parser
 from figures import Figures
 
 # In megabytes: of what streams, and bytes an item of what holds all.
-STREAMING = ("verify", "backup", "export --format json", "restore")
+STREAMING = ("verify", "backup", *(f"export --format {form}" for form in EXPORT_FORMS), "restore")
 STREAMED = 64 + 2 * LARGEST_ITEM / 1e6
 HOLDING = ("plan", "plan --compare", "plan of a device", "diff")
 HELD = 1_500

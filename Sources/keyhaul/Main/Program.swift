@@ -28,8 +28,9 @@ struct Program {
     StandardStreams.occupy()
     let arguments = Array(ProgramArguments.all.dropFirst())
     if arguments.first == "--version" {
-      try? ByteStream.writeAll(Array((ProgramVersion.lines.joined(separator: "\n") + "\n").utf8), to: 1)
-      exit(0)
+      let lines = Array((ProgramVersion.lines.joined(separator: "\n") + "\n").utf8)
+      // What cannot be written is said where everything else is.
+      if (try? ByteStream.writeAll(lines, to: 1)) != nil { exit(0) }
     }
     Interruption.install()
     let status = Program(arguments: arguments, environment: ProcessInfo.processInfo.environment).run()

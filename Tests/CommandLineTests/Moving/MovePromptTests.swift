@@ -297,6 +297,7 @@ struct MoveWorldTests {
       #expect(outcome.status == 1 && outcome.errors.hasPrefix("error: could not write \(name)\n"), "\(outcome)")
     }
     #expect(try world.names() == [".bp", "b.tar", "devices", "folder", "pipe"])
+    #expect(try world.devices.run("keyhaul --version > /dev/full").status == 1)
     let pipe = try world.devices.run("keyhaul plan b.tar --to new-phone --password-file .bp > /dev/full")
     #expect(pipe.status == 1 && pipe.errors.contains("error: could not write the result"), "\(pipe)")
   }
