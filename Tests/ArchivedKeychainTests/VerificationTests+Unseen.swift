@@ -1,4 +1,5 @@
 import BackupArchive
+import KeychainFormats
 import Testing
 
 @testable import ArchivedKeychain
