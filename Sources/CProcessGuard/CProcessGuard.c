@@ -25,6 +25,8 @@ int keyhaul_refuse_dumps(void) {
 void keyhaul_give_back_large_blocks(void) {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  // What is smaller stays: a buffer for each of very many files would have the system asked for it and given it back each time.
+  mallopt(M_TRIM_THRESHOLD, 2 << 20);
 #endif
 }
 
