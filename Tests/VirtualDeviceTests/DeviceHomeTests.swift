@@ -99,6 +99,43 @@ struct DeviceHomeTests {
     #expect(try phones.home.devices().count == 2)
   }
 
+  @Test("what a killed deletion left goes with whatever looks at the home next, and nothing else does")
+  func leftovers() throws {
+    let phones = try Phones()
+    let files = FileManager.default
+    _ = try phones.create()
+    _ = try phones.create("other")
+    try files.moveItem(atPath: phones.path("phone"), toPath: phones.path(".phone.tmp"))
+    try files.createDirectory(atPath: phones.path(".mine.tmp"), withIntermediateDirectories: false)
+    try Data([1]).write(to: URL(fileURLWithPath: phones.path(".mine.tmp/diary.txt")))
+    try files.createDirectory(atPath: phones.path(".not a name.tmp"), withIntermediateDirectories: false)
+    do {
+      // While another process makes or deletes a device, its own is none of a killed one.
+      let held = try HomeLock(
+        phones.home.path, wait: .zero, clock: DeviceEnvironment.system.clock, DeviceEnvironment.system.files)
+      defer { _ = held }
+      phones.home.clearLeftovers()
+      #expect(files.fileExists(atPath: phones.path(".phone.tmp/hardware.uid")))
+    }
+    phones.home.clearLeftovers()
+    #expect(
+      try files.contentsOfDirectory(atPath: phones.home.path).sorted() == [".mine.tmp", ".not a name.tmp", "other"])
+  }
+
+  @Test("a device is not deleted while its folder holds what is not its own")
+  func foreignFile() throws {
+    let phones = try Phones()
+    _ = try phones.create()
+    for name in ["diary.txt", "b"] {
+      let path = phones.path("phone/\(name)")
+      try Data([1]).write(to: URL(fileURLWithPath: path))
+      #expect(try code { try phones.home.delete(DeviceName("phone")) } == .occupied)
+      #expect(try phones.home.foreignNames(of: DeviceName("phone")) == [name])
+      try FileManager.default.removeItem(atPath: path)
+    }
+    try phones.home.delete(DeviceName("phone"))
+  }
+
   @Test("a deleted device is gone with its folder")
   func delete() throws {
     let phones = try Phones()

@@ -84,8 +84,31 @@ package struct FoundDevice {
       let (home, name) = try DeviceHome.locate(device.directory, home: DeviceHome(path: "."))
       try home.delete(name, wait: wait.duration)
     } catch {
+      var failure = CommandFailure(error, device: name)
+      if error.code == .occupied { (failure.message, failure.advice) = Self.words(ofForeignIn: name) }
+      throw failure
+    }
+  }
+
+  /// Refuses to delete with a device what somebody put into its folder.
+  package func requireNothingForeign() throws(CommandFailure) {
+    let foreign: [String]
+    do throws(VirtualDeviceError) {
+      let (home, name) = try DeviceHome.locate(device.directory, home: DeviceHome(path: "."))
+      foreign = try home.foreignNames(of: name)
+    } catch {
       throw CommandFailure(error, device: name)
     }
+    guard !foreign.isEmpty else { return }
+    let names = foreign.prefix(3).joined(separator: ", ") + (foreign.count > 3 ? ", ..." : "")
+    let (message, advice) = Self.words(ofForeignIn: name)
+    throw .usage(
+      message, why: "\(names) \(foreign.count == 1 ? "is" : "are") no part of one, and would be deleted with it",
+      try: advice)
+  }
+
+  private static func words(ofForeignIn name: String) -> (message: String, advice: String) {
+    ("the folder of \(name) holds more than a device", "move what is yours elsewhere first")
   }
 }
 

@@ -1,4 +1,5 @@
 package import CommandSession
+import VirtualDevice
 
 /// What an argument means that names a device, an archive or a dump, looked up once: verbs pass this on, never the text
 /// again.
@@ -41,7 +42,9 @@ package struct ArgumentFinder {
 
   /// - Parameter databaseKeys: What opens a keychain's own database, of a verb that takes one.
   package init(_ session: Session, _ databaseKeys: DatabaseKeyOptions? = nil) throws(CommandFailure) {
-    resolver = ArgumentResolver(home: try session.homeDirectory())
+    let home = try session.homeDirectory()
+    DeviceHome(path: home, environment: .interruptible).clearLeftovers()
+    resolver = ArgumentResolver(home: home)
     self.session = session
     self.databaseKeys = databaseKeys
   }

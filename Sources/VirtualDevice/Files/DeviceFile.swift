@@ -26,6 +26,12 @@ enum DeviceFile: String, CaseIterable {
     return ["-wal", "-shm", "-journal", ""].map { path + $0 }
   }
 
+  /// Whether a file of a device, or one that is on its way to be, has this name.
+  static func isOne(_ name: String) -> Bool {
+    allCases.contains { name == $0.rawValue || name == $0.rawValue + stagedSuffix }
+      || ["-wal", "-shm", "-journal"].contains { name == keychain.rawValue + $0 }
+  }
+
   /// The most bytes a file of this name may have; real ones stay far below.
   var sizeLimit: Int {
     switch self {

@@ -11,8 +11,10 @@ struct HomeLock: ~Copyable {
   private let lock: FileLock
 
   /// - Throws: `.busy`, `.io`.
-  init(_ directory: String, clock: DeviceClock, _ files: DeviceFiles) throws(VirtualDeviceError) {
-    var wait = LockWait(atMost: Self.maximumWait, clock)
+  init(
+    _ directory: String, wait longest: Duration = Self.maximumWait, clock: DeviceClock, _ files: DeviceFiles
+  ) throws(VirtualDeviceError) {
+    var wait = LockWait(atMost: longest, clock)
     while true {
       if let lock = try Self.attempt(directory, files) {
         self.lock = lock

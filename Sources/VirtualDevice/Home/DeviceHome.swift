@@ -136,10 +136,40 @@ public struct DeviceHome: Sendable {
     throw VirtualDeviceError(.exists, name.text, "\(directory) is there already")
   }
 
-  /// Removes a device for good. From one moment on it is no longer there; a crash after it leaves rests that no one lists
-  /// and the next creation or deletion of the name removes.
+  /// What lies in a device's directory and is no file of a device, by name.
   ///
-  /// - Throws: `.notFound`, `.busy`, `.io`; of stage `afterCommit` where it is no longer there all the same.
+  /// - Throws: `.io`.
+  package func foreignNames(of name: DeviceName) throws(VirtualDeviceError) -> [String] {
+    try foreignNames(in: directory(of: name))
+  }
+
+  private func foreignNames(in directory: String) throws(VirtualDeviceError) -> [String] {
+    (try files.names(in: directory) ?? []).filter { !DeviceFile.isOne($0) }
+  }
+
+  /// Removes what creations and deletions that were killed have left in the directory: a device that is not there keeps no
+  /// keys. Where another process makes or deletes one, or where something cannot be removed, it stays.
+  package func clearLeftovers() {
+    let names = (try? files.names(in: path))?.filter(Self.isTemporary) ?? []
+    guard !names.isEmpty, let hold = try? HomeLock(path, wait: .zero, clock: environment.clock, files) else { return }
+    defer { _ = hold }
+    for name in names {
+      let directory = path == "/" ? "/\(name)" : "\(path)/\(name)"
+      guard (try? files.kind(of: directory)) == .directory, (try? foreignNames(in: directory)) == [] else { continue }
+      try? files.removeTree(directory)
+    }
+  }
+
+  /// Whether it is the name that a device has while it is made or taken apart.
+  private static func isTemporary(_ name: String) -> Bool {
+    name.hasPrefix(".") && name.hasSuffix(".tmp") && DeviceName.isValid(String(name.dropFirst().dropLast(4)))
+  }
+
+  /// Removes a device for good. From one moment on it is no longer there; a crash after it leaves rests that no one lists
+  /// and that go with the next run of anything in the home.
+  ///
+  /// - Throws: `.notFound`, `.busy`, `.io`, and `.occupied` where more than a device is in its directory; of stage
+  ///   `afterCommit` where it is no longer there all the same.
   public func delete(_ name: DeviceName, wait: Duration = .zero) throws(VirtualDeviceError) {
     let device = try device(name)
     KeptSessions.ofThisProcess.letGo(of: device.directory)
@@ -150,6 +180,12 @@ public struct DeviceHome: Sendable {
     defer { _ = lock }
     let hold = try HomeLock(path, clock: environment.clock, files)
     defer { _ = hold }
+    let foreign = try foreignNames(of: name)
+    guard foreign.isEmpty else {
+      throw VirtualDeviceError(
+        .occupied, name.text,
+        "\(Amounts.list(foreign)) in \(device.directory) \(foreign.count == 1 ? "is" : "are") not its own")
+    }
     let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
     try files.rename(device.directory, to: temporary)

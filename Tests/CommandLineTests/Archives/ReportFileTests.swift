@@ -200,6 +200,24 @@ struct ReportFileTests {
     #expect(try world.keyhaul("device show old-phone").status == 0)
   }
 
+  @Test("a device is not deleted with what somebody put into its folder")
+  func foreignFile() throws {
+    let world = try world()
+    try world.devices.run("echo precious > devices/new-phone/diary.txt; cp -r devices/new-phone devices/.gone.tmp")
+    for flags in ["-n", "--confirm new-phone"] {
+      let outcome = try world.keyhaul("device delete new-phone \(flags)")
+      #expect(outcome.status == 64 && outcome.errors.contains("diary.txt is no part of one"), "\(outcome.errors)")
+    }
+    try world.devices.run("rm devices/new-phone/diary.txt")
+    // Of a deletion that was killed no key is left, once anything looks at the home; what holds more is nobody's rest.
+    try world.succeed("device list -q")
+    #expect(try world.names(in: "devices").contains(".gone.tmp"))
+    try world.devices.run("rm devices/.gone.tmp/diary.txt")
+    try world.succeed("device list -q")
+    #expect(try world.names(in: "devices").contains(".gone.tmp") == false)
+    try world.succeed("device delete new-phone --confirm new-phone")
+  }
+
   @Test("a page calls a device by the path that was typed")
   func devicePath() throws {
     let page = try world().succeed("diff monday.tar ./devices/old-phone --password-file .bp --format html -o -")

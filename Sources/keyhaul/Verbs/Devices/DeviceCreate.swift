@@ -125,7 +125,9 @@ struct DeviceCreate: RunnableVerb {
     let home = DeviceHome(path: isPath ? "." : try session.homeDirectory())
     let argument = isPath ? name : try ArgumentFinder(session).newDeviceName(name)
     do throws(VirtualDeviceError) {
-      return try DeviceHome.locate(argument, home: home)
+      let place = try DeviceHome.locate(argument, home: home)
+      place.home.clearLeftovers()
+      return place
     } catch {
       throw CommandFailure(error, device: argument)
     }

@@ -22,6 +22,7 @@ struct DeviceDelete: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
     let name = device.name
+    try device.requireNothingForeign()
     let count = try itemCount(of: device)
     let whole = count.flatMap { $0 > 0 ? "\(name) and its \(Amounts.count($0, "item"))" : nil } ?? name
     if dryRun.isOn {

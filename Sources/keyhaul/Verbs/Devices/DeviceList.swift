@@ -27,6 +27,7 @@ struct DeviceList: TabularVerb {
   func perform(in session: Session) throws -> CommandStatus {
     session.chosen = try ChosenFields(chosen, of: Self.table)
     let home = try DeviceHome(of: session)
+    home.clearLeftovers()
     let (devices, unreadable) = try session.devices(in: home)
     var reports: [DeviceReport] = []
     var broken = unreadable.map { ($0, Self.unreadable($0)) }
