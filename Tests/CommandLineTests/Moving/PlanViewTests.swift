@@ -174,6 +174,9 @@ struct PlanViewTests {
       #expect(!text.contains(name), "\(name)")
     }
     #expect(text.contains("\"label\": \"item-0002\"") && text.contains("\"redacted\": true"))
+    // A row of many says which backup it is about.
+    let many = try world.keyhaul("plan b.tar b.tar --to new-phone --redact --password-file .bp")
+    #expect(many.status == 64 && many.output.isEmpty && !many.errors.contains("b.tar"), "\(many)")
     let plan = try world.plan("b.tar")
     #expect(try world.object(text)["summary"] as? NSDictionary == plan["summary"] as? NSDictionary)
     let refused = try world.keyhaul("restore b.tar --to new-phone --plan r --password-file .bp --yes")

@@ -67,6 +67,20 @@ struct RestoreOnlyTests {
         == "Restored 1 item to new-phone in one step; 2 removed.\n")
   }
 
+  @Test("of a saved plan removes nothing that the plan keeps")
+  func planned() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    try world.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")
+    try world.succeed("plan b.tar --to old-phone --password-file .bp -o p -q")
+    let before = try world.contents(of: "old-phone")
+    for flags in ["-n", "--yes"] {
+      let outcome = try world.keyhaul("restore b.tar --to old-phone --plan p --only few --password-file .bp \(flags)")
+      #expect(outcome.status == 64, "\(outcome)")
+      #expect(outcome.errors.hasPrefix("error: few leaves out what p brings back\n"), "\(outcome)")
+    }
+    #expect(try world.contents(of: "old-phone") == before)
+  }
+
   @Test("refuses a list that is none, and places that the backup does not have")
   func refused() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")

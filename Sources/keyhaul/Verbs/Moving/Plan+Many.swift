@@ -28,6 +28,11 @@ extension Plan {
 
   func checkMany() throws(CommandFailure) {
     try checkFlags()
+    if redact {
+      throw .usage(
+        "--redact is for the plan of one backup", why: "each row of many says which backup it is about",
+        try: "plan BACKUP --redact, one after the other")
+    }
     guard expect == "-" else { return }
     throw .usage(
       "the expectations of many plans are read from a file", why: "standard input can be read once",
@@ -40,7 +45,6 @@ extension Plan {
     if let view { flags.append("--\(view.rawValue)") }
     if let expect { flags.append("--expect \(expect)") }
     if let maker { flags.append("--source \(maker)") }
-    if redact { flags.append("--redact") }
     if exitCode { flags.append("--exit-code") }
     if noPassword { flags.append("--no-password") }
     guard let to = move.to else { return flags }

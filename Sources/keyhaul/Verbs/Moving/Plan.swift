@@ -75,7 +75,8 @@ struct Plan: BackupVerb {
     completion: .file())
   var expect: String?
   @Flag(help: "End with exit code 2 if any item does not migrate.") var exitCode = false
-  @Flag(help: "Leave out all names; the plan can then be shown to others.") var redact = false
+  @Flag(help: "Leave out all names; the plan can then be shown to others, the messages beside it cannot.")
+  var redact = false
   @Flag(help: "Of a device: think of a backup without a password.") var noPassword = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions

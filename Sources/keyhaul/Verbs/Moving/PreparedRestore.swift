@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import CommandArguments
 import CommandSession
+import KeychainFormats
 import Migration
 import Reports
 import VirtualDevice
@@ -45,11 +46,27 @@ struct PreparedRestore {
     if let saved { try saved.check(against: try report(plan, onto: device).document, target: device.name) }
     if let selection {
       try selection.check(against: plan, named, in: shown == nil ? session : nil)
-      plan = try opened.plan(onto: device, policy: policy, only: selection.indexes)
+      let part = try opened.plan(onto: device, policy: policy, only: selection.indexes)
+      if let saved { try Self.require(part, toKeepWhat: plan, saved, selection, device) }
+      plan = part
     }
     let report = try report(plan, onto: device, maker: maker)
     if let difference = shown?.document.difference(from: report.document) { throw changed(device, difference) }
     return report
+  }
+
+  /// Refuses to do a part of a saved plan that takes away what the whole of it brings back.
+  private static func require(
+    _ part: MigrationPlan, toKeepWhat whole: MigrationPlan, _ saved: SavedPlan, _ selection: RestoreSelection,
+    _ device: DeviceSession
+  ) throws(CommandFailure) {
+    let count = part.removed.count - whole.removed.count
+    guard count > 0 else { return }
+    throw .usage(
+      "\(selection.path) leaves out what \(saved.path) brings back",
+      why: "\(Amounts.count(count, "item")) would be gone from \(device.name) of which the plan says that "
+        + "\(count == 1 ? "it stays" : "they stay")",
+      try: "a plan with --existing merge, or the whole plan")
   }
 
   private func report(
