@@ -23,7 +23,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     switch self {
     case .container:
       SampleFolder.shared.write(bytes, to: "one.file")
-      verify("one.file")
+      verify("one.file", keys: SampleFolder.shared.keys)
     case .manifest: verify(bytes, as: "Manifest.plist")
     case .manifestDatabase: verify(bytes, as: "Manifest.db")
     case .seal:
@@ -34,10 +34,40 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     case .plan:
       guard let file = try? PlanFile(parsing: bytes) else { return }
       expect(try PlanFile(parsing: PlanFile.bytes(of: file.document)).document == file.document, "a plan is read again")
-    case .expectations: _ = try? PlanExpectations(parsing: bytes)
+    case .expectations:
+      guard let read = try? PlanExpectations(parsing: bytes) else { return }
+      expect(
+        try PlanExpectations(parsing: bytes).expectations == read.expectations,
+        "expectations are read the same each time")
     case .deviceFixture: _ = try? DeviceFixture(decoding: bytes, from: "fuzzed")
-    case .dump: _ = try? KeychainDump(parsing: bytes)
+    case .dump:
+      guard let dump = try? KeychainDump(parsing: bytes) else { return }
+      expect(dump.items.count <= bytes.count, "a dump has no more items than bytes")
+      for item in dump.items { expect(item.item != nil || item.fault != nil, "an item is there, or why it is not") }
     }
+  }
+
+  func accepts(_ bytes: [UInt8]) -> Bool {
+    switch self {
+    case .container:
+      SampleFolder.shared.write(bytes, to: "one.file")
+      return itemsOpen(in: "one.file", keys: SampleFolder.shared.keys) == SampleFolder.itemCount
+    case .manifest: return verify(bytes, as: "Manifest.plist")?.seal?.breaks == []
+    case .manifestDatabase: return verify(bytes, as: "Manifest.db")?.seal?.breaks == []
+    case .seal: return verify(bytes, as: "Keyhaul.seal")?.seal?.breaks == []
+    case .plan: return (try? PlanFile(parsing: bytes)) != nil
+    case .expectations: return (try? PlanExpectations(parsing: bytes)) != nil
+    case .deviceFixture: return (try? DeviceFixture(decoding: bytes, from: "example")) != nil
+    case .dump: return (try? KeychainDump(parsing: bytes))?.items.contains { $0.item != nil } == true
+    }
+  }
+
+  /// How many items of a backup open; `nil` where it is not read.
+  private func itemsOpen(in name: String, keys: borrowing ClassKeys?) -> Int? {
+    guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
+      return nil
+    }
+    return (try? BackupVerification(archive, keys: keys))?.items?.readable
   }
 
   /// Verifies the sample with other bytes in one of its files.
@@ -49,11 +79,12 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   }
 
   @discardableResult
-  private func verify(_ name: String) -> BackupArchive? {
+  private func verify(_ name: String, keys: borrowing ClassKeys? = nil) -> BackupArchive? {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
       return nil
     }
-    if let verification = try? BackupVerification(archive, keys: nil) {
+    // With the keys that the sample's password leads to: what another keybag says of itself is not derived.
+    if let verification = try? BackupVerification(archive, keys: keys) {
       expect(verification.checks.count + verification.unchecked.count > 0, "every check is made, or said not to be")
     }
     return archive
@@ -66,18 +97,20 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     case .manifest: [folder.files["Manifest.plist"] ?? []]
     case .manifestDatabase: [folder.files["Manifest.db"] ?? []]
     case .seal: [folder.files["Keyhaul.seal"] ?? []]
-    case .plan: [Array(#"{"format": "migration-plan/1"}"#.utf8)]
-    case .expectations:
-      [Array(#"{"format": "plan-expectations/1", "expect": [{"service": "a", "outcome": "migrates"}]}"#.utf8)]
-    case .deviceFixture:
-      [Array(#"{"format": "device-fixture/1", "seed": 1, "name": "old-phone", "ios": "18.1", "items": []}"#.utf8)]
-    case .dump: [Array(#"[{"acct": "a", "svce": "s", "v_Data": "c2VjcmV0", "class": "genp"}]"#.utf8)]
+    case .plan: [try PlanFile.bytes(of: ExampleDocuments.plan())]
+    case .expectations: [Array(ExampleDocuments.expectations.utf8)]
+    case .deviceFixture: [Array(ExampleDocuments.fixture.utf8)]
+    case .dump: try ExampleDocuments.dumps()
     }
   }
 }
 
-/// A small backup without a password, in a folder in memory that goes with the process.
+/// Small backups with the same items, in a folder in memory that goes with the process: a folder without a password, of
+/// which single files are replaced, and files with one.
 final class SampleFolder: Sendable {
+  static let itemCount = 2
+  private static let password = "fuzzed"
+
   static let shared: SampleFolder = {
     do {
       return try SampleFolder()
@@ -87,6 +120,8 @@ final class SampleFolder: Sendable {
   }()
 
   let files: [String: [UInt8]]
+  /// Of the files with a password.
+  let keys: ClassKeys?
   private let directory: URL
 
   private init() throws {
@@ -95,31 +130,41 @@ final class SampleFolder: Sendable {
     try? FileManager.default.removeItem(at: directory)
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     let path = directory.path
-    try Self.write(to: ArchiveDestination(path: "\(path)/b/"))
+    try Self.write(to: ArchiveDestination(path: "\(path)/b/"), hasPassword: false)
     var files: [String: [UInt8]] = [:]
     for name in try FileManager.default.subpathsOfDirectory(atPath: "\(path)/b") {
       if let bytes = FileManager.default.contents(atPath: "\(path)/b/\(name)") { files[name] = Array(bytes) }
     }
     self.files = files
+    keys = try Self.keybag(hasPassword: true).takeClassKeys()
     atexit { try? FileManager.default.removeItem(at: SampleFolder.shared.directory) }
   }
 
-  private static func write(to destination: ArchiveDestination) throws {
+  private static func keybag(hasPassword: Bool) throws -> UnlockedKeybag {
     let hardware = try HardwareUID(from: CountedBytes())
-    let made = try BackupKeybag.make(
-      password: nil, deviceKey: try hardware.deviceKey(), rounds: 1, random: CountedBytes())
+    return try BackupKeybag.make(
+      password: hasPassword ? Secret(utf8: password) : nil, deviceKey: try hardware.deviceKey(), rounds: 1,
+      random: CountedBytes())
+  }
+
+  private static func write(to destination: ArchiveDestination, hasPassword: Bool) throws {
+    let made = try keybag(hasPassword: hasPassword)
     let keybag = made.keybag
-    let file = KeychainBackupFile(
-      keybagUUID: keybag.uuidText,
-      entries: [.init(kind: .genericPassword, blob: [3, 0, 0, 0], persistentReference: nil)])
+    let keys = made.takeClassKeys()
+    let entries = try SealedItems.secrets.map { secret in
+      let blob = try keys.seal(SealedItems.item(secret), as: .backup, random: CountedBytes())
+      return KeychainBackupFile.Entry(kind: .genericPassword, blob: blob.serialized(), persistentReference: nil)
+    }
+    let file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
     let contents = BackupContents(
       device: BackupDevice(
         identifier: "4C1F0A2B-9D3E5F60718293A4", name: "old-phone", productType: "iPhone15,2", productVersion: "18.1",
         buildVersion: "22B83", serialNumber: "F2LXK0AB12"),
-      date: KeychainDate(secondsSince1970: 1_795_197_850), keybag: keybag, isEncrypted: false, wasPasscodeSet: true,
+      date: KeychainDate(secondsSince1970: 1_795_197_850), keybag: keybag, isEncrypted: hasPassword,
+      wasPasscodeSet: true,
       keychainFile: try file.serialized())
     _ = try BackupWriter().write(
-      contents, keys: made.takeClassKeys(), random: CountedBytes(), to: destination, replace: true)
+      contents, keys: keys, random: CountedBytes(), to: destination, replace: true)
   }
 
   func path(_ name: String) -> String { directory.appending(path: name).path }
@@ -132,7 +177,7 @@ final class SampleFolder: Sendable {
   }
 
   func packed(_ name: String) throws -> [UInt8] {
-    try Self.write(to: ArchiveDestination(path: path(name)))
+    try Self.write(to: ArchiveDestination(path: path(name)), hasPassword: true)
     return Array(FileManager.default.contents(atPath: path(name)) ?? Data())
   }
 }

@@ -1,3 +1,4 @@
+import ArchivedKeychain
 import DataProtection
 import KeychainFormats
 
@@ -30,12 +31,51 @@ enum SealedItems {
   /// The blobs of the items that were sealed.
   static func blobs() throws -> [[UInt8]] {
     try secrets.map { secret in
-      var item = KeychainItem(kind: .genericPassword)
-      item[.account] = .string("fuzzed")
-      item.protection = .whenUnlocked
-      item.secret = SensitiveBytes(copying: secret)
-      return try holder.keys.seal(item, as: .backup, random: CountedBytes()).serialized()
+      try holder.keys.seal(item(secret), as: .backup, random: CountedBytes()).serialized()
     }
+  }
+
+  /// An item of the sample.
+  static func item(_ secret: [UInt8]) -> KeychainItem {
+    var item = KeychainItem(kind: .genericPassword)
+    item[.account] = .string("fuzzed")
+    item[.accessGroup] = .string("ABCDE12345.org.example.fuzzed")
+    item.protection = .whenUnlocked
+    item.secret = SensitiveBytes(copying: secret)
+    return item
+  }
+
+  static func opened(_ entries: [KeychainBackupFile.Entry]) throws -> [ArchivedItem] {
+    try ArchivedItem.openAll(in: KeychainBackupFile(keybagUUID: nil, entries: entries), with: holder.keys)
+  }
+
+  /// Blobs with access control (version 6).
+  static func controlledBlobs() throws -> [[UInt8]] {
+    try secrets.map { secret in
+      try holder.keys.sealAccessControlled(
+        item(secret), constraints: ["od": .boolean(true)], random: CountedBytes()
+      ).serialized()
+    }
+  }
+
+  /// The blobs of rows of a device's own database, of both versions, and the parts that they are made of.
+  static func rows() throws -> [[UInt8]] {
+    let key = SensitiveBytes(copying: Array(repeating: 9, count: 32))
+    let keys = try DatabaseKeys(
+      metadataKeys: [.whenUnlocked: key], classKeys: [.whenUnlocked: key])
+    let access = ItemAccessControl(protection: .whenUnlocked)
+    var rows: [[UInt8]] = [try access.serialized()]
+    for version in DatabaseItemBlob.Version.allCases {
+      rows.append(
+        try keys.seal(
+          item(secrets[0]), accessControl: access, version: version, wrapping: .classKey, random: CountedBytes()
+        ).serialized())
+    }
+    rows.append(
+      try ArchivedBox(
+        nonce: Array(repeating: 1, count: 32), ciphertext: [1, 2, 3], tag: Array(repeating: 2, count: 16)
+      ).archive())
+    return rows
   }
 
   /// The secret of a blob that opens; `nil` for every other.
@@ -58,8 +98,8 @@ extension FuzzedFormat {
     switch self {
     case .keybag: return [SealedItems.keybag.serialized()]
     case .itemBlob, .sealedItem: return try SealedItems.blobs()
-    case .accessControlBlob, .databaseItem:
-      return try SealedItems.blobs() + [try DERPropertyList.encode(.dictionary(["acct": .string("a")]))]
+    case .accessControlBlob: return try SealedItems.controlledBlobs()
+    case .databaseItem: return try SealedItems.rows()
     case .persistentReference:
       return [try PersistentReference.uuid(.genericPassword, Array(repeating: 5, count: 16)).serialized()]
     case .der:
@@ -74,7 +114,10 @@ extension FuzzedFormat {
         guard let text else { return [255, 255] }
         return [UInt8(text.utf8.count >> 8), UInt8(text.utf8.count & 255)] + Array(text.utf8)
       }
-      let fields = [field("HomeDomain"), field("Library/plain.txt"), field(nil), field("digest"), field(nil)]
+      let fields = [
+        field("HomeDomain"), field("Library/plain.txt"), field(nil), field(String(repeating: "d", count: 20)),
+        field(nil),
+      ]
       let numbers: [UInt8] = [0x81, 0xA4] + Array(repeating: 1, count: 8 + 4 + 4 + 12 + 8) + [3, 1]
       let attribute = field("com.apple.x") + field("y")
       return [Array("mbdb".utf8) + [5, 0] + fields.flatMap { $0 } + numbers + attribute]

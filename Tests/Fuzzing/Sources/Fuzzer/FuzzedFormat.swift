@@ -38,7 +38,9 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         if let access = try? ItemAccessControl(parsing: bytes) { _ = try access.serialized() }
         let blob = try DatabaseItemBlob(parsing: bytes)
         let written = try blob.serialized()
-        expect(try DatabaseItemBlob(parsing: written).serialized() == written, "a row's blob is read again as it is")
+        let again = try DatabaseItemBlob(parsing: written)
+        expect(try again.serialized() == written, "a row's blob is written as it was")
+        expect(String(describing: again) == String(describing: blob), "a row's blob is read again as it is")
       case .persistentReference:
         let reference = try PersistentReference(parsing: bytes)
         expect(try reference.serialized() == bytes, "a reference is written as it was read")
@@ -48,16 +50,20 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
         guard let written = try? DERPropertyList.encode(value) else { return }
         let again = try DERPropertyList.decode(written)
         expect(try DERPropertyList.encode(again) == written, "DER that was written has one form")
+        expect(Self.same(again, value), "DER loses nothing by being written")
       case .binaryPlist:
         // A null and a set are read and never written.
         let value = try BinaryPlist.decode(bytes)
         guard let written = try? BinaryPlist.encode(value) else { return }
-        expect(try BinaryPlist.encode(BinaryPlist.decode(written)) == written, "a property list is read again as it is")
+        let again = try BinaryPlist.decode(written)
+        expect(try BinaryPlist.encode(again) == written, "a property list is written as it was")
+        expect(Self.same(again, value), "a property list loses nothing by being written")
       case .xmlPlist:
         let value = try XMLPlist.decode(bytes)
         guard let written = try? XMLPlist.encode(value) else { return }
-        expect(
-          try XMLPlist.encode(XMLPlist.decode(written)) == written, "a property list in XML is read again as it is")
+        let again = try XMLPlist.decode(written)
+        expect(try XMLPlist.encode(again) == written, "a property list in XML is written as it was")
+        expect(Self.same(again, value), "a property list in XML loses nothing by being written")
       case .fileRecord:
         let record = try FileRecord(archive: bytes)
         guard let written = try? record.archived() else { return }
@@ -69,8 +75,10 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
       case .keychainFile:
         let file = try KeychainBackupFile(parsing: bytes)
         let written = try file.serialized()
+        let again = try KeychainBackupFile(parsing: written)
+        expect(try again.serialized() == written, "a keychain file is written as it was")
         expect(
-          try KeychainBackupFile(parsing: written).serialized() == written, "a keychain file is read again as it is")
+          again.keybagUUID == file.keybagUUID && again.entries == file.entries, "a keychain file loses no entry")
       case .sealedItem:
         guard let opened = SealedItems.open(bytes) else { return }
         expect(SealedItems.secrets.contains(opened), "what opens is what was sealed")
@@ -78,6 +86,34 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
     } catch {
       // It does not follow the format, and says where.
       _ = String(describing: error)
+    }
+  }
+
+  /// Whether two values are the same, where no number is the same as itself too.
+  private static func same(_ left: PropertyValue, _ right: PropertyValue) -> Bool {
+    left == right || String(describing: left) == String(describing: right)
+  }
+
+  func accepts(_ bytes: [UInt8]) -> Bool {
+    switch self {
+    case .keybag: (try? Keybag(parsing: bytes)) != nil
+    case .itemBlob: (try? ItemBlob(parsing: bytes)) != nil
+    case .accessControlBlob: (try? AccessControlBlob(parsing: bytes)) != nil
+    case .databaseItem:
+      (try? DatabaseItemBlob(parsing: bytes)) != nil || (try? ArchivedBox(archive: bytes)) != nil
+        || (try? ItemAccessControl(parsing: bytes)) != nil
+    case .persistentReference: (try? PersistentReference(parsing: bytes)) != nil
+    case .der: (try? DERPropertyList.decode(bytes)) != nil
+    case .binaryPlist: (try? BinaryPlist.decode(bytes)) != nil
+    case .xmlPlist: (try? XMLPlist.decode(bytes)) != nil
+    case .fileRecord: (try? FileRecord(archive: bytes)) != nil
+    case .oldManifest:
+      (try? OldManifest(bytes)).map { manifest in
+        var entries = try? manifest.entries()
+        return (try? entries?.next()) != nil
+      } ?? false
+    case .keychainFile: (try? KeychainBackupFile(parsing: bytes))?.entries.isEmpty == false
+    case .sealedItem: SealedItems.open(bytes) != nil
     }
   }
 }

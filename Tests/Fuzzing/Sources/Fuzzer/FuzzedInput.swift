@@ -4,6 +4,8 @@ protocol FuzzedInput: RawRepresentable<String>, Sendable {
   func run(_ bytes: [UInt8])
   /// Valid ones, which the fuzzer begins with.
   func examples() throws -> [[UInt8]]
+  /// Whether the bytes get as far as what is looked for in them: an example that does not shuts the fuzzer out.
+  func accepts(_ bytes: [UInt8]) -> Bool
 }
 
 extension FuzzedInput {

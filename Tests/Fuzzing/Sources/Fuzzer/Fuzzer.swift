@@ -34,8 +34,9 @@ enum Fuzzer {
         let own = URL(filePath: folder).appending(path: input.rawValue)
         try FileManager.default.createDirectory(at: own, withIntermediateDirectories: true)
         for (number, example) in try input.examples().enumerated() {
-          // Whatever is given as an example has to pass by itself.
+          // Whatever is given as an example has to pass by itself, and to be taken for what it is an example of.
           input.run(example)
+          input.expect(input.accepts(example), "example \(number) is accepted")
           try Data(example).write(to: own.appending(path: "example-\(number)"))
         }
       }

@@ -1,0 +1,56 @@
+import ArchivedKeychain
+import DataProtection
+import KeychainFormats
+import KeychainRules
+import Migration
+
+/// Documents that people hand each other, each as it is written or as its page describes it.
+enum ExampleDocuments {
+  static let expectations = """
+    {"format": "plan-expectations/1", "expectations": [
+      {"service": "chat.example", "account": "*", "expect": "migrates"},
+      {"kind": "generic-password", "label": "a", "expect": "stays-behind", "reason": "device-bound", "password": true},
+      {"access_group": "ABCDE12345.org.example.app", "expect": "absent", "same_device": false}]}
+    """
+
+  static let fixture = """
+    {"format": "device-fixture/1", "seed": 7, "created": "2026-11-20T17:58:00Z",
+     "device": {"name": "phone", "product_type": "iPhone15,2", "product_version": "18.1"},
+     "apps": [{"name": "app", "groups": ["ABCDE12345.org.example.app"]}],
+     "items": [{"kind": "generic-password", "protection": "ak", "attributes": {"acct": "a", "svce": "s",
+       "agrp": "ABCDE12345.org.example.app", "mdat": {"date": "2026-01-01T12:00:00Z"}}, "secret": {"text": "secret"}}]}
+    """
+
+  /// As tables, in both forms of property lists, and as objection writes it.
+  static func dumps() throws -> [[UInt8]] {
+    let entry: PropertyValue = .dictionary([
+      "acct": .string("anna"), "svce": .string("chat.example"), "agrp": .string("ABCDE12345.org.example.app"),
+      "pdmn": .string("ak"), "v_Data": .data(Array("secret".utf8)),
+    ])
+    let tables: PropertyValue = .dictionary(["genp": .array([entry]), "inet": .array([])])
+    let objection = """
+      [{"item_class": "kSecClassGenericPassword", "accessible_attribute": "kSecAttrAccessibleWhenUnlocked",
+        "account": "anna", "service": "chat.example", "entitlement_group": "ABCDE12345.org.example.app",
+        "create_date": "2026-11-20 18:04:00 +0000", "data": "secret", "dataHex": "736563726574"}]
+      """
+    return [try BinaryPlist.encode(tables), try XMLPlist.encode(tables), Array(objection.utf8)]
+  }
+
+  /// A plan of the sample's items, one of which does not open.
+  static func plan() throws -> PlanDocument {
+    let entries = try (SealedItems.blobs() + [[3, 0, 0, 0]]).map {
+      KeychainBackupFile.Entry(kind: .genericPassword, blob: $0, persistentReference: nil)
+    }
+    let plan = MigrationPlanner.plan(try SealedItems.opened(entries), onto: [], policy: .replace)
+    return PlanDocument(
+      made: "2026-11-21T09:12:44Z",
+      source: .init(
+        kind: .archive, name: "family.backup", device: "4C1F0A2B-9D3E5F60718293A4", made: "2026-11-20T18:04:10Z",
+        deviceName: "old-phone", encrypted: true, digest: "sha256:" + String(repeating: "4f", count: 32)),
+      target: .init(
+        name: "new-phone", sameDevice: false, claimsSameDevice: false, state: "unlocked", passcodeSet: true, items: 2,
+        revision: "r17"),
+      plan: plan,
+      cannotShow: .init(sentence: "A backup cannot show everything.", guidance: "Look.", reasons: [.passcodeOnly]))
+  }
+}
