@@ -20,6 +20,7 @@ import zipfile
 
 import check_documentation
 import check_sources
+import disk_model
 import site_pages
 import test_backups
 import test_figures
@@ -566,6 +567,45 @@ class SitePages(unittest.TestCase):
             for name in names:
                 text = (root / name).read_text(encoding="utf-8")
                 self.assertTrue(site_pages.converted(text, root / name, pages, root.resolve())[0])
+
+
+class PowerModel(unittest.TestCase):
+    """The disks of `check_calls.py power`: they tell a replacement that syncs from one that leaves a sync out."""
+
+    OLD, NEW = b"old" * 600, b"new" * 700
+    VARIANTS = [(names, contents) for names in ("none", "some", "all") for contents in ("none", "all", "torn")]
+
+    def disks(self, leave_out=()):
+        """What the target may hold, of a replacement by a temporary file whose calls of some kinds were left out."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name).resolve()
+            (folder / "target").write_bytes(self.OLD)
+            target, part = str(folder / "target"), str(folder / ".target.part")
+            calls = [
+                ("create", disk_model.Change("create", part, "", 0, 0, b"")),
+                ("write", disk_model.Change("write", part, "", 0, len(self.NEW), self.NEW)),
+                ("sync of the file", disk_model.Change("sync", part, "", 0, 0, b"")),
+                ("rename", disk_model.Change("rename", part, target, 0, 0, b"")),
+                ("sync of the folder", disk_model.Change("sync", str(folder), "", 0, 0, b""))]
+            changes = [change for kind, change in calls if kind not in leave_out]
+            found = [(number, image.get("target")) for number, _, _, image in disk_model.images(
+                folder, changes, "power", self.VARIANTS)]
+        return found, len(changes) - 1
+
+    def test_a_replacement_that_syncs_is_old_or_new_on_every_disk_and_new_at_its_end(self):
+        found, last = self.disks()
+        self.assertEqual({content for _, content in found}, {self.OLD, self.NEW})
+        self.assertEqual({content for number, content in found if number == last}, {self.NEW})
+
+    def test_a_sync_of_the_file_that_is_left_out_shows(self):
+        wrong = [content for _, content in self.disks(["sync of the file"])[0] if content not in (self.OLD, self.NEW)]
+        # Nothing of the file, and torn sectors of it.
+        self.assertIn(b"", wrong)
+        self.assertTrue(any(content for content in wrong))
+
+    def test_a_sync_of_the_folder_that_is_left_out_shows_as_an_old_state_after_the_end(self):
+        found, last = self.disks(["sync of the folder"])
+        self.assertIn(self.OLD, {content for number, content in found if number == last})
 
 
 class FixtureList(unittest.TestCase):
