@@ -4,13 +4,15 @@
     check_bombs.py PROGRAM [--only NAME] [--show]
 
 Bombs of every container and every part of a backup, each below 1 MB, declared and real, and the published single faults of
-that size; every verb that reads a backup runs over each. None may crash, take more than 10 s of the processor or more
+that size; every verb that reads a backup runs over each. Bombs of JSON and of property lists as a plan, a list of
+expectations, a description of a device and a dump, each read by the verbs that take one. None may crash, take more than 10 s of the processor or more
 memory than 64 MB and twice the largest part, of a compressed one as it is unpacked up to the limit. Crafted archives with names and links that lead out are copied and written
 to folders as well, beside a victim whose digest has to stay. Exit 1 where one check fails.
 """
 
 import argparse
 import io
+import json
 import os
 import pathlib
 import plistlib
@@ -182,6 +184,47 @@ def bombs(parts):
         yield f"seal-{name}", "b", {**parts, "Keyhaul.seal": content}
 
 
+def json_bombs():
+    yield "nested-arrays", b"[" * 900_000
+    yield "nested-objects", b'{"a":' * 150_000
+    yield "closed-arrays", b"[" * 400_000 + b"]" * 400_000
+    yield "many-values", b"[" + b"1," * 450_000 + b"1]"
+    yield "many-empty-objects", b"[" + b"{}," * 290_000 + b"{}]"
+    yield "many-members", b"{" + b",".join(b'"%x":1' % number for number in range(80_000)) + b"}"
+    yield "one-member-again-and-again", b"{" + b'"a":1,' * 140_000 + b'"a":1}'
+    yield "endless-number", b"9" * 900_000
+    yield "exponent", b"1e999999999"
+    yield "escapes", b'"' + b"\\u0041" * 145_000 + b'"'
+    yield "endless-text", b'"' + b"a" * 900_000
+    yield "zeros", bytes(900_000)
+
+
+def documents():
+    """Kind, name, content and the calls that read it; `FILE` stands for its name."""
+    key = ["--password-file", "../../password"]
+    phone = {"name": "x", "product_type": "iPhone15,2", "product_version": "18.1"}
+    kinds = (
+        ("plan", b'{"format":"migration-plan/1","items":%s}',
+         [["restore", "../../b", "--to", "phone", "--plan", "FILE", "--yes", *key]]),
+        ("expectations", b'{"format":"plan-expectations/1","expectations":%s}',
+         [["plan", "../../b", "--to", "phone", "--expect", "FILE", *key]]),
+        ("description", b'{"format":"device-fixture/1","seed":7,"created":"2026-11-20T17:58:00Z","device":%s,"items":%%s}'
+         % json.dumps(phone).encode(), [["device", "create", "x", "--from", "FILE", "--dry-run"]]),
+        ("dump", b'{"genp":%s}', [["inspect", "FILE"], ["item", "find", "FILE"], ["plan", "FILE", "--to", "phone"]]))
+    for kind, head, calls in kinds:
+        for name, content in json_bombs():
+            yield f"{kind}-{name}", content, calls
+            yield f"{kind}-with-a-head-{name}", head.replace(b"%s", content), calls
+        if kind == "dump":
+            for name, content in property_lists():
+                yield f"{kind}-{name}", content, calls
+    # A device's record has a limit of its own, which its apps meet first.
+    apps = [{"name": f"app {number}", "groups": [f"G.{number}"]} for number in range(20_000)]
+    many = json.dumps({
+        "format": "device-fixture/1", "seed": 7, "created": "2026-11-20T17:58:00Z", "device": phone, "apps": apps, "items": []})
+    yield "description-of-20000-apps", many.encode(), [["device", "create", "x", "--from", "FILE"]]
+
+
 NAMES = [
     "../victim/x", "../../victim/x", "X/../../victim/x", "X/../victim/x", "/tmp-victim/x", "./../victim/x", "..", "X/..",
     "X/a/../../../victim/x", "X\\..\\..\\victim\\x", "..\\victim\\x", "C:x", "c:/x", "//server/share", "X//x", "X/a/./b",
@@ -235,17 +278,36 @@ class Measuring:
         for verb in verbs:
             keyed = [] if "--quick" in verb or verb[0] in ("inspect", "convert") else ["--password-file", str(password)]
             head = verb[:2] if verb[0] == "item" else verb[:1]
-            code, seconds, memory = self.run([*head, archive, *verb[len(head):], *keyed], folder)
-            where = f"{name}, {' '.join(verb)}"
-            self.runs += 1
-            codes.append(code)
-            self.slowest, self.largest = max(self.slowest, (seconds, where)), max(self.largest, (memory, where))
-            self.checks.check(code is not None and 0 <= code <= 16, f"{where}: ended with {code}")
-            self.checks.check(seconds <= SECONDS, f"{where}: {seconds:.1f} s of the processor")
-            self.checks.check(memory <= allowed, f"{where}: {memory >> 20} MB of memory, {allowed >> 20} allowed")
+            codes.append(self.judge(f"{name}, {' '.join(verb)}", [*head, archive, *verb[len(head):], *keyed], folder, allowed))
         if self.shows:
             print(name, codes)
         return codes
+
+    def judge(self, where, words, folder, allowed):
+        code, seconds, memory = self.run(words, folder)
+        self.runs += 1
+        self.slowest, self.largest = max(self.slowest, (seconds, where)), max(self.largest, (memory, where))
+        # 64 is what a description is refused with.
+        self.checks.check(code is not None and (0 <= code <= 16 or code == 64), f"{where}: ended with {code}")
+        self.checks.check(seconds <= SECONDS, f"{where}: {seconds:.1f} s of the processor")
+        self.checks.check(memory <= allowed, f"{where}: {memory >> 20} MB of memory, {allowed >> 20} allowed")
+        return code
+
+    def measure_document(self, name, content, calls):
+        """Nothing is made of it: what is refused leaves no device and no file."""
+        folder, stored, largest = self.write("document", content)
+        self.checks.check(stored <= SMALL, f"{name}: {stored} bytes, which is not small")
+        before = files(self.work / "home"), files(self.work / "place")
+        codes = [
+            self.judge(f"{name}, {' '.join(words[:2])}", ["document" if word == "FILE" else word for word in words], folder,
+                       ALLOWANCE + 2 * largest)
+            for words in calls]
+        if self.shows:
+            print(name, codes)
+        after = files(self.work / "home"), files(self.work / "place")
+        same = [{path: digest for path, digest in tree.items() if not path.endswith("/lock")} for tree in (*before, *after)]
+        self.checks.check(same[:2] == same[2:], f"{name}: something changed")
+        self.checks.check(0 not in codes, f"{name}: was taken ({codes})")
 
     def write(self, archive, content):
         folder = self.work / "place" / "here"
@@ -280,7 +342,11 @@ def main():
             code, _, _ = measuring.run(words, work)
             measuring.checks.check(code == 0, f"{' '.join(words)} ended with {code}")
         parts = {str(path.relative_to(work / "b")): path.read_bytes() for path in sorted((work / "b").rglob("*")) if path.is_file()}
-        counts = {"bombs": 0, "crafted archives": 0, "published faults": 0}
+        counts = {"bombs": 0, "documents": 0, "crafted archives": 0, "published faults": 0}
+        for name, content, calls in documents():
+            if name.startswith(arguments.only):
+                measuring.measure_document(name, content, calls)
+                counts["documents"] += 1
         for kind, made in (("bombs", bombs(parts)), ("crafted archives", crafted(parts))):
             for name, archive, content in made:
                 if not name.startswith(arguments.only):
