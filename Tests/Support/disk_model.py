@@ -61,8 +61,9 @@ class File:
             return
         target.extend(bytes(max(0, at + len(content) - len(target))))
         for start in range(0, len(content), SECTOR):
+            part = content[start:start + SECTOR]
             if sectors is None or sectors():
-                target[at + start:at + start + SECTOR] = content[start:start + SECTOR]
+                target[at + start:at + start + len(part)] = part
 
     def after_cut(self, how, source):
         """Its bytes: what was safe, and of the rest nothing, all of it, or torn sectors of some writes."""

@@ -273,7 +273,7 @@ def scenes():
                 before=lone, partly=(3,))
     simulator = [["device", "export", "phone", "-o", "sim.db", "--yes"]]
     yield Scene("device export", simulator[0], of("database", "sim.db"), ["sim.db"], device)
-    journal = "what a run that was cut off left in the journal is not read before SQLite has rolled it back"
+    journal = "what a run that was cut off left in the journal is not taken back before SQLite opens the file"
     reads = [["item", "find", "sim.db"], ["inspect", "sim.db"]]
     yield Scene("simulator seed", ["simulator", "seed", "sim.db", "--from", "new-phone", "--yes"],
                 of("database", "sim.db"), ["sim.db"], reads, before=simulator,

@@ -592,6 +592,12 @@ class PowerModel(unittest.TestCase):
                 folder, changes, "power", self.VARIANTS)]
         return found, len(changes) - 1
 
+    def test_a_write_within_a_file_leaves_what_stands_behind_it(self):
+        file = disk_model.File(b"a" * 600)
+        file.write(0, b"b" * 12)
+        file.sync()
+        self.assertEqual(file.safe, b"b" * 12 + b"a" * 588)
+
     def test_a_replacement_that_syncs_is_old_or_new_on_every_disk_and_new_at_its_end(self):
         found, last = self.disks()
         self.assertEqual({content for _, content in found}, {self.OLD, self.NEW})
