@@ -13,6 +13,24 @@ struct RecordTests {
     String(decoding: try device.read(.record), as: UTF8.self)
   }
 
+  @Test(
+    "is as long as the limit of a new device says, and not one byte more: then there is no device, and nothing is left")
+  func longestRecord() throws {
+    let phones = try Phones()
+    func options(_ byteCount: Int) -> DeviceOptions {
+      DeviceOptions(apps: [DeviceApp(name: String(repeating: "a", count: byteCount), accessGroups: ["A.chat"])])
+    }
+    let limit = DeviceFile.record.sizeLimit - DeviceRecord.spareByteCount
+    let shortest = try phones.create("phone0", options(1)).read(.record).count
+    let room = limit - shortest + 1
+    #expect(try phones.create("phone1", options(room)).read(.record).count == limit)
+    let error = #expect(throws: VirtualDeviceError.self) { try phones.create("phone2", options(room + 1)) }
+    #expect(error?.code == .badFixture && error?.reason.contains("\(limit + 1) bytes; at most \(limit)") == true)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: phones.home.path).sorted().filter { $0.contains("phone") }
+        == ["phone0", "phone1"])
+  }
+
   @Test("is JSON that says what the documentation names")
   func format() throws {
     let phones = try Phones()

@@ -63,6 +63,21 @@ extension DeviceRecord {
     "erase_after_failures", "failed_attempts", "last_backup", "revision", "apps", "published_hardware_key",
   ]
 
+  /// How much of what is accepted of `device.json` a new device leaves free: its counters and dates grow.
+  static let spareByteCount = 4096
+
+  /// Refuses a record that could not be read again, which its apps alone can make so long.
+  ///
+  /// - Throws: `.badFixture` naming the limit.
+  func requireRoom() throws(VirtualDeviceError) {
+    let (count, limit) = (encoded().count, DeviceFile.record.sizeLimit - Self.spareByteCount)
+    guard count <= limit else {
+      throw VirtualDeviceError(
+        .badFixture, name,
+        "its \(apps.count) apps make a device.json of \(count) bytes; at most \(limit) are accepted of a new device")
+    }
+  }
+
   /// The bytes of `device.json`.
   func encoded() -> [UInt8] {
     var object = JSONObject()

@@ -17,6 +17,7 @@ public struct VirtualDevice: Sendable {
     let files = environment.files
     // In this order: `DeviceFixture.publishedHardware` draws the same bytes.
     let record = try DeviceRecord(name: name, options, environment)
+    try record.requireRoom()
     let hardware = try reporting { () throws(DataProtectionError) in try HardwareUID(from: environment.random) }
     let bag = try reporting { () throws(DataProtectionError) in
       try SystemKeybag.make(
