@@ -89,9 +89,20 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
     }
   }
 
-  /// Whether two values are the same, where no number is the same as itself too.
+  /// Whether two values are the same, whatever order their sets and dictionaries have been written in.
   private static func same(_ left: PropertyValue, _ right: PropertyValue) -> Bool {
-    left == right || String(describing: left) == String(describing: right)
+    left == right || ordered(left) == ordered(right)
+  }
+
+  /// A value in words that are the same for the same values, also for a number that is none.
+  private static func ordered(_ value: PropertyValue) -> String {
+    switch value {
+    case .array(let elements): "[\(elements.map(ordered).joined(separator: ","))]"
+    case .set(let elements): "(\(elements.map(ordered).sorted().joined(separator: ",")))"
+    case .dictionary(let dictionary):
+      "{\(dictionary.entries.map { "\(ordered($0.key)):\(ordered($0.value))" }.sorted().joined(separator: ","))}"
+    default: String(describing: value)
+    }
   }
 
   func accepts(_ bytes: [UInt8]) -> Bool {
