@@ -26,6 +26,9 @@ EVERY ?= 10
 MOMENTS ?= moments
 REST ?= 0
 
+# Which moments, calls and walks `make nightly` takes: the day, so that each night has its own.
+NIGHT ?= $(shell echo $$(($$(date +%s) / 86400)))
+
 # How many items and files `make growth` goes up to.
 ITEMS ?= 100000
 FILES ?= 300000
@@ -33,7 +36,7 @@ FILES ?= 300000
 # How long make fuzz takes for each input.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long sanitize coverage lint docs interop schemas workflow screenshots fixtures check-fixtures bench bench-verbs growth performance contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills calls soak clean
+.PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long sanitize coverage lint docs interop schemas workflow screenshots fixtures check-fixtures bench bench-verbs growth performance contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills calls soak nightly clean
 
 help:
 	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
@@ -51,6 +54,7 @@ help:
 	@echo "make kills     every verb that writes, killed KILLS=$(KILLS) times at random moments; MOMENTS=word for others"
 	@echo "make calls     a call about files that fails, one of EVERY=$(EVERY) and in five ways, and power cuts, for each such verb; REST=n for others"
 	@echo "make soak      MINUTES=n SEED=s: two phones and a backup that anything happens to, for so long"
+	@echo "make nightly   the long proofs: soak, kills, calls, every-bit, contention; NIGHT=n for other moments; hours"
 	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
 	@echo "make fleet     the Python package's tests and types, and 200 backups over a cluster that loses a worker"
 	@echo "make workflow  the workflow that a tutorial prints, run line by line in a fresh root; needs root, takes minutes"
@@ -150,6 +154,16 @@ calls: build
 
 soak:
 	KEYHAUL_SOAK_MINUTES=$(or $(MINUTES),10) KEYHAUL_SOAK_SEED=$(or $(SEED),1) swift test --filter SoakTests
+
+# Other moments and other walks every night; what fails is named, and the others are made all the same.
+nightly: build
+	@failed=; night() { printf '\n== make %s\n' "$$*"; $(MAKE) --no-print-directory -o build "$$@" || failed="$$failed $$1"; }; \
+	night soak MINUTES=60 SEED=$(NIGHT); \
+	night kills KILLS=2000 MOMENTS=night-$(NIGHT); \
+	night calls EVERY=5 REST=$$(($(NIGHT) % 5)); \
+	night contention; \
+	night every-bit; \
+	[ -z "$$failed" ] || { printf '\nerror: not passed:%s\n' "$$failed" >&2; exit 1; }
 
 schemas: build .venv/.installed
 	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)

@@ -25,9 +25,34 @@ struct ThreatsPageTests {
       for link in links {
         let file = Repository.root.appending(path: "docs/\(link.2)").standardized
         let text = try #require(try? String(contentsOf: file, encoding: .utf8), "\(link.2) is not there")
-        #expect(text.contains("struct \(link.1)") && text.contains("@Test"), "\(link.1) is no suite of \(link.2)")
+        let names = text.matches(of: /\bstruct (\w+)/).map { String($0.1) }
+        #expect(names.contains(String(link.1)) && text.contains("@Test"), "\(link.1) is no suite of \(link.2)")
       }
     }
+  }
+
+  @Test("leads with every link to a file that there is, and to a heading of it")
+  func links() throws {
+    let links = try Self.page().matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) }
+    #expect(links.count > 40)
+    for link in links where !link.hasPrefix("https://") {
+      let parts = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      let path = parts[0].isEmpty ? "Threats.md" : parts[0]
+      let file = Repository.root.appending(path: "docs/\(path)").standardized
+      let text = try #require(try? String(contentsOf: file, encoding: .utf8), "\(link): no such file")
+      guard parts.count == 2 else { continue }
+      #expect(Self.anchors(of: text).contains(parts[1]), "\(link): no such heading")
+    }
+  }
+
+  /// The names that GitHub gives to headings: lower case, hyphens for spaces, and no other signs.
+  private static func anchors(of text: String) -> Set<String> {
+    Set(
+      text.split(separator: "\n").filter { $0.hasPrefix("#") }.map { line in
+        String(
+          line.drop { $0 == "#" || $0 == " " }.lowercased().map { $0 == " " ? "-" : $0 }
+            .filter { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" })
+      })
   }
 
   @Test("names for every figure a command that there is")
