@@ -26,7 +26,9 @@ public struct ItemExportWriter: ~Copyable {
 
   /// Adds an item. One of another kind than the form is for is passed over.
   ///
-  /// - Parameter portion: Takes what has been made, once it is some kilobytes; lent, for there are secrets in it.
+  /// - Parameters:
+  ///   - item: The next one.
+  ///   - portion: Takes what has been made, once it is some kilobytes; lent, for there are secrets in it.
   public mutating func append<Failure: Error>(
     _ item: KeychainItem, to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -46,6 +48,7 @@ public struct ItemExportWriter: ~Copyable {
 
   /// Ends the export, and gives what waits.
   ///
+  /// - Parameter portion: Takes the rest of what has been made, lent.
   /// - Returns: What it holds.
   public consuming func end<Failure: Error>(
     to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
