@@ -15,6 +15,7 @@ import Synchronization
 package enum Interruption {
   private static let received = Atomic<Int32>(0)
   private static let mayLeaveAtOnce = Atomic<Bool>(false)
+  private static let mustReturn = Atomic<Bool>(false)
   private static let resumed = Atomic<Bool>(false)
   /// The terminal's settings while a prompt has switched its echo off; the handler may read it at any moment.
   private static let savedTerminal = SavedTerminal()
@@ -24,6 +25,7 @@ package enum Interruption {
   package static func install() {
     _ = received.load(ordering: .relaxed)
     _ = mayLeaveAtOnce.load(ordering: .relaxed)
+    _ = mustReturn.load(ordering: .relaxed)
     _ = resumed.load(ordering: .relaxed)
     _ = savedTerminal
     // Its beginning is made ready: a handler must not do that.
@@ -75,8 +77,19 @@ package enum Interruption {
   package static func leavingAtOnce<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
+    if mustReturn.load(ordering: .acquiring) { return try body() }
     mayLeaveAtOnce.store(true, ordering: .releasing)
     defer { mayLeaveAtOnce.store(false, ordering: .releasing) }
+    return try body()
+  }
+
+  /// Work whose caller has something to take away afterwards: the first signal never leaves at once in it, not even where
+  /// a part of it only waits.
+  package static func returning<Value: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    mustReturn.store(true, ordering: .releasing)
+    defer { mustReturn.store(false, ordering: .releasing) }
     return try body()
   }
 

@@ -65,6 +65,11 @@ struct Demo: RunnableVerb {
     guard !session.isJSON else {
       throw CommandFailure.usage("the demo has no form in JSON", try: "the verbs it shows have one")
     }
+    // Its folder has to go, whatever a verb of the story waits for.
+    return try Interruption.returning { () throws in try tell(in: session) }
+  }
+
+  private func tell(in session: Session) throws -> CommandStatus {
     let directory = try DemoDirectory(keep: keep)
     defer { directory.leave() }
     for (name, text) in Self.files { try directory.write(text, to: name) }
