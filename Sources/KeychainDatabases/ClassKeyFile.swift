@@ -16,7 +16,8 @@ public enum ClassKeyFile {
   public static func keys(in file: SensitiveBytes) throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
     try file.withBytes { (bytes) throws(KeychainDatabaseError) in
       guard bytes.count <= maximumByteCount else {
-        throw KeychainDatabaseError(.overLimit, "it has \(bytes.count) bytes; at most \(maximumByteCount) are read")
+        throw KeychainDatabaseError(
+          .overLimit, "it has \(Amounts.bytes(bytes.count)); at most \(Amounts.grouped(maximumByteCount)) are read")
       }
       var scanner = KeyScanner(bytes: bytes)
       return try scanner.object()

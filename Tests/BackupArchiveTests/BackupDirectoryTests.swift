@@ -37,6 +37,18 @@ struct BackupDirectoryTests {
     for entry in entries.prefix(3) { _ = try BackupArchive.open(.path(directory.path(entry.name))) }
   }
 
+  @Test("may hold ten thousand folders, and not one more")
+  func folderCount() throws {
+    let directory = try TemporaryDirectory()
+    for index in 0..<BackupDirectory.maximumDirectoryCount {
+      try FileManager.default.createDirectory(atPath: directory.path("f\(index)"), withIntermediateDirectories: false)
+    }
+    #expect(try BackupDirectory.backups(in: directory.path).isEmpty)
+    try FileManager.default.createDirectory(atPath: directory.path("more"), withIntermediateDirectories: false)
+    let error = #expect(throws: BackupArchiveError.self) { try BackupDirectory.backups(in: directory.path) }
+    #expect(error?.code == .overLimit && error?.reason.hasSuffix("has more than 10,000 folders") == true)
+  }
+
   @Test("lists a link to a backup as one; links that lead elsewhere are none")
   func links() throws {
     let directory = try directory()

@@ -149,6 +149,38 @@ struct LimitTests {
     #expect(limits.keychainByteCount(inContainerOf: nil) == 256 << 20)
   }
 
+  @Test("for an old list of files, in a folder")
+  func oldList() throws {
+    let directory = try TemporaryDirectory()
+    try OldBackup(try SampleBackup(hasPassword: false)).write(to: directory, "old")
+    let size = try directory.read("old/Manifest.mbdb").count
+    for (limit, isOver) in [(size, false), (size - 1, true)] {
+      var limits = ArchiveLimits()
+      limits.oldDatabaseByteCount = limit
+      var code: BackupArchiveError.Code?
+      do throws(BackupArchiveError) {
+        _ = try BackupArchive.open(.path(directory.path("old")), limits: limits).fileList()
+      } catch { code = error.code }
+      #expect(code == (isOver ? .overLimit : nil))
+    }
+    #expect(ArchiveLimits.standard.oldDatabaseByteCount == 256 << 20)
+  }
+
+  @Test("for a seal, which is broken where it is longer; the rest is read")
+  func sealSize() throws {
+    let directory = try TemporaryDirectory()
+    let seal = (path: "Keyhaul.seal", bytes: [UInt8](repeating: 0, count: 1000))
+    try directory.write(packed(try SampleBackup().storedFiles() + [seal]), to: "packed.tar")
+    for (limit, isOver) in [(1000, false), (999, true)] {
+      var limits = ArchiveLimits()
+      limits.sealByteCount = limit
+      let archive = try BackupArchive.open(.path(directory.path("packed.tar")), limits: limits)
+      let facts = archive.findings.filter { $0.kind == .sealBroken }.map(\.fact)
+      #expect(facts.count == 1 && facts.joined().contains("1,000 bytes, over 999") == isOver, "\(facts)")
+    }
+    #expect(ArchiveLimits.standard.sealByteCount == 256 << 20)
+  }
+
   @Test("for many leading folders that each hold a manifest")
   func keptFilesOfManyDirectories() throws {
     var tar = TinyTar()

@@ -19,6 +19,16 @@ struct KeychainDatabaseTests {
     try expect(database, toHold: expected)
   }
 
+  @Test("A limit of rows takes as many as it says, and no more")
+  func rowLimit() throws {
+    let bytes = try DatabaseFile.bytes()
+    #expect(try KeychainDatabase(file: bytes, log: [], acceptingAtMost: 12).rows.count == 12)
+    let error = #expect(throws: KeychainDatabaseError.self) {
+      _ = try KeychainDatabase(file: bytes, log: [], acceptingAtMost: 11)
+    }
+    #expect(error?.code == .overLimit && KeychainDatabase.maximumItemCount == 200_000)
+  }
+
   @Test("With its log it has 13: the last one stands in the log only")
   func withLog() throws {
     let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log())

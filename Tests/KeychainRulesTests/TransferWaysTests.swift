@@ -51,6 +51,9 @@ struct TransferWaysTests {
       name: "damage in a copy says nothing of the device's own item", reasons: (.tagMismatch, .tagMismatch),
       protection: .whenUnlocked, synchronizes: nil, answers: "NN??"),
     Case(
+      name: "nor does a malformed item that opens and says whether it synchronizes", reasons: (.malformed, .malformed),
+      protection: .whenUnlocked, synchronizes: false, answers: "NN??"),
+    Case(
       name: "what was deleted takes no way", reasons: (.deleted, .deleted), protection: .whenUnlocked,
       synchronizes: true, answers: "NNNN"),
   ]

@@ -206,6 +206,17 @@ struct ExpectationListTests {
     }
   }
 
+  @Test("may have a million values, and not one more")
+  func values() throws {
+    // The object, its format and the list itself are three of them.
+    let count = PlanExpectations.maximumValueCount - 3
+    for (added, isOver) in [(0, false), (1, true)] {
+      let zeros = String(repeating: "0,", count: count + added - 1) + "0"
+      let found = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(zeros)]}"#))
+      #expect(found.hasPrefix("it has more values than are read") == isOver, "\(found)")
+    }
+  }
+
   @Test(
     "is refused with the place, so that no mistyped word widens an expectation",
     arguments: [

@@ -85,7 +85,8 @@ public enum BackupDirectory {
       throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)")
     }
     guard count <= maximumDirectoryCount else {
-      throw BackupArchiveError(.overLimit, "\(quoted(path)) has more than \(maximumDirectoryCount) folders")
+      throw BackupArchiveError(
+        .overLimit, "\(quoted(path)) has more than \(Amounts.grouped(maximumDirectoryCount)) folders")
     }
     return entries.sorted { $0.name < $1.name }
   }

@@ -1,5 +1,6 @@
 internal import COpenSSL
 public import DataProtection
+import KeychainFormats
 
 /// The private keys and certificates of a PKCS#12 file (RFC 7292), as OpenSSL opens it.
 public struct PKCS12File: Sendable {
@@ -34,7 +35,8 @@ public struct PKCS12File: Sendable {
   ///   apart; `.malformed`, `.overLimit`; `.unsupported` for a key derivation or a key that keychains do not store.
   public init(der: [UInt8], password: borrowing Secret) throws(MaterialError) {
     guard der.count <= Self.maximumByteCount else {
-      throw MaterialError(.overLimit, "\(der.count) bytes; at most \(Self.maximumByteCount) are accepted")
+      throw MaterialError(
+        .overLimit, "\(Amounts.bytes(der.count)); at most \(Amounts.grouped(Self.maximumByteCount)) are accepted")
     }
     let file = try PKCS12Handle(der: der)
     var rounds = RoundAllowance(left: Self.maximumRoundCount)
@@ -58,7 +60,7 @@ struct RoundAllowance {
   mutating func take(_ count: Int) throws(MaterialError) {
     guard (0...left).contains(count) else {
       throw MaterialError(
-        .overLimit, "its key derivation takes more than \(PKCS12File.maximumRoundCount) rounds in all")
+        .overLimit, "its key derivation takes more than \(Amounts.grouped(PKCS12File.maximumRoundCount)) rounds in all")
     }
     left -= count
   }

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// A database as bytes that SQLite opens without any file: what its log has committed stands in its pages.
 struct DatabaseImage {
   let bytes: [UInt8]
@@ -56,6 +58,7 @@ struct DatabaseImage {
   }
 
   private static func overLimit(_ count: Int) -> KeychainDatabaseError {
-    KeychainDatabaseError(.overLimit, "it has \(count) bytes; at most \(maximumByteCount) are read")
+    KeychainDatabaseError(
+      .overLimit, "it has \(Amounts.bytes(count)); at most \(Amounts.grouped(maximumByteCount)) are read")
   }
 }

@@ -55,8 +55,9 @@ public struct TransferWays: Sendable, Hashable {
   ) -> TransferAnswer {
     switch reason {
     case .hardwareKey, .systemBound, .needsAuthentication, .sharedGroup, .appClip: return .notKnown(.noSource)
-    case .deviceBound, .passcodeOnly, .backupNotEncrypted, .deleted, .noClassKey, .tagMismatch, .malformed,
-      .unsupportedVersion, nil:
+    case .malformed: return .notKnown(.reason(.malformed))
+    case .deviceBound, .passcodeOnly, .backupNotEncrypted, .deleted, .noClassKey, .tagMismatch, .unsupportedVersion,
+      nil:
       break
     }
     guard protection != nil, let isSynchronizable else { return .notKnown(.sealed) }
@@ -66,6 +67,8 @@ public struct TransferWays: Sendable, Hashable {
   /// The group brings its copies, by a way of its own.
   private static func cloud(_ reason: Reason?, _ isSynchronizable: Bool?) -> TransferAnswer {
     if reason == .sharedGroup { return .notKnown(.noSource) }
+    // What a malformed item says of itself is not what the one on its device says.
+    if reason == .malformed { return .notKnown(.reason(.malformed)) }
     guard let isSynchronizable else { return .notKnown(.sealed) }
     return isSynchronizable ? .yes(.synchronized) : .no(.notSynchronized)
   }

@@ -62,7 +62,7 @@ extension DeviceFixture {
     decoding bytes: [UInt8], from source: String, acceptingAtMost limit: Int = Self.maximumByteCount
   ) throws(VirtualDeviceError) {
     guard bytes.count <= limit else {
-      let reason = "it has \(bytes.count) bytes; at most \(limit) are accepted"
+      let reason = "it has \(Amounts.bytes(bytes.count)); at most \(Amounts.grouped(limit)) are accepted"
       throw VirtualDeviceError(.badFixture, source, reason)
     }
     let root: JSONNode

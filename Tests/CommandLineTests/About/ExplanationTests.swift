@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 import KeychainRules
 import Migration
 import Reports
@@ -16,6 +17,17 @@ struct ExplanationTests {
     let words = term.explanation
     #expect(page.id == term.id && page.headline == words.headline && page.rule == words.rule)
     #expect(page.effect == words.effect && page.action == words.action && page.source == words.source)
+  }
+
+  @Test("there is a page for every word that verify and inspect find a fault by, and none twice")
+  func findings() throws {
+    let words =
+      ArchiveFinding.Kind.allCases.map(\.rawValue) + BackupVerification.Fault.Kind.allCases.map(\.rawValue)
+    for word in words {
+      let page = try Explain.explanation(of: word)
+      #expect(page.id == word && [page.headline, page.rule, page.effect, page.action].allSatisfy { !$0.isEmpty })
+    }
+    #expect(Set(Explanation.all.map(\.id)).count == Explanation.all.count)
   }
 
   @Test("there is a page for every exit code, by its number and by its name", arguments: CommandStatus.fixed)

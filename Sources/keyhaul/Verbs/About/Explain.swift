@@ -4,18 +4,19 @@ import CommandSession
 import KeychainFormats
 import Reports
 
-/// `keyhaul explain [REASON|CLASS|CODE]`: what a word of a report, a protection class or an exit code means.
+/// `keyhaul explain [REASON|CLASS|FINDING|CODE]`: what a word of a report, a protection class or an exit code means.
 struct Explain: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Explain a word of a report, a protection class or an exit code",
-    usage: "keyhaul explain [REASON|CLASS|CODE]",
+    usage: "keyhaul explain [REASON|CLASS|FINDING|CODE]",
     examples: ["keyhaul explain device-bound", "keyhaul explain 15"],
     flags: ["--json"])
   static let configuration = described(as: "explain")
 
   @Argument(
     help: ArgumentHelp(
-      "A reason such as device-bound, a class such as cku, or an exit code; without it, the list.",
+      "A reason such as device-bound, a class such as cku, a finding such as digest-mismatch, or an exit code; without "
+        + "it, the list.",
       valueName: "topic"),
     completion: .list(Explanation.all.map(\.id)))
   var topic: String?
@@ -75,6 +76,9 @@ struct Explain: RunnableVerb {
     try session.say()
     try session.say("Protection classes", .bold)
     for explanation in Explanation.classes { try entry(explanation, isCode: false) }
+    try session.say()
+    try session.say("Findings in a backup", .bold)
+    for explanation in Explanation.findings + Explanation.faults { try entry(explanation, isCode: false) }
     try session.say()
     try session.say("Exit codes", .bold)
     for explanation in Explanation.exitCodes { try entry(explanation, isCode: true) }

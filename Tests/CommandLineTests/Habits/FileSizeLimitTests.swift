@@ -1,0 +1,74 @@
+import Foundation
+import KeychainDatabases
+import KeychainDumps
+import KeychainFormats
+import Testing
+import VirtualDevice
+
+@testable import CommandArguments
+@testable import keyhaul
+
+/// A file that is named on the command line, and how many bytes of one are read.
+struct FileSizeLimit: CustomTestStringConvertible, Sendable {
+  let name: String
+  let byteCount: Int
+  /// What it begins with, so that it is taken for what it is not.
+  let start: String
+  /// What reads it.
+  let call: String
+
+  var testDescription: String { name }
+
+  static let all = [
+    FileSizeLimit(
+      name: "a saved plan", byteCount: 128 << 20, start: "{", call: "restore x --to phone --plan file"),
+    FileSizeLimit(
+      name: "a list of expectations", byteCount: 16 << 20, start: "{", call: "plan phone --to phone --expect file"),
+    FileSizeLimit(
+      name: "a list of items to restore", byteCount: 16 << 20, start: "{", call: "restore x --to phone --only file"),
+    FileSizeLimit(name: "a dump", byteCount: 64 << 20, start: "{", call: "inspect file"),
+    FileSizeLimit(
+      name: "a keychain's database", byteCount: 256 << 20, start: "SQLite format 3\u{0}", call: "inspect file"),
+    FileSizeLimit(
+      name: "a description of a device", byteCount: 512 << 20, start: "{", call: "device create new --from file"),
+  ]
+}
+
+@Suite("A file of a size at its limit, and of one byte more")
+struct FileSizeLimitTests {
+  /// Most of it is a hole, which takes no room.
+  private func write(_ limit: FileSizeLimit, adding count: Int, in world: DeviceWorld) throws {
+    let file = world.home.appending(path: "file")
+    try Data(limit.start.utf8).write(to: file)
+    let handle = try FileHandle(forWritingTo: file)
+    try handle.truncate(atOffset: UInt64(limit.byteCount + count))
+    try handle.close()
+  }
+
+  @Test("is refused for what it is, and for its size", arguments: FileSizeLimit.all)
+  func sizes(limit: FileSizeLimit) throws {
+    let world = try DeviceWorld(after: "keyhaul device create phone")
+    for (count, isOver) in [(0, false), (1, true)] {
+      try write(limit, adding: count, in: world)
+      let outcome = try world.run("keyhaul \(limit.call)")
+      #expect([13, 14, 64].contains(outcome.status), "\(outcome)")
+      #expect(outcome.errors.contains(Amounts.grouped(limit.byteCount)) == isOver, "\(outcome.errors)")
+    }
+  }
+
+  @Test("stand in the tables of the parts that read them")
+  func values() {
+    #expect(KeychainDatabase.maximumByteCount == 256 << 20 && KeychainDump.maximumByteCount == 64 << 20)
+    #expect(DeviceFixture.maximumByteCount == 512 << 20)
+  }
+
+  @Test("Class keys: a file of 65,536 bytes is read, a longer one is not")
+  func classKeys() throws {
+    for count in [ClassKeyFile.maximumByteCount, ClassKeyFile.maximumByteCount + 1] {
+      let error = #expect(throws: KeychainDatabaseError.self) {
+        _ = try ClassKeyFile.keys(in: SensitiveBytes(copying: [UInt8](repeating: 0x20, count: count)))
+      }
+      #expect((error?.code == .overLimit) == (count > 65_536))
+    }
+  }
+}
