@@ -88,8 +88,8 @@ package enum Interruption {
   package static func returning<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    mustReturn.store(true, ordering: .releasing)
-    defer { mustReturn.store(false, ordering: .releasing) }
+    let outer = mustReturn.exchange(true, ordering: .acquiringAndReleasing)
+    defer { mustReturn.store(outer, ordering: .releasing) }
     return try body()
   }
 

@@ -29,8 +29,9 @@ public struct TransferWays: Sendable, Hashable {
     encryptedBackup = withPassword.map { .no(.reason($0)) } ?? .yes(.restored)
     unencryptedBackup = withoutPassword.map { .no(.reason($0)) } ?? .yes(.restored)
     let bound = withPassword == .deleted ? .deleted : protection.flatMap(Self.bindingReason)
-    directTransfer = bound.map { .no(.reason($0)) } ?? Self.direct(withPassword, protection, isSynchronizable)
-    iCloudKeychain = bound.map { .no(.reason($0)) } ?? Self.cloud(withPassword, isSynchronizable)
+    let ofBoth = bound.map { .no(.reason($0)) } ?? Self.unknown(withPassword)
+    directTransfer = ofBoth ?? Self.direct(withPassword, protection, isSynchronizable)
+    iCloudKeychain = ofBoth ?? Self.cloud(withPassword, isSynchronizable)
   }
 
   /// The answer for a way.
@@ -49,15 +50,19 @@ public struct TransferWays: Sendable, Hashable {
     return protection.isThisDeviceOnly ? .deviceBound : nil
   }
 
+  /// What a malformed item says of itself is not what the one on its device says.
+  private static func unknown(_ reason: Reason?) -> TransferAnswer? {
+    reason == .malformed ? .notKnown(.reason(.malformed)) : nil
+  }
+
   /// The published rule is about the class of items that do not synchronize, and of no backup's other rules.
   private static func direct(
     _ reason: Reason?, _ protection: ProtectionClass?, _ isSynchronizable: Bool?
   ) -> TransferAnswer {
     switch reason {
     case .hardwareKey, .systemBound, .needsAuthentication, .sharedGroup, .appClip: return .notKnown(.noSource)
-    case .malformed: return .notKnown(.reason(.malformed))
-    case .deviceBound, .passcodeOnly, .backupNotEncrypted, .deleted, .noClassKey, .tagMismatch, .unsupportedVersion,
-      nil:
+    case .deviceBound, .passcodeOnly, .backupNotEncrypted, .deleted, .noClassKey, .tagMismatch, .malformed,
+      .unsupportedVersion, nil:
       break
     }
     guard protection != nil, let isSynchronizable else { return .notKnown(.sealed) }
@@ -67,8 +72,6 @@ public struct TransferWays: Sendable, Hashable {
   /// The group brings its copies, by a way of its own.
   private static func cloud(_ reason: Reason?, _ isSynchronizable: Bool?) -> TransferAnswer {
     if reason == .sharedGroup { return .notKnown(.noSource) }
-    // What a malformed item says of itself is not what the one on its device says.
-    if reason == .malformed { return .notKnown(.reason(.malformed)) }
     guard let isSynchronizable else { return .notKnown(.sealed) }
     return isSynchronizable ? .yes(.synchronized) : .no(.notSynchronized)
   }

@@ -1,5 +1,6 @@
 import ArchivedKeychain
 import BackupArchive
+import KeychainFormats
 import KeychainRules
 import Migration
 import Reports
@@ -29,6 +30,25 @@ struct ExplanationTests {
     }
     #expect(Set(Explanation.all.map(\.id)).count == Explanation.all.count)
   }
+
+  @Test("the page of a finding tells of a refusal where there is one, with its exit code", arguments: examples)
+  func refusals(finding: ArchiveFinding) throws {
+    let effect = try Explain.explanation(of: finding.kind.rawValue).effect
+    let isRefused = ArchiveUse.allCases.contains { finding.forbids($0) }
+    #expect(effect.contains("refuse") == isRefused, "\(effect)")
+    let code = finding.refusal.category == .refused ? 14 : 13
+    #expect(effect.contains("exit code \(code)") == isRefused, "\(effect)")
+  }
+
+  /// One of every kind whose page is no word of a move.
+  private static let examples: [ArchiveFinding] = [
+    .manifestUnreadable(reason: ""), .versionMissing, .keybagUnusable(reason: ""), .classKeysDamaged(reason: ""),
+    .stateMissing, .propertyListUnreadable(name: "Status.plist", reason: ""), .falseClaim(reason: ""),
+    .passwordDenied(reason: ""), .wrapsUnusual(reason: ""), .listTrailingBytes(count: 1, isWholePages: false),
+    .listJournalUnread(name: "Manifest.db-wal", byteCount: 1), .listDamaged(readable: 0, lost: nil, reason: ""),
+    .listUnreadable(name: "Manifest.db", reason: ""), .keychainMissing(reason: ""), .keychainDamaged(reason: ""),
+    .keychainInXML, .keychainKeysUnknown([]),
+  ]
 
   @Test("there is a page for every exit code, by its number and by its name", arguments: CommandStatus.fixed)
   func codes(status: CommandStatus) throws {

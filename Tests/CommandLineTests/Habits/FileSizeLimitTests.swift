@@ -1,9 +1,7 @@
 import Foundation
 import KeychainDatabases
-import KeychainDumps
 import KeychainFormats
 import Testing
-import VirtualDevice
 
 @testable import CommandArguments
 @testable import keyhaul
@@ -54,12 +52,6 @@ struct FileSizeLimitTests {
       #expect([13, 14, 64].contains(outcome.status), "\(outcome)")
       #expect(outcome.errors.contains(Amounts.grouped(limit.byteCount)) == isOver, "\(outcome.errors)")
     }
-  }
-
-  @Test("stand in the tables of the parts that read them")
-  func values() {
-    #expect(KeychainDatabase.maximumByteCount == 256 << 20 && KeychainDump.maximumByteCount == 64 << 20)
-    #expect(DeviceFixture.maximumByteCount == 512 << 20)
   }
 
   @Test("Class keys: a file of 65,536 bytes is read, a longer one is not")
