@@ -13,16 +13,13 @@ to folders as well, beside a victim whose digest has to stay. Exit 1 where one c
 import argparse
 import io
 import json
-import os
 import pathlib
 import plistlib
 import shutil
 import stat
 import struct
-import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 import zlib
 
@@ -30,6 +27,7 @@ import backup_faults
 from checks import Checks
 from faults.costly import nested_arrays
 from kill_verbs import files
+from processes import Launcher
 
 SECONDS, ALLOWANCE, UNPACKED, SMALL = 10, 64 << 20, 64 << 20, 1_000_000
 READING = (["inspect"], ["verify"], ["verify", "--quick"], ["item", "find"], ["convert", "-o", "copy/"], ["export", "--files", "out"])
@@ -54,7 +52,7 @@ def tar(parts, *more):
 
 
 def zipped(parts, *more, zeros=()):
-    """- zeros: Name and count of bytes for more files, written in portions, as memory that this takes counts for a child."""
+    """- zeros: Name and count of bytes for more files, written in portions."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
@@ -251,26 +249,14 @@ def crafted(parts):
 
 
 class Measuring:
-    def __init__(self, program, work, shows):
-        self.program, self.work, self.shows, self.checks = str(program.resolve()), work, shows, Checks()
+    def __init__(self, program, launcher, work, shows):
+        self.program, self.launcher, self.work, self.shows, self.checks = program.resolve(), launcher, work, shows, Checks()
         self.runs, self.slowest, self.largest = 0, (0, ""), (0, "")
 
     def run(self, words, folder):
-        process = subprocess.Popen(
-            [self.program, *words, "--home", str(self.work / "home"), "--no-input", "--quiet"], cwd=folder,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 300
-        while True:
-            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if ended or time.monotonic() > deadline:
-                break
-            time.sleep(0.005)
-        if not ended:
-            process.kill()
-            process.wait()
-            return None, 300, 0
-        process.returncode = os.waitstatus_to_exitcode(status)
-        return process.returncode, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+        took = self.launcher.run(
+            [self.program, *words, "--home", self.work / "home", "--no-input", "--quiet"], folder, most_seconds=300)
+        return took.code, took.processor, took.memory
 
     def measure(self, name, folder, archive, password, largest, verbs=READING):
         allowed = ALLOWANCE + 2 * largest
@@ -331,9 +317,9 @@ def main():
     parser.add_argument("--only", default="", help="what the names begin with")
     parser.add_argument("--show", action="store_true", help="name each with its exit codes")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="keyhaul-bombs-") as name:
+    with Launcher() as launcher, tempfile.TemporaryDirectory(prefix="keyhaul-bombs-") as name:
         work = pathlib.Path(name)
-        measuring = Measuring(arguments.program, work, arguments.show)
+        measuring = Measuring(arguments.program, launcher, work, arguments.show)
         password = work / "password"
         password.touch(mode=0o600)
         password.write_text("a password\n", encoding="utf-8")

@@ -27,6 +27,7 @@ import test_figures
 from keychain_backup import FormatError, NotABackup, WrongPassword, apple_der, crypto, items, keybag, mbfile, typed_json
 from keychain_backup_reader import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, Backup, describe
 from keychain_backup_writer import Options, Writer, leaves_device
+from processes import Launcher
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIXTURES = HERE.parent.parent / "Fixtures" / "devices"
@@ -612,6 +613,29 @@ class PowerModel(unittest.TestCase):
     def test_a_sync_of_the_folder_that_is_left_out_shows_as_an_old_state_after_the_end(self):
         found, last = self.disks(["sync of the folder"])
         self.assertIn(self.OLD, {content for number, content in found if number == last})
+
+
+class WhatAProcessTook(unittest.TestCase):
+    """By itself, and not what the one that wants to know holds."""
+
+    def test_memory_of_the_asking_process_is_not_counted(self):
+        with Launcher() as launcher:
+            held = bytearray(b"x") * (100 << 20)
+            small = launcher.run([sys.executable, "-I", "-S", "-c", "pass"])
+            large = launcher.run([sys.executable, "-I", "-S", "-c", "b'x' * (60 << 20)"])
+        self.assertEqual(len(held), 100 << 20)
+        self.assertLess(small.memory, 50 << 20)
+        self.assertTrue(60 << 20 <= large.memory < 100 << 20, large.memory)
+
+    def test_ends_are_told_apart(self):
+        with Launcher() as launcher:
+            self.assertEqual(launcher.run(["sh", "-c", "exit 3"]).code, 3)
+            self.assertEqual(launcher.run(["sh", "-c", "kill -9 $$"]).code, -9)
+            slow = launcher.run(["sleep", "60"], most_seconds=1)
+            self.assertIsNone(slow.code)
+            self.assertLess(slow.seconds, 30)
+            busy = launcher.run([sys.executable, "-I", "-S", "-c", "while sum(range(1000)) and __import__('time').process_time() < 0.3: pass"])
+            self.assertTrue(0.3 <= busy.processor <= busy.seconds + 0.1, busy)
 
 
 class FixtureList(unittest.TestCase):
