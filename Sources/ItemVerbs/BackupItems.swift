@@ -101,11 +101,7 @@ struct BackupItems: EditableItems {
           guard let keys = keys.take() else { return }
           let written = try BackupRewriter().replaceKeychain(
             of: named.archive, at: path, with: bytes, keys: keys, progress: report.orInterrupted)
-          if let leftover = written.leftover {
-            session.warn(
-              "the backup as it was could not be removed", why: "it stands at \(leftover)", try: "delete it",
-              evenQuiet: true)
-          }
+          session.settleReplaced(written.leftover)
         }
       }
     } catch {

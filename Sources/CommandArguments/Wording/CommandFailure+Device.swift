@@ -21,5 +21,7 @@ extension CommandFailure {
       }
     self.init(CommandStatus(error.category), message, why: error.reason, try: error.call)
     stage = error.stage
+    // Nothing was unlocked, and the device is another one than before.
+    if error.code == .erased { (status, done) = (.doneBut, message) }
   }
 }

@@ -34,6 +34,16 @@ extension Session {
     }
   }
 
+  /// Says of a backup that was replaced where it still stands, with everything that was to be changed in it.
+  ///
+  /// - Parameter replaced: Its path; `nil` where it was removed.
+  package func settleReplaced(_ replaced: String?) {
+    guard let replaced else { return }
+    warn(
+      "the backup as it was could not be removed", why: "it stands at \(replaced)", try: "delete it", evenQuiet: true)
+    hasLeftReplaced = true
+  }
+
   private static func stage(of error: any Error) -> ChangeStage {
     switch error {
     case let failure as CommandFailure: failure.stage

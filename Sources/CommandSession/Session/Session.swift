@@ -37,6 +37,8 @@ package final class Session {
   package var subject: SubjectFacts?
   /// Whether it read a backup that is known not to be what was sealed: then its answer is not all right.
   package var isAboutChangedBackup = false
+  /// Whether what it replaced is still there, as it could not be removed: then its change stands, and is not all of it.
+  var hasLeftReplaced = false
 
   /// - Parameters:
   ///   - output: The descriptor that results go to.
@@ -178,7 +180,10 @@ package final class Session {
 
   /// The status that a verb ends with, whose answer may be of a backup that was changed.
   package func settled(_ status: CommandStatus) -> CommandStatus {
-    status == .ok && isAboutChangedBackup ? .partial : status
+    switch status {
+    case .ok, .partial: hasLeftReplaced ? .doneBut : isAboutChangedBackup ? .partial : status
+    default: status
+    }
   }
 
   /// Ends the session with a failure said in the user's form; its status is the program's.

@@ -50,6 +50,22 @@ struct SessionTests {
     #expect(Session.wrapped("short", isOnTerminal: true, style: style) == ["short"])
   }
 
+  @Test("a replaced backup that could not be removed is told of even to who wants quiet, and is no good end")
+  func replaced() throws {
+    let world = try TestSession(["-q"])
+    world.session.settleReplaced(nil)
+    #expect(world.session.settled(.ok) == .ok)
+    #expect(world.session.settled(.partial) == .partial)
+    world.session.settleReplaced("/home/old")
+    #expect(world.session.settled(.ok) == .doneBut)
+    #expect(world.session.settled(.partial) == .doneBut)
+    #expect(world.session.settled(.refused) == .refused)
+    try world.session.flush()
+    #expect(
+      try world.told
+        == "warning: the backup as it was could not be removed\n  why: it stands at /home/old\n  try: delete it\n")
+  }
+
   @Test("quiet leaves results and errors")
   func quiet() throws {
     let world = try TestSession(["-q"])

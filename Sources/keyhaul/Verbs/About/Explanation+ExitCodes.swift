@@ -35,8 +35,9 @@ extension Explanation {
     case .doneBut:
       of(
         status, "done, but something after it failed",
-        "The change was made and is final; what came after it was not: the result could not be printed, or the disk did "
-          + "not confirm what was written.",
+        "The change was made and is final; what came after it was not: the result could not be printed, the disk did "
+          + "not confirm what was written, or the backup that was replaced could not be removed. A device "
+          + "that erases itself after too many wrong passcodes ends so too.",
         "The change stands. The message says what was done.", "Read the message; do not run it again.")
     case .notFound:
       of(

@@ -69,9 +69,7 @@ struct Backup: RunnableVerb {
         throw ArchiveOutput.failure(error, writing: output)
       }
       try device.recordBackup(at: backup.contents.date)
-      if let leftover = outcome.leftover {
-        session.warn("the replaced backup is still there", why: leftover, try: "delete it")
-      }
+      session.settleReplaced(outcome.leftover)
       try report(backup.report, device, isPublished: isPublished, outcome: outcome, in: session)
       return Self.status(of: backup.report)
     }

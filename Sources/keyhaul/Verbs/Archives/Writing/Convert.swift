@@ -79,9 +79,7 @@ struct Convert: RunnableVerb {
       try Interruption.check()
       throw ArchiveOutput.failure(error, writing: output, reading: named.name)
     }
-    if let leftover = outcome.leftover {
-      session.warn("the replaced backup is still there", why: leftover, try: "delete it")
-    }
+    session.settleReplaced(outcome.leftover)
     warn(ofForeign: outcome.foreignFiles, in: session)
     try report(named, outcome: outcome, in: session)
     return status(of: named, without: outcome.foreignFiles)

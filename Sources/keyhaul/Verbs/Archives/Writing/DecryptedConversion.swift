@@ -140,9 +140,7 @@ struct DecryptedConversion {
   }
 
   private func warn(of written: DecryptedBackup, in session: Session) {
-    if let leftover = written.copy.leftover {
-      session.warn("the replaced backup is still there", why: leftover, try: "delete it")
-    }
+    session.settleReplaced(written.copy.leftover)
     if let first = written.copy.foreignFiles.first {
       session.warn(
         "\(Amounts.count(written.copy.foreignFiles.count, "file")) not copied",

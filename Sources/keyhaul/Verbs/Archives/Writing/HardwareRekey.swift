@@ -164,9 +164,7 @@ struct HardwareRekey {
       try Interruption.check()
       throw CommandFailure(archive: error, name: named.name)
     }
-    if let leftover = outcome.leftover {
-      session.warn("the backup as it was is still there", why: leftover, try: "delete it")
-    }
+    session.settleReplaced(outcome.leftover)
     if let first = outcome.foreignFiles.first {
       session.warn(
         "\(Amounts.count(outcome.foreignFiles.count, "payload")) left out",
