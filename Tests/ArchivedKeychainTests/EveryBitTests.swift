@@ -130,6 +130,8 @@ struct EveryBitTests {
     try shelf.remove("Keyhaul.seal")
     let photo = try shelf.storedPath("HomeDomain/photo.jpg")
     let before = try opened(shelf)
+    let meaning = try BackupMeaning(of: shelf, payloads: [photo])
+    let verdict = try plain.verify(shelf, knowsPassword: true).verdict
     var (unseen, count) = ([String: Int](), [String: Int]())
     try forEachFlip(of: shelf, part: part) { name, place in
       count[name, default: 0] += 1
@@ -137,6 +139,11 @@ struct EveryBitTests {
       unseen[name, default: 0] += 1
       // Nobody sees it, and no item is another one for it; a class whose `WRAP` says that it needs the device opens none.
       #expect(try opened(shelf).isSubset(of: before), "\(place)")
+      let lost = try BackupMeaning(of: shelf, payloads: [photo]).lost(of: meaning)
+      #expect(lost.isSubset(of: BackupMeaning.unseen), "\(place): \(lost.subtracting(BackupMeaning.unseen))")
+      // How far the device came is told all the same where it says so no more.
+      guard lost.contains("Status.plist SnapshotState") else { return }
+      #expect(try plain.verify(shelf, knowsPassword: true).verdict != verdict, "\(place)")
     }
     // A file of which the list has no digest shows a change in the padding at its end alone.
     let keychain = try shelf.storedPath("\(KeychainPayload.domain)/\(KeychainPayload.relativePath)")
@@ -146,6 +153,17 @@ struct EveryBitTests {
       for name in unseen.keys.sorted() {
         print("every bit, part \(part): \(name): \(unseen[name] ?? 0) of \(count[name] ?? 0) unseen without a seal")
       }
+    }
+  }
+
+  @Test("each kind of change that goes unseen without a seal is one that the format's page names")
+  func kinds() throws {
+    let page = URL(filePath: #filePath).appending(path: "../../../docs/Format.md").standardizedFileURL
+    let text = try String(contentsOf: page, encoding: .utf8)
+    let table = try #require(text.split(separator: "## What a flipped bit means").last?.split(separator: "## ").first)
+    for fact in BackupMeaning.unseen {
+      let name = try #require(fact.split(separator: " ").last)
+      #expect(table.contains(name), "\(fact)")
     }
   }
 
