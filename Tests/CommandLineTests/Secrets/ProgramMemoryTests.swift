@@ -164,8 +164,12 @@
       var atEnd: [String: Int]?
       let arguments = ["rekey", "b/", "-p", ".bp", "--new-password-file", ".np", "--rounds", "19000000"]
       let look: TracedProgram.Look = { process in
-        // Before it is traced, and where it has gone, it lets nobody look.
-        guard during.isEmpty, let counts = try? story.counts(in: process), counts["new password"] != nil else { return }
+        // Before it is traced, and where it has gone, it lets nobody look. A look takes long where the machine is busy: it
+        // begins when the password is there, which is when there is work.
+        guard during.isEmpty, TracedProgram.processorSeconds(of: process) > 0.3 else { return }
+        guard let counts = try? story.counts(in: process), counts["new password"] != nil else {
+          return
+        }
         during = counts
         for number in [SIGINT, SIGTERM].prefix(count) { kill(process, number) }
       }

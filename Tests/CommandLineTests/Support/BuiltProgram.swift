@@ -82,6 +82,13 @@ struct BuiltProgram {
     ChildProcess(Self.directory.appending(path: "keyhaul").path, arguments, environment: full([:]), in: home.path)
   }
 
+  /// The program, which begins when there is a file of this path: a short verb is over before somebody looks.
+  func process(_ arguments: [String], waitingFor path: String) -> ChildProcess {
+    let line = #"until [ -e "$0" ]; do sleep 0.01; done; exec "$@""#
+    let program = Self.directory.appending(path: "keyhaul").path
+    return ChildProcess("/bin/sh", ["-c", line, path, program] + arguments, environment: full([:]), in: home.path)
+  }
+
   /// A line of shell, in which `keyhaul` is the program, to be started some other way.
   func process(shell line: String) -> ChildProcess {
     ChildProcess("/bin/sh", ["-c", line], environment: full([:]), in: home.path)

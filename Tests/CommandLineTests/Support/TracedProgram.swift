@@ -22,6 +22,15 @@
 
     let program: BuiltProgram
 
+    /// Seconds that a process had of the processors so far; 0 where it has gone.
+    static func processorSeconds(of process: Int32) -> Double {
+      guard let line = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return 0 }
+      // The first field after the name, which may hold anything, is the third; user and system are the 14th and 15th.
+      let fields = line.split(separator: ")").last?.split(separator: " ") ?? []
+      guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return 0 }
+      return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
     /// Runs the program to its end.
     ///
     /// - Parameters:
@@ -34,12 +43,16 @@
       atEnd: Look
     ) throws -> BuiltProgram.Outcome {
       let terminal = try PseudoTerminal()
-      let process = program.process(arguments)
+      let start = try TemporaryDirectory()
+      let process = program.process(arguments, waitingFor: start.path("traced"))
       var lines = typed[...]
       var isTraced = false
       var prompts = 0
       let outcome = try process.run(terminal: terminal.path) { process in
-        if !isTraced { isTraced = Self.trace?(Self.seize, process, 0, Self.exitOption) == 0 }
+        if !isTraced {
+          isTraced = Self.trace?(Self.seize, process, 0, Self.exitOption) == 0
+          if isTraced { try start.write([], to: "traced") }
+        }
         terminal.collect(milliseconds: 10)
         if terminal.isAtPrompt, prompts == typed.count - lines.count {
           prompts += 1
