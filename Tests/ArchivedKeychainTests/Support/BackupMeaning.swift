@@ -44,7 +44,8 @@ struct BackupMeaning {
 
   private mutating func add(_ value: PropertyValue, as name: String) {
     guard let dictionary = value.dictionaryValue else {
-      facts[name, default: []].append("\(value)")
+      // Of a key that stands twice the first value counts, as it does for `PropertyDictionary`.
+      if facts[name] == nil { facts[name] = ["\(value)"] }
       return
     }
     for entry in dictionary.entries where entry.key != .string("BackupKeyBag") {
