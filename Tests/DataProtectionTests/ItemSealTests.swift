@@ -174,6 +174,38 @@ final class ItemSealingTests {
     }
   }
 
+  @Test("what comes out again is known without the ciphers: the same item, and the same refusals")
+  func plaintextToSeal() throws {
+    for protection in ProtectionClass.allCases where protection != .whenPasscodeSetThisDeviceOnly {
+      let item = item(protection, secret: [0, 0xFF, 7])
+      let opened = try keys.open(try keys.seal(item, as: .backup, random: random), kind: item.kind)
+      let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
+      #expect(keyClass == protection.keyClass)
+      #expect(try keys.open(try keys.seal(item, as: .backup, random: random)).revealed == plaintext.revealed)
+      let read = try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass)
+      #expect(read.attributes == opened.attributes && read.secret?.revealed == opened.secret?.revealed)
+      #expect(throws: ItemSealError.self, "another class than its pdmn names") {
+        _ = try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: KeyClass(rawValue: keyClass.rawValue + 1))
+      }
+    }
+    var refused = [item(), item()]
+    refused[0].protection = nil
+    refused[1][.label] = .real(1)
+    var locked = try ClassKeys(importing: keys.exported())
+    locked.drop([.whenUnlocked])
+    try #require(item().protection?.keyClass == .whenUnlocked)
+    for item in refused {
+      #expect(fault { _ = try keys.plaintextToSeal(of: item) } == fault { _ = try keys.seal(item, as: .backup) })
+    }
+    let fault = fault { _ = try locked.plaintextToSeal(of: item()) }
+    #expect(fault == "locked" && fault == self.fault { _ = try locked.seal(item(), as: .backup) })
+  }
+
+  private func fault(_ body: () throws -> Void) -> String {
+    do { try body() } catch { return (error as? ItemSealError).map { "\($0.fault)" } ?? "\(error)" }
+    return "none"
+  }
+
   @Test("sealing twice gives two keys and two ciphertexts")
   func fresh() throws {
     let first = try keys.seal(item(), as: .backup)

@@ -22,11 +22,18 @@ extension ClassKeys {
   public borrowing func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> KeychainItem {
-    let keyClass = numbering.keyClass(of: blob.keyClass)
-    let plaintext = try open(blob, numbering: numbering)
+    try Self.item(
+      in: try open(blob, numbering: numbering), blob.version, kind: kind,
+      keyClass: numbering.keyClass(of: blob.keyClass))
+  }
+
+  /// Reads the item in a plaintext, as `open` does.
+  package static func item(
+    in plaintext: SensitiveBytes, _ version: ItemBlob.Version = .v3, kind: ItemKind, keyClass: KeyClass
+  ) throws(ItemSealError) -> KeychainItem {
     do throws(FormatError) {
       let item = try plaintext.withBytes { (bytes) throws(FormatError) in
-        switch blob.version {
+        switch version {
         case .v2: try KeychainItem(plistDictionary: bytes, kind: kind)
         case .v3: try KeychainItem(derDictionary: bytes, kind: kind)
         }
@@ -62,14 +69,28 @@ extension ClassKeys {
   public borrowing func seal(
     _ item: KeychainItem, as form: ItemForm, random: some RandomSource = SystemRandomSource()
   ) throws(ItemSealError) -> ItemBlob {
+    let (plaintext, keyClass) = try Self.plaintext(of: item)
+    return try seal(plaintext, keyClass: keyClass, as: form, random: random)
+  }
+
+  /// What `seal` seals of an item, for whoever asks what comes out again: the ciphers between change no byte of it.
+  ///
+  /// - Throws: As `seal` does, also where the key of the item's class is not at hand.
+  package borrowing func plaintextToSeal(
+    of item: KeychainItem
+  ) throws(ItemSealError) -> (plaintext: SensitiveBytes, keyClass: KeyClass) {
+    let (plaintext, keyClass) = try Self.plaintext(of: item)
+    do throws(ItemFault) { try requireKey(of: keyClass) } catch { throw ItemSealError(error, keyClass: keyClass) }
+    return (plaintext, keyClass)
+  }
+
+  private static func plaintext(of item: KeychainItem) throws(ItemSealError) -> (SensitiveBytes, KeyClass) {
     guard let protection = item.protection else { throw ItemSealError(.malformed(.noProtection)) }
-    let plaintext: SensitiveBytes
     do throws(FormatError) {
-      plaintext = try item.derDictionary()
+      return (try item.derDictionary(), protection.keyClass)
     } catch {
       throw ItemSealError(.malformed(error), keyClass: protection.keyClass)
     }
-    return try seal(plaintext, keyClass: protection.keyClass, as: form, random: random)
   }
 
   /// Seals the DER dictionary of an item (version 3).

@@ -167,16 +167,16 @@ public enum BackupExporter {
         return
       }
       do throws(ItemSealError) {
-        let blob = try keys.seal(item, as: .backup, random: random)
         let reference = try? PersistentReference.uuid(item.kind, reference).serialized()
         switch form {
         case .sealed(let spool, let isListed):
-          keep(blob, item.kind, reference, in: spool)
+          keep(try keys.seal(item, as: .backup, random: random), item.kind, reference, in: spool)
           if isListed { report.exported.append(entry) }
         case .opened, .openedAlone:
+          let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
           let opened = ArchivedItem(
             index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
-            keyClass: blob.keyClass, classKey: nil, opening: opening(of: blob, item.kind, with: keys))
+            keyClass: keyClass, classKey: nil, opening: opening(of: plaintext, item.kind, keyClass))
           items.append(opened)
           if case .opened = form { report.exported.append(opened.item.map(entry.sharing) ?? entry) }
         }
@@ -198,13 +198,13 @@ extension BackupExporter.Export {
   }
 
   private mutating func opening(
-    of blob: ItemBlob, _ kind: ItemKind, with keys: borrowing ClassKeys
+    of plaintext: SensitiveBytes, _ kind: ItemKind, _ keyClass: KeyClass
   ) -> ArchivedItem.Opening {
     do throws(ItemSealError) {
-      return .opened(known.shared(try keys.open(blob, kind: kind)))
+      return .opened(known.shared(try ClassKeys.item(in: plaintext, kind: kind, keyClass: keyClass)))
     } catch {
       do throws(ArchivedKeychainError) {
-        return .failed(try ArchivedItem.Failure(error, keyClass: blob.keyClass))
+        return .failed(try ArchivedItem.Failure(error, keyClass: keyClass))
       } catch let failure {
         fault = failure
         return .failed(.tagMismatch)

@@ -8,9 +8,10 @@ public import VirtualDevice
 /// What a backup of a device made now would hold, without one being written: what a plan has for an archive where there
 /// is only a device yet.
 ///
-/// Nothing is guessed. The rows go through the export rules, and what they let pass is sealed for a backup keybag that
-/// exists in memory alone, and opened again with its keys. What opens on another device is found out by opening one item of
-/// each protection class there: the key of its class is all that an item needs, and all that can be wanting.
+/// Nothing is guessed. The rows go through the export rules, and what they let pass is written as a backup holds it and
+/// read again; the ciphers between change no byte, and are left out. What opens on another device is found out with a backup
+/// keybag that exists in memory alone: one item of each protection class is sealed for it and opened there. The key of its
+/// class is all that an item needs, and all that can be wanting.
 public struct BackupForecast: ~Copyable, Sendable {
   /// Whether the backup is thought of with a password.
   public let hasPassword: Bool
@@ -44,7 +45,7 @@ public struct BackupForecast: ~Copyable, Sendable {
   public var source: String { contents.source }
   private var keepsPlaces: Bool { contents.keepsPlaces }
 
-  /// Reads the device, seals what may leave for a keybag in memory, and opens it.
+  /// Reads the device, and what may leave it as a backup would hold it.
   ///
   /// - Parameters:
   ///   - session: A hold on the device, which has to be unlocked.
