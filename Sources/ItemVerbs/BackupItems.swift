@@ -48,8 +48,23 @@ struct BackupItems: EditableItems {
     let given = try unlocker.hardwareKey()
     key = HeldKey(try unlocker.key(unlocking.password))
     opened = try unlocker.open(with: key.key, given, for: .rewriting)
+    try Self.requireWritten(opened, named.name)
     hardware = opened.isSameDevice == false ? given?.otherwise : given
     items = ListedItems(opened, named: named.name)
+  }
+
+  /// Written anew, the keychain file gets a digest and a size that fit: nothing would say any more that items may be missing.
+  private static func requireWritten(_ opened: OpenedArchive, _ name: String) throws(CommandFailure) {
+    let lost = opened.damage.filter { damage in
+      switch damage {
+      case .keychainChanged, .keychainSize: true
+      case .statusMissing, .classKeys, .finding: false
+      }
+    }
+    guard !lost.isEmpty else { return }
+    throw CommandFailure(
+      .damaged, "\(name) is damaged, and nothing was changed", why: lost.map(\.description).joined(separator: "; "),
+      try: "another copy; written anew, this one would not show it any more")
   }
 
   func sweepLeftovers() { BackupRewriter().sweepLeftovers(of: named.archive, at: path) }

@@ -159,6 +159,8 @@ struct DeviceVerbTests {
     #expect(try world.run("keyhaul device show device:d --home elsewhere").status == 0)
     #expect(try world.run("keyhaul device show d").status == 10)
     #expect(try world.run("keyhaul device create ./here -q && keyhaul device show ./here -q").status == 0)
+    #expect(try world.run("keyhaul device delete elsewhere/d --confirm e -n").status == 64)
+    #expect(try world.run("keyhaul device delete elsewhere/d --confirm d -n").status == 0)
     #expect(try world.run("keyhaul device delete elsewhere/d --confirm d").status == 0)
     #expect(try world.run("keyhaul device show elsewhere/d").status == 10)
   }

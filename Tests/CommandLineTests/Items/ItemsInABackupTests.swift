@@ -31,6 +31,28 @@ struct ItemsInABackupTests {
 
   private static let group = "ABCDE12345.org.example.chat"
 
+  @Test(
+    "stay as they are where the keychain file is damaged: written anew it would not show that any more",
+    arguments: [
+      "add b --service fresh --account zoe --access-group \(group) --secret-file .secret",
+      "update b --account anna --new-label other --yes", "delete b --account anna --yes", "delete b --account anna -n",
+    ])
+  func damaged(line: String) throws {
+    let world = try Self.world()
+    try world.unseal("b")
+    let name = try #require(try world.files(in: "b").first { $0.hasPrefix("51/") })
+    let url = world.home.appending(path: "b/\(name)")
+    var bytes = try Data(contentsOf: url)
+    bytes[5_000] ^= 1
+    try bytes.write(to: url)
+    let outcome = try world.keyhaul("item \(line) --password-file .bp")
+    #expect(
+      outcome.status == 13 && outcome.errors.contains("error: b is damaged, and nothing was changed"), "\(outcome)")
+    #expect(outcome.errors.contains("the digest recorded for the keychain file does not fit"))
+    #expect(try Data(contentsOf: url) == bytes)
+    #expect(try world.keyhaul("verify b --password-file .bp").status == 13)
+  }
+
   @Test("are added, found, changed and deleted, and everything else of it stays", arguments: ["b.zip", "b"])
   func story(name: String) throws {
     let world = try Self.world()

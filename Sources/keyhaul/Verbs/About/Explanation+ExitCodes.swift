@@ -53,7 +53,8 @@ extension Explanation {
         status, "the password or passcode is wrong, or there is none",
         "No key opens with what was given; or nothing "
           + "was given, and there is no terminal to ask on. A keybag whose salt or counts are damaged looks the same.",
-        "Nothing was changed.", "Give the password that was set when the backup was made.")
+        "Nothing was changed, but that a device counts wrong passcodes.",
+        "Give the password that was set when the backup was made, or the passcode of the device.")
     case .damaged:
       of(
         status, "the archive's bytes are not what was written",

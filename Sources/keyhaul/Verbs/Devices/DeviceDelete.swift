@@ -25,10 +25,13 @@ struct DeviceDelete: RunnableVerb {
     try device.requireNothingForeign()
     let count = try itemCount(of: device)
     let whole = count.flatMap { $0 > 0 ? "\(name) and its \(Amounts.count($0, "item"))" : nil } ?? name
+    let action = "delete \(whole == name ? "it" : whole) for good"
     if dryRun.isOn {
+      // Nobody is asked, but what was given has to be what the run would take.
+      if let confirm { try session.confirm(name: name, given: confirm, action: action) }
       try session.announce("Would delete \(whole) for good.")
     } else {
-      try session.confirm(name: name, given: confirm, action: "delete \(whole == name ? "it" : whole) for good")
+      try session.confirm(name: name, given: confirm, action: action)
       try session.changing(DoneChange("\(name) was deleted", look: "keyhaul device list")) {
         () throws(CommandFailure) in try device.delete()
       }
