@@ -48,13 +48,13 @@ struct BackupItems: EditableItems {
     let given = try unlocker.hardwareKey()
     key = HeldKey(try unlocker.key(unlocking.password))
     opened = try unlocker.open(with: key.key, given, for: .rewriting)
-    try Self.requireWritten(opened, named.name)
+    try Self.requireKeychainAsRecorded(opened, named.name)
     hardware = opened.isSameDevice == false ? given?.otherwise : given
     items = ListedItems(opened, named: named.name)
   }
 
   /// Written anew, the keychain file gets a digest and a size that fit: nothing would say any more that items may be missing.
-  private static func requireWritten(_ opened: OpenedArchive, _ name: String) throws(CommandFailure) {
+  private static func requireKeychainAsRecorded(_ opened: OpenedArchive, _ name: String) throws(CommandFailure) {
     let lost = opened.damage.filter { damage in
       switch damage {
       case .keychainChanged, .keychainSize: true

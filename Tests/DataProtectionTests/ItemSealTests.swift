@@ -190,12 +190,12 @@ final class ItemSealingTests {
     }
     var refused = [item(), item()]
     refused[0].protection = nil
-    refused[1][.label] = .real(1)
+    refused[1].attributes[.valueData] = .data([1])
     var locked = try ClassKeys(importing: keys.exported())
     locked.drop([.whenUnlocked])
-    try #require(item().protection?.keyClass == .whenUnlocked)
     for item in refused {
-      #expect(fault { _ = try keys.plaintextToSeal(of: item) } == fault { _ = try keys.seal(item, as: .backup) })
+      let refusal = fault { _ = try keys.seal(item, as: .backup) }
+      #expect(refusal != "none" && fault { _ = try keys.plaintextToSeal(of: item) } == refusal)
     }
     let fault = fault { _ = try locked.plaintextToSeal(of: item()) }
     #expect(fault == "locked" && fault == self.fault { _ = try locked.seal(item(), as: .backup) })

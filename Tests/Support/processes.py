@@ -34,14 +34,12 @@ class Launcher:
         self.server.stdout.close()
         self.server.wait()
 
-    def run(self, words, folder=None, said=None, most_seconds=0):
+    def run(self, words, folder=None, most_seconds=0):
         """Runs a command to its end, without input and output.
 
-        - said: The file for what it writes as errors.
         - most_seconds: It is killed after so many; 0 never.
         """
-        order = {"words": [os.fspath(word) for word in words], "folder": folder and os.fspath(folder),
-                 "said": os.fspath(said or os.devnull), "most_seconds": most_seconds}
+        order = {"words": [os.fspath(word) for word in words], "folder": folder and os.fspath(folder), "most_seconds": most_seconds}
         self.server.stdin.write(json.dumps(order).encode() + b"\n")
         self.server.stdin.flush()
         answer = self.server.stdout.readline()
@@ -50,10 +48,10 @@ class Launcher:
         return Took(**json.loads(answer))
 
 
-def carry_out(words, folder, said, most_seconds):
+def carry_out(words, folder, most_seconds):
     started, late = time.perf_counter(), []
-    with open(said, "wb") as errors:
-        process = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+    process = subprocess.Popen(
+        words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def end(*_):
         late.append(True)

@@ -6,11 +6,11 @@ import KeychainFormats
 /// What a backup says, fact by fact, so that a changed bit can be named by what it changed.
 ///
 /// A fact is called by the file that it is in and by its name there: "Manifest.plist Date", "keybag class WRAP",
-/// "Manifest.db mode". What the facts don't tell nobody reads.
+/// "Manifest.db permissions".
 struct BackupMeaning {
   private var facts: [String: [String]] = [:]
 
-  init(of shelf: Shelf, payloads: [String]) throws {
+  init(of shelf: Shelf, undigested: String) throws {
     let archive = try shelf.open()
     for part in ["Manifest.plist", "Status.plist"] {
       add(try BinaryPlist.decode(try shelf.read(part)), as: part)
@@ -20,7 +20,7 @@ struct BackupMeaning {
     try archive.fileList(with: keys).forEachFile { file throws(BackupArchiveError) in
       try add(file)
     }
-    for name in payloads { facts["content of a file without a digest"] = [String(hexadecimal: try shelf.read(name))] }
+    facts["content of a file without a digest"] = [String(hexadecimal: try shelf.read(undigested))]
   }
 
   /// The names of the facts of another backup that this one does not have, or has otherwise.
@@ -28,7 +28,12 @@ struct BackupMeaning {
 
   /// The facts of which a change goes unseen where there is no seal. `docs/Format.md`, "What a flipped bit means".
   static let unseen: Set<String> = Set(unseenByFile.flatMap { file, facts in facts.map { "\(file) \($0)" } })
-  private static let unseenByFile = [
+  /// How the rows of that page begin which tell of them.
+  static let rows = [
+    "Manifest.plist": "`Manifest.plist`", "Status.plist": "`Status.plist`", "keybag header": "`VERS",
+    "keybag class": "a class's", "Manifest.db": "`Manifest.db`", "content": "a file without a digest",
+  ]
+  static let unseenByFile = [
     "Manifest.plist": [
       "Date", "Version", "IsEncrypted", "WasPasscodeSet", "Lockdown UniqueDeviceID", "Lockdown DeviceName",
       "Lockdown ProductType", "Lockdown ProductVersion",
