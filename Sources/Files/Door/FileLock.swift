@@ -39,6 +39,9 @@ extension FileSystem {
   /// - Returns: Whether nobody else has; always `false` on a file system that knows no such marks.
   package func claim(_ file: borrowing Descriptor) -> Bool { (try? isLocked(file.raw, .exclusive)) == true }
 
+  /// Gives up what `claim` took, also where a child that is just being started holds a copy of the descriptor.
+  package func unclaim(_ file: borrowing Descriptor) { SystemCalls.unlock(file.raw) }
+
   private func isLocked(_ file: FileDescriptor, _ kind: FileLock.Kind) throws(Errno) -> Bool {
     do throws(Errno) {
       try perform(.lock, omitted: ()) { _ in try SystemCalls.lock(file, isShared: kind == .shared) }

@@ -19,6 +19,7 @@ extension FileSystem {
         let status = try? status(of: file.raw), status.kind == .file || status.kind == .directory, status.isOwn,
         claim(file)
       else { continue }
+      defer { unclaim(file) }
       body(Leftover(name: name, status: status), parent)
     }
   }
