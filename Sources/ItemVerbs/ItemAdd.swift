@@ -71,7 +71,7 @@ struct ItemAdd: RunnableVerb {
       in: session)
     let reach = added.first?.row.item.map(keychain.reach(of:)) ?? keychain.reach(of: item)
     try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(reach)).")
-    let hidden = keychain.items.hiddenCount(besides: [])
+    let hidden = keychain.items.hidden.count
     if hidden > 0 {
       session.note(
         "\(Amounts.count(hidden, "item")) of it \(hidden == 1 ? "does" : "do") not open here and may be the same item; that could not be seen."

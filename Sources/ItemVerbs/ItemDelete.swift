@@ -50,7 +50,7 @@ struct ItemDelete: RunnableVerb {
     try selection.requireNoApp(of: keychain.name)
     let rows = keychain.items.meant(by: selection)
     let document = keychain.items.document(revealsSecrets: false)
-    keychain.items.noteHidden(besides: rows, in: session)
+    keychain.items.noteHidden(besides: rows, for: selection, in: session)
     let name = HostileText.shown(keychain.name)
     guard !rows.isEmpty else {
       session.note("Nothing in \(name) matches.")

@@ -71,7 +71,7 @@ struct ItemFind: TabularVerb {
     let found = try target.find(unlocking, databaseKeys, in: session)
     if let output, output != "-" { try session.prepareOutput(output, inputs: found.files + unlocking.files) }
     let selection = try ItemSelection(wanted)
-    let (rows, document) = try search(for: selection, in: found, unlocking, session)
+    let (rows, document, isOpen) = try search(for: selection, in: found, unlocking, session)
     if session.isJSON {
       try session.answer(document, of: rows, to: output)
       if reveal, document.keepsGuarded { warnOfGuarded(rows, in: session) }
@@ -80,11 +80,12 @@ struct ItemFind: TabularVerb {
       if reveal, document.keepsGuarded { warnOfGuarded(rows, in: session) }
     } else if reveal, !rows.isEmpty {
       try writeSecret(of: rows, keepsGuarded: document.keepsGuarded, in: session)
-      return .ok
+      return isOpen ? .partial : .ok
     } else if !rows.isEmpty {
       try write(rows, in: session)
     }
-    return end(rows, of: found, in: session)
+    let status = end(rows, of: found, in: session)
+    return isOpen && status == .ok ? .partial : status
   }
 
   // MARK: The search
@@ -92,16 +93,18 @@ struct ItemFind: TabularVerb {
   /// Whether the result is one secret and nothing else: then all that matches has to be known, whatever the limit.
   private var isBareSecret: Bool { reveal && !common.isJSON && !common.isCSV }
 
+  /// - Returns: Beside what was found, whether a damaged item may be meant too, so that nobody can tell whether that is all.
   private func search(
     for selection: ItemSelection, in found: FoundKeychain, _ unlocking: UnlockingOptions, _ session: Session
-  ) throws -> ([ItemRow], ItemDocument) {
+  ) throws -> ([ItemRow], ItemDocument, isOpen: Bool) {
     let items: ListedItems
     switch found {
     case .device(let device):
       return try device.hold(.reading) { openDevice in
         let rows = try search(for: selection, on: openDevice)
         let indexes = session.isJSON ? try openDevice.keychain.places(of: Set(rows.map(\.reference))) : [:]
-        return (rows, ItemDocument(source: ("device", openDevice.name), indexes: indexes, revealsSecrets: reveal))
+        let document = ItemDocument(source: ("device", openDevice.name), indexes: indexes, revealsSecrets: reveal)
+        return (rows, document, false)
       }
     case .archive(let archive):
       let named = try archive.open(storage: unlocking.storage, in: session)
@@ -113,8 +116,8 @@ struct ItemFind: TabularVerb {
     }
     try selection.requireNoApp(of: items.name)
     let rows = items.meant(by: selection)
-    items.noteHidden(besides: rows, in: session)
-    return (inOrder(rows), items.document(revealsSecrets: reveal))
+    let isOpen = items.noteHidden(besides: rows, for: selection, in: session)
+    return (inOrder(rows), items.document(revealsSecrets: reveal), isOpen)
   }
 
   private func inOrder(_ rows: [ItemRow]) -> [ItemRow] {

@@ -59,7 +59,7 @@ struct ItemUpdate: RunnableVerb {
   ) throws -> CommandStatus {
     try selection.requireNoApp(of: keychain.name)
     let rows = keychain.items.meant(by: selection)
-    keychain.items.noteHidden(besides: rows, in: session)
+    keychain.items.noteHidden(besides: rows, for: selection, in: session)
     let readable = rows.filter { $0.item != nil }
     guard !readable.isEmpty else { return try end(rows, changed: [], in: keychain, session) }
     try checkKinds(of: readable)

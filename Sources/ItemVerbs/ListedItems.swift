@@ -61,19 +61,22 @@ struct ListedItems {
     rows.filter { row in row.item.map(selection.admits) ?? selection.admits(row.identity, row.protection) }
   }
 
-  /// How many do not open here, and are not among these: any of them may be meant.
-  func hiddenCount(besides rows: [ItemRow]) -> Int {
-    let shown = Set(rows.map(\.reference))
-    return self.rows.count { $0.item == nil && !shown.contains($0.reference) }
-  }
+  /// Those that do not open here.
+  var hidden: [ItemRow] { rows.filter { $0.item == nil } }
 
-  /// Says that any of those that do not open may be meant.
-  func noteHidden(besides rows: [ItemRow], in session: Session) {
-    let count = hiddenCount(besides: rows)
-    guard count > 0 else { return }
+  /// Says of how many that do not open here any may be meant too.
+  ///
+  /// - Returns: Whether a damaged one is among them, so that nobody can tell whether these are all.
+  @discardableResult
+  func noteHidden(besides rows: [ItemRow], for selection: ItemSelection, in session: Session) -> Bool {
+    let shown = Set(rows.map(\.reference))
+    let hidden = hidden.filter { !shown.contains($0.reference) && selection.mayMean($0.identity) }
+    let count = hidden.count
+    guard count > 0 else { return false }
     session.note(
       "\(Amounts.count(count, "item")) of \(HostileText.shown(name)) \(count == 1 ? "does" : "do") not open here and may be meant; inspect --list shows the reasons."
     )
+    return hidden.contains { $0.reason?.isDamage == true }
   }
 
   func document(revealsSecrets: Bool) -> ItemDocument {

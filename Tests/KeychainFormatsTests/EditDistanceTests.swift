@@ -12,4 +12,11 @@ struct EditDistanceTests {
     #expect(EditDistance.nearest(to: "PLAN", among: ["plan", "demo"]) == "plan")
     #expect(EditDistance.nearest(to: String(repeating: "a", count: 10_000), among: ["plan"]) == nil)
   }
+
+  @Test("is no guess at a word of which not one letter is right")
+  func nothingRight() {
+    #expect(EditDistance.nearest(to: "x", among: ["n"]) == nil)
+    #expect(EditDistance.nearest(to: "x", among: ["nx"]) == "nx")
+    #expect(EditDistance.nearest(to: "no", among: ["n"]) == nil)
+  }
 }

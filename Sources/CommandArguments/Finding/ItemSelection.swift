@@ -11,6 +11,8 @@ package import VirtualDevice
 /// the selection leaves.
 package struct ItemSelection {
   package let query: ItemQuery
+  /// The attributes that are asked for.
+  private let askedCodes: Set<AttributeCode>
   package let app: String?
   /// Whether anything was asked for: a verb that changes items does not take silence for "all".
   package let isRestricted: Bool
@@ -29,6 +31,7 @@ package struct ItemSelection {
         patterns[code] = pattern
       }
     }
+    askedCodes = Set(exact.keys).union(patterns.keys)
     var groups = ItemQuery.AccessGroups.all
     if let group = attributes.accessGroup.map(ItemPattern.init) {
       if let text = group.text { groups = .only([text]) } else { patterns[.accessGroup] = group }
@@ -58,6 +61,12 @@ package struct ItemSelection {
   /// Whether an item is meant of which only names and class are known.
   package func admits(_ identity: ItemIdentity, _ protection: ProtectionClass?) -> Bool {
     admits(KeychainItem(named: identity, protection))
+  }
+
+  /// Whether an item may be meant that does not open: one of a kind that can have what is asked for.
+  package func mayMean(_ identity: ItemIdentity) -> Bool {
+    if let kind = query.kind, kind != identity.kind { return false }
+    return askedCodes.allSatisfy { AttributeTable.definition(of: $0, in: identity.kind) != nil }
   }
 
   /// Whether an item is meant of which nothing is known but kind and class.

@@ -21,12 +21,12 @@ package enum EditDistance {
     return last[right.count]
   }
 
-  /// The word that was probably meant: at most a third of its letters are wrong, and at most three.
+  /// The word that was probably meant: at most a third of its letters are wrong, at most three, and never all of them.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     guard word.count <= 64 else { return nil }
-    let scored = candidates.map { (name: $0, distance: between(word.lowercased(), $0)) }
-    let near = scored.filter {
-      $0.distance <= min(3, max(1, $0.name.count / 3)) || $0.name.hasPrefix(word) && word.count > 1
+    let near = candidates.map { (name: $0, distance: between(word.lowercased(), $0)) }.filter {
+      let count = $0.name.count
+      return $0.distance <= min(3, max(1, count / 3), count - 1) || $0.name.hasPrefix(word) && word.count > 1
     }
     return near.min { ($0.distance, $0.name) < ($1.distance, $1.name) }?.name
   }

@@ -193,4 +193,20 @@ struct ItemsInABackupTests {
     let hidden = try world.names().filter { $0.hasPrefix(".") && ![".bp", ".secret"].contains($0) }
     #expect(hidden.isEmpty, "\(hidden)")
   }
+
+  @Test("says of sealed items only those that may be meant, and ends with 3 where a damaged one is among them")
+  func hidden() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    let find = "item find b.tar --password-file .bp --home elsewhere"
+    // Three passwords for a service and a key are of this device only.
+    for (selection, count) in [("--service nobody", 3), ("--label nobody", 4), ("--kind key --label nobody", 1)] {
+      let outcome = try world.keyhaul("\(find) \(selection)")
+      #expect(outcome.status == 4)
+      #expect(
+        outcome.errors.contains("\(count) item\(count == 1 ? " of b.tar does" : "s of b.tar do") not open here"),
+        "\(outcome)")
+    }
+    #expect(try world.keyhaul("\(find) --server nobody").errors == "Nothing in b.tar matches.\n")
+    #expect(try world.keyhaul("\(find) --service chat.example").status == 0)
+  }
 }

@@ -34,7 +34,8 @@ struct DevicePasscodeChange: RunnableVerb {
     let new = try session.password(newPasscode, of: name, isNew: true)
     let isSame = new.matches(old)
     if dryRun.isOn {
-      try session.announce("Would change the passcode of \(name).")
+      try session.announce(
+        "Would change the passcode of \(name), if the one that was given is right: a dry run does not try it.")
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
       return .ok
     }

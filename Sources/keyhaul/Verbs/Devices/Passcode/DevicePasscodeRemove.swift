@@ -30,8 +30,8 @@ struct DevicePasscodeRemove: RunnableVerb {
     if dryRun.isOn {
       _ = try session.password(passcode, of: name)
       try session.announce(
-        "Would remove the passcode of \(name); \(passcodeOnlyCount == 0 ? "no item needs it" : "\(items) would be destroyed")."
-      )
+        "Would remove the passcode of \(name), if the one that was given is right: a dry run does not try it; "
+          + (passcodeOnlyCount == 0 ? "no item needs it." : "\(items) would be destroyed."))
       if session.isJSON {
         try session.answer(before.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))
       }
