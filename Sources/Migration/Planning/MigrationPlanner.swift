@@ -67,7 +67,7 @@ public enum MigrationPlanner {
       for item in items {
         switch admission(of: item, hardware, surroundings, settling) {
         case .refused(let verdict): verdicts.append(verdict)
-        case .admitted(let incoming, let detail):
+        case .admitted(let incoming, let isInferred):
           let step: TargetModel.Step
           do throws(KeychainRuleError) {
             step = try target.importing(incoming, from: .archive(index: item.index))
@@ -78,7 +78,8 @@ public enum MigrationPlanner {
           take(step.planned)
           verdicts.append(
             Verdict(
-              outcome: .migrates(step.change), detail: joined(detail, step.detail), overwrites: step.overwrites))
+              outcome: .migrates(step.change), detail: joined(isInferred ? inference(step.change) : nil, step.detail),
+              overwrites: step.overwrites))
           for loser in step.superseded {
             overruled[loser] = Verdict(
               outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this archive has the same key and wins"
@@ -128,8 +129,18 @@ public enum MigrationPlanner {
   }
 
   private enum Admission {
-    case admitted(IncomingItem, detail: String?)
+    case admitted(IncomingItem, isInferred: Bool)
     case refused(Verdict)
+  }
+
+  /// What is said of an item that a restore takes for a synchronized one.
+  private static func inference(_ change: MigrationPlan.Change) -> String {
+    let fact =
+      switch change {
+      case .new, .replaces: "it becomes a synchronized item"
+      case .keepsExisting, .identical: "it is a synchronized item there"
+      }
+    return "\(ReportTerm.inferredSynchronizable.id): \(fact)"
   }
 
   /// Whether an item gets as far as the target's database.
@@ -158,8 +169,7 @@ public enum MigrationPlanner {
       do throws(KeychainRuleError) {
         let incoming = try settling.incoming(archived, item)
         let inferred = incoming.item.isSynchronizable && !item.isSynchronizable
-        return .admitted(
-          incoming, detail: inferred ? "\(ReportTerm.inferredSynchronizable.id): it becomes a synchronized item" : nil)
+        return .admitted(incoming, isInferred: inferred)
       } catch {
         return .refused(malformed(archived, error))
       }

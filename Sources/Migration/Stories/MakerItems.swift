@@ -72,7 +72,7 @@ public struct MakerItems: Sendable {
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try device.deviceKey() }
     let today = try forecast.items(openedWith: deviceKey).filter { $0.item != nil }.map(ComparedItem.init(opened:))
     let difference = try reporting { () throws(ArchivedKeychainError) in
-      try KeychainDifference(from: archive.comparedItems, to: today)
+      try KeychainDifference(from: Self.asRestored(archive.comparedItems, beside: today), to: today)
     }
     self.init(
       device: device.name, revision: device.record.revision, isProven: archive.isSameDevice == true,
@@ -82,6 +82,27 @@ public struct MakerItems: Sendable {
       heldCount: difference.sameCount + difference.changed.count + difference.sealed.inBoth,
       changedCount: difference.changed.count, doubtfulCount: difference.doubtfulInSecond.count,
       goneCount: difference.removed.count)
+  }
+
+  /// Items of the backup as a restore leaves them on the device, where that is how it has them: synchronized, though the
+  /// backup does not say so.
+  private static func asRestored(_ items: [ComparedItem], beside today: [ComparedItem]) -> [ComparedItem] {
+    func key(_ item: KeychainItem) -> PrimaryKey? { try? PrimaryKey(of: item) }
+    let isInferred = items.map { compared in
+      compared.item.map { !$0.isSynchronizable && SyncInference.appliesTo($0) } ?? false
+    }
+    guard isInferred.contains(true) else { return items }
+    let there = Set(today.lazy.filter { $0.kind == .internetPassword }.compactMap { $0.item.flatMap(key) })
+    return zip(items, isInferred).map { compared, isInferred in
+      guard isInferred, let item = compared.item, let own = key(item), !there.contains(own) else { return compared }
+      var restored = item
+      restored.unpack()
+      restored[.synchronizable] = .integer(1)
+      guard let synchronized = key(restored), there.contains(synchronized) else { return compared }
+      return ComparedItem(
+        index: compared.index, item: restored, persistentReference: compared.persistentReference,
+        protection: compared.protection)
+    }
   }
 
   /// Items of the device, tombstones apart.

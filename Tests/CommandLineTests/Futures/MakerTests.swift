@@ -113,4 +113,18 @@ struct MakerTests {
     #expect(try world.keyhaul("plan b.tar --to old-phone \(Self.password) --exit-code").status == 2)
     #expect(try world.keyhaul("plan b.tar --to old-phone \(Self.password)").status == 0)
   }
+
+  @Test("has an item of the backup that a restore made a synchronized one: it is the same item, neither gone nor new")
+  func synchronized() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    let before = try own(world, "plan b.tar --to new-phone")
+    let restored = try world.succeed("restore b.tar --to old-phone --yes \(Self.password) --json")
+    #expect(restored.contains("inferred-synchronizable"))
+    let after = try own(world, "plan b.tar --to new-phone")
+    // Of those that no backup holds a restore leaves what it does not remove.
+    #expect(before["in_backup"] as? Int == 18 && after["in_backup"] as? Int == 18)
+    for count in ["since", "changed", "gone"] { #expect(after[count] as? Int == 0, "\(count): \(after)") }
+    let text = try world.succeed("plan b.tar --to old-phone -v \(Self.password)")
+    #expect(text.contains("inferred-synchronizable: it is a synchronized item there"), "\(text)")
+  }
 }
