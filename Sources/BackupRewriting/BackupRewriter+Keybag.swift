@@ -10,7 +10,7 @@ extension BackupRewriter {
   /// - Throws: `.sealedList` for one of iOS 10.0: its records would stay sealed with the old password; `.decryptedCopy` for
   ///   a copy in clear.
   public static func checkRekeying(of archive: BackupArchive) throws(BackupArchiveError) {
-    if archive.manifest.isDecryptedCopy { try archive.requireTrueClaim() }
+    if archive.manifest.isDecryptedCopy { throw ArchiveFinding.decryptedCopy.refusal }
     guard archive.hasSealedRecords else { return }
     throw BackupArchiveError(
       .sealedList, "each record in its list of files is sealed with the password it has, as iOS 10.0 wrote it")

@@ -43,7 +43,7 @@ struct ClearListTests {
     #expect(try archive.fileList().listing(against: archive.storedFiles()).fileCount == 1)
     #expect(throws: BackupArchiveError.self) { try archive.keychainFile() }
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
-    try archive.requireTrueClaim()
+    try archive.require(.restoring)
   }
 
   @Test("is not called whole under a seal whose code nothing can try")
@@ -107,7 +107,7 @@ struct ClearListTests {
     let archive = try open(packed(files))
     #expect(!archive.isEncrypted && archive.notes == [.encryptionClaimed])
     #expect(try archive.keychainFile().bytes == sample.contents.keychainFile)
-    let error = #expect(throws: BackupArchiveError.self) { try archive.requireTrueClaim() }
+    let error = #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
     #expect(error?.code == .falseClaim && error?.category == .refused)
   }
 

@@ -70,7 +70,7 @@ struct DecryptionTests {
     try backup.write(to: directory)
     _ = try decrypt(backup, directory, to: "out/")
     let error = #expect(throws: BackupArchiveError.self) {
-      try BackupArchive.open(.path(directory.path("out"))).requireTrueClaim()
+      try BackupArchive.open(.path(directory.path("out"))).require(.restoring)
     }
     #expect(error?.code == .decryptedCopy)
   }

@@ -53,7 +53,7 @@ struct BackupVerifier {
       findings.notes.append(finding.description)
     // Entered by the check of the keybag, by that of the keychain, and by that of the seal.
     case .keybagUnusable, .classKeysDamaged, .keybagMismatch, .keychainMissing, .keychainDamaged, .sealBroken: break
-    case .keychainInXML, .keychainKeysUnknown: findings.notes.append(finding.description)
+    case .keychainInXML, .keychainKeysUnknown, .decryptedCopy: findings.notes.append(finding.description)
     case .falseClaim: findings.add(.init(check, .falseClaim, file: finding.place, finding.fact))
     case .passwordDenied: findings.add(.init(check, .passwordDenied, file: finding.place, finding.fact))
     case .wrapsUnusual: findings.add(.init(.keybag, .wrapsUnusual, file: finding.place, finding.fact))
@@ -107,9 +107,12 @@ struct BackupVerifier {
   }
 
   private mutating func checkKeybag(with keys: borrowing ClassKeys) {
-    if let fault = archive.manifest.keybagFault { addKeybagFault(fault) }
-    if let damage = keys.damageReport {
+    if let fault = archive.manifest.keybagFault {
+      addKeybagFault(fault)
+    } else if let damage = keys.damageReport {
       findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", damage))
+    } else {
+      checkRecords()
     }
     checkHardwareLayers()
     findings.conclude(.keybag, keys.summary)
@@ -193,12 +196,22 @@ struct BackupVerifier {
       return
     }
     checkHardwareLayers()
+    let fault = checkRecords()
+    findings.conclude(
+      .keybag, fault ?? "\(Amounts.count(archive.keybag.classKeys.count, "class key")), none of them tried")
+  }
+
+  /// What shows without a key: a field that is missing, twice there, or of another length.
+  ///
+  /// - Returns: The fault that was entered; `nil` where there is none.
+  @discardableResult
+  private mutating func checkRecords() -> String? {
     do throws(FormatError) {
       try archive.keybag.validate()
-      findings.conclude(.keybag, "\(Amounts.count(archive.keybag.classKeys.count, "class key")), none of them tried")
+      return nil
     } catch {
       findings.add(.init(.keybag, .keybagDamaged, file: "Manifest.plist", offset: error.offset, error.reason))
-      findings.conclude(.keybag, error.reason)
+      return error.reason
     }
   }
 }

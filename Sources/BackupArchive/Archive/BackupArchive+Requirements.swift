@@ -26,10 +26,7 @@ extension BackupArchive {
   public func require(_ use: ArchiveUse) throws(BackupArchiveError) {
     switch use {
     case .reading, .exporting, .rewriting: break
-    case .planning: try requireFinished()
-    case .restoring:
-      try requireFinished()
-      try requireOriginal()
+    case .planning, .restoring: try requireFinished()
     }
     if let finding = findings.first(where: { $0.forbids(use) }) { throw finding.refusal }
   }
@@ -46,21 +43,5 @@ extension BackupArchive {
     }
     guard let state = status?.snapshotState, status?.isFinished == false else { return }
     throw BackupArchiveError(.unfinished, ArchiveNote.unfinished(state: state).description)
-  }
-
-  /// Refuses a backup whose manifest says that it has a password, and which has none: nobody can tell what it was; and a
-  /// copy in clear, which no device takes.
-  ///
-  /// - Throws: `.falseClaim` and `.decryptedCopy`, with what was found.
-  public func requireTrueClaim() throws(BackupArchiveError) {
-    try requireOriginal()
-    guard let claim = findings.first(where: { $0.kind == .falseClaim }) else { return }
-    throw claim.refusal
-  }
-
-  /// - Throws: `.decryptedCopy` for a copy in clear.
-  private func requireOriginal() throws(BackupArchiveError) {
-    guard manifest.isDecryptedCopy else { return }
-    throw BackupArchiveError(.decryptedCopy, "its files are in clear, its keychain's items under a password")
   }
 }

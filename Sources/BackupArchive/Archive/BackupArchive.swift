@@ -144,7 +144,9 @@ public struct BackupArchive: Sendable {
       found.isEncrypted || manifest.isDecryptedCopy, found.isListClear, found.recordSalt
     )
     if let claim = found.falseClaim { notes.append(claim) }
-    if manifestFault == nil, !manifest.isDecryptedCopy, found.falseClaim == nil {
+    if manifest.isDecryptedCopy {
+      notes.append(.finding(.decryptedCopy))
+    } else if manifestFault == nil, found.falseClaim == nil {
       let claims = manifest.isEncrypted ?? (manifest.manifestKey != nil)
       notes += FoundContradictions(in: manifest, isEncrypted: claims).findings.map { .finding($0) }
     }
@@ -169,7 +171,8 @@ public struct BackupArchive: Sendable {
     notes += unreadable.map(\.note)
     unreadablePropertyLists = unreadable
     let takesKey = isEncrypted && !manifest.isDecryptedCopy && manifest.manifestKey != nil
-    seal = try BackupSeal(of: parts, layout: layout, takesKey: takesKey)
+    // Whether there is a password, an unreadable manifest does not say.
+    seal = try BackupSeal(of: parts, layout: layout, takesKey: manifestFault == nil ? takesKey : nil)
     notes += (seal?.breaks ?? []).map { .finding(.sealBroken($0)) }
     digest = try ArchiveDigest.digest(of: parts, layout: layout)
     device = manifest.device.completed(by: computerProperties?.device)

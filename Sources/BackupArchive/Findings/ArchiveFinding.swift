@@ -16,6 +16,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   case propertyListUnreadable(name: String, reason: String)
   /// The manifest says that there is a password, and what is stored is in clear.
   case falseClaim(reason: String)
+  /// It is a copy in clear of a backup with a password, as this project writes them, and says so: to be read alone.
+  case decryptedCopy
   /// The manifest says that there is no password, and what it holds was made under one.
   case passwordDenied(reason: String)
   /// The keybag wraps class keys otherwise than any device does: with a layer too many, or without the password's.
@@ -60,6 +62,8 @@ public enum ArchiveFinding: Sendable, Hashable {
     case propertyListUnreadable = "property-list-unreadable"
     /// The manifest claims what is not so.
     case falseClaim = "false-claim"
+    /// The manifest says that it is a copy in clear, which no device takes.
+    case decryptedCopy = "decrypted-copy"
     /// The manifest denies the password that its parts were made under.
     case passwordDenied = "password-denied"
     /// Class keys are wrapped as no device wraps them.
@@ -96,6 +100,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .stateMissing: .stateMissing
     case .propertyListUnreadable: .propertyListUnreadable
     case .falseClaim: .falseClaim
+    case .decryptedCopy: .decryptedCopy
     case .passwordDenied: .passwordDenied
     case .wrapsUnusual: .wrapsUnusual
     case .listTrailingBytes: .listTrailingBytes
@@ -114,8 +119,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// The file that it is in: one of the backup's own, or domain and path.
   public var place: String {
     switch self {
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .passwordDenied,
-      .wrapsUnusual:
+    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .decryptedCopy,
+      .passwordDenied, .wrapsUnusual:
       StoredPart.manifest.path
     case .stateMissing: StoredPart.status.path
     case .propertyListUnreadable(let name, _), .listUnreadable(let name, _),
@@ -136,14 +141,16 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .manifestUnreadable, .keybagUnusable, .classKeysDamaged, .listUnreadable, .keychainMissing, .keychainDamaged:
       true
     case .listDamaged(_, let lost, _): lost != 0
-    case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .passwordDenied, .wrapsUnusual,
-      .listTrailingBytes, .keychainInXML, .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .sealBroken:
+    case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .decryptedCopy, .passwordDenied,
+      .wrapsUnusual, .listTrailingBytes, .keychainInXML, .keychainKeysUnknown, .keybagMismatch, .listJournalUnread,
+      .sealBroken:
       false
     }
   }
 
-  /// Whether nobody should take the backup for what a device wrote, though nothing may be lost.
-  public var isDamage: Bool { isLoss || forbids(.restoring) }
+  /// Whether nobody should take the backup for what a device wrote, though nothing may be lost. A copy in clear says
+  /// itself that it is none.
+  public var isDamage: Bool { isLoss || (forbids(.restoring) && self != .decryptedCopy) }
 }
 
 extension ArchiveFinding: CustomStringConvertible {
@@ -152,6 +159,7 @@ extension ArchiveFinding: CustomStringConvertible {
     switch self {
     case .versionMissing: "it does not say its version"
     case .stateMissing: "it does not say whether the backup was finished"
+    case .decryptedCopy: "it says that this is a copy in clear; only the items of its keychain need a password"
     case .manifestUnreadable(let reason), .keybagUnusable(let reason), .classKeysDamaged(let reason),
       .propertyListUnreadable(_, let reason), .falseClaim(let reason), .passwordDenied(let reason),
       .wrapsUnusual(let reason),

@@ -37,8 +37,9 @@ extension ArchiveFinding {
     // What an item loses by it is the item's, and asked about.
     case .classKeysDamaged: false
     case .propertyListUnreadable(let name, _): name == StoredPart.status.path
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .stateMissing, .falseClaim, .passwordDenied,
-      .wrapsUnusual, .listDamaged, .listJournalUnread, .listUnreadable, .keychainMissing, .keychainDamaged,
+    case .manifestUnreadable, .versionMissing, .keybagUnusable, .stateMissing, .falseClaim, .decryptedCopy,
+      .passwordDenied, .wrapsUnusual, .listDamaged, .listJournalUnread, .listUnreadable, .keychainMissing,
+      .keychainDamaged,
       .keybagMismatch, .sealBroken:
       true
     }
@@ -48,8 +49,8 @@ extension ArchiveFinding {
   /// anew would no longer have what stands behind its last page.
   private var forbidsRewriting: Bool {
     switch self {
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .passwordDenied,
-      .wrapsUnusual, .listTrailingBytes, .listDamaged, .listJournalUnread, .sealBroken:
+    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .decryptedCopy,
+      .passwordDenied, .wrapsUnusual, .listTrailingBytes, .listDamaged, .listJournalUnread, .sealBroken:
       true
     // None of these depends on the password, and each stays as it is; where something is lost, that is said before.
     case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
@@ -62,6 +63,7 @@ extension ArchiveFinding {
   package var refusal: BackupArchiveError {
     switch self {
     case .falseClaim: BackupArchiveError(.falseClaim, description)
+    case .decryptedCopy: BackupArchiveError(.decryptedCopy, description)
     case .passwordDenied: BackupArchiveError(.passwordDenied, description)
     case .keychainMissing: BackupArchiveError(.payloadMissing, description)
     case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .stateMissing,

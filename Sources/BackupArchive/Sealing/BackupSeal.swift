@@ -13,8 +13,9 @@ public struct BackupSeal: Sendable {
   /// Whether only who has the password could make it: then no change goes unseen. Otherwise accidents alone are seen.
   public var isKeyed: Bool { list?.form == .keyed }
 
+  /// - Parameter takesKey: Whether a password makes its code; `nil` where nothing says whether there is one.
   /// - Returns: `nil` where there is no seal.
-  init?(of parts: StoredParts, layout: BackupLayout, takesKey: Bool) throws(BackupArchiveError) {
+  init?(of parts: StoredParts, layout: BackupLayout, takesKey: Bool?) throws(BackupArchiveError) {
     let name = StoredPart.seal.path
     if let fault = parts.sealFault {
       self.init(breaks: [SealBreak(name, .unreadable(fault.reason))])
@@ -30,10 +31,10 @@ public struct BackupSeal: Sendable {
     }
     var breaks: [SealBreak] = []
     switch (list.form, takesKey) {
-    case (.keyed, true): break
-    case (.keyed, false): breaks.append(SealBreak(name, .needlesslyKeyed))
-    case (.digests, true): breaks.append(SealBreak(name, .notKeyed))
-    case (.digests, false):
+    case (.keyed, true?), (.keyed, nil): break
+    case (.keyed, false?): breaks.append(SealBreak(name, .needlesslyKeyed))
+    case (.digests, true?): breaks.append(SealBreak(name, .notKeyed))
+    case (.digests, false?), (.digests, nil):
       let own = try explained(name) { () throws(DataProtectionError) in try Digest.sha256(Array(list.listed)) }
       if own != list.code { breaks.append(SealBreak(name, .listChanged)) }
     }

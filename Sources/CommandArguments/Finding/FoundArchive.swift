@@ -126,10 +126,13 @@ package struct FoundArchive {
     named.warnOfFaults(in: session)
     warnOfSurprises(of: named, in: session)
     if use == .planning || use == .restoring { named.warnOfOddRounds(in: session) }
-    if use == .planning, named.obstacle != nil {
+    if use == .planning, let obstacle = named.obstacle {
+      let isCopy = obstacle == .decryptedCopy
       session.warn(
-        "a restore refuses \(name) as it is", why: "what is said of a move is what another, whole copy would do",
-        try: "another copy")
+        "a restore refuses \(name) as it is",
+        why:
+          "what is said of a move is what \(isCopy ? "the backup that it was made of" : "another, whole copy") would do",
+        try: isCopy ? "the backup that it was made of" : "another copy")
     }
     return named
   }
@@ -142,7 +145,7 @@ package struct FoundArchive {
         "\(name) says that it is encrypted, and it is not", why: claim.description,
         try: "don't trust this copy; its files anybody can read", evenQuiet: true)
     }
-    if named.archive.manifest.isDecryptedCopy {
+    if named.archive.findings.contains(.decryptedCopy) {
       session.note(
         "\(HostileText.shown(name)) is a copy in clear: anybody can read its files; its items need the password.")
     }
@@ -188,7 +191,7 @@ package struct NamedArchive {
   /// Says what was gone around, once: what has a warning of its own is left out.
   package func warn(of finding: ArchiveFinding, in session: Session) {
     switch finding {
-    case .falseClaim, .propertyListUnreadable: return
+    case .falseClaim, .decryptedCopy, .propertyListUnreadable: return
     // Nothing is lost, and nobody refuses it.
     case .keychainInXML, .keychainKeysUnknown: session.detail("\(HostileText.shown(name)): \(finding)")
     case .passwordDenied:

@@ -35,6 +35,7 @@ package struct FoundDevice {
     self.directory = directory
     self.wait = wait
     self.session = session
+    session.showHome(ofDeviceIn: directory)
   }
 
   /// Its directory and the files in it.

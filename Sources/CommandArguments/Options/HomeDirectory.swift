@@ -1,4 +1,5 @@
 package import CommandSession
+import Files
 
 /// Where virtual devices live.
 enum HomeDirectory {
@@ -24,6 +25,24 @@ enum HomeDirectory {
 extension Session {
   /// The directory that holds the virtual devices; it may not exist yet.
   package func homeDirectory() throws(CommandFailure) -> String {
-    try HomeDirectory.path(flag: common.home, environment: environment)
+    let home = try HomeDirectory.path(flag: common.home, environment: environment)
+    if common.home != nil { showHome(home) }
+    return home
+  }
+
+  /// Has the calls that are shown name the folder of a device that was found, unless its name alone leads there.
+  func showHome(ofDeviceIn directory: String) {
+    guard let home = PlacePath(directory)?.parent else { return }
+    let usual = try? HomeDirectory.path(flag: nil, environment: environment)
+    if Self.folder(home) != usual.map(Self.folder) { showHome(home) }
+  }
+
+  private func showHome(_ home: String) { shownHomes.insert(Self.folder(home)) }
+
+  /// Without the slashes at its end.
+  private static func folder(_ path: String) -> String {
+    var rest = Substring(path)
+    while rest.utf8.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }
+    return String(rest)
   }
 }

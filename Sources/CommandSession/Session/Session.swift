@@ -37,6 +37,8 @@ package final class Session {
   package var subject: SubjectFacts?
   /// Whether it read a backup that is known not to be what was sealed: then its answer is not all right.
   package var isAboutChangedBackup = false
+  /// The folders of devices that calls which are shown have to name, as no device in them is found by its name alone.
+  package var shownHomes: Set<String> = []
   /// Whether what it replaced is still there, as it could not be removed: then its change stands, and is not all of it.
   var hasLeftReplaced = false
 
@@ -159,6 +161,7 @@ package final class Session {
   /// Something that the user should know of, though the work goes on.
   /// - Parameter evenQuiet: Said with `-q` too: whoever does not hear it trusts what cannot be trusted.
   package func warn(_ message: String, why: String? = nil, try advice: String? = nil, evenQuiet: Bool = false) {
+    let advice = advice.map(completed)
     if let record { return record.add(.init(message, why: why, try: advice)) }
     guard evenQuiet || !common.quiet else { return }
     if isJSON {
@@ -190,6 +193,8 @@ package final class Session {
   package func fail(_ failure: CommandFailure) -> CommandStatus {
     try? results.flush()
     guard !failure.isSilent else { return failure.status }
+    var failure = failure
+    failure.advice = failure.advice.map(completed)
     if isJSON {
       writeMessage(failure.json.compactText() + "\n")
     } else {

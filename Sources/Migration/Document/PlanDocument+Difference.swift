@@ -13,11 +13,26 @@ extension PlanDocument {
       return "it was made for a restore that \(policy == .replace ? "replaces" : "merges with") what is there"
     }
     if target.sameDevice != now.target.sameDevice { return "it was made for another device" }
+    guard let difference = decisionDifference(from: now) else { return nil }
+    guard target.state != now.target.state else { return difference }
+    return "it was made while \(target.name) was \(Self.words(ofState: target.state)): \(difference)"
+  }
+
+  private static func words(ofState state: String) -> String {
+    state == "before-first-unlock" ? "not yet unlocked" : state
+  }
+
+  /// What is decided otherwise of the items, or of those that would be removed.
+  private func decisionDifference(from now: PlanDocument) -> String? {
     if items.count != now.items.count { return "it lists \(items.count) items, the archive has \(now.items.count)" }
     if let index = items.indices.first(where: { !items[$0].decides(as: now.items[$0]) }) {
       return "item \(index) is decided differently now"
     }
-    if removed != now.removed { return "other items would be removed" }
+    if removed != now.removed {
+      let isNamedAnew = removed.count == now.removed.count && removed.contains(where: \.isSealed)
+      return isNamedAnew
+        ? "it does not name all items that would be removed" : "other items would be removed"
+    }
     if summary != now.summary { return "its summary does not fit its items" }
     return nil
   }

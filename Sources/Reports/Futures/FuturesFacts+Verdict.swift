@@ -70,7 +70,9 @@ extension FuturesFacts {
       case let count: return "\(start) \(Amounts.grouped(count)) of them \(count == 1 ? "comes" : "come") back\(lost)."
       }
     }
-    let checked = counts.arrives == 0 ? "" : " \(Amounts.grouped(counts.arrives)) come back, and"
+    let checked =
+      counts.arrives == 0
+      ? "" : " \(Amounts.grouped(counts.arrives)) \(counts.arrives == 1 ? "comes" : "come") back, and"
     let they =
       counts.expected == 1
       ? "is expected back because its class says so" : "are expected back because their classes say so"

@@ -180,7 +180,9 @@ public struct InspectionPage: HTMLPage {
         page.words(
           isFalse
             ? ", its files in clear, though its manifest says that it is encrypted. "
-            : facts.isEncrypted ? ", with a password. " : ", without a password. ")
+            : isCopyInClear
+              ? ", its files in clear, its items under a password. "
+              : facts.isEncrypted ? ", with a password. " : ", without a password. ")
         page.words("\(Amounts.count(facts.storedFiles.count, "file")), \(Amounts.bytes(facts.storedFiles.byteCount)).")
       }
       for line in facts.about {

@@ -49,7 +49,12 @@ extension StepList {
           words: "To take it to another device, make a new backup with a password.",
           commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")]))
     }
-    if facts.hasKeychain, page.holdsRestorable {
+    if facts.hasKeychain, page.isCopyInClear {
+      steps.append(
+        Step(
+          words: "To restore items, take the backup that this copy was made of.",
+          commands: [Commands.plan("BACKUP", onto: "DEVICE")]))
+    } else if facts.hasKeychain, page.holdsRestorable {
       steps.append(
         Step(
           words: "See what a restore would do on a device, item by item, before it is done.",

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 import KeychainFormats
 import KeychainRules
 import Migration
@@ -15,6 +16,11 @@ extension StepList {
 }
 
 extension PlanPage {
+  /// What of the backup keeps every restore from taking it; `nil` where nothing does.
+  var obstacle: PlanDocument.Finding? { document.findings.first { !$0.isRestorable } }
+  /// Whether the backup says that it is a copy in clear.
+  var isCopyInClear: Bool { document.findings.contains { $0.id == ArchiveFinding.Kind.decryptedCopy.rawValue } }
+
   /// Whether a restore brings anything: an item that is there already, or that the one there wins over, is nothing new;
   /// one that waits for a password comes with the next backup.
   var isRestoreUseful: Bool {
@@ -61,7 +67,17 @@ private struct PlanSteps {
 
   var otherCopy: StepList.Step? {
     let lost = counts.byReason.reduce(0) { $0 + ($1.key.isLostInThisCopy ? $1.value : 0) }
-    guard lost > 0, !isDevice else { return nil }
+    guard lost > 0 || page.obstacle != nil, !isDevice else { return nil }
+    if page.isCopyInClear {
+      return .init(
+        words: "Plan with the backup that this copy in clear was made of: no restore takes the copy.",
+        commands: [Commands.plan("BACKUP", onto: words.target)])
+    }
+    if lost == 0 {
+      return .init(
+        words: "Look for another copy of the backup: no restore takes this one as it is. This tells whether a copy is "
+          + "whole:", commands: [Commands.verify("COPY")])
+    }
     return .init(
       words: "Look for another copy of the backup: \(Amounts.count(lost, "item")) cannot be read in this one. This "
         + "tells whether a copy is whole:",
@@ -79,7 +95,7 @@ private struct PlanSteps {
   }
 
   var restoring: StepList.Step? {
-    guard page.isRestoreUseful else { return nil }
+    guard page.isRestoreUseful, page.obstacle == nil || needsBackup else { return nil }
     let sentence =
       needsBackup
       ? "Plan with that backup, then restore exactly what the plan says."

@@ -129,6 +129,7 @@ public struct PlanPage: HTMLPage {
     if document.findings.contains(where: { $0.id == ArchiveFinding.Kind.falseClaim.rawValue }) {
       return ", its files in clear, though its manifest says that it is encrypted."
     }
+    if isCopyInClear { return ", a copy in clear, its items under a password." }
     return source.encrypted ? ", with a password." : ", without a password."
   }
 
@@ -150,10 +151,12 @@ public struct PlanPage: HTMLPage {
     }
   }
 
+  private var returnWords: String? { isReturn ? (counts.migrates == 1 ? "comes back" : "come back") : nil }
+
   private var tiles: Tiles {
     Tiles(
       tiles: [
-        .init(style: .moves, symbol: "+", count: counts.migrates, words: isReturn ? "come back" : "will move"),
+        .init(style: .moves, symbol: "+", count: counts.migrates, words: returnWords ?? "will move"),
         .init(
           style: .stays, symbol: "<", count: counts.staysBehind,
           words: stayingWords),

@@ -21,7 +21,7 @@ extension PageTable.Row {
       switch decision.outcome {
       case .migrates(.new): (.moves, "+", "new", arrivalDetail)
       case .migrates(.replaces): (.moves, "~", "replaces the one there", arrivalDetail)
-      case .migrates(.keepsExisting): (.moves, "=", "the one there stays", arrivalDetail)
+      case .migrates(.keepsExisting): (.moves, "^", "the one there stays", arrivalDetail)
       case .migrates(.identical): (.moves, "=", "already there", arrivalDetail)
       case .staysBehind(let reason): (.stays, "<", "stays behind", reason.rawValue)
       case .unreadable(let reason):

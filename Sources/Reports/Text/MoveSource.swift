@@ -38,9 +38,13 @@ package struct MoveSource {
   /// How an archive is protected, as far as that is true of what it stores.
   package var protection: String {
     if findings.contains(where: { $0.kind == .passwordDenied }) { return "no password, it says, though made under one" }
+    if findings.contains(.decryptedCopy) { return "files in clear, items under a password" }
     return isFalselyEncrypted
       ? "files in clear, though its manifest says that it is encrypted" : isEncrypted ? "encrypted" : "no password"
   }
+
+  /// What of an archive keeps every restore from taking it; `nil` where nothing does.
+  package var obstacle: ArchiveFinding? { findings.first { $0.forbids(.restoring) } }
 
   /// Whether its manifest says that there is a password, and what is stored is in clear.
   package var isFalselyEncrypted: Bool { findings.contains { $0.kind == .falseClaim } }

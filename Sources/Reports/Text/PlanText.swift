@@ -57,10 +57,11 @@ package struct PlanText {
   /// What the symbols mean, as far as they occur; none where there is nothing to show.
   package func legend(style: TextStyle) -> [String] {
     let summary = plan.summary
-    let there = summary.byChange[.identical, default: 0] + summary.byChange[.keepsExisting, default: 0]
     let meanings = [
       ("- removed", summary.removed), ("+ new", summary.byChange[.new, default: 0]),
-      ("~ replaces", summary.byChange[.replaces, default: 0]), ("= already there", there),
+      ("~ replaces", summary.byChange[.replaces, default: 0]),
+      ("= already there", summary.byChange[.identical, default: 0]),
+      ("^ the one there wins", summary.byChange[.keepsExisting, default: 0]),
       ("< stays behind", summary.staysBehind), ("! cannot be read", summary.unreadable),
     ].filter { $0.1 > 0 }.map(\.0)
     var lines: [String] = []
@@ -86,10 +87,11 @@ package struct PlanText {
   /// That none stays behind is said of a device alone: a backup does not show all that stays.
   package var summaryLine: String {
     let summary = plan.summary
-    let there = summary.byChange[.identical, default: 0] + summary.byChange[.keepsExisting, default: 0]
+    let kept = summary.byChange[.keepsExisting, default: 0]
     let changes = [
       (summary.byChange[.new, default: 0], "new"), (summary.byChange[.replaces, default: 0], "replaces"),
-      (there, "already there"),
+      (summary.byChange[.identical, default: 0], "already there"),
+      (kept, kept == 1 ? "differs there and wins" : "differ there and win"),
     ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
     let detail = changes.isEmpty ? "" : " (\(changes.joined(separator: ", ")))"
     let removed = summary.removed == 0 ? "0 removed" : "\(Amounts.grouped(summary.removed)) removed from \(targetName)"
@@ -226,7 +228,8 @@ package struct PlanText {
     switch outcome {
     case .migrates(.new): "+"
     case .migrates(.replaces): "~"
-    case .migrates(.keepsExisting), .migrates(.identical): "="
+    case .migrates(.keepsExisting): "^"
+    case .migrates(.identical): "="
     case .staysBehind: "<"
     case .unreadable: "!"
     }

@@ -10,6 +10,7 @@ package enum Commands {
   static let replacingExisting = "--existing replace"
   /// The plan of all four restores.
   static let comparing = "plan --compare"
+  static let acceptingDamage = "--accept-damage"
   static let exportRevealing = "export --reveal"
   static let deviceKeyFile = "--device-key-file"
   static let verifying = "keyhaul verify"

@@ -30,7 +30,8 @@ extension ItemFate {
       Explanation(
         id: rawValue, headline: "the item cannot be read, because it is damaged",
         rule: "An item is sealed with a tag, so that a changed byte of it is noticed.",
-        effect: "It is left out; every other item is restored. The program ends with 3.",
+        effect: "A plan ends with 3. A restore asks first, and ends with 13 where nobody answers; with a yes, or "
+          + "\(Commands.acceptingDamage), it leaves the item out, restores every other, and ends with 3.",
         action: "Use another copy of the backup, and \"\(Commands.verifying)\" to see what this one has lost.")
     case .ambiguous:
       Explanation(

@@ -100,4 +100,30 @@ struct DecryptedCopyTests {
     }
     #expect(try !world.names().contains("x"))
   }
+
+  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+
+  @Test("is planned for as the backup that it was made of, and each report says that no restore takes the copy")
+  func planned() throws {
+    let world = try world()
+    try world.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
+    let plan = try world.keyhaul("plan clear --to new-phone --password-file .bp -o p")
+    #expect(plan.status == 0 && plan.errors.contains("warning: a restore refuses clear as it is\n"))
+    #expect(
+      flat(plan.output).contains("no restore takes it as it is: Manifest.plist: it says that this is a copy in clear"))
+    #expect(plan.output.hasSuffix("Saved to p. No restore takes this backup as it is.\n"), "\(plan.output)")
+    let findings = try #require(
+      try world.object(String(decoding: world.read("p"), as: UTF8.self))["findings"] as? [[String: Any]])
+    #expect(findings.count == 1 && findings.first?["id"] as? String == "decrypted-copy")
+    #expect(findings.first?["restorable"] as? Bool == false && findings.first?["lost"] as? Bool == false)
+    let page = try world.succeed("plan clear --to new-phone --password-file .bp --format html -q")
+    #expect(page.contains("Plan with the backup that this copy in clear was made of"))
+    #expect(!page.contains("keyhaul restore"))
+    let overview = try world.succeed("inspect clear -q")
+    #expect(flat(overview).contains("No restore takes a copy in clear; use the backup that it was made of."))
+    let inspection = try world.succeed("inspect clear --format html -q")
+    #expect(inspection.contains("No restore takes this copy in clear") && !inspection.contains("without a password"))
+    // It is what was copied, and nothing of it is damaged.
+    #expect(try world.keyhaul("verify clear --password-file .bp -q").status == 0)
+  }
 }

@@ -183,4 +183,21 @@ struct AcceptDamageTests {
     }
     #expect(try world.succeed("item find new-phone --service chat.example").contains("anna"))
   }
+
+  @Test("is seen by every check alike where a field of a class key is not there")
+  func absentField() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    var manifest = try world.read("b/Manifest.plist")
+    let field = try #require(KeybagFields.inside(manifest).filter { $0.tag == "CLAS" }.last)
+    // The tag stands four bytes of length before its value.
+    let tag = field.range.lowerBound - 8
+    #expect(Array(manifest[tag..<(tag + 4)]) == Array("CLAS".utf8))
+    manifest[tag] = UInt8(ascii: "X")
+    try world.write(manifest, to: "b/Manifest.plist")
+    for line in ["verify b --quick", "verify b --password-file .bp"] {
+      let outcome = try world.keyhaul(line)
+      #expect(outcome.status == 13 && outcome.output.contains("a class key has no CLAS"), "\(line): \(outcome)")
+    }
+  }
 }

@@ -186,4 +186,72 @@ struct RestorePlanFileTests {
     }
     #expect(try world.contents(of: "new-phone") == before)
   }
+
+  @Test("of a locked device that cannot name what it would remove is to be read, and says so once that is unlocked")
+  func locked() throws {
+    let world = try MoveWorld()
+    try world.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
+    try world.backUp(to: "b.tar")
+    try world.succeed("device lock new-phone")
+    let plan = try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
+    #expect(
+      plan.hasSuffix("Saved to p. It is a report to read: unlock new-phone and plan again to carry it out.\n"),
+      "\(plan)")
+    try world.devices.run("keyhaul device unlock new-phone --passcode-command 'echo 2468'")
+    let outcome = try world.keyhaul("restore b.tar --to new-phone --plan p --password-file .bp --yes")
+    #expect(outcome.status == 16)
+    let words = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(words.contains("why: it was made while new-phone was locked: "), "\(words)")
+    // Where nothing of the target is removed, the plan is the same unlocked.
+    let other = try MoveWorld(backedUpTo: "b.tar")
+    try other.succeed("device lock new-phone")
+    let empty = try other.succeed("plan b.tar --to new-phone --existing merge --password-file .bp -o p")
+    #expect(empty.contains("Saved to p. To do exactly this:\n"), "\(empty)")
+  }
+
+  @Test("of a restore that would be refused names no call that does it, and a name that cannot be copied is in no call")
+  func calls() throws {
+    let world = try MoveWorld()
+    try world.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
+    try world.succeed("backup old-phone -o plain/ --no-password -q")
+    let plan = try world.succeed("plan plain --to new-phone -o p")
+    #expect(
+      plan.hasSuffix(
+        "Saved to p. It is a report to read: nothing would arrive in place of what is removed, and restore refuses that.\n"
+      ),
+      "\(plan)")
+    #expect(try world.keyhaul("restore plain --to new-phone --plan p --yes").status == 14)
+    try world.backUp(to: "b.tar")
+    let odd = try world.succeed("plan b.tar --to new-phone --password-file .bp -o 'a\nb'")
+    #expect(
+      odd.hasSuffix("To do exactly this:\n  keyhaul restore b.tar --to new-phone --plan PLAN\n"), "\(odd)")
+  }
+
+  @Test("is shown with the folder of the devices in its call, wherever that was named")
+  func folders() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    let named = try world.keyhaul("device show nobody --home away/")
+    #expect(named.status == 10 && named.errors.hasSuffix("  try: keyhaul --home away device list\n"), "\(named)")
+    try world.devices.run("mkdir away && cp -R \"$KEYHAUL_HOME/new-phone\" away/")
+    for (flag, to) in [("--home away", "new-phone"), ("", "away/new-phone")] {
+      let plan = try world.succeed("plan b.tar --to \(to) \(flag) --password-file .bp -o p --yes")
+      #expect(
+        plan.hasSuffix("To do exactly this:\n  keyhaul --home away restore b.tar --to \(to) --plan p\n"), "\(plan)")
+      let wrong = try world.keyhaul("device passcode set \(to) \(flag) --new-passcode-command 'echo 1'")
+      #expect(wrong.errors.hasSuffix("  try: keyhaul --home away device passcode change new-phone\n"), "\(wrong)")
+    }
+  }
+
+  @Test("that merges says of an item that stays that it differs, and not that it is there already")
+  func merging() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    let merge = "--to new-phone --existing merge --password-file .bp"
+    try world.succeed("restore b.tar \(merge) --yes -q")
+    try world.succeed("item update new-phone --service chat.example --account anna --new-label later --yes -q")
+    let plan = try world.succeed("plan b.tar \(merge)")
+    #expect(plan.contains("  = already there    ^ the one there wins    < stays behind\n"), "\(plan)")
+    #expect(plan.contains("\n  ^ generic      chat.example · anna "))
+    #expect(plan.contains("\n14 will migrate (13 already there, 1 differs there and wins), "))
+    #expect(try world.succeed("restore b.tar \(merge) --yes").contains("1 differs there and wins"))
+  }
 }

@@ -8,8 +8,8 @@ extension Explanation {
 
   private static func page(_ kind: ArchiveFinding.Kind) -> Explanation? {
     switch kind {
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .passwordDenied,
-      .wrapsUnusual:
+    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .decryptedCopy,
+      .passwordDenied, .wrapsUnusual:
       ofManifest(kind)
     case .stateMissing, .propertyListUnreadable: ofPropertyList(kind)
     case .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable: ofList(kind)
@@ -55,6 +55,14 @@ extension Explanation {
         "Nothing is lost, and the backup protects less than it claims. It can be looked at; a restore and a change of "
           + "the password are refused (exit code 14).",
         "Use another copy of the backup; do not rely on this one's password.")
+    case .decryptedCopy:
+      of(
+        kind, "the backup is a copy in clear, made by convert --decrypted",
+        "Its files are in clear, and only the items of its keychain need the password. No device writes such a backup, or "
+          + "takes one.",
+        "Nothing is lost, and anybody can read the files. A restore and a change of the password are refused (exit code "
+          + "14); a plan says what the backup that it was made of would do.",
+        "Restore the backup that it was made of.")
     case .passwordDenied:
       of(
         kind, "the manifest says that there is no password, and its parts were made under one",

@@ -34,7 +34,7 @@ extension Plan {
       let source = MoveSource(
         of: found.dump, name: found.typed, digest: found.digest, hasPassword: !noPassword)
       let outlook = Outlook(
-        report: try report(plan, of: source, onto: device), word: found.typed, isSameDevice: nil
+        report: try report(plan, of: source, onto: device, in: session), word: found.typed, isSameDevice: nil
       ) { () throws(CommandFailure) in
         throw .usage(
           "a \(found.noun) is not compared in four restores", why: "nothing says of which device it is",

@@ -155,7 +155,7 @@ struct Plan: BackupVerb {
     let plan = try opened.plan(onto: device, policy: move.policy, for: .planning)
     var source = MoveSource(named, namesFrom: opened)
     source.maker = maker
-    let report = try report(plan, of: source, onto: device)
+    let report = try report(plan, of: source, onto: device, in: session)
     let outlook = Outlook(report: report, word: word, isSameDevice: plan.isSameDevice) {
       () throws(CommandFailure) in MigrationComparison(of: opened.archive, plan)
     }
@@ -178,7 +178,7 @@ struct Plan: BackupVerb {
       throw CommandFailure(error, device: openDevice.name)
     }
     let source = try MoveSource(openDevice, hasPassword: !noPassword)
-    let report = try report(plan, of: source, onto: device)
+    let report = try report(plan, of: source, onto: device, in: session)
     let isItself = openDevice.device.directory == device.device.directory
     let outlook = Outlook(report: report, word: word, isSameDevice: isItself) { () throws(CommandFailure) in
       do throws(MigrationError) {
@@ -198,9 +198,12 @@ struct Plan: BackupVerb {
   }
 
   func report(
-    _ plan: MigrationPlan, of source: MoveSource, onto device: DeviceSession
+    _ plan: MigrationPlan, of source: MoveSource, onto device: DeviceSession, in session: Session
   ) throws(CommandFailure) -> PlanReport {
-    try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now(), isRedacted: redact)
+    var report = try PlanReport(
+      plan, of: source, onto: device, made: device.environment.clock.now(), isRedacted: redact)
+    report.unlocking = session.completed(report.unlocking)
+    return report
   }
 
   /// A plan, and how to compare it with the other ways of restoring where that is asked for.
@@ -278,13 +281,11 @@ struct Plan: BackupVerb {
       try session.say("\(saved) It is a report to read: restore --plan takes the plan of an archive, with names.")
       return
     }
-    guard !report.source.findings.contains(where: { $0.forbids(.restoring) }) else {
-      return try session.say("\(saved) No restore takes this backup as it is.")
-    }
+    if let obstacle = report.obstacle { return try session.say("\(saved) \(obstacle)") }
     let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
+    let words = [(source, "ARCHIVE"), (to, "DEVICE"), (output, "PLAN")].map { ShellWord.typed($0, else: $1) }
     try session.say("\(saved) To do exactly this:")
     try session.say(
-      "  keyhaul restore \(ShellWord.quoted(source)) --to \(ShellWord.quoted(to)) --plan \(ShellWord.quoted(output))\(policy)"
-    )
+      "  " + session.completed("keyhaul restore \(words[0]) --to \(words[1]) --plan \(words[2])\(policy)"))
   }
 }

@@ -137,6 +137,9 @@ extension Inspection {
       return "present. Its items are secrets that nothing names, as iOS 4 stored them: no restore takes them, and "
         + "\"export --reveal\" saves them."
     }
+    if findings.contains(.decryptedCopy) {
+      return "present. No restore takes a copy in clear; use the backup that it was made of."
+    }
     if isKeybagUnusable { return "present, and sealed: its keybag cannot be used, so nothing of it opens anywhere." }
     let maker = archive.device.name ?? "the device that made it"
     guard archive.isEncrypted else {

@@ -1,4 +1,5 @@
 import ArchivedKeychain
+import BackupArchive
 import CommandArguments
 import CommandSession
 import KeychainFormats
@@ -14,6 +15,8 @@ struct PlanReport {
   let target: Target
   /// How many of the items that the target loses are nowhere else, as far as that is known.
   let removedOnlyCopies: Int
+  /// The call that unlocks the target.
+  var unlocking: String
   private let made: String
   /// The source and the target as they are called where nothing is redacted.
   private let named: (source: MoveSource, target: PlanDocument.Target)
@@ -66,6 +69,7 @@ struct PlanReport {
     self.target = Target(
       name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.passcodeSet,
       itemCount: target.items, isImagined: target.isImagined)
+    unlocking = "keyhaul device unlock \(ShellWord.quoted(self.target.name))"
   }
 
   /// The plan as a document. Made anew by each call: whoever reads text needs none.
@@ -77,6 +81,19 @@ struct PlanReport {
       findings: named.source.findings)
     document.removedOnlyCopies = removedOnlyCopies
     return isRedacted ? document.redactingNames() : document
+  }
+
+  /// Why nobody carries out this very plan, as one sentence; `nil` where that can be done.
+  var obstacle: String? {
+    if source.obstacle != nil { return "No restore takes this backup as it is." }
+    if plan.onlyRemoves {
+      return "It is a report to read: nothing would arrive in place of what is removed, and restore refuses that."
+    }
+    // What has no name while the device is locked has one when it is restored to, which is another plan.
+    if target.state != .unlocked, plan.removed.contains(where: \.isSealed) {
+      return "It is a report to read: unlock \(HostileText.shown(target.name)) and plan again to carry it out."
+    }
+    return nil
   }
 
   /// The target's when it was planned for, such as `r17`.
@@ -112,7 +129,11 @@ struct PlanReport {
     ]
     if target.state != .unlocked {
       parts.append(
-        ("  ", "a restore needs \(target.name) unlocked first: keyhaul device unlock \(ShellWord.quoted(target.name))"))
+        ("  ", "a restore needs \(target.name) unlocked first: \(unlocking)"))
+    }
+    if let obstacle = source.obstacle {
+      parts.append(
+        ("  ", "no restore takes it as it is: \(isRedacted ? obstacle.kind.rawValue : obstacle.description)"))
     }
     if let device = source.namesFrom {
       parts.append(("  ", "names of sealed items: by the hardware key of \(device), which is at hand"))

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Reports
+@testable import BackupArchive
 
 @Suite("The name of a model")
 struct ModelNameTests {
