@@ -65,6 +65,7 @@ public struct ComparisonPage: HTMLPage {
     return try ReportPage(title: title, program: program, style: PageStyle.comparison).html(
       body: { page in
         heading(&page)
+        FindingSection(document.findings).write(to: &page)
         RestoreTable(self).write(to: &page)
         WaysTable(comparison).write(to: &page)
         AbsentSection(maker: maker).write(to: &page)
@@ -104,7 +105,9 @@ public struct ComparisonPage: HTMLPage {
 
   /// A backup that brings all it can stays; where a password would bring more, or there is no backup yet, one is made.
   var checklist: Checklist {
-    let needsNew = !isOfBackup || (!current.hasPassword && comparison.advice.gainedByPassword > 0)
+    let needsNew =
+      !isOfBackup || document.findings.obstacle != nil
+      || (!current.hasPassword && comparison.advice.gainedByPassword > 0)
     return WipeChecklist(
       phone: phone, target: document.target.name, isReturn: current.onSameDevice,
       backup: needsNew

@@ -87,7 +87,8 @@ extension FuturesFacts {
   /// What to do before the device is wiped, for either future.
   var checklist: Checklist {
     let brings = futures.comparison[RestoreSetting(hasPassword: true, onSameDevice: false)].arrives
-    let needsNew = !isOfBackup || maker?.since.isEmpty == false || (!futures.hasPassword && brings > 0)
+    let needsNew =
+      !isOfBackup || findings.obstacle != nil || maker?.since.isEmpty == false || (!futures.hasPassword && brings > 0)
     let best = RestoreSetting(hasPassword: true, onSameDevice: false)
     let known = futures.comparison.items.compactMap { item in
       item[best].reason.map { WipeChecklist.Loss(index: item.index, identity: item.identity, reason: $0) }

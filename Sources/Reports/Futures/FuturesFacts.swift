@@ -15,6 +15,8 @@ public struct FuturesFacts: Sendable {
   let isRedacted: Bool
   /// How the backup is protected, where neither "encrypted" nor "no password" is true of it.
   package var protection: String?
+  /// What of the backup is not as a device leaves it.
+  package var findings: [PlanDocument.Finding] = []
   /// What the commands call source and backups.
   let words: CommandWords
 

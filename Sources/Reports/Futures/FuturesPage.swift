@@ -32,6 +32,7 @@ public struct FuturesPage: HTMLPage {
     return try frame.html(
       body: { page in
         heading(&page)
+        FindingSection(facts.findings).write(to: &page)
         RestoreTable(facts).write(to: &page)
         basis(&page)
         losses(&page)

@@ -26,6 +26,9 @@ package struct ComparisonText {
     var lines = WordWrap.lines(
       of: style.adapted(HostileText.shown("What if: \(source.name) → \(targetName)")),
       columns: style.width)
+    if let obstacle = source.obstacleSentence {
+      lines += WordWrap.labeled("  ", style.adapted(HostileText.shown(obstacle)), columns: style.width)
+    }
     if !source.isDevice {
       lines.append("  of the \(Amounts.count(comparison.items.count, "item")) in the backup:")
     }

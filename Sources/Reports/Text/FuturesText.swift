@@ -21,7 +21,9 @@ package struct FuturesText {
     func wrapped(_ text: String, _ label: String = "") -> [String] {
       WordWrap.labeled(label, style.adapted(HostileText.shown(text)), columns: style.width)
     }
-    var lines = wrapped("What is lost: \(facts.source.name)") + wrapped(origin, "  ") + [""]
+    var lines = wrapped("What is lost: \(facts.source.name)") + wrapped(origin, "  ")
+    if let obstacle = facts.findings.obstacle { lines += wrapped(obstacle, "  ") }
+    lines.append("")
     lines += wrapped(facts.verdict).map { style.painted($0, .bold) } + [""]
     lines += table.lines(style: style) + [""] + wrapped(facts.basis)
     if let maker = facts.maker { lines += wrapped(maker.statement) }

@@ -25,6 +25,9 @@ package struct MoveSource {
   /// What of the archive is not as a device leaves it, and was gone around.
   package var findings: [ArchiveFinding] = []
 
+  /// Whether names were taken out of it.
+  private var isRedacted = false
+
   /// Of an archive: the kinds of the items that cannot be read in it, each as often as there are some.
   package var lostKinds: [ItemKind] = []
   /// Of an archive: whether items may be missing in it that nothing names.
@@ -36,15 +39,29 @@ package struct MoveSource {
   }
 
   /// How an archive is protected, as far as that is true of what it stores.
-  package var protection: String {
+  package var protection: String { ownProtection ?? (isEncrypted ? "encrypted" : "no password") }
+
+  /// The same where neither of these is true.
+  package var ownProtection: String? {
     if findings.contains(where: { $0.kind == .passwordDenied }) { return "no password, it says, though made under one" }
     if findings.contains(.decryptedCopy) { return "files in clear, items under a password" }
-    return isFalselyEncrypted
-      ? "files in clear, though its manifest says that it is encrypted" : isEncrypted ? "encrypted" : "no password"
+    return isFalselyEncrypted ? "files in clear, though its manifest says that it is encrypted" : nil
   }
 
   /// What of an archive keeps every restore from taking it; `nil` where nothing does.
   package var obstacle: ArchiveFinding? { findings.first { $0.forbids(.restoring) } }
+
+  /// The same as reports say it, without names where the source is shown to others.
+  package var obstacleSentence: String? { shownFindings.obstacle }
+
+  /// Its findings as documents have them.
+  package var shownFindings: [PlanDocument.Finding] {
+    findings.map { finding in
+      var shown = PlanDocument.Finding(finding)
+      if isRedacted { shown.detail = shown.id }
+      return shown
+    }
+  }
 
   /// Whether its manifest says that there is a password, and what is stored is in clear.
   package var isFalselyEncrypted: Bool { findings.contains { $0.kind == .falseClaim } }
@@ -101,6 +118,7 @@ package struct MoveSource {
 
   /// The source to show to others.
   private init(redacting source: MoveSource) {
+    isRedacted = true
     statement = source.statement?.redacted
     name = source.document.kind.rawValue
     document = source.document
@@ -125,5 +143,12 @@ package struct MoveSource {
   /// The same as the last members of a document but a plan's own.
   package var unseenFields: [(String, JSONValue)] {
     document.unseenFields + (maker.map { [("not_in_backup", PlanDocument.NotInBackup($0).json)] } ?? [])
+  }
+}
+
+extension [PlanDocument.Finding] {
+  /// That no restore takes the backup, and what forbids it; `nil` where nothing does.
+  var obstacle: String? {
+    first { !$0.isRestorable }.map { "no restore takes it as it is: \($0.place): \($0.detail)" }
   }
 }

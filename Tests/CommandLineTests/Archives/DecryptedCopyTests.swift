@@ -123,6 +123,17 @@ struct DecryptedCopyTests {
     #expect(flat(overview).contains("No restore takes a copy in clear; use the backup that it was made of."))
     let inspection = try world.succeed("inspect clear --format html -q")
     #expect(inspection.contains("No restore takes this copy in clear") && !inspection.contains("without a password"))
+    // What is lost, the four ways and the words for CI say it too, and a phone is not wiped for the sake of a copy.
+    let obstacle = "no restore takes it as it is: Manifest.plist: it says that this is a copy in clear"
+    for view in ["", "--to new-phone --compare", "--to new-phone --by-app"] {
+      let line = "plan clear \(view) --password-file .bp -q"
+      #expect(flat(try world.succeed(line)).contains(obstacle), "\(view)")
+      let document = try world.object(world.succeed("\(line) --json"))
+      #expect((document["findings"] as? [[String: Any]])?.first?["restorable"] as? Bool == false, "\(view)")
+    }
+    let lost = try world.succeed("plan clear --password-file .bp --format html -q --redact")
+    #expect(lost.contains("and no restore takes a backup with it") && lost.contains("Make a backup with a password"))
+    #expect(!lost.contains("Check that the backup is whole"))
     // It is what was copied, and nothing of it is damaged.
     #expect(try world.keyhaul("verify clear --password-file .bp -q").status == 0)
   }

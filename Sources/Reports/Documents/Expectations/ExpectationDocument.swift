@@ -27,7 +27,7 @@ package struct ExpectationDocument {
       "misses": .array(
         check.cases.flatMap { found in found.misses.map { Self.json($0, index: found.index, in: found.setting) } }),
     ]
-    return document.adding(move.source.unseenFields)
+    return document.adding(move.findingFields + move.source.unseenFields)
   }
 
   private static func json(

@@ -31,6 +31,6 @@ package struct AuditDocument {
             ] + (item.reason.map { [("reason", .string($0.rawValue))] } ?? []))
         }),
     ]
-    return document.adding(move.unseenFields)
+    return document.adding(move.findingFields + move.unseenFields)
   }
 }

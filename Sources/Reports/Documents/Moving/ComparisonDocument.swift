@@ -53,7 +53,7 @@ package struct ComparisonDocument {
         "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
       ],
     ]
-    return document.adding(move.unseenFields)
+    return document.adding(move.findingFields + move.unseenFields)
   }
 
   private static func json(_ setting: RestoreSetting) -> JSONValue { .object(fields(setting)) }

@@ -19,6 +19,7 @@ package struct FuturesDocument {
       ("tried_hardware", .boolean(futures.triedHardware)), ("futures", .array(settings.map(json))),
       ("items", .array(futures.comparison.items.map(json))),
     ]
+    if !facts.findings.isEmpty { fields.append(("findings", .array(facts.findings.map(\.json)))) }
     if let maker = facts.maker { fields.append(("not_in_backup", PlanDocument.NotInBackup(maker).json)) }
     fields.append(("before_wiping", .array(facts.checklist.groups.filter { !$0.entries.isEmpty }.map(Self.json))))
     if facts.isOfBackup { fields.append(UnseenItems.field) }

@@ -6,6 +6,8 @@ package struct MoveDocument {
   package let source: PlanDocument.Source
   package let target: PlanDocument.Target
   package let summary: PlanDocument.Summary
+  /// What of the backup is not as a device leaves it, where something is.
+  package let findingFields: [(String, JSONValue)]
   /// What the document ends with: nothing for a device, whose plan names every item; of a backup what it cannot show, and
   /// what the device that made it has besides.
   package let unseenFields: [(String, JSONValue)]
@@ -14,6 +16,7 @@ package struct MoveDocument {
     source = plan.source
     target = plan.target
     summary = plan.summary
+    findingFields = plan.findingFields
     unseenFields = plan.unseenFields
   }
 }
@@ -30,6 +33,11 @@ extension PlanDocument.Source {
 }
 
 extension PlanDocument {
+  /// The field about what of the backup is not as a device leaves it, where something is.
+  package var findingFields: [(String, JSONValue)] {
+    findings.isEmpty ? [] : [("findings", .array(findings.map(\.json)))]
+  }
+
   /// The fields about what is in no backup, as every document of a move ends with them.
   package var unseenFields: [(String, JSONValue)] {
     source.unseenFields + (notInBackup.map { [("not_in_backup", $0.json)] } ?? [])

@@ -27,7 +27,7 @@ package struct ShareDocument {
           ])
         }),
     ]
-    return document.adding(move.unseenFields)
+    return document.adding(move.findingFields + move.unseenFields)
   }
 
   private static func indexes(_ decisions: [MigrationPlan.Decision]) -> JSONValue {

@@ -57,7 +57,9 @@ extension Plan {
       futures, of: question.source.document, made: Timestamp.text(of: made), apps: question.source.apps,
       productType: question.productType, hardware: question.hardware, sourceArgument: question.word,
       isRedacted: redact)
-    if question.source.isFalselyEncrypted { facts.protection = question.source.protection }
+    let source = redact ? question.source.redacted : question.source
+    facts.findings = source.shownFindings
+    facts.protection = source.ownProtection
     guard view == nil, expectations == nil else {
       let report = PlanReport(
         futures.planForNewDevice, of: question.source, ontoNew: facts.newPhone, made: made)

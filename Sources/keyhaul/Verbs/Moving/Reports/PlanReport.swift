@@ -1,5 +1,4 @@
 import ArchivedKeychain
-import BackupArchive
 import CommandArguments
 import CommandSession
 import KeychainFormats
@@ -131,10 +130,7 @@ struct PlanReport {
       parts.append(
         ("  ", "a restore needs \(target.name) unlocked first: \(unlocking)"))
     }
-    if let obstacle = source.obstacle {
-      parts.append(
-        ("  ", "no restore takes it as it is: \(isRedacted ? obstacle.kind.rawValue : obstacle.description)"))
-    }
+    if let obstacle = source.obstacleSentence { parts.append(("  ", obstacle)) }
     if let device = source.namesFrom {
       parts.append(("  ", "names of sealed items: by the hardware key of \(device), which is at hand"))
     }
