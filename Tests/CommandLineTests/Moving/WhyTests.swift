@@ -106,7 +106,7 @@ struct WhyTests {
       try words("--item 3 --home elsewhere").contains("it does not open with the keys at hand: its key also needs"))
     #expect(
       try words("--account 'push token' --home elsewhere").contains(
-        "Nothing in b.tar matches. 4 items of it are sealed and may be meant. inspect --list shows the places, "
+        "Nothing in b.tar matches. 3 items of it are sealed and may be meant. inspect --list shows the places, "
           + "--item N tells one's story."))
   }
 
@@ -214,5 +214,29 @@ struct WhyTests {
         }
       }
     }
+  }
+
+  @Test("ends with 3 where a damaged item may be meant too, as item find does; one that cannot be meant is not counted")
+  func damagedBeside() throws {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o b/ --no-password -q")
+    let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
+    var root = try #require(
+      try PropertyListSerialization.propertyList(from: Data(world.read("b/\(payload)")), format: nil) as? [String: Any])
+    var passwords = try #require(root["genp"] as? [[String: Any]])
+    var sealed = try #require(passwords[0]["v_Data"] as? Data)
+    sealed[sealed.count - 1] ^= 1
+    passwords[0]["v_Data"] = sealed
+    root["genp"] = passwords
+    try world.write(
+      Array(PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)), to: "b/\(payload)")
+    for verb in ["why", "item find"] {
+      let open = try world.keyhaul("\(verb) b --service chat.example --account anna")
+      #expect(open.status == 3 && open.output.contains("anna"), "\(open)")
+      #expect(open.errors.contains("1 item of b does not open here and may be meant"), "\(open)")
+      let closed = try world.keyhaul("\(verb) b --server imap.example.org")
+      #expect(closed.status == 0 && !closed.errors.contains("may be meant"), "\(closed)")
+    }
+    #expect(try world.keyhaul("why b --item 3").status == 0)
   }
 }

@@ -68,7 +68,7 @@ struct Why: RunnableVerb {
     try databaseKeys.check([found])
     let target = try to.map { to throws(CommandFailure) in try finder.device(to, wait: wait.time) }
     switch found {
-    case .archive(let archive): return try tell(wanted, of: archive, to: target, in: session)
+    case .archive(let archive): return try tell(wanted, of: archive, selection, to: target, in: session)
     case .dump(let dump):
       try dump.refuse(unlocking)
       return try FoundDevice.hold(target, nil) { target, _ in try tell(wanted, of: dump, to: target, in: session) }
@@ -80,7 +80,8 @@ struct Why: RunnableVerb {
   }
 
   private func tell(
-    _ wanted: StoryFinder.Wanted, of archive: FoundArchive, to target: FoundDevice?, in session: Session
+    _ wanted: StoryFinder.Wanted, of archive: FoundArchive, _ selection: ItemSelection, to target: FoundDevice?,
+    in session: Session
   ) throws -> CommandStatus {
     let named = try archive.open(storage: unlocking.storage, for: target == nil ? .reading : .planning, in: session)
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
@@ -97,9 +98,13 @@ struct Why: RunnableVerb {
       let stories = try Self.found { () throws(MigrationError) in
         try StoryFinder(wanted).stories(in: opened.archive, named: named.name, maker: maker, onto: restore)
       }
-      let sealed = opened.archive.items.count { $0.item == nil && opened.archive.knownSealed[$0.index] == nil }
+      let sealed = opened.archive.items.filter { item in
+        self.item == nil && item.item == nil && opened.archive.knownSealed[item.index] == nil
+          && selection.mayMean(ItemIdentity(sealed: item.kind))
+      }
       return try say(
-        StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed, in: session)
+        StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed.count,
+        isDamaged: sealed.contains { opened.archive.reason(of: $0)?.isDamage == true }, in: session)
     }
   }
 
@@ -139,9 +144,11 @@ struct Why: RunnableVerb {
     }
   }
 
-  /// - Parameter sealed: How many items have no name here, so that any of them may be the one that is meant.
+  /// - Parameters:
+  ///   - sealed: How many items have no name here, so that any of them may be meant.
+  ///   - isDamaged: Whether a damaged one is among them, so that nobody can tell whether what was found is all.
   private func say(
-    _ report: StoryReport, sealed: Int = 0, in session: Session
+    _ report: StoryReport, sealed: Int = 0, isDamaged: Bool = false, in session: Session
   ) throws(CommandFailure) -> CommandStatus {
     if report.stories.isEmpty {
       if session.isJSON { try session.say(report) }
@@ -154,6 +161,10 @@ struct Why: RunnableVerb {
       return .noMatch
     }
     try session.say(report)
-    return .ok
+    guard isDamaged else { return .ok }
+    let count = "\(Amounts.count(sealed, "item")) of \(HostileText.shown(report.source.name))"
+    session.note(
+      "\(count) \(sealed == 1 ? "does" : "do") not open here and may be meant too, a damaged one among them.")
+    return .partial
   }
 }
