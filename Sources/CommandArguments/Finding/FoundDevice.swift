@@ -19,6 +19,8 @@ package struct FoundDevice {
   private let session: Session
 
   package var name: String { device.name.text }
+  /// What a command says for it. Its directory that stands right here needs its `./` where only a device is meant.
+  var word: String { directory == "./" + typed ? directory : session.lastingWord(ofDevice: typed) }
 
   package init(
     typed: String, name: String, directory: String, wait: WaitTime, _ session: Session

@@ -23,11 +23,10 @@ package enum FoundKeychain {
     }
   }
 
-  /// What a command says for it; `nil` for a stream, which nobody can type again. A device's directory that stands
-  /// right here needs its `./` where only a device is meant.
+  /// What a command says for it; `nil` for a stream, which nobody can type again.
   package var word: String? {
     switch self {
-    case .device(let device): device.directory == "./" + device.typed ? device.directory : device.typed
+    case .device(let device): device.word
     case .archive(let archive): archive.path == nil ? nil : archive.typed
     case .dump(let dump): dump.typed
     }

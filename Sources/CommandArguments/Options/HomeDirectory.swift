@@ -30,6 +30,12 @@ extension Session {
     return home
   }
 
+  /// What a call on a page that is kept says for a device: its path, where `--home` leads to its name.
+  package func lastingWord(ofDevice typed: String) -> String {
+    guard let home = common.home, !typed.contains("/") else { return typed }
+    return "\(Self.folder(home))/\(typed.hasPrefix("device:") ? String(typed.dropFirst("device:".count)) : typed)"
+  }
+
   /// Has the calls that are shown name the folder of a device that was found, unless its name alone leads there.
   func showHome(ofDeviceIn directory: String) {
     guard let home = PlacePath(directory)?.parent else { return }

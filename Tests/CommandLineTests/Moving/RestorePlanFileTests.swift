@@ -237,6 +237,10 @@ struct RestorePlanFileTests {
       let plan = try world.succeed("plan b.tar --to \(to) \(flag) --password-file .bp -o p --yes")
       #expect(
         plan.hasSuffix("To do exactly this:\n  keyhaul --home away restore b.tar --to \(to) --plan p\n"), "\(plan)")
+      // A page is kept: its calls name the device by its path.
+      let page = try world.succeed("plan b.tar --to \(to) \(flag) --password-file .bp --format html -q")
+      let words = page.replacing(#/<[^>]*>/#, with: "")
+      #expect(words.contains("keyhaul restore b.tar --to away/new-phone --plan move.plan"), "\(words)")
       let wrong = try world.keyhaul("device passcode set \(to) \(flag) --new-passcode-command 'echo 1'")
       #expect(wrong.errors.hasSuffix("  try: keyhaul --home away device passcode change new-phone\n"), "\(wrong)")
     }

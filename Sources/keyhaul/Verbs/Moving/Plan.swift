@@ -260,14 +260,14 @@ struct Plan: BackupVerb {
 
   private func say(_ report: PlanReport, of word: String?, in session: Session) throws {
     if common.isHTML {
-      return try session.deliver(report.page(from: word, to: move.to), to: output)
+      return try session.deliver(report.page(from: word, to: move.to.map(session.lastingWord(ofDevice:))), to: output)
     }
     try saveAndPrint(report, in: session) { () throws(CommandFailure) in try print(report, in: session) }
   }
 
   private func say(_ report: ComparisonReport, of word: String?, in session: Session) throws {
     guard common.isHTML else { return try session.say(report) }
-    try session.deliver(report.page(from: word, to: move.to), to: output)
+    try session.deliver(report.page(from: word, to: move.to.map(session.lastingWord(ofDevice:))), to: output)
   }
 
   private func print(_ report: PlanReport, in session: Session) throws(CommandFailure) {
