@@ -149,6 +149,9 @@ package struct MoveSource {
 extension [PlanDocument.Finding] {
   /// That no restore takes the backup, and what forbids it; `nil` where nothing does.
   var obstacle: String? {
-    first { !$0.isRestorable }.map { "no restore takes it as it is: \($0.place): \($0.detail)" }
+    first { !$0.isRestorable }.map { finding in
+      let fact = finding.detail.contains(finding.place) ? finding.detail : "\(finding.place): \(finding.detail)"
+      return "no restore takes it as it is: \(fact)"
+    }
   }
 }
