@@ -47,7 +47,7 @@ help:
 	@echo "make fuzz      what reads foreign bytes, under libFuzzer, $(FUZZ_SECONDS) seconds for each input; make fuzz-long, 20 minutes each"
 	@echo "make sanitize  tests of the parts that read foreign bytes, and of those with several threads, under sanitizers"
 	@echo "make coverage  how much of each part of the library the tests run"
-	@echo "make every-bit  every bit and every length of a sealed backup, changed one by one; takes 45 minutes of one core"
+	@echo "make every-bit  every bit and every length of a sealed backup, changed one by one; takes 95 minutes of a processor"
 	@echo "make lint      formatting and house rules"
 	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
 	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults; kills"
