@@ -8,8 +8,6 @@ import Testing
 
 @Suite("A keychain's own database")
 struct DatabaseVerbTests {
-  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
-
   /// A Simulator's directory with the database of the vectors and its log.
   private static func world() throws -> DeviceWorld {
     let world = try DeviceWorld()

@@ -101,8 +101,6 @@ struct DecryptedCopyTests {
     #expect(try !world.names().contains("x"))
   }
 
-  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
-
   @Test("is planned for as the backup that it was made of, and each report says that no restore takes the copy")
   func planned() throws {
     let world = try world()

@@ -4,8 +4,6 @@ import Testing
 
 @Suite("A Manifest.db-wal beside Manifest.db")
 struct JournalVerbTests {
-  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
-
   @Test("is named by every verb, and lost by none without a word")
   func named() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")

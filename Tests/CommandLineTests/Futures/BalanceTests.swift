@@ -47,10 +47,6 @@ struct BalanceTests {
     }
   }
 
-  private static func flat(_ text: String) -> String {
-    text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-  }
-
   /// What should be arrived, left and never backed up, in the order in which the reports have them.
   private static func expected(_ phone: Phone, encrypted: Bool, same: Bool) -> (arrive: Int, stay: Int) {
     let inBackup = phone.items - phone.never
@@ -74,7 +70,7 @@ struct BalanceTests {
         #expect(
           row["unreadable"] as? Int == 0 && row["not_in_this_backup"] as? Int == 0 && row["expected"] as? Int == 0)
       }
-      let text = Self.flat(try world.succeed("plan \(archive) \(flags)"))
+      let text = flat(try world.succeed("plan \(archive) \(flags)"))
       let dead = encrypted ? phone.enclaveKeys : 0
       let warned =
         phone.enclaveKeys == 0
@@ -115,7 +111,7 @@ struct BalanceTests {
         let own = try #require(document["not_in_backup"] as? [String: Any])
         #expect(own["never"] as? Int == phone.never && own["total"] as? Int == phone.items, "\(line)")
         #expect((own["items"] as? [Any])?.count == phone.never && own["since"] as? Int == 0 && own["gone"] as? Int == 0)
-        let text = Self.flat(try world.succeed(line))
+        let text = flat(try world.succeed(line))
         let absence =
           phone.never == 0
           ? "wiped"
@@ -123,7 +119,7 @@ struct BalanceTests {
         #expect(text.contains(absence), "\(line): \(text.suffix(200))")
         #expect(text.contains("\(counts.arrive) will migrate"), "\(line)")
         if counts.stay > 0 { #expect(text.contains(", \(counts.stay) \(counts.stay == 1 ? "stays" : "stay") behind")) }
-        let page = Self.flat(try world.succeed("\(line) --format html -o -"))
+        let page = flat(try world.succeed("\(line) --format html -o -"))
         #expect(page.contains("not in the backup: \(phone.never) item"), "\(line)")
         #expect(
           page.contains("<b>\(phone.never)</b><span class=\"symbol\" aria-hidden=\"true\">x</span></p> not in the"))
@@ -142,7 +138,7 @@ struct BalanceTests {
           phone, encrypted: setting["password"] as? Bool == true, same: setting["same_device"] as? Bool == true)
         #expect(setting["arrives"] as? Int == counts.arrive && setting["stays_behind"] as? Int == counts.stay)
       }
-      let text = Self.flat(try world.succeed("plan \(archive) --to \(phone) \(flags) --compare"))
+      let text = flat(try world.succeed("plan \(archive) --to \(phone) \(flags) --compare"))
       #expect(text.contains("* \(inBackup) arrive"))
       #expect(text.contains("Never in the backup (\(phone.never))") == (phone.never > 0), "\(text)")
       for line in [
@@ -156,7 +152,7 @@ struct BalanceTests {
           own["never"] as? Int == phone.never && own["in_backup"] as? Int == inBackup
             && own["total"] as? Int == phone.items, "\(line)")
         #expect(
-          Self.flat(try world.succeed(line)).contains("Never in the backup (\(phone.never))") == (phone.never > 0))
+          flat(try world.succeed(line)).contains("Never in the backup (\(phone.never))") == (phone.never > 0))
       }
       for line in [
         "plan \(archive) --to fresh \(flags) --compare --format html", "inspect \(archive) \(flags) --format html",

@@ -9,8 +9,6 @@ import Testing
 struct FuturesTests {
   private static let password = "--password-file .bp"
 
-  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
-
   /// A count of one of the two futures, in the document of a plan without a target.
   private func future(_ document: [String: Any], same: Bool, password: Bool = true) -> [String: Any] {
     let futures = document["futures"] as? [[String: Any]] ?? []

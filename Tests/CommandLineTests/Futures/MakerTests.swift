@@ -8,8 +8,6 @@ import Testing
 struct MakerTests {
   private static let password = "--password-file .bp"
 
-  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
-
   private func own(_ world: MoveWorld, _ line: String) throws -> [String: Any] {
     let document = try world.object(world.succeed("\(line) \(Self.password) --json"))
     return try #require(document["not_in_backup"] as? [String: Any], "\(line)")

@@ -58,8 +58,6 @@ struct AcceptDamageTests {
     try world.keyhaul("item find old-phone --json").output + world.succeed("device show old-phone --json")
   }
 
-  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
-
   @Test("is refused where nobody can be asked, with the finding, and goes on with the flag", arguments: Damage.allCases)
   func unasked(_ damage: Damage) throws {
     let world = try world(damage)

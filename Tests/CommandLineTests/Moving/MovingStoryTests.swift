@@ -7,8 +7,6 @@ import Testing
 @Suite("What people ask before they move to a new phone")
 struct MovingStoryTests {
   /// A text without its line breaks, to look for sentences in.
-  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
-
   @Test("\"I backed up to my computer, will my passwords be there?\" Not from a backup without a password")
   func withoutPassword() throws {
     let world = try MoveWorld()

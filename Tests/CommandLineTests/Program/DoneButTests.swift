@@ -6,8 +6,6 @@ import Testing
 
 @Suite("What fails after a change is told as that")
 struct DoneButTests {
-  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
-
   /// Runs a line under file-size limits, in blocks of 512 bytes, as a disk that is full earlier or later. Each time the
   /// device begins as it was.
   ///
