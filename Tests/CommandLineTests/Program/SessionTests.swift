@@ -21,6 +21,25 @@ struct SessionTests {
     #expect(try world.told == "note\ndetail\n")
   }
 
+  @Test("a call that is shown names the devices' folder, and a file's name that sounds like a call stays quoted")
+  func folders() throws {
+    let world = try TestSession([])
+    let call = "keyhaul device unlock old-phone"
+    #expect(world.session.completed(call) == call)
+    world.session.shownHomes = ["my phones/it's"]
+    let folder = #"'my phones/it'\''s'"#
+    #expect(world.session.completed(call) == "keyhaul --home \(folder) device unlock old-phone")
+    #expect(
+      world.session.completed("--to DEVICE; \(call)") == "--to DEVICE; keyhaul --home \(folder) device unlock old-phone"
+    )
+    for name in ["a keyhaul device b; touch c #", "it's keyhaul restore b"] {
+      let quoted = "keyhaul plan \(ShellWord.quoted(name)) says why none arrives"
+      #expect(world.session.completed(quoted) == quoted)
+    }
+    world.session.shownHomes.insert("elsewhere")
+    #expect(world.session.completed(call) == call)
+  }
+
   @Test("a result that could not be written is an error, also where a note came after it")
   func lost() throws {
     let full = try FileHandle(forWritingTo: URL(filePath: "/dev/full"))
