@@ -39,8 +39,7 @@ extension ArchiveFinding {
     case .propertyListUnreadable(let name, _): name == StoredPart.status.path
     case .manifestUnreadable, .versionMissing, .keybagUnusable, .stateMissing, .falseClaim, .decryptedCopy,
       .passwordDenied, .wrapsUnusual, .listDamaged, .listJournalUnread, .listUnreadable, .keychainMissing,
-      .keychainDamaged,
-      .keybagMismatch, .sealBroken:
+      .keychainDamaged, .keybagMismatch, .sealBroken:
       true
     }
   }

@@ -63,8 +63,10 @@ package struct ItemSelection {
     admits(KeychainItem(named: identity, protection))
   }
 
-  /// Whether an item may be meant that does not open: one of a kind that can have what is asked for.
+  /// Whether an item may be meant whose names nobody knows: one that does not open, of a kind that can have what is asked
+  /// for. Of one whose names are known `admits` tells.
   package func mayMean(_ identity: ItemIdentity) -> Bool {
+    guard identity.isSealed, identity.names.isEmpty else { return false }
     if let kind = query.kind, kind != identity.kind { return false }
     return askedCodes.allSatisfy { AttributeTable.definition(of: $0, in: identity.kind) != nil }
   }

@@ -27,6 +27,13 @@ extension PlanDocument {
 }
 
 extension PlanDocument.Finding {
+  /// The same to show to others: what was found may be told with a name out of the archive.
+  package var redacted: PlanDocument.Finding {
+    var shown = self
+    shown.detail = id
+    return shown
+  }
+
   package var json: JSONValue {
     [
       "id": .string(id), "place": .string(place), "detail": .string(detail), "lost": .boolean(isLoss),

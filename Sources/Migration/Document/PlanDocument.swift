@@ -247,8 +247,7 @@ public struct PlanDocument: Sendable, Equatable {
   public func redactingNames() -> PlanDocument {
     var document = self
     document.redacted = true
-    // What was found may be told with a name out of the archive.
-    for index in document.findings.indices { document.findings[index].detail = document.findings[index].id }
+    document.findings = findings.map(\.redacted)
     document.source.name = document.source.kind.rawValue
     document.source.device = nil
     document.source.deviceName = nil

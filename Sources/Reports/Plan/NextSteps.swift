@@ -16,8 +16,8 @@ extension StepList {
 }
 
 extension PlanPage {
-  /// What of the backup keeps every restore from taking it; `nil` where nothing does.
-  var obstacle: PlanDocument.Finding? { document.findings.first { !$0.isRestorable } }
+  /// Whether something of the backup keeps every restore from taking it.
+  var isObstructed: Bool { document.findings.obstacle != nil }
   /// Whether the backup says that it is a copy in clear.
   var isCopyInClear: Bool { document.findings.contains { $0.id == ArchiveFinding.Kind.decryptedCopy.rawValue } }
 
@@ -67,7 +67,7 @@ private struct PlanSteps {
 
   var otherCopy: StepList.Step? {
     let lost = counts.byReason.reduce(0) { $0 + ($1.key.isLostInThisCopy ? $1.value : 0) }
-    guard lost > 0 || page.obstacle != nil, !isDevice else { return nil }
+    guard lost > 0 || page.isObstructed, !isDevice else { return nil }
     if page.isCopyInClear {
       return .init(
         words: "Plan with the backup that this copy in clear was made of: no restore takes the copy.",
@@ -95,7 +95,7 @@ private struct PlanSteps {
   }
 
   var restoring: StepList.Step? {
-    guard page.isRestoreUseful, page.obstacle == nil || needsBackup else { return nil }
+    guard page.isRestoreUseful, !page.isObstructed || needsBackup else { return nil }
     let sentence =
       needsBackup
       ? "Plan with that backup, then restore exactly what the plan says."

@@ -26,7 +26,7 @@ package struct ComparisonText {
     var lines = WordWrap.lines(
       of: style.adapted(HostileText.shown("What if: \(source.name) → \(targetName)")),
       columns: style.width)
-    if let obstacle = source.obstacleSentence {
+    if let obstacle = source.obstacle {
       lines += WordWrap.labeled("  ", style.adapted(HostileText.shown(obstacle)), columns: style.width)
     }
     if !source.isDevice {

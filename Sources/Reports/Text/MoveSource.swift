@@ -48,19 +48,13 @@ package struct MoveSource {
     return isFalselyEncrypted ? "files in clear, though its manifest says that it is encrypted" : nil
   }
 
-  /// What of an archive keeps every restore from taking it; `nil` where nothing does.
-  package var obstacle: ArchiveFinding? { findings.first { $0.forbids(.restoring) } }
+  /// What of an archive keeps every restore from taking it, as a clause; `nil` where nothing does.
+  package var obstacle: String? { shownFindings.obstacle }
 
-  /// The same as reports say it, without names where the source is shown to others.
-  package var obstacleSentence: String? { shownFindings.obstacle }
-
-  /// Its findings as documents have them.
+  /// Its findings as documents have them, without names where the source is shown to others.
   package var shownFindings: [PlanDocument.Finding] {
-    findings.map { finding in
-      var shown = PlanDocument.Finding(finding)
-      if isRedacted { shown.detail = shown.id }
-      return shown
-    }
+    let shown = findings.map(PlanDocument.Finding.init)
+    return isRedacted ? shown.map(\.redacted) : shown
   }
 
   /// Whether its manifest says that there is a password, and what is stored is in clear.

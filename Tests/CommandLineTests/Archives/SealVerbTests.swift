@@ -4,8 +4,6 @@ import Testing
 
 @Suite("keyhaul seal, and what a seal shows on the command line")
 struct SealVerbTests {
-  private func flat(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
-
   /// A backup with a password as another program leaves it.
   private func foreign() throws -> MoveWorld {
     let world = try MoveWorld(backedUpTo: "b/")
@@ -173,5 +171,14 @@ struct SealVerbTests {
       }
       try world.write(whole, to: "b/\(file)", keepingSeal: true)
     }
+  }
+
+  @Test("that a password made is not held against a manifest that says nothing")
+  func unreadableManifest() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    try world.write(Array(world.read("b/Manifest.plist").prefix(900)), to: "b/Manifest.plist", keepingSeal: true)
+    let seen = try world.keyhaul("inspect b")
+    #expect(seen.status == 3 && seen.output.contains("Manifest.plist: it is not what was sealed"), "\(seen)")
+    #expect(!flat(seen.output + seen.errors).contains("says that it has none"), "\(seen)")
   }
 }

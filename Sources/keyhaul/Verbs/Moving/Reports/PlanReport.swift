@@ -130,7 +130,7 @@ struct PlanReport {
       parts.append(
         ("  ", "a restore needs \(target.name) unlocked first: \(unlocking)"))
     }
-    if let obstacle = source.obstacleSentence { parts.append(("  ", obstacle)) }
+    if let obstacle = source.obstacle { parts.append(("  ", obstacle)) }
     if let device = source.namesFrom {
       parts.append(("  ", "names of sealed items: by the hardware key of \(device), which is at hand"))
     }
