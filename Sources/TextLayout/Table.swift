@@ -64,8 +64,16 @@ package struct Table {
   }
 
   /// The heading, then the rows, without trailing spaces.
-  package func lines(style: TextStyle) -> [String] {
-    var widths = widths(style)
+  package func lines(style: TextStyle) -> [String] { lines(style, widths(style)) }
+
+  /// The same; where a cell would have to be cut, those of another table.
+  package func lines(style: TextStyle, orWhereTooWide other: () -> Table) -> [String] {
+    let widths = widths(style)
+    return Self.total(widths) <= style.width ? lines(style, widths) : other().lines(style: style)
+  }
+
+  private func lines(_ style: TextStyle, _ needed: [Int]) -> [String] {
+    var widths = needed
     fit(&widths, into: style.width)
 
     func line(_ cells: [String]) -> String {

@@ -63,12 +63,12 @@ package enum HostileText {
   }
 
   private static func isHarmless(_ scalar: Unicode.Scalar, after previous: Unicode.Scalar?) -> Bool {
+    // Most are, and what Unicode says of each costs a search.
+    if scalar.value >= 0x20, scalar.value < 0x7F { return true }
     let properties = scalar.properties
     switch properties.generalCategory {
-    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
-      return false
-    default:
-      break
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: return false
+    default: break
     }
     // The variation selector that asks for an emoji's colored form is part of many ordinary names.
     if scalar == "\u{FE0F}", let previous, previous.properties.isEmoji { return true }

@@ -107,10 +107,9 @@ package struct ComparisonText {
 
   /// Each item with its four outcomes; in a narrow table without its class, which the reason tells of.
   private func itemLines(_ style: TextStyle) -> [String] {
-    let whole = itemTable(hasClass: true)
     let meaning = "Each pair: to the same device, to another. + arrives  < stays behind  ! cannot be read"
     return WordWrap.lines(of: meaning, columns: style.width)
-      + (whole.fits(style) ? whole : itemTable(hasClass: false)).lines(style: style)
+      + itemTable(hasClass: true).lines(style: style) { itemTable(hasClass: false) }
   }
 
   private func itemTable(hasClass: Bool) -> Table {

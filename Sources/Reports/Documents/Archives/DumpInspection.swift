@@ -79,8 +79,7 @@ package struct DumpInspection {
 
   private func listLines(_ style: TextStyle) -> [String] {
     guard !dump.items.isEmpty else { return ["The \(dump.form.noun) holds no item."] }
-    let table = itemTable(isShort: false)
-    return (table.fits(style) ? table : itemTable(isShort: true)).lines(style: style)
+    return itemTable(isShort: false).lines(style: style) { itemTable(isShort: true) }
   }
 
   private func itemTable(isShort: Bool) -> Table {

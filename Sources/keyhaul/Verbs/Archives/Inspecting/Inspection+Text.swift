@@ -205,9 +205,8 @@ extension Inspection {
         columns: style.width)
     }
     guard let opened, archive.hasKeychain else { return ["The archive holds no keychain."] }
-    let table = itemTable(opened, isShort: false)
     // Where names would be cut, classes go by their codes.
-    return (table.fits(style) ? table : itemTable(opened, isShort: true)).lines(style: style)
+    return itemTable(opened, isShort: false).lines(style: style) { itemTable(opened, isShort: true) }
   }
 
   // MARK: The files
