@@ -41,6 +41,20 @@ let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swif
   let utf8procConfiguration: String? = "libutf8proc"
 #endif
 
+/// On Linux libarchive is opened when it is needed, and its header is where the compiler looks; where the variable is set, it
+/// is linked, as `make portable` does that has it inside.
+#if os(Linux)
+  let linksArchive = Context.environment["KEYHAUL_LINKS_LIBARCHIVE"] != nil
+  let archive = Target.target(
+    name: "CArchive", exclude: ["Linked"],
+    cSettings: linksArchive ? [.define("KEYHAUL_LINKS_LIBARCHIVE")] : [],
+    linkerSettings: [.linkedLibrary(linksArchive ? "archive" : "dl")])
+#else
+  let archive = Target.systemLibrary(
+    name: "CArchive", path: "Sources/CArchive/Linked", pkgConfig: "libarchive",
+    providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])])
+#endif
+
 /// The commit that `make` builds, for `keyhaul version`: hexadecimal digits, with a mark where files were changed.
 let commit: String = {
   let text = Context.environment["KEYHAUL_COMMIT"] ?? ""
@@ -138,8 +152,7 @@ let package = Package(
   ] + documentationTools,
   targets: ([
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
-    .systemLibrary(
-      name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
+    archive,
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(
       name: "CUTF8Proc", pkgConfig: utf8procConfiguration, providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),

@@ -117,8 +117,7 @@ extension ArchiveFinding {
     case .damaged, .truncated, .keyUnavailable, .unsupported: self = .keychainDamaged(reason: error.reason)
     case .notFound, .notABackup, .sealedList, .falseClaim, .passwordDenied, .decryptedCopy, .notStreamable, .hostile,
       .overLimit, .unfinished, .changed, .unreadable, .unwritable, .noSpace, .streamBroken,
-      .noTemporarySpace, .occupied,
-      .interrupted:
+      .noTemporarySpace, .libraryMissing, .occupied, .interrupted:
       throw error
     }
   }

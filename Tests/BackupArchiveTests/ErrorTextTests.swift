@@ -27,7 +27,7 @@ struct ErrorTextTests {
       (.changed, .failed), (.unreadable, .failed), (.unwritable, .failed),
       (.noSpace, .failed), (.noTemporarySpace, .failed),
       (.interrupted, .failed), (.occupied, .usage), (.falseClaim, .refused), (.decryptedCopy, .refused),
-      (.passwordDenied, .refused), (.streamBroken, .failed),
+      (.passwordDenied, .refused), (.streamBroken, .failed), (.libraryMissing, .failed),
     ]
     #expect(expected.count == BackupArchiveError.Code.allCases.count)
     for (code, category) in expected { #expect(BackupArchiveError(code, "").category == category) }

@@ -34,7 +34,7 @@ final class LibArchiveReader {
   private(set) var isBroken = false
 
   init(_ feed: any ByteFeed, reading format: Format) throws(BackupArchiveError) {
-    guard let handle = archive_read_new() else { throw BackupArchiveError(.unreadable, "out of memory") }
+    guard let handle = archive_read_new() else { throw ContainerLibrary.failure }
     self.handle = handle
     state = FeedState(feed)
     // In a zip a name may stand in an extra field too, always in UTF-8.
@@ -204,13 +204,5 @@ private final class FeedState {
       failure = error
       return Int64(ARCHIVE_FATAL)
     }
-  }
-}
-
-extension ContainerFormat {
-  /// The version of libarchive that this process runs with.
-  package static var libraryVersion: String {
-    let number = archive_version_number()
-    return "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
   }
 }

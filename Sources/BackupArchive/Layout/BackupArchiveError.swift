@@ -49,6 +49,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case streamBroken = "stream-broken"
     /// A temporary file cannot be made, or the file system that it lies on is full.
     case noTemporarySpace = "no-temporary-space"
+    /// The library that packs and unpacks a backup in one file cannot be used.
+    case libraryMissing = "library-missing"
     /// Something stands where the backup should go.
     case occupied
     /// Whoever asked for it has stopped it.
@@ -121,6 +123,10 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .noSpace:
       .init(.failed, "could not write the backup", advice: "free space and run it again; no partial file was left")
     case .noTemporarySpace: .init(.failed, "could not read the backup", advice: .keepInMemory)
+    case .libraryMissing:
+      .init(
+        .failed, "libarchive, which packs and unpacks a backup in one file, cannot be used",
+        advice: "install libarchive (libarchive13 on Debian and Ubuntu), or use a backup that is a folder")
     case .streamBroken: .init(.failed, "could not write the backup", advice: "run it again: the output is not whole")
     case .occupied: .init(.usage, "could not write the backup", advice: "another name, or say that it may be replaced")
     case .interrupted: .init(.failed, "stopped", advice: "run it again; nothing was changed")

@@ -125,7 +125,7 @@ package enum ArchiveOutput {
     let code = (CommandFailure.underlying(of: error) as? BackupArchiveError)?.code
     let isSourceFault =
       switch code {
-      case .notFound, .unwritable, .noSpace, .streamBroken, .occupied, .interrupted: false
+      case .notFound, .unwritable, .noSpace, .streamBroken, .libraryMissing, .occupied, .interrupted: false
       default: source != nil
       }
     var failure = CommandFailure(archive: error, name: isSourceFault ? source ?? name : name)

@@ -53,6 +53,7 @@ extension CommandFailure {
       case .keyUnavailable: "cannot open \(name): \(error.summary)"
       case .changed: "something writes to \(name)"
       case .unreadable, .noTemporarySpace: "could not read \(name)"
+      case .libraryMissing: error.summary
       case .unwritable, .noSpace, .streamBroken, .occupied: "could not write \(name)"
       case .interrupted: "stopped"
       }

@@ -28,9 +28,9 @@ struct Program {
     StandardStreams.occupy()
     let arguments = Array(ProgramArguments.all.dropFirst())
     if arguments.first == "--version" {
-      let lines = Array((ProgramVersion.lines.joined(separator: "\n") + "\n").utf8)
+      let line = Array((ProgramVersion.line + "\n").utf8)
       // What cannot be written is said where everything else is.
-      if (try? ByteStream.writeAll(lines, to: 1)) != nil { exit(0) }
+      if (try? ByteStream.writeAll(line, to: 1)) != nil { exit(0) }
     }
     Interruption.install()
     let status = Program(arguments: arguments, environment: ProcessInfo.processInfo.environment).run()
@@ -119,7 +119,7 @@ struct Program {
     let session = unparsedSession(mayBeJSON: false)
     let style = session.resultStyle
     if path.help == nil, path.asksForVersion {
-      for line in ProgramVersion.lines { try session.say(line) }
+      try session.say(ProgramVersion.line)
     } else if path.help == .full {
       let columns = min(style.width, CommandFailure.widestText)
       try session.say(path.verb.fullHelp(below: Keyhaul.self, columns: columns))

@@ -18,27 +18,27 @@ enum ProgramVersion {
     return text.isEmpty ? nil : text
   }
 
-  /// The libraries that do what is not ours, with the versions that this process has.
-  static var libraries: [(name: String, version: String)] {
+  /// The libraries that do what is not ours, with the versions that this process has; `nil` where one is not there.
+  static var libraries: [(name: String, version: String?)] {
     [
       ("SQLite", DefensiveConnection.libraryVersion), ("OpenSSL", Digest.libraryVersion),
-      ("libarchive", ContainerFormat.libraryVersion), ("utf8proc", DisplayWidth.libraryVersion),
+      ("libarchive", ContainerLibrary.version), ("utf8proc", DisplayWidth.libraryVersion),
     ]
   }
 
+  /// Which keyhaul this is.
+  static var line: String { signature + (commit.map { " (\($0))" } ?? "") }
+
   /// All of it, in two lines.
   static var lines: [String] {
-    [
-      signature + (commit.map { " (\($0))" } ?? ""),
-      libraries.map { "\($0.name) \($0.version)" }.joined(separator: ", "),
-    ]
+    [line, libraries.map { "\($0.name) \($0.version ?? "not there")" }.joined(separator: ", ")]
   }
 
   /// `version/1`.
   static var json: JSONValue {
     [
       "format": "version/1", "version": .string(number), "commit": .text(commit),
-      "libraries": .object(libraries.map { ($0.name, .string($0.version)) }),
+      "libraries": .object(libraries.map { ($0.name, .text($0.version)) }),
     ]
   }
 }

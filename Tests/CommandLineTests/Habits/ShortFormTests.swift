@@ -21,11 +21,11 @@ struct ShortFormTests {
     }
   }
 
-  @Test("version and --version say the version and the libraries that the program runs on")
+  @Test("--version says the version, and version the libraries too that the program runs on")
   func version() throws {
     let world = try MoveWorld()
     let lines = try world.succeed("version")
-    #expect(try world.succeed("--version") == lines)
+    #expect(try world.succeed("--version") == lines.prefix { $0 != "\n" } + "\n")
     #expect(lines.hasPrefix("keyhaul \(Keyhaul.version)"))
     for library in ["SQLite ", "OpenSSL ", "libarchive ", "utf8proc "] { #expect(lines.contains(library)) }
     #expect(try world.object(world.succeed("version --json"))["format"] as? String == "version/1")

@@ -13,12 +13,15 @@ struct ProgramTests {
 
   @Test("says its version, whatever else would have to be ready")
   func version() throws {
-    for arguments in [["--version"], ["-q", "--version"], ["explain", "--version"], ["version"]] {
+    for (arguments, count) in [
+      (["--version"], 1), (["-q", "--version"], 1), (["explain", "--version"], 1), (["version"], 2),
+    ] {
       let outcome = try withProgram { try $0.run(arguments, environment: ["HOME": "", "KEYHAUL_HOME": ""]) }
       let lines = outcome.output.split(separator: "\n", omittingEmptySubsequences: false)
-      #expect(outcome.status == 0 && outcome.errors.isEmpty && lines.count == 3)
+      #expect(outcome.status == 0 && outcome.errors.isEmpty && lines.count == count + 1)
       #expect(lines[0].wholeMatch(of: /keyhaul [0-9]+\.[0-9]+\.[0-9]+( \([0-9a-f]+(-changed)?\))?/) != nil)
       #expect(lines[0].hasPrefix("keyhaul \(Keyhaul.version)"))
+      guard count > 1 else { continue }
       #expect(lines[1].wholeMatch(of: /SQLite 3[0-9.]+, OpenSSL [0-9.]+, libarchive [0-9.]+, utf8proc [0-9.]+/) != nil)
     }
   }

@@ -1,0 +1,147 @@
+// The calls of libarchive that are made here, each handed on to the library, which is opened when the first one is made.
+// Linked, it would come with every start of the program, and on Debian libxml2 and ICU with it: as long as all the rest.
+//
+// With KEYHAUL_LINKS_LIBARCHIVE (`Package.swift`) nothing stands here, and the linker finds them.
+
+#include "CArchive.h"
+
+#ifdef KEYHAUL_LINKS_LIBARCHIVE
+
+const char *keyhaul_archive_absence(void) { return NULL; }
+const char *keyhaul_archive_absence_in(const char *library) { return (void)library, NULL; }
+
+#else
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+// libarchive 3's, on every Linux: what it is built with says which calls there are and of which form (`archive.h`).
+#if ARCHIVE_VERSION_NUMBER >= 4000000
+#error "the library of libarchive 4 has another name, and its calls may have other forms"
+#endif
+#define LIBRARY "libarchive.so.13"
+
+// Type, name, parameters, arguments; of those that return something what it is without the library.
+#define CALLS(CALL, SET)                                                                                               \
+  CALL(int, archive_version_number, (void), (), 0)                                                                     \
+  CALL(int, archive_errno, (struct archive *a), (a), 0)                                                                \
+  CALL(const char *, archive_error_string, (struct archive *a), (a), NULL)                                             \
+  CALL(la_int64_t, archive_filter_bytes, (struct archive *a, int filter), (a, filter), 0)                              \
+  CALL(int, archive_filter_count, (struct archive *a), (a), 0)                                                         \
+  CALL(struct archive *, archive_read_new, (void), (), NULL)                                                           \
+  CALL(int, archive_read_free, (struct archive *a), (a), ARCHIVE_FATAL)                                                \
+  CALL(int, archive_read_support_format_tar, (struct archive *a), (a), ARCHIVE_FATAL)                                  \
+  CALL(int, archive_read_support_format_zip_seekable, (struct archive *a), (a), ARCHIVE_FATAL)                         \
+  CALL(int, archive_read_support_format_raw, (struct archive *a), (a), ARCHIVE_FATAL)                                  \
+  CALL(int, archive_read_support_filter_gzip, (struct archive *a), (a), ARCHIVE_FATAL)                                 \
+  CALL(int, archive_read_support_filter_zstd, (struct archive *a), (a), ARCHIVE_FATAL)                                 \
+  CALL(int, archive_read_set_callback_data, (struct archive *a, void *data), (a, data), ARCHIVE_FATAL)                 \
+  CALL(int, archive_read_set_read_callback, (struct archive *a, archive_read_callback *read), (a, read), ARCHIVE_FATAL)\
+  CALL(int, archive_read_set_skip_callback, (struct archive *a, archive_skip_callback *skip), (a, skip), ARCHIVE_FATAL)\
+  CALL(int, archive_read_set_seek_callback, (struct archive *a, archive_seek_callback *seek), (a, seek), ARCHIVE_FATAL)\
+  CALL(int, archive_read_open1, (struct archive *a), (a), ARCHIVE_FATAL)                                               \
+  CALL(int, archive_read_next_header, (struct archive *a, struct archive_entry **entry), (a, entry), ARCHIVE_FATAL)    \
+  CALL(la_ssize_t, archive_read_data, (struct archive *a, void *bytes, size_t count), (a, bytes, count), ARCHIVE_FATAL)\
+  CALL(int, archive_read_data_skip, (struct archive *a), (a), ARCHIVE_FATAL)                                           \
+  CALL(struct archive *, archive_write_new, (void), (), NULL)                                                          \
+  CALL(int, archive_write_free, (struct archive *a), (a), ARCHIVE_FATAL)                                               \
+  CALL(int, archive_write_set_format_pax_restricted, (struct archive *a), (a), ARCHIVE_FATAL)                          \
+  CALL(int, archive_write_set_format_zip, (struct archive *a), (a), ARCHIVE_FATAL)                                     \
+  CALL(int, archive_write_zip_set_compression_store, (struct archive *a), (a), ARCHIVE_FATAL)                          \
+  CALL(int, archive_write_add_filter_gzip, (struct archive *a), (a), ARCHIVE_FATAL)                                    \
+  CALL(int, archive_write_add_filter_zstd, (struct archive *a), (a), ARCHIVE_FATAL)                                    \
+  CALL(int, archive_write_set_filter_option,                                                                           \
+       (struct archive *a, const char *filter, const char *option, const char *value), (a, filter, option, value),     \
+       ARCHIVE_FATAL)                                                                                                  \
+  CALL(int, archive_write_set_bytes_per_block, (struct archive *a, int count), (a, count), ARCHIVE_FATAL)              \
+  CALL(int, archive_write_set_bytes_in_last_block, (struct archive *a, int count), (a, count), ARCHIVE_FATAL)          \
+  CALL(int, archive_write_open2,                                                                                       \
+       (struct archive *a, void *data, archive_open_callback *open, archive_write_callback *write,                     \
+        archive_close_callback *close, archive_free_callback *free),                                                   \
+       (a, data, open, write, close, free), ARCHIVE_FATAL)                                                             \
+  CALL(int, archive_write_header, (struct archive *a, struct archive_entry *entry), (a, entry), ARCHIVE_FATAL)         \
+  CALL(la_ssize_t, archive_write_data, (struct archive *a, const void *bytes, size_t count), (a, bytes, count),        \
+       ARCHIVE_FATAL)                                                                                                  \
+  CALL(int, archive_write_finish_entry, (struct archive *a), (a), ARCHIVE_FATAL)                                       \
+  CALL(int, archive_write_close, (struct archive *a), (a), ARCHIVE_FATAL)                                              \
+  CALL(struct archive_entry *, archive_entry_new, (void), (), NULL)                                                    \
+  SET(archive_entry_free, (struct archive_entry *e), (e))                                                              \
+  CALL(const char *, archive_entry_pathname, (struct archive_entry *e), (e), NULL)                                     \
+  CALL(const char *, archive_entry_hardlink, (struct archive_entry *e), (e), NULL)                                     \
+  CALL(const char *, archive_entry_symlink, (struct archive_entry *e), (e), NULL)                                      \
+  CALL(int, archive_entry_is_encrypted, (struct archive_entry *e), (e), 0)                                             \
+  CALL(int, archive_entry_sparse_count, (struct archive_entry *e), (e), 0)                                             \
+  CALL(__LA_MODE_T, archive_entry_filetype, (struct archive_entry *e), (e), 0)                                         \
+  CALL(int, archive_entry_size_is_set, (struct archive_entry *e), (e), 0)                                              \
+  CALL(la_int64_t, archive_entry_size, (struct archive_entry *e), (e), 0)                                              \
+  CALL(time_t, archive_entry_mtime, (struct archive_entry *e), (e), 0)                                                 \
+  SET(archive_entry_copy_pathname, (struct archive_entry *e, const char *name), (e, name))                             \
+  SET(archive_entry_set_mode, (struct archive_entry *e, __LA_MODE_T mode), (e, mode))                                  \
+  SET(archive_entry_set_uid, (struct archive_entry *e, la_int64_t user), (e, user))                                    \
+  SET(archive_entry_set_gid, (struct archive_entry *e, la_int64_t group), (e, group))                                  \
+  SET(archive_entry_set_size, (struct archive_entry *e, la_int64_t count), (e, count))                                 \
+  SET(archive_entry_set_mtime, (struct archive_entry *e, time_t seconds, long nanoseconds), (e, seconds, nanoseconds))
+
+#define CALL(type, name, parameters, arguments, absent) __typeof__(&name) name;
+#define SET(name, parameters, arguments) __typeof__(&name) name;
+struct calls {
+  CALLS(CALL, SET)
+};
+#undef CALL
+#undef SET
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct calls found;
+/// NULL while it has not been asked for.
+static const char *absence;
+
+/// In the system's words, which stay until the thread asks for another library.
+static const char *reason(void) {
+  const char *const text = dlerror();
+  return text ? text : "the system gave no reason";
+}
+
+/// The calls of a library that has them all; where not, why.
+static const char *find(const char *library, struct calls *calls) {
+  void *const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) return reason();
+// The pointer to a function is written as one to data, as POSIX has it (`dlsym`).
+#define CALL(type, name, parameters, arguments, absent)                                                                \
+  if (!(*(void **)&calls->name = dlsym(handle, #name))) return reason();
+#define SET(name, parameters, arguments) CALL(, name, , , )
+  CALLS(CALL, SET)
+#undef CALL
+#undef SET
+  return NULL;
+}
+
+static void look(void) {
+  const char *const text = find(LIBRARY, &found);
+  if (!text) return;
+  absence = strdup(text);
+  if (!absence) absence = "out of memory";
+}
+
+static bool is_found(void) {
+  (void)pthread_once(&once, look);
+  return !absence;
+}
+
+const char *keyhaul_archive_absence(void) { return is_found() ? NULL : absence; }
+
+const char *keyhaul_archive_absence_in(const char *library) {
+  struct calls calls;
+  return find(library, &calls);
+}
+
+#define CALL(type, name, parameters, arguments, absent)                                                                \
+  type name parameters { return is_found() ? found.name arguments : absent; }
+#define SET(name, parameters, arguments)                                                                               \
+  void name parameters {                                                                                               \
+    if (is_found()) found.name arguments;                                                                              \
+  }
+CALLS(CALL, SET)
+
+#endif

@@ -1,0 +1,36 @@
+import CArchive
+import Testing
+
+@testable import BackupArchive
+
+@Suite("libarchive, opened when it is needed")
+struct ContainerLibraryTests {
+  @Test("is there, with the major version that its header has")
+  func present() throws {
+    #expect(keyhaul_archive_absence() == nil)
+    #expect(try #require(ContainerLibrary.version).hasPrefix("\(ARCHIVE_VERSION_NUMBER / 1_000_000)."))
+  }
+
+  #if os(Linux)
+    private func absence(in library: String) -> String? {
+      keyhaul_archive_absence_in(library).map { String(cString: $0) }
+    }
+
+    @Test("a library that is not there, and one without its calls, are named with the reason")
+    func absent() throws {
+      #expect(absence(in: "libarchive.so.13") == nil)
+      let missing = try #require(absence(in: "libkeyhaul-none.so.1"))
+      #expect(missing.hasPrefix("libkeyhaul-none.so.1: "))
+      let other = try #require(absence(in: "libsqlite3.so.0"))
+      #expect(other.contains("undefined symbol: archive_version_number"))
+    }
+  #endif
+
+  @Test("nothing is called a lack of memory that is a lack of the library")
+  func reasons() {
+    #expect(ContainerLibrary.failure(absence: nil).reason == "out of memory")
+    let failure = ContainerLibrary.failure(absence: "libarchive.so.13: none")
+    #expect(failure.code == .libraryMissing && failure.reason == "libarchive.so.13: none")
+    #expect(ContainerLibrary.failure.code == .unreadable)
+  }
+}
