@@ -76,15 +76,18 @@ public struct KeychainDatabase: Sendable {
   /// - Parameters:
   ///   - file: The whole file, at most 256 MiB.
   ///   - log: The whole file `-wal` that was beside it; empty where none was.
+  ///   - journal: The whole file `-journal` that was beside it; empty where none was.
   /// - Throws: `.unreadable` for no SQLite database, `.unknownForm` for none of a keychain, `.damaged`, `.overLimit`, and
   ///   `.failed` where SQLite does not work.
-  public init(file: [UInt8], log: [UInt8] = []) throws(KeychainDatabaseError) {
-    try self.init(file: file, log: log, acceptingAtMost: Self.maximumItemCount)
+  public init(file: [UInt8], log: [UInt8] = [], journal: [UInt8] = []) throws(KeychainDatabaseError) {
+    try self.init(file: file, log: log, journal: journal, acceptingAtMost: Self.maximumItemCount)
   }
 
   /// The same with another limit of rows.
-  package init(file: [UInt8], log: [UInt8], acceptingAtMost limit: Int) throws(KeychainDatabaseError) {
-    let (database, image, use) = try Self.opened(DatabaseImage(file), log)
+  package init(
+    file: [UInt8], log: [UInt8], journal: [UInt8] = [], acceptingAtMost limit: Int
+  ) throws(KeychainDatabaseError) {
+    let (database, image, use) = try Self.opened(DatabaseImage(file), log, journal)
     let (schema, keys) = (try Self.schema(of: database), try Self.metadataKeys(of: database))
     var rows: [Row] = []
     var byteCount = 0
@@ -125,6 +128,25 @@ public struct KeychainDatabase: Sendable {
     self.image = image.bytes
     wrappedMetadataKeys = keys
     self.log = use
+  }
+
+  private static func opened(
+    _ image: DatabaseImage, _ log: [UInt8], _ journal: [UInt8]
+  ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, DatabaseFacts.LogUse) {
+    guard let unfinished = RollbackJournal(journal) else { return try opened(image, log) }
+    do throws(KeychainDatabaseError) {
+      let (database, former, use) = try opened(image.takingBack(unfinished, of: journal), log)
+      if try database.isIntact(), try holdsItems(database) {
+        return (database, former, use == .none ? .takenBack : use)
+      }
+    } catch {
+      guard error.code == .damaged || error.code == .unreadable else { throw error }
+    }
+    let alone = try ForeignDatabase(image)
+    guard try alone.isIntact() else {
+      throw KeychainDatabaseError(.damaged, "its pages contradict each other, with its journal and without")
+    }
+    return (alone, image, .foreign)
   }
 
   private static func opened(

@@ -6,14 +6,14 @@ import KeychainDumps
 import KeychainFormats
 import SystemPackage
 
-/// A keychain's own database read from its file and the log beside it, without touching either.
+/// A keychain's own database read from its file and the log or the journal beside it, without touching any.
 struct DatabaseReading {
   let database: KeychainDatabase
   let rows: [KeychainDatabase.OpenedRow]
   let dump: KeychainDump
-  /// SHA-256 of the file, or of file and log, one behind the other.
+  /// SHA-256 of the file, or of file and log or journal, one behind the other.
   let digest: [UInt8]
-  /// The file and its log as they stood when they were read; `nil` for a log that was not there.
+  /// The file, its log and its journal as they stood when they were read; `nil` for one that was not there.
   let statuses: [FileStatus?]
 
   /// - Throws: `.busy` for one that somebody writes to while it is read.
@@ -21,10 +21,10 @@ struct DatabaseReading {
     _ path: String, named name: String, _ keys: DatabaseKeyOptions?, in session: Session
   ) throws(CommandFailure) {
     let classKeys = try keys?.keys(of: name, in: session) ?? [:]
-    let (file, log, statuses) = try Self.bytes(of: path, named: name, in: session)
+    let (file, log, journal, statuses) = try Self.bytes(of: path, named: name, in: session)
     self.statuses = statuses
     do throws(KeychainDatabaseError) {
-      database = try KeychainDatabase(file: file, log: log)
+      database = try KeychainDatabase(file: file, log: log, journal: journal)
     } catch {
       let isNone = error.code == .unreadable || error.code == .unknownForm
       throw CommandFailure(
@@ -34,7 +34,12 @@ struct DatabaseReading {
     }
     do throws(DataProtectionError) {
       rows = try database.opened(with: database.keys(classKeys: classKeys))
-      digest = try Digest.sha256([.applied, .appliedInPart].contains(database.log) ? file + log : file)
+      digest =
+        switch database.log {
+        case .applied, .appliedInPart: try Digest.sha256(file + log)
+        case .takenBack: try Digest.sha256(file + journal)
+        case .none, .unreadable, .foreign: try Digest.sha256(file)
+        }
     } catch {
       throw CommandFailure(error, doing: "cannot read \(name)")
     }
@@ -56,18 +61,19 @@ struct DatabaseReading {
     session.warn("nothing of \(name) opens", why: "its keys are not in it", try: "--class-keys-file PATH")
   }
 
-  /// The file and its log as they stood at one moment: what changed in between is read again.
+  /// The three files as they stood at one moment: what changed in between is read again.
   private static func bytes(
     of path: String, named name: String, in session: Session
-  ) throws(CommandFailure) -> (file: [UInt8], log: [UInt8], statuses: [FileStatus?]) {
-    let logPath = path + "-wal"
+  ) throws(CommandFailure) -> (file: [UInt8], log: [UInt8], journal: [UInt8], statuses: [FileStatus?]) {
+    func read(_ path: String, what: String) throws(CommandFailure) -> [UInt8] {
+      try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: what, in: session)
+    }
     for _ in 0..<3 {
       let before = Self.statuses(of: path)
-      let file = try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: name, in: session)
-      let log =
-        before[1] == nil
-        ? [] : try InputFile.read(logPath, atMost: KeychainDatabase.maximumByteCount, what: logPath, in: session)
-      if Self.isUnchanged(path, since: before) { return (file, log, before) }
+      let file = try read(path, what: name)
+      let log = before[1] == nil ? [] : try read(path + "-wal", what: path + "-wal")
+      let journal = before[2] == nil ? [] : try read(path + "-journal", what: path + "-journal")
+      if Self.isUnchanged(path, since: before) { return (file, log, journal, before) }
     }
     throw CommandFailure(
       .busy, "\(name) is being written to", why: "it changed each time it was read",
@@ -75,10 +81,10 @@ struct DatabaseReading {
   }
 
   private static func statuses(of path: String) -> [FileStatus?] {
-    [path, path + "-wal"].map { (try? FileSystem.real.status(of: $0, followsLink: true)) ?? nil }
+    [path, path + "-wal", path + "-journal"].map { (try? FileSystem.real.status(of: $0, followsLink: true)) ?? nil }
   }
 
-  /// Whether a database and its log are as they stood then. Neither is opened: the locks of whoever has it open in this
+  /// Whether a database and what is beside it are as they stood then. None is opened: the locks of whoever has it open in this
   /// process would be gone.
   static func isUnchanged(_ path: String, since earlier: [FileStatus?]) -> Bool {
     zip(earlier, statuses(of: path)).allSatisfy { before, after in

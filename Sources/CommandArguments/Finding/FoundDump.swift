@@ -15,7 +15,8 @@ package struct FoundDump {
   package let typed: String
   package let path: String
   package let dump: KeychainDump
-  /// SHA-256 of the file's bytes; of a database that was read with its log, of those of both, one behind the other.
+  /// SHA-256 of the file's bytes; of a database that was read with its log or its journal, of those of both, one behind the
+  /// other.
   package let digest: [UInt8]
   /// The rows as they opened; `nil` of a dump.
   package let database: DatabaseRows?
@@ -27,7 +28,7 @@ package struct FoundDump {
     fileprivate let path: String
     fileprivate let statuses: [FileStatus?]
 
-    /// Whether its file and its log are as they were read.
+    /// Whether its file and what is beside it are as they were read.
     package var isUnchanged: Bool { DatabaseReading.isUnchanged(path, since: statuses) }
   }
 
@@ -39,7 +40,7 @@ package struct FoundDump {
   package var statement: DumpStatement { DumpStatement(dump, named: typed) }
 
   /// What is read of it, which no result may replace.
-  package var files: [String] { isDatabase ? [path, path + "-wal", path + "-shm"] : [path] }
+  package var files: [String] { isDatabase ? [path, path + "-wal", path + "-shm", path + "-journal"] : [path] }
 
   /// - Throws: `.refused` for a file that is neither a backup nor a known dump nor a database, and for one over a limit.
   init(

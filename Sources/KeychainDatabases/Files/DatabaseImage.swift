@@ -44,6 +44,26 @@ struct DatabaseImage {
     return DatabaseImage(applied: applied)
   }
 
+  /// The same as it was before the change that a journal takes back.
+  func takingBack(_ journal: RollbackJournal, of journalBytes: [UInt8]) throws(KeychainDatabaseError) -> DatabaseImage {
+    let (size, overflow) = journal.pageCount.multipliedReportingOverflow(by: journal.pageByteCount)
+    guard !overflow, size <= Self.maximumByteCount else { throw Self.overLimit(size) }
+    // What the change has cut off is in the journal; what neither file holds is missing, and no page of zeros.
+    let wanted = min(size, max(bytes.count, (journal.pageStarts.keys.max() ?? 0) * journal.pageByteCount))
+    var former = bytes
+    if former.count < wanted { former += [UInt8](repeating: 0, count: wanted - former.count) }
+    for (page, start) in journal.pageStarts {
+      let place = (page - 1) * journal.pageByteCount
+      former.replaceSubrange(
+        place..<place + journal.pageByteCount, with: journalBytes[start..<start + journal.pageByteCount])
+    }
+    former.removeLast(former.count - wanted)
+    guard former.starts(with: Self.signature), Self.pageByteCount(of: former) == journal.pageByteCount else {
+      throw KeychainDatabaseError(.damaged, "as its journal leaves it, it does not begin as an SQLite database does")
+    }
+    return DatabaseImage(applied: former)
+  }
+
   private static func pageByteCount(of file: [UInt8]) -> Int {
     let stored = Int(file[16]) << 8 | Int(file[17])
     return stored == 1 ? 65536 : stored

@@ -13,7 +13,7 @@ public struct DatabaseFacts: Sendable, Hashable {
   /// Tables of items that are not there or cannot be read.
   public let missingTables: [ItemKind]
 
-  /// What became of the log, the file `-wal`. The raw value is the identifier in machine-readable output.
+  /// What became of the log, the file `-wal`, or of a journal. The raw value is the identifier in machine-readable output.
   public enum LogUse: String, Sendable, CaseIterable, Hashable {
     /// There is none, or nothing is in it.
     case none
@@ -27,6 +27,9 @@ public struct DatabaseFacts: Sendable, Hashable {
     /// It is of another database: pages of another size, or a database that is intact without it and not with it. A
     /// log of an earlier state of the same database may go unnoticed.
     case foreign
+    /// There is a journal in its place, the file `-journal`, of a change that was not finished: the database was read as
+    /// it was before that change, which is how whoever opens it next leaves it.
+    case takenBack = "taken-back"
   }
 
   /// Where the keys of a database are from. The raw value is the identifier in machine-readable output.

@@ -65,6 +65,8 @@ package struct DatabaseVerification {
     switch use {
     case .none: Check(id: .log, outcome: .right, detail: "there is none, or nothing in it")
     case .applied: Check(id: .log, outcome: .right, detail: "what it had committed was read")
+    case .takenBack:
+      Check(id: .log, outcome: .right, detail: "a change that was not finished is taken back, as its journal has it")
     case .appliedInPart:
       Check(
         id: .log, outcome: .unchecked,

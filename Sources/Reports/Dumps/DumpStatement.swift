@@ -69,9 +69,13 @@ package struct DumpStatement {
       case .appliedInPart:
         "What its log (-wal) had committed up to a place was read with it; what stands behind that is damaged, cut off or not "
           + "finished, and may have been items."
+      case .takenBack:
+        "A change of it was not finished: it was read as it was before, from its journal (-journal). SQLite leaves it so "
+          + "when it opens it next."
       case .unreadable: "Its log (-wal) has no finished change that can be read: nothing of it is shown."
       case .foreign:
-        "Its log (-wal) is of another database, or of another state of this one: nothing of it is shown."
+        "Its log (-wal) or its journal (-journal) is of another database, or of another state of this one: nothing of it is "
+          + "shown."
       }
     let schema = facts.schema.map { "Its schema is \($0)" } ?? "It names no version of its schema"
     let missing =

@@ -57,6 +57,33 @@ struct DatabaseVerbTests {
     #expect(flat(inspected.output).contains("has no finished change that can be read: nothing of it is shown"))
   }
 
+  @Test("whose last change was not finished is read as it was before, and said to be")
+  func unfinishedChange() throws {
+    let world = try Self.world()
+    try world.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
+    let path = world.home.appending(path: "k.db").path
+    // As a Simulator's daemon has it that is killed while it writes.
+    let queue = try DatabaseQueue(path: path)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(
+        sql: "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 2; BEGIN; UPDATE genp SET data = zeroblob(9000)")
+      try world.run("cp k.db cut.db; cp k.db-journal cut.db-journal")
+      try database.execute(sql: "ROLLBACK")
+    }
+    let before = try world.run("sha256sum cut.db*").output
+    let inspected = try world.run("keyhaul inspect cut.db")
+    #expect(inspected.status == 0 && flat(inspected.output).contains("12 items"), "\(inspected)")
+    #expect(flat(inspected.output).contains("A change of it was not finished: it was read as it was before"))
+    let verified = try world.run("keyhaul verify cut.db")
+    #expect(
+      verified.status == 0 && flat(verified.output).contains("a change that was not finished is taken back"),
+      "\(verified)")
+    #expect(try world.run("keyhaul verify cut.db --json").output.contains("\"log\": \"taken-back\""))
+    #expect(try world.run("sha256sum cut.db*").output == before)
+    // Without the journal the pages say what nobody has written.
+    #expect(try world.run("rm cut.db-journal; keyhaul verify cut.db").status == 13)
+  }
+
   @Test("with columns that lie is damaged, and the row is named")
   func changedColumn() throws {
     let world = try Self.world()
