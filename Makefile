@@ -85,7 +85,7 @@ build: deps
 # Linked of the same parts as the release program, in the same place, and copied; then that one is linked again.
 portable: build
 	@.ci/dependencies zlib1g-dev libzstd-dev liblz4-dev libbz2-dev liblzma-dev nettle-dev libacl1-dev
-	codecs=$$(packaging/static_libraries $(PORTABLE)); export KEYHAUL_LINKS_LIBARCHIVE=1; \
+	codecs=$$(packaging/static_libraries $(PORTABLE)) && export KEYHAUL_LINKS_LIBARCHIVE=1 && \
 	$(SWIFT_BUILD) --pkg-config-path $(abspath $(PORTABLE)/pkgconfig) $$codecs -Xlinker -Map=$(abspath $(PORTABLE)/link.map)
 	install $(PROGRAM) $(PORTABLE)/keyhaul
 	packaging/third_party $(PORTABLE)/link.map . > $(PORTABLE)/THIRD-PARTY.txt

@@ -1,21 +1,16 @@
 // The calls of libarchive that are made here, each handed on to the library, which is opened when the first one is made.
-// Linked, it would come with every start of the program, and on Debian libxml2 and ICU with it: as long as all the rest.
+// Linked, it would come with every start of the program, and on Debian libxml2 and ICU with it: a quarter of a short one.
 //
-// With KEYHAUL_LINKS_LIBARCHIVE (`Package.swift`) nothing stands here, and the linker finds them.
+// With KEYHAUL_LINKS_LIBARCHIVE (`Package.swift`) they are handed on to what the linker finds.
 
+// Here the names are the library's own.
+#define KEYHAUL_ARCHIVE_CALLS
 #include "CArchive.h"
-
-#ifdef KEYHAUL_LINKS_LIBARCHIVE
-
-const char *keyhaul_archive_absence(void) { return NULL; }
-const char *keyhaul_archive_absence_in(const char *library) { return (void)library, NULL; }
-
-#else
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
-#include <string.h>
 
 // libarchive 3's, on every Linux: what it is built with says which calls there are and of which form (`archive.h`).
 #if ARCHIVE_VERSION_NUMBER >= 4000000
@@ -84,6 +79,16 @@ const char *keyhaul_archive_absence_in(const char *library) { return (void)libra
   SET(archive_entry_set_size, (struct archive_entry *e, la_int64_t count), (e, count))                                 \
   SET(archive_entry_set_mtime, (struct archive_entry *e, time_t seconds, long nanoseconds), (e, seconds, nanoseconds))
 
+#ifdef KEYHAUL_LINKS_LIBARCHIVE
+
+const char *keyhaul_archive_absence(void) { return NULL; }
+const char *keyhaul_archive_absence_in(const char *library) { return (void)library, NULL; }
+
+#define GIVEN(name, arguments, absent) name arguments
+#define DONE(name, arguments) name arguments
+
+#else
+
 #define CALL(type, name, parameters, arguments, absent) __typeof__(&name) name;
 #define SET(name, parameters, arguments) __typeof__(&name) name;
 struct calls {
@@ -91,11 +96,6 @@ struct calls {
 };
 #undef CALL
 #undef SET
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct calls found;
-/// NULL while it has not been asked for.
-static const char *absence;
 
 /// In the system's words, which stay until the thread asks for another library.
 static const char *reason(void) {
@@ -117,31 +117,44 @@ static const char *find(const char *library, struct calls *calls) {
   return NULL;
 }
 
-static void look(void) {
-  const char *const text = find(LIBRARY, &found);
-  if (!text) return;
-  absence = strdup(text);
-  if (!absence) absence = "out of memory";
-}
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+static struct calls found;
+static atomic_bool is_there;
 
+/// That it was not found is not kept: it may have been for want of memory or of descriptors.
 static bool is_found(void) {
-  (void)pthread_once(&once, look);
-  return !absence;
+  if (atomic_load_explicit(&is_there, memory_order_acquire)) return true;
+  (void)pthread_mutex_lock(&looking);
+  bool is = atomic_load_explicit(&is_there, memory_order_relaxed);
+  struct calls calls;
+  if (!is && !find(LIBRARY, &calls)) {
+    found = calls;
+    atomic_store_explicit(&is_there, true, memory_order_release);
+    is = true;
+  }
+  (void)pthread_mutex_unlock(&looking);
+  return is;
 }
 
-const char *keyhaul_archive_absence(void) { return is_found() ? NULL : absence; }
+const char *keyhaul_archive_absence(void) {
+  struct calls calls;
+  return is_found() ? NULL : find(LIBRARY, &calls);
+}
 
 const char *keyhaul_archive_absence_in(const char *library) {
   struct calls calls;
   return find(library, &calls);
 }
 
-#define CALL(type, name, parameters, arguments, absent)                                                                \
-  type name parameters { return is_found() ? found.name arguments : absent; }
-#define SET(name, parameters, arguments)                                                                               \
-  void name parameters {                                                                                               \
-    if (is_found()) found.name arguments;                                                                              \
-  }
-CALLS(CALL, SET)
+#define GIVEN(name, arguments, absent) is_found() ? found.name arguments : absent
+#define DONE(name, arguments) if (is_found()) found.name arguments
 
 #endif
+
+#define CALL(type, name, parameters, arguments, absent)                                                                \
+  type keyhaul_##name parameters { return GIVEN(name, arguments, absent); }                                            \
+  _Static_assert(__builtin_types_compatible_p(__typeof__(keyhaul_##name), __typeof__(name)), #name);
+#define SET(name, parameters, arguments)                                                                               \
+  void keyhaul_##name parameters { DONE(name, arguments); }                                                            \
+  _Static_assert(__builtin_types_compatible_p(__typeof__(keyhaul_##name), __typeof__(name)), #name);
+CALLS(CALL, SET)

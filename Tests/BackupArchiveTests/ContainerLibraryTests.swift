@@ -26,11 +26,12 @@ struct ContainerLibraryTests {
     }
   #endif
 
-  @Test("nothing is called a lack of memory that is a lack of the library")
-  func reasons() {
-    #expect(ContainerLibrary.failure(absence: nil).reason == "out of memory")
-    let failure = ContainerLibrary.failure(absence: "libarchive.so.13: none")
-    #expect(failure.code == .libraryMissing && failure.reason == "libarchive.so.13: none")
-    #expect(ContainerLibrary.failure.code == .unreadable)
+  @Test("where it is there and gives nothing, there is no memory: reading and writing each say so of themselves")
+  func noMemory() {
+    #expect(ContainerLibrary.readFailure == BackupArchiveError(.unreadable, "out of memory"))
+    guard case .library("out of memory") = ContainerLibrary.writeFailure else {
+      Issue.record("\(ContainerLibrary.writeFailure)")
+      return
+    }
   }
 }

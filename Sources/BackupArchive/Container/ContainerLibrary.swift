@@ -8,11 +8,15 @@ package enum ContainerLibrary {
     return number == 0 ? nil : "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
   }
 
-  /// Why it gave nothing to read or write with.
-  static var failure: BackupArchiveError { failure(absence: keyhaul_archive_absence().map { String(cString: $0) }) }
+  /// Why it gave nothing to read with.
+  static var readFailure: BackupArchiveError { missing ?? BackupArchiveError(.unreadable, noMemory) }
+  /// Why it gave nothing to write with.
+  static var writeFailure: WriteFailure { missing.map(WriteFailure.source) ?? .library(noMemory) }
 
-  /// - Parameter absence: Why the library is not there, in the system's words; `nil` where it is.
-  static func failure(absence: String?) -> BackupArchiveError {
-    absence.map { BackupArchiveError(.libraryMissing, $0) } ?? BackupArchiveError(.unreadable, "out of memory")
+  private static let noMemory = "out of memory"
+
+  /// `nil` where it is there.
+  private static var missing: BackupArchiveError? {
+    keyhaul_archive_absence().map { BackupArchiveError(.libraryMissing, String(cString: $0)) }
   }
 }

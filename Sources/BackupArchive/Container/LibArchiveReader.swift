@@ -34,7 +34,7 @@ final class LibArchiveReader {
   private(set) var isBroken = false
 
   init(_ feed: any ByteFeed, reading format: Format) throws(BackupArchiveError) {
-    guard let handle = archive_read_new() else { throw ContainerLibrary.failure }
+    guard let handle = archive_read_new() else { throw ContainerLibrary.readFailure }
     self.handle = handle
     state = FeedState(feed)
     // In a zip a name may stand in an extra field too, always in UTF-8.

@@ -126,7 +126,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .libraryMissing:
       .init(
         .failed, "libarchive, which packs and unpacks a backup in one file, cannot be used",
-        advice: "install libarchive (libarchive13 on Debian and Ubuntu), or use a backup that is a folder")
+        advice:
+          "install libarchive 3.5 or newer (libarchive13 on Debian and Ubuntu), or use a backup in a folder")
     case .streamBroken: .init(.failed, "could not write the backup", advice: "run it again: the output is not whole")
     case .occupied: .init(.usage, "could not write the backup", advice: "another name, or say that it may be replaced")
     case .interrupted: .init(.failed, "stopped", advice: "run it again; nothing was changed")

@@ -39,7 +39,7 @@ final class LibArchiveWriter {
   /// - Parameter compresses: Where not, a zip's entries and a gzip's blocks are stored as they are: deflating a gigabyte of
   ///   ciphertext takes half a minute and saves nothing. Zstandard sees that for itself, and passes it through.
   init(_ format: ContainerFormat, compresses: Bool, to sink: Sink) throws(WriteFailure) {
-    guard let handle = archive_write_new() else { throw .source(ContainerLibrary.failure) }
+    guard let handle = archive_write_new() else { throw ContainerLibrary.writeFailure }
     self.handle = handle
     self.sink = sink
     times = Self.times(of: format)

@@ -18,9 +18,9 @@ struct StoryReport: Report {
       let texts = stories.map { StoryText(story: $0, source: source, target: target).lines(style: style) }
       return Array(texts.joined(separator: [""])) + source.unseenLines(style: style)
     }
-    let whole = table(isShort: false)
-    let table = whole.fits(style) ? whole : self.table(isShort: true)
-    var lines = [style.painted("\(Amounts.count(stories.count, "item")) match:", .bold)] + table.lines(style: style)
+    var lines =
+      [style.painted("\(Amounts.count(stories.count, "item")) match:", .bold)]
+      + table(isShort: false).lines(style: style) { table(isShort: true) }
     if stories.count > ReportItemTable.shortGroup {
       lines.append("\(style.ellipsis) \(Amounts.grouped(stories.count - ReportItemTable.shortGroup)) more")
     }
