@@ -293,7 +293,7 @@ $(PACKAGES)/.venv/.installed: packaging/requirements.txt
 	@touch $@
 
 # What the packages are asked about, and where each leaves the time that its answer took.
-$(PACKAGES)/.own: build
+$(PACKAGES)/.own: build packaging/first_backup
 	packaging/first_backup $(PROGRAM) $@
 
 # Needs root, for a fresh Debian without Swift, which is why no other target asks for it.
