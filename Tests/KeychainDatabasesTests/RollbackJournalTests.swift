@@ -131,6 +131,19 @@ struct RollbackJournalTests {
     #expect(database.log == .foreign && database.rows.count == 12)
   }
 
+  @Test("that names a page far behind asks for no more bytes than it and the file have")
+  func farPage() throws {
+    let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
+    // As many pages as the largest database has, and the last of them in the first record.
+    let last: [UInt8] = [0x00, 0x03, 0xFF, 0xFF]
+    var journal = unfinished.journal
+    journal.replaceSubrange(16..<20, with: last)
+    let first = Int(journal.bigEndian(at: 20))
+    journal.replaceSubrange(first..<first + 4, with: last)
+    let image = try KeychainDatabase(file: unfinished.before, journal: journal).image
+    #expect(image.count <= unfinished.before.count + journal.count)
+  }
+
   @Test("that says that the database had more pages than can be read is over a limit, whatever its page size")
   func claims() throws {
     var journal = try Unfinished("UPDATE genp SET data = randomblob(9000)").journal

@@ -5,7 +5,8 @@
 
 Bombs of every container and every part of a backup, each below 1 MB, declared and real, and the published single faults of
 that size; every verb that reads a backup runs over each. Bombs of JSON and of property lists as a plan, a list of
-expectations, a description of a device and a dump, each read by the verbs that take one. None may crash, take more than 10 s of the processor or more
+expectations, a description of a device and a dump, each read by the verbs that take one, and keychain databases with a log or a
+journal that names far more than it holds. None may crash, take more than 10 s of the processor or more
 memory than 64 MB and twice the largest part, of a compressed one as it is unpacked up to the limit. Crafted archives with names and links that lead out are copied and written
 to folders as well, beside a victim whose digest has to stay. Exit 1 where one check fails.
 """
@@ -25,12 +26,14 @@ import zlib
 
 import backup_faults
 from checks import Checks
+from database_bombs import database_bombs
 from faults.costly import nested_arrays
 from kill_verbs import files
 from processes import Launcher
 
 SECONDS, ALLOWANCE, UNPACKED, SMALL = 10, 64 << 20, 64 << 20, 1_000_000
 READING = (["inspect"], ["verify"], ["verify", "--quick"], ["item", "find"], ["convert", "-o", "copy/"], ["export", "--files", "out"])
+READING_DATABASES = (["inspect"], ["verify"], ["item", "find"], ["plan", "--to", "phone"])
 UDID = "X"
 
 
@@ -248,6 +251,12 @@ def crafted(parts):
             yield f"zip-link-{number}", "b.zip", zipped(parts, (name, link.encode(), stat.S_IFLNK | 0o777), (f"{name}/file", b"bad", stat.S_IFREG | 0o600))
 
 
+def about(verb, source):
+    """The words of a verb with its argument behind its name."""
+    head = verb[:2] if verb[0] == "item" else verb[:1]
+    return [*head, source, *verb[len(head):]]
+
+
 class Measuring:
     def __init__(self, program, launcher, work, shows):
         self.program, self.launcher, self.work, self.shows, self.checks = program.resolve(), launcher, work, shows, Checks()
@@ -263,8 +272,7 @@ class Measuring:
         codes = []
         for verb in verbs:
             keyed = [] if "--quick" in verb or verb[0] in ("inspect", "convert") else ["--password-file", str(password)]
-            head = verb[:2] if verb[0] == "item" else verb[:1]
-            codes.append(self.judge(f"{name}, {' '.join(verb)}", [*head, archive, *verb[len(head):], *keyed], folder, allowed))
+            codes.append(self.judge(f"{name}, {' '.join(verb)}", [*about(verb, archive), *keyed], folder, allowed))
         if self.shows:
             print(name, codes)
         return codes
@@ -294,6 +302,17 @@ class Measuring:
         same = [{path: digest for path, digest in tree.items() if not path.endswith("/lock")} for tree in (*before, *after)]
         self.checks.check(same[:2] == same[2:], f"{name}: something changed")
         self.checks.check(0 not in codes, f"{name}: was taken ({codes})")
+
+    def measure_database(self, name, content):
+        folder, stored, largest = self.write("database", content)
+        self.checks.check(stored <= SMALL, f"{name}: {stored} bytes, which is not small")
+        before = files(self.work / "place")
+        codes = [
+            self.judge(f"{name}, {' '.join(verb)}", about(verb, "database/k.db"), folder, ALLOWANCE + 2 * largest)
+            for verb in READING_DATABASES]
+        if self.shows:
+            print(name, codes)
+        self.checks.check(files(self.work / "place") == before, f"{name}: something changed")
 
     def write(self, archive, content):
         folder = self.work / "place" / "here"
@@ -328,11 +347,15 @@ def main():
             code, _, _ = measuring.run(words, work)
             measuring.checks.check(code == 0, f"{' '.join(words)} ended with {code}")
         parts = {str(path.relative_to(work / "b")): path.read_bytes() for path in sorted((work / "b").rglob("*")) if path.is_file()}
-        counts = {"bombs": 0, "documents": 0, "crafted archives": 0, "published faults": 0}
+        counts = {"bombs": 0, "documents": 0, "databases": 0, "crafted archives": 0, "published faults": 0}
         for name, content, calls in documents():
             if name.startswith(arguments.only):
                 measuring.measure_document(name, content, calls)
                 counts["documents"] += 1
+        for name, content in database_bombs():
+            if name.startswith(arguments.only):
+                measuring.measure_database(name, content)
+                counts["databases"] += 1
         for kind, made in (("bombs", bombs(parts)), ("crafted archives", crafted(parts))):
             for name, archive, content in made:
                 if not name.startswith(arguments.only):

@@ -26,42 +26,38 @@ struct DatabaseImage {
 
   /// The same with what a log has committed.
   func applying(_ log: WriteAheadLog, of logBytes: [UInt8]) throws(KeychainDatabaseError) -> DatabaseImage {
-    let (size, overflow) = log.pageCount.multipliedReportingOverflow(by: log.pageByteCount)
-    guard !overflow, size <= Self.maximumByteCount else { throw Self.overLimit(size) }
-    // Pages are added by the log alone: what neither file holds is missing, and no page of zeros.
-    let present = max(bytes.count / log.pageByteCount, log.pageStarts.keys.max() ?? 0)
-    var applied = bytes
-    let wanted = min(size, present * log.pageByteCount)
-    if applied.count < wanted { applied += [UInt8](repeating: 0, count: wanted - applied.count) }
-    for (page, start) in log.pageStarts where page <= wanted / log.pageByteCount {
-      let place = (page - 1) * log.pageByteCount
-      applied.replaceSubrange(place..<place + log.pageByteCount, with: logBytes[start..<start + log.pageByteCount])
-    }
-    applied.removeLast(max(applied.count - wanted, 0))
-    guard applied.starts(with: Self.signature), Self.pageByteCount(of: applied) == log.pageByteCount else {
-      throw KeychainDatabaseError(.damaged, "with its log it does not begin as an SQLite database does")
-    }
-    return DatabaseImage(applied: applied)
+    DatabaseImage(
+      applied: try putting(log.pageStarts, of: logBytes, log.pageByteCount, upTo: log.pageCount, "with its log"))
   }
 
   /// The same as it was before the change that a journal takes back.
   func takingBack(_ journal: RollbackJournal, of journalBytes: [UInt8]) throws(KeychainDatabaseError) -> DatabaseImage {
-    let (size, overflow) = journal.pageCount.multipliedReportingOverflow(by: journal.pageByteCount)
+    DatabaseImage(
+      applied: try putting(
+        journal.pageStarts, of: journalBytes, journal.pageByteCount, upTo: journal.pageCount, "as its journal leaves it"
+      ))
+  }
+
+  /// The bytes with pages of another file in their places, and so many pages altogether.
+  private func putting(
+    _ pageStarts: [Int: Int], of other: [UInt8], _ pageByteCount: Int, upTo pageCount: Int, _ state: String
+  ) throws(KeychainDatabaseError) -> [UInt8] {
+    let (size, overflow) = pageCount.multipliedReportingOverflow(by: pageByteCount)
     guard !overflow, size <= Self.maximumByteCount else { throw Self.overLimit(size) }
-    // What the change has cut off is in the journal; what neither file holds is missing, and no page of zeros.
-    let wanted = min(size, max(bytes.count, (journal.pageStarts.keys.max() ?? 0) * journal.pageByteCount))
-    var former = bytes
-    if former.count < wanted { former += [UInt8](repeating: 0, count: wanted - former.count) }
-    for (page, start) in journal.pageStarts {
-      let place = (page - 1) * journal.pageByteCount
-      former.replaceSubrange(
-        place..<place + journal.pageByteCount, with: journalBytes[start..<start + journal.pageByteCount])
+    // Pages are added by the other file alone. What neither holds is missing, and no page of zeros: else a few bytes that name
+    // a page far behind would ask for all before it.
+    let wanted = min(size, (bytes.count / pageByteCount + pageStarts.count) * pageByteCount)
+    var pages = bytes
+    if pages.count < wanted { pages += [UInt8](repeating: 0, count: wanted - pages.count) }
+    for (page, start) in pageStarts where page <= wanted / pageByteCount {
+      let place = (page - 1) * pageByteCount
+      pages.replaceSubrange(place..<place + pageByteCount, with: other[start..<start + pageByteCount])
     }
-    former.removeLast(former.count - wanted)
-    guard former.starts(with: Self.signature), Self.pageByteCount(of: former) == journal.pageByteCount else {
-      throw KeychainDatabaseError(.damaged, "as its journal leaves it, it does not begin as an SQLite database does")
+    pages.removeLast(max(pages.count - wanted, 0))
+    guard pages.starts(with: Self.signature), Self.pageByteCount(of: pages) == pageByteCount else {
+      throw KeychainDatabaseError(.damaged, "\(state) it does not begin as an SQLite database does")
     }
-    return DatabaseImage(applied: former)
+    return pages
   }
 
   private static func pageByteCount(of file: [UInt8]) -> Int {
