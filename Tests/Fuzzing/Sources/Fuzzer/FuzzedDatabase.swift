@@ -1,0 +1,81 @@
+import CSQLite
+import Foundation
+import KeychainDatabases
+import KeychainDumps
+
+/// A keychain database with what lies beside it, read together: two lengths of four bytes each, the file, its log, its journal.
+enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
+  case keychainDatabase = "keychain-database"
+
+  func run(_ bytes: [UInt8]) {
+    guard let database = Self.read(bytes) else { return }
+    expect(database.image.count <= bytes.count, "a database has no more pages than its files")
+    if let opened = try? database.opened(with: database.keys(classKeys: [:])) {
+      expect(opened.count == database.rows.count, "every row is opened, or why it is not")
+    }
+    // What was put together is one file, which says the same alone.
+    expect(
+      try KeychainDatabase(file: database.image).rows.map(\.sealed) == database.rows.map(\.sealed),
+      "the file that was put together has the rows")
+  }
+
+  func accepts(_ bytes: [UInt8]) -> Bool { Self.read(bytes).map { $0.isIntact && $0.rows.count == 3 } ?? false }
+
+  private static func read(_ bytes: [UInt8]) -> KeychainDatabase? {
+    guard bytes.count >= 8 else { return nil }
+    let counts = (word(bytes, at: 0), word(bytes, at: 4))
+    let file = bytes.dropFirst(8).prefix(counts.0)
+    let log = bytes.dropFirst(8 + file.count).prefix(counts.1)
+    let journal = bytes.dropFirst(8 + file.count + log.count)
+    return try? KeychainDatabase(file: Array(file), log: Array(log), journal: Array(journal))
+  }
+
+  private static func word(_ bytes: [UInt8], at place: Int) -> Int {
+    bytes[place..<place + 4].reduce(0) { $0 << 8 | Int($1) }
+  }
+
+  private struct Refused: Error { let message: String }
+
+  /// Three rows each: in the file alone, one of them in its log alone, and all of them taken back from a journal.
+  func examples() throws -> [[UInt8]] {
+    let rows = "INSERT INTO genp(data, sha1, acct) VALUES(x'0000000807', x'00', 'a'), (zeroblob(40), NULL, NULL)"
+    let last = "INSERT INTO inet(data, sha1, acct) VALUES(zeroblob(700), x'01', 'b')"
+    return [
+      try files("\(rows); \(last)", then: ""),
+      try files("\(rows); PRAGMA journal_mode = WAL", then: last),
+      try files("\(rows); \(last)", then: "PRAGMA cache_size = 1; BEGIN; UPDATE genp SET data = zeroblob(5000)"),
+    ]
+  }
+
+  /// A database as statements have made it, and what is beside it while others run on it.
+  private func files(_ made: String, then change: String) throws -> [UInt8] {
+    let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let path = folder.appending(path: "k.db").path
+    let tables = ["genp", "inet"].map {
+      "CREATE TABLE \($0)(rowid INTEGER PRIMARY KEY, data BLOB, sha1 BLOB, acct BLOB)"
+    }
+    try Self.run("PRAGMA page_size = 512; \(tables.joined(separator: "; ")); \(made)", at: path) {}
+    var parts: [[UInt8]] = []
+    try Self.run(change, at: path) {
+      parts = try ["", "-wal", "-journal"].map { suffix in
+        FileManager.default.fileExists(atPath: path + suffix)
+          ? [UInt8](try Data(contentsOf: URL(filePath: path + suffix))) : []
+      }
+    }
+    let counts = parts.prefix(2).flatMap { part in
+      (0..<4).map { UInt8(truncatingIfNeeded: part.count >> (24 - 8 * $0)) }
+    }
+    return counts + parts.joined()
+  }
+
+  private static func run(_ sql: String, at path: String, _ body: () throws -> Void) throws {
+    var handle: OpaquePointer?
+    defer { sqlite3_close_v2(handle) }
+    guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
+      throw Refused(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
+    }
+    try body()
+  }
+}
