@@ -130,46 +130,42 @@ public struct KeychainDatabase: Sendable {
     self.log = use
   }
 
+  /// With what its log has committed, or without the change that its journal takes back: a database has one of the two, and
+  /// beside a log with content a journal is not looked at.
   private static func opened(
-    _ image: DatabaseImage, _ log: [UInt8], _ journal: [UInt8]
+    _ image: DatabaseImage, _ logBytes: [UInt8], _ journalBytes: [UInt8]
   ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, DatabaseFacts.LogUse) {
-    guard let unfinished = RollbackJournal(journal) else { return try opened(image, log) }
-    do throws(KeychainDatabaseError) {
-      let (database, former, use) = try opened(image.takingBack(unfinished, of: journal), log)
-      if try database.isIntact(), try holdsItems(database) {
-        return (database, former, use == .none ? .takenBack : use)
+    guard !logBytes.isEmpty else {
+      guard let journal = RollbackJournal(journalBytes) else { return (try ForeignDatabase(image), image, .none) }
+      return try settled(image, as: .takenBack, "its journal") { () throws(KeychainDatabaseError) in
+        try image.takingBack(journal, of: journalBytes)
       }
-    } catch {
-      guard error.code == .damaged || error.code == .unreadable else { throw error }
     }
-    let alone = try ForeignDatabase(image)
-    guard try alone.isIntact() else {
-      throw KeychainDatabaseError(.damaged, "its pages contradict each other, with its journal and without")
-    }
-    return (alone, image, .foreign)
-  }
-
-  private static func opened(
-    _ image: DatabaseImage, _ logBytes: [UInt8]
-  ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, DatabaseFacts.LogUse) {
-    guard !logBytes.isEmpty else { return (try ForeignDatabase(image), image, .none) }
     guard let log = WriteAheadLog(logBytes), log.pageCount > 0 else {
       return (try ForeignDatabase(image), image, .unreadable)
     }
     guard log.pageByteCount == image.pageByteCount else { return (try ForeignDatabase(image), image, .foreign) }
+    return try settled(image, as: log.isCutShort ? .appliedInPart : .applied, "its log") {
+      () throws(KeychainDatabaseError) in try image.applying(log, of: logBytes)
+    }
+  }
+
+  /// What another file leaves of a database, where that is an intact one of items; the database alone otherwise.
+  private static func settled(
+    _ image: DatabaseImage, as use: DatabaseFacts.LogUse, _ other: String,
+    _ change: () throws(KeychainDatabaseError) -> DatabaseImage
+  ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, DatabaseFacts.LogUse) {
     do throws(KeychainDatabaseError) {
-      let applied = try image.applying(log, of: logBytes)
-      let database = try ForeignDatabase(applied)
+      let changed = try change()
+      let database = try ForeignDatabase(changed)
       // One of another database may be intact, and none of a keychain.
-      if try database.isIntact(), try holdsItems(database) {
-        return (database, applied, log.isCutShort ? .appliedInPart : .applied)
-      }
+      if try database.isIntact(), try holdsItems(database) { return (database, changed, use) }
     } catch {
       guard error.code == .damaged || error.code == .unreadable else { throw error }
     }
     let alone = try ForeignDatabase(image)
     guard try alone.isIntact() else {
-      throw KeychainDatabaseError(.damaged, "its pages contradict each other, with its log and without")
+      throw KeychainDatabaseError(.damaged, "its pages contradict each other, with \(other) and without")
     }
     return (alone, image, .foreign)
   }

@@ -122,6 +122,15 @@ struct RollbackJournalTests {
     }
   }
 
+  @Test("beside a log with content is not looked at: what is said of the log is all that was done")
+  func besideLog() throws {
+    let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
+    let log = Array("no log at all".utf8)
+    let database = try KeychainDatabase(file: unfinished.before, log: log, journal: unfinished.journal)
+    #expect(database.log == .unreadable)
+    #expect(try database.image == KeychainDatabase(file: unfinished.before).image)
+  }
+
   @Test("of another database is not applied where that would break it")
   func foreign() throws {
     let other = try Unfinished("DROP TABLE genp")

@@ -19,15 +19,25 @@ enum FuzzedDatabase: String, CaseIterable, FuzzedInput {
       "the file that was put together has the rows")
   }
 
-  func accepts(_ bytes: [UInt8]) -> Bool { Self.read(bytes).map { $0.isIntact && $0.rows.count == 3 } ?? false }
+  /// Whether what is beside the file, where there is something, was put into it.
+  func accepts(_ bytes: [UInt8]) -> Bool {
+    guard let database = Self.read(bytes), let parts = Self.parts(of: bytes) else { return false }
+    let use: DatabaseFacts.LogUse = !parts.log.isEmpty ? .applied : !parts.journal.isEmpty ? .takenBack : .none
+    return database.log == use && database.isIntact && database.rows.count == 3
+  }
 
   private static func read(_ bytes: [UInt8]) -> KeychainDatabase? {
+    guard let parts = parts(of: bytes) else { return nil }
+    return try? KeychainDatabase(file: parts.file, log: parts.log, journal: parts.journal)
+  }
+
+  private static func parts(of bytes: [UInt8]) -> (file: [UInt8], log: [UInt8], journal: [UInt8])? {
     guard bytes.count >= 8 else { return nil }
     let counts = (word(bytes, at: 0), word(bytes, at: 4))
     let file = bytes.dropFirst(8).prefix(counts.0)
     let log = bytes.dropFirst(8 + file.count).prefix(counts.1)
     let journal = bytes.dropFirst(8 + file.count + log.count)
-    return try? KeychainDatabase(file: Array(file), log: Array(log), journal: Array(journal))
+    return (Array(file), Array(log), Array(journal))
   }
 
   private static func word(_ bytes: [UInt8], at place: Int) -> Int {
