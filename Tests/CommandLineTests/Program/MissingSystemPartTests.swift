@@ -19,8 +19,9 @@ private struct Hiding {
     }
   }
 
-  func run(_ world: MoveWorld, _ command: String) throws -> BuiltProgram.Outcome {
-    try world.devices.run("\(try #require(namespace)) sh -c '\(line) && exec sh -c \"$0\"' \"\(command)\"")
+  /// Runs the program where the part is hidden, with the arguments as a shell has them.
+  func run(_ world: MoveWorld, _ arguments: String) throws -> BuiltProgram.Outcome {
+    try world.devices.run("\(try #require(namespace)) sh -c '\(line) && exec sh -c \"$0\"' \"keyhaul \(arguments)\"")
   }
 
   static let proc = Hiding("mount -t tmpfs none /proc && [ ! -e /proc/self ]")
@@ -34,18 +35,14 @@ private struct Hiding {
   "Where /proc is not mounted",
   .enabled(if: Hiding.proc.namespace != nil, "this system lets no test hide /proc in a mount namespace"))
 struct MissingProcTests {
-  private func run(_ world: MoveWorld, _ line: String) throws -> BuiltProgram.Outcome {
-    try Hiding.proc.run(world, "keyhaul \(line)")
-  }
-
   @Test("the program has its arguments all the same")
   func arguments() throws {
     let world = try MoveWorld()
-    let version = try run(world, "--version")
+    let version = try Hiding.proc.run(world, "--version")
     #expect(version.status == 0 && version.output.hasPrefix("keyhaul \(Keyhaul.version)"), "\(version)")
-    let odd = try run(world, "device show '' 'two words' --näme")
+    let odd = try Hiding.proc.run(world, "device show '' 'two words' --näme")
     #expect(odd.status == 64 && odd.errors.contains("--näme"), "\(odd)")
-    #expect(try run(world, "").output.contains("usage     keyhaul <verb>"))
+    #expect(try Hiding.proc.run(world, "").output.contains("usage     keyhaul <verb>"))
   }
 
   @Test("a backup is made, checked, converted, rekeyed, exported and restored as elsewhere")
@@ -57,7 +54,7 @@ struct MissingProcTests {
       "export c --password-file .bp -o e.json -q", "plan c --to new-phone --password-file .bp -o p.plan -q",
       "restore c --to new-phone --password-file .bp --plan p.plan --yes -q", "item find new-phone --json",
     ] {
-      let outcome = try run(world, line)
+      let outcome = try Hiding.proc.run(world, line)
       #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(line): \(outcome)")
     }
   }
@@ -67,20 +64,16 @@ struct MissingProcTests {
   "Where libarchive is not there",
   .enabled(if: Hiding.libarchive.namespace != nil, "the program has it inside, or this system lets no test hide it"))
 struct MissingLibraryTests {
-  private func run(_ world: MoveWorld, _ line: String) throws -> BuiltProgram.Outcome {
-    try Hiding.libarchive.run(world, "keyhaul \(line)")
-  }
-
   @Test("what needs no container works, and version says which library is missing")
   func folders() throws {
     let world = try MoveWorld()
-    #expect(try run(world, "version").output.contains(", libarchive not there, "))
-    #expect(try run(world, "version --json").output.contains("\"libarchive\": null"))
+    #expect(try Hiding.libarchive.run(world, "version").output.contains(", libarchive not there, "))
+    #expect(try Hiding.libarchive.run(world, "version --json").output.contains("\"libarchive\": null"))
     for line in [
       "--version", "device list", "backup old-phone -o b/ --password-file .bp --rounds 1 -q",
       "verify b --password-file .bp -q", "restore b --to new-phone --password-file .bp --yes -q",
     ] {
-      let outcome = try run(world, line)
+      let outcome = try Hiding.libarchive.run(world, line)
       #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(line): \(outcome)")
     }
   }
@@ -89,7 +82,7 @@ struct MissingLibraryTests {
   func containers() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     for line in ["verify b.tar --password-file .bp", "backup old-phone -o c.zip --password-file .bp --rounds 1"] {
-      let outcome = try run(world, line)
+      let outcome = try Hiding.libarchive.run(world, line)
       #expect(outcome.status == 1 && outcome.errors.hasPrefix("error: libarchive, which packs"), "\(outcome)")
     }
     #expect(try world.devices.run("ls").output.contains("b.tar"))

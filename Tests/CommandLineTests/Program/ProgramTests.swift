@@ -26,6 +26,17 @@ struct ProgramTests {
     }
   }
 
+  #if os(Linux)
+    @Test("starts without libarchive and what comes with it")
+    func start() throws {
+      // What glibc's loader says of each library.
+      for arguments in [["--version"], ["explain", "locked"], ["device", "list"]] {
+        let loaded = try withProgram { try $0.run(arguments, environment: ["LD_DEBUG": "files"]) }.errors
+        #expect(loaded.contains("libc.so") && !loaded.contains("libarchive"), "\(arguments)")
+      }
+    }
+  #endif
+
   @Test("colours its text on a terminal only, and only where that is wanted")
   func color() throws {
     func shown(_ arguments: [String] = [], _ environment: [String: String] = [:]) throws -> String {
