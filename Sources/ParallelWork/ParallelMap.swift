@@ -16,7 +16,8 @@ package enum ParallelMap {
 
   /// Works on each thing that `next` gives, with at most `jobs` of them at once, and delivers the results in their order.
   ///
-  /// Where a job asks for this itself, it does the work alone: what runs at once stays bounded by the jobs that there are.
+  /// Where a job asks for this itself, it does the work alone, and so does a single job on its caller's thread: what runs at once
+  /// stays bounded by the jobs that there are.
   ///
   /// `next`, `shouldContinue` and `deliver` are called on the caller's thread, one at a time; `work` on others, but for a
   /// single job, which has none. All have ended when this returns or throws.
@@ -38,7 +39,7 @@ package enum ParallelMap {
   ) throws(Failure) -> Bool {
     guard jobs > 1, !isJob else {
       while shouldContinue(), let input = try next() {
-        let output = try work(input)
+        let output = try alone { () throws(Failure) in try work(input) }
         guard shouldContinue() else { return false }
         try deliver(output)
       }
@@ -72,8 +73,19 @@ package enum ParallelMap {
 
   private static let jobKey = "keyhaul.job"
 
-  /// Whether the thread that asks is a job's.
-  private static var isJob: Bool { Thread.current.threadDictionary[jobKey] != nil }
+  /// Whether the thread that asks does the work of a job.
+  private static var isJob: Bool {
+    get { Thread.current.threadDictionary[jobKey] != nil }
+    set { Thread.current.threadDictionary[jobKey] = newValue ? true : nil }
+  }
+
+  /// Does a single job's work on the thread of its caller.
+  private static func alone<Output, Failure: Error>(_ work: () throws(Failure) -> Output) throws(Failure) -> Output {
+    let wasJob = isJob
+    isJob = true
+    defer { isJob = wasJob }
+    return try work()
+  }
 
   /// What the jobs share. Every stored value is read and written with the lock held.
   private final class Pool<Input: Sendable, Output: Sendable, Failure: Error>: @unchecked Sendable {
@@ -89,7 +101,7 @@ package enum ParallelMap {
     func startJob() {
       locked { jobCount += 1 }
       WorkThread.start { [self] in
-        Thread.current.threadDictionary[jobKey] = true
+        isJob = true
         while let (place, input) = take() {
           let result = Result { () throws(Failure) in try work(input) }
           locked { results[place] = result }

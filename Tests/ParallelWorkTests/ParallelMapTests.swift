@@ -76,6 +76,36 @@ struct ParallelMapTests {
     #expect(delivered == [true, true, true, true, true, true])
   }
 
+  @Test("does a single job's own work alone, as that of each of several is")
+  func nestedInOne() {
+    var (outer, ownThreads) = (Numbers(count: 1), 0)
+    let caller = ObjectIdentifier(Thread.current)
+    ParallelMap.run(
+      jobs: 1, next: { outer.next() },
+      work: { (_: Int) in
+        var (inner, count) = (Numbers(count: 20), 0)
+        ParallelMap.run(
+          jobs: 4, next: { inner.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
+          deliver: { count += $0 == caller ? 1 : 0 })
+        return count
+      }, deliver: { ownThreads += $0 })
+    #expect(ownThreads == 20)
+
+    // The thread is its caller's again afterwards, also after work that failed.
+    var failing = Numbers(count: 1)
+    #expect(throws: Refusal(number: 0)) {
+      try ParallelMap.run(
+        jobs: 1, next: { () throws(Refusal) in failing.next() },
+        work: { (number: Int) throws(Refusal) -> Int in throw Refusal(number: number) },
+        deliver: { (_: Int) throws(Refusal) in })
+    }
+    var (numbers, others) = (Numbers(count: 8), 0)
+    ParallelMap.run(
+      jobs: 2, next: { numbers.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
+      deliver: { others += $0 == caller ? 0 : 1 })
+    #expect(others == 8)
+  }
+
   @Test("never has more at once than there are jobs, nor far more waiting than they can do")
   func bound() {
     let running = Counter()
