@@ -22,6 +22,9 @@ public struct ArchivedItem: Sendable {
     let isSecretOnly: Bool
     let blob: BlobPlace?
 
+    /// Asked for of each item: the item in clear is not taken in hand for it.
+    var isShut: Bool { if case .failed = opening { true } else { false } }
+
     init(
       _ kind: ItemKind, _ protection: ProtectionClass?, _ keyClass: KeyClass?, _ persistentReference: HeldReference,
       _ fingerprint: ItemFingerprint?, _ blob: BlobPlace?, _ opening: Opening, isSecretOnly: Bool
@@ -137,7 +140,8 @@ public struct ArchivedItem: Sendable {
   /// The same item under another position, where another one of its class was tried with other keys: what that one lacks
   /// it lacks too.
   package func tried(like trial: ArchivedItem, at index: Int) -> ArchivedItem {
-    if case .failed = trial.opening { return ArchivedItem(index, trial.classKey, contents, shut: trial.contents) }
+    let tried = trial.shut ?? trial.contents
+    if tried.isShut { return ArchivedItem(index, trial.classKey, contents, shut: tried) }
     return ArchivedItem(index, trial.classKey, contents, shut: shut)
   }
 

@@ -60,12 +60,14 @@ extension ImportResolution {
   ///   - existing: The item of the row that was there.
   /// - Returns: `nil` where nothing was decided or the winner is not given.
   public func storedItem(incoming: KeychainItem, existing: KeychainItem?) -> KeychainItem? {
-    let winner: KeychainItem? =
-      switch outcome {
-      case .insertsNew, .replaces: incoming
-      case .keepsExisting, .identical: existing
-      case .blocked: nil
-      }
+    let winner: KeychainItem?
+    switch outcome {
+    // It has met nothing that it could take anything over from.
+    case .insertsNew: return incoming
+    case .replaces: winner = incoming
+    case .keepsExisting, .identical: winner = existing
+    case .blocked: winner = nil
+    }
     guard var stored = winner else { return nil }
     // Most stay as they are, and the attributes are not copied then.
     if stored.modificationDate != modificationDate { stored[.modificationDate] = modificationDate.map { .date($0) } }

@@ -217,6 +217,7 @@ public struct BackupForecast: ~Copyable, Sendable {
   /// The decisions of a plan for the items that the backup would hold, their names added, and after them one for each
   /// item that stays on the device by a rule of the backup: those count on from the backup's last position.
   borrowing func completing(_ plan: MigrationPlan) -> MigrationPlan {
+    let exported = exported
     let staying = leftOut.enumerated().map { offset, left in
       MigrationPlan.Decision(
         index: keepsPlaces ? Int(left.item.rowID) : exported.count + offset, identity: left.item.identity,

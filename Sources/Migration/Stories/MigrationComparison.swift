@@ -158,7 +158,7 @@ public struct MigrationComparison: Sendable {
     let sameKey = try reporting { () throws(VirtualDeviceError) in try source.deviceKey() }
     let isItself = source.device.directory == target.device.directory
     let otherKey = isItself ? try Self.keyOfSomeDevice() : try Self.key(of: target)
-    var prospects: [Int: RestoreProspects] = [:]
+    var prospects: [RestoreProspects] = []
     var decisions: [MigrationPlan.Decision] = []
     func enter(_ forecast: borrowing BackupForecast) throws(MigrationError) {
       for onSameDevice in [true, false] {
@@ -166,8 +166,10 @@ public struct MigrationComparison: Sendable {
           forecast, ontoEmpty: onSameDevice ? sameKey.copy() : otherKey.copy(),
           targetSyncs: (onSameDevice ? source : target).record.isSyncing)
         let setting = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: onSameDevice)
-        for decision in plan.decisions {
-          prospects[decision.index, default: [:]][setting] = Prospect(decision.outcome)
+        if prospects.isEmpty { prospects = Array(repeating: [:], count: plan.decisions.count) }
+        // All four are about the same items, in the same order.
+        for (place, decision) in plan.decisions.enumerated() {
+          prospects[place][setting] = Prospect(decision.outcome)
         }
         // One of the four has the items' names and classes for all.
         if decisions.isEmpty || !forecast.hasPassword { decisions = plan.decisions }
@@ -175,7 +177,7 @@ public struct MigrationComparison: Sendable {
     }
     try enter(forecast)
     try enter(try forecast.thought(withPassword: !forecast.hasPassword, deviceKey: sameKey))
-    items = decisions.map { Item($0, prospects[$0.index] ?? [:]) }
+    items = zip(decisions, prospects).map(Item.init)
     current = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: isItself)
   }
 
