@@ -66,7 +66,7 @@ extension ImportResolution {
     case .insertsNew: return incoming
     case .replaces: winner = incoming
     case .keepsExisting, .identical: winner = existing
-    case .blocked: winner = nil
+    case .blocked: return nil
     }
     guard var stored = winner else { return nil }
     // Most stay as they are, and the attributes are not copied then.
