@@ -47,9 +47,10 @@ WORKERS = 2
 THREADS = 2
 # A third of what an iPhone's backup takes: the figures are of the machine that it runs on, and others are on it.
 ROUNDS = 3_000_000
-COSTLY = 8
-# The speed of the fleet beside that of `xargs -P2`; what is missing is the noise of a machine with others on it.
-LEAST_RATIO = 0.9
+COSTLY = 24
+# The least speed of the fleet beside that of `xargs -P2`, which has no table at the end. Where the derivation is nearly all that
+# there is, nothing can be won: what is missing there is the noise of a machine with others on it.
+LEAST_RATIOS = {"small": 1.0, "costly": 0.9}
 # What finishes one question of one backup, without the package; its number, its verb and its path are the arguments.
 SINGLE = """
 out="$OUT/$1.$2"
@@ -113,10 +114,11 @@ class Backups:
         return f"file://{path}" if path.endswith(".tar") and number % 2 else path
 
     def derived(self):
-        """Backups whose password costs something; their content does not matter."""
-        first = self.folder / "costly-0.tar"
-        self.said("backup", "old-phone", "-o", first, "--rounds", str(ROUNDS), "-p", self.secret)
-        return [str(first), *(str(shutil.copyfile(first, self.folder / f"costly-{n}.tar")) for n in range(1, COSTLY))]
+        """Backups whose password costs something, each with a salt of its own; their content does not matter."""
+        paths = [f"{self.folder}/costly-{number}.tar" for number in range(COSTLY)]
+        for path in paths:
+            self.said("backup", "old-phone", "-o", path, "--rounds", str(ROUNDS), "-p", self.secret)
+        return paths
 
     def bad(self, name):
         [fault] = [each for each in backup_faults.FAULTS if each.name == name]
@@ -374,7 +376,10 @@ class Trial(Checks):
 
     def speed(self, repeats):
         """The same backups by `xargs`, one process a backup, two and four at a time, and by the fleet, in turns."""
-        for what, paths, gate in (("small", self.backups.local, False), (f"{ROUNDS:,} rounds", self.backups.costly, True)):
+        for what, paths, least in (
+            ("small", self.backups.local, LEAST_RATIOS["small"]),
+            (f"{ROUNDS:,} rounds", self.backups.costly, LEAST_RATIOS["costly"]),
+        ):
             turns = [(self.lean(2, paths), self.lean(4, paths), self.fleet(paths)) for _ in range(repeats)]
             names = ("xargs -P2", "xargs -P4", "fleet")
             for index, name in enumerate(names):
@@ -383,7 +388,7 @@ class Trial(Checks):
                       f"{len(paths) / seconds / CORES:6.2f} a second and core; {1000 * taken / len(paths):6.1f} ms of the processor each")
             two, four = (statistics.median(turn[index][0] / turn[2][0] for turn in turns) for index in (0, 1))
             print(f"speed, {what}: the fleet's beside xargs -P2 {two:.2f}, beside xargs -P4 {four:.2f}, median of {repeats} turns")
-            self.check(not gate or two >= LEAST_RATIO, f"{what}: the fleet is slower than xargs -P2: {two:.2f}")
+            self.check(two >= least, f"{what}: the fleet is slower than xargs -P2: {two:.2f}")
 
     def lean(self, at_once, paths):
         """Seconds by the clock and of the processor.

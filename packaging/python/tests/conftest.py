@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -48,6 +49,19 @@ def sample(program: str, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     for name in ("family.tar", "family/"):
         said("backup", "old-phone", "-o", f"{place}/{name}", "--rounds", "1", "--password-file", str(password))
     return Sample(str(place / "family.tar"), str(place / "family"), keyhaul.PasswordFile(str(password)), home)
+
+
+@pytest.fixture
+def folder(sample: Sample, tmp_path: pathlib.Path) -> pathlib.Path:
+    """Six backups, and a file that is none."""
+    place = tmp_path / "backups"
+    place.mkdir()
+    for number in range(5):
+        shutil.copyfile(sample.file, place / f"{number}.tar")
+    shutil.copytree(sample.folder, place / "folder")
+    (place / "none.tar").write_text("nothing")
+    (place / ".hidden").write_text("nothing")
+    return place
 
 
 def script(path: pathlib.Path, text: str) -> str:

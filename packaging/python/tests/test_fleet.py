@@ -31,19 +31,6 @@ def client() -> Iterator[Client]:
         yield client
 
 
-@pytest.fixture
-def folder(sample: Sample, tmp_path: pathlib.Path) -> pathlib.Path:
-    """Six backups, and a file that is none."""
-    place = tmp_path / "backups"
-    place.mkdir()
-    for number in range(5):
-        shutil.copyfile(sample.file, place / f"{number}.tar")
-    shutil.copytree(sample.folder, place / "folder")
-    (place / "none.tar").write_text("nothing")
-    (place / ".hidden").write_text("nothing")
-    return place
-
-
 def test_each_backup_has_one_row_in_the_order_of_the_paths(
     client: Client, sample: Sample, folder: pathlib.Path
 ) -> None:
@@ -202,19 +189,21 @@ def test_a_stamp_shows_a_change(sample: Sample, tmp_path: pathlib.Path, change: 
     assert stamp(str(tmp_path / "nowhere")) is None and stamp("file:///nowhere/x.tar") is None
 
 
+@pytest.mark.parametrize("batch", [1, 4])
 def test_a_surprise_of_one_backup_is_its_own(
-    client: Client, sample: Sample, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    client: Client, sample: Sample, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
-    plainly: Callable[..., Any] = _task._answer
+    plainly: Callable[..., Any] = _task._Look._told
 
-    def surprising(verb: Any, job: _task.Job, settings: _task.Settings) -> Any:
-        if job.path.endswith("1.tar"):
+    def surprising(look: Any, answer: Any) -> Any:
+        if look.job.path.endswith("1.tar"):
             raise OSError("no more files")
-        return plainly(verb, job, settings)
+        return plainly(look, answer)
 
-    monkeypatch.setattr(_task, "_answer", surprising)
-    done = fleet.run(folder, client, passwords=sample.password)
+    monkeypatch.setattr(_task._Look, "_told", surprising)
+    done = fleet.run(folder, client, passwords=sample.password, batch=batch)
     assert [(row["id"], row["why"]) for row in done.failures()[:-1]] == [("failed", "OSError: no more files")]
+    assert done.items.num_rows == 5 * 18
 
 
 def test_a_backup_that_ends_its_workers_has_a_row_as_the_others_have(
@@ -222,7 +211,8 @@ def test_a_backup_that_ends_its_workers_has_a_row_as_the_others_have(
 ) -> None:
     text = f"""
 import os, sys
-if sys.argv[-1].endswith("poison.tar"): os.kill(os.getppid(), 9)
+listed = sys.stdin.buffer.read() if sys.argv[-1] == "-" else b""
+if b"poison.tar" in listed or sys.argv[-1].endswith("poison.tar"): os.kill(os.getppid(), 9)
 os.execv({program!r}, [{program!r}, *sys.argv[1:]])
 """
     poisonous = script(tmp_path / "program", text)
@@ -279,10 +269,6 @@ def test_a_backup_is_charged_only_with_a_worker_that_had_begun_with_it(
     losing: Any = LostFirst(client, times, begun)
     [found], sent = _run._alone(losing, job, settings, 1, f"lost-{times}-{begun}")
     assert found.row is not None and (found.row["id"], found.row.get("why"), sent) == answer
-
-
-def test_tasks_are_small_enough_to_end_together() -> None:
-    assert [_run._batch(count, 4) for count in (0, 1, 31, 200, 100_000)] == [1, 1, 1, 6, 16]
 
 
 def test_verbs_are_checked() -> None:

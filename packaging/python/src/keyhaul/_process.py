@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +17,8 @@ from ._errors import KeyhaulError, TimedOut
 
 # A portion of a stream, in bytes: what is in memory of it at a time, beside what a remote file system reads ahead.
 PORTION = 1 << 20
+# What a pipe holds at the most, where nobody asked for more.
+PIPE = 1 << 16
 # How often a run looks whether it was called off, in seconds.
 GLANCE = 0.1
 # How long a program that was asked to end may take, in seconds, before it is made to.
@@ -89,30 +92,8 @@ def run(
     failing stream, an exception in this thread) ends the program and what it has started: they are one process group.
     """
     started = time.monotonic()
-    arguments = list(arguments)
-    feeder = _Feeder(stream) if stream is not None else None
-    password = _password_pipe(secret) if secret is not None else None
-    if password is not None:
-        arguments[1:1] = ["--password-fd", str(password)]
+    child, feeder = _begun(program, arguments, stream, secret, subprocess.PIPE)
     try:
-        child = subprocess.Popen(
-            [program, *arguments],
-            stdin=feeder.end if feeder else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=() if password is None else (password,),
-            start_new_session=True,
-        )
-    except BaseException:
-        if feeder:
-            feeder.abandon()
-        raise
-    finally:
-        if password is not None:
-            os.close(password)
-    try:
-        if feeder:
-            feeder.start()
         out, err = _wait(child, started, timeout, cancel, feeder)
     except BaseException:
         _end(child)
@@ -121,6 +102,32 @@ def run(
         raise unreadable(feeder.failure)
     code = child.returncode if child.returncode >= 0 else 128 - child.returncode
     return Ended(code, out, err, time.monotonic() - started)
+
+
+def lines(
+    program: str,
+    arguments: Sequence[str],
+    *,
+    stream: Readable,
+    secret: bytes | None = None,
+    timeout: float | None = None,
+) -> Generator[bytes, None, None]:
+    """Runs the program, and gives each whole line of its standard output as soon as it is there.
+
+    `timeout` is for each line. What a program that is ended by a signal had not finished is no line. Whatever ends the wait
+    before the program ends (`timeout`, a caller that wants no more) ends the program and what it has started.
+    """
+    child, _ = _begun(program, arguments, stream, secret, subprocess.DEVNULL)
+    assert child.stdout is not None
+    try:
+        with child.stdout as out:
+            yield from _lines(out.fileno(), timeout)
+        child.wait(timeout)
+    except subprocess.TimeoutExpired:
+        pass  # It has said everything.
+    finally:
+        if child.poll() is None:
+            _end(child)
 
 
 def unreadable(failure: Exception) -> KeyhaulError:
@@ -134,6 +141,64 @@ def unreadable(failure: Exception) -> KeyhaulError:
     )
 
 
+def _begun(
+    program: str, arguments: Sequence[str], stream: Readable | None, secret: bytes | None, errors: int
+) -> tuple[subprocess.Popen[bytes], _Feeder | None]:
+    """The program, which runs, and what feeds it."""
+    arguments = list(arguments)
+    feeder = _Feeder(stream) if stream is not None else None
+    password = _password_pipe(secret) if secret is not None else None
+    if password is not None:
+        arguments[1:1] = ["--password-fd", str(password)]
+    try:
+        child = subprocess.Popen(
+            [program, *arguments],
+            stdin=feeder.end if feeder else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            pass_fds=() if password is None else (password,),
+            start_new_session=True,
+        )
+    except BaseException:
+        if feeder:
+            feeder.abandon()
+        raise
+    finally:
+        if password is not None:
+            os.close(password)
+    if feeder:
+        try:
+            feeder.start()
+        except BaseException:
+            _end(child)
+            raise
+    return child, feeder
+
+
+def _lines(out: int, timeout: float | None) -> Generator[bytes, None, None]:
+    """The lines of a pipe, to its end."""
+    waiting = select.poll()
+    waiting.register(out, select.POLLIN)
+    parts: list[bytes] = []
+    started = time.monotonic()
+    while True:
+        left = None if timeout is None else started + timeout - time.monotonic()
+        if left is not None and (left <= 0 or not waiting.poll(1000 * left)):
+            raise _too_long(timeout)
+        portion = os.read(out, PIPE)
+        if not portion:
+            return
+        *whole, rest = portion.split(b"\n")
+        for line in whole:
+            yield b"".join((*parts, line))
+            parts, started = [], time.monotonic()
+        parts.append(rest)
+
+
+def _too_long(timeout: float | None) -> TimedOut:
+    return TimedOut("the program was stopped", f"it took longer than {timeout:g} seconds")
+
+
 def _wait(
     child: subprocess.Popen[bytes],
     started: float,
@@ -145,7 +210,7 @@ def _wait(
     while True:
         left = None if timeout is None else started + timeout - time.monotonic()
         if left is not None and left <= 0:
-            raise TimedOut("the program was stopped", f"it took longer than {timeout:g} seconds")
+            raise _too_long(timeout)
         if cancel is not None and cancel.is_set():
             raise TimedOut("the program was stopped", "it was called off")
         if feeder is not None and feeder.failed.is_set() and feeder.failure:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from . import _process, _streams
-from ._errors import KeyhaulError, name_of
+from ._errors import KeyhaulError, TimedOut, name_of
 from ._program import find_program
 from ._records import NotUnderstood, decode
 from .passwords import Password, PasswordCommand, PasswordFile, PasswordName, PasswordSource
@@ -18,6 +21,7 @@ from .results import Answer, Futures, Inspection, MigrationPlan, Plan, Verificat
 
 A = TypeVar("A", bound=Answer)
 Backup: TypeAlias = "str | os.PathLike[str] | _process.Readable"
+Verb: TypeAlias = Literal["inspect", "verify", "plan"]
 
 # The codes beside which a document is an answer: 13 and 14 are what `verify` found. Every other is a failure, known or not.
 ANSWERS = frozenset({0, 2, 3, 13, 14})
@@ -85,10 +89,61 @@ def plan(
     return _asked(kind, "plan", flags, backup, password, device_key, home, program, timeout, cancel)
 
 
+def is_listable(path: str) -> bool:
+    """Whether a list of paths can have it: what the program takes for one backup there as well as in an argument."""
+    if _streams.is_address(path) or path == "-":
+        return False
+    try:
+        path.encode("utf-8")
+        # A folder that is none stands for those in it, where it is an argument.
+        return os.path.isfile(path) or os.path.isfile(os.path.join(path, "Manifest.plist"))
+    except ValueError:
+        return False
+
+
+def listed(
+    verb: Verb,
+    paths: Sequence[str],
+    *,
+    password: PasswordSource | None = None,
+    to: str | None = None,
+    device_key: str | None = None,
+    home: str | None = None,
+    program: str | None = None,
+    timeout: float | None = None,
+) -> Generator[Inspection | Verification | Plan | KeyhaulError, None, None]:
+    """What a call about each of the paths would give, from one call of the program, in their order and as it comes in.
+
+    The paths are listable, and each is there once. It ends early where the program did: what is left has no answer, and whoever
+    asks about the next one alone learns why. `timeout` is for each; the one that took longer has `TimedOut`, and is the last.
+    """
+    planned: type[Plan] = Futures if to is None else MigrationPlan
+    kind: type[Inspection | Verification | Plan] = (
+        Inspection if verb == "inspect" else Verification if verb == "verify" else planned
+    )
+    secret, arguments = _arguments(verb, ["--to", to] if to is not None else [], password, device_key, home)
+    arguments += ["--format", "ndjson", "--jobs", "1", "--paths-from", "-"]
+    stream = io.BytesIO(b"".join(path.encode("utf-8") + b"\0" for path in paths))
+    started = time.monotonic()
+    left = iter(paths)
+    try:
+        with contextlib.closing(
+            _process.lines(find_program(program), arguments, stream=stream, secret=secret, timeout=timeout)
+        ) as lines:
+            for line, path in zip(lines, left):
+                outcome = _of_line(kind, path, line, time.monotonic() - started)
+                if outcome is None:
+                    return
+                yield outcome
+                started = time.monotonic()
+    except TimedOut as error:
+        yield error
+
+
 def version(program: str | None = None) -> str:
     """The program's version and commit."""
     ended = _process.run(find_program(program), ["version", "--json"])
-    document = _document(ended)
+    document = _document(ended.out)
     if document is None or ended.code != 0:
         raise _failure(ended)
     return " ".join(str(document[part]) for part in ("version", "commit") if document.get(part))
@@ -106,12 +161,8 @@ def _asked(
     timeout: float | None,
     cancel: threading.Event | None,
 ) -> A:
-    secret, sources = _password_flags(password)
-    arguments = [verb, *sources, "--json", "--quiet", "--no-input", *flags]
-    if device_key is not None:
-        arguments += ["--device-key-file", device_key]
-    if home is not None:
-        arguments += ["--home", home]
+    secret, arguments = _arguments(verb, flags, password, device_key, home)
+    arguments.append("--json")
     found = find_program(program)
     with _streams.opened(backup) as (path, stream):
         if stream is not None:
@@ -121,6 +172,19 @@ def _asked(
             found, [*arguments, "--", path], stream=stream, secret=secret, timeout=timeout, cancel=cancel
         )
     return _answer(kind, ended)
+
+
+def _arguments(
+    verb: str, flags: Sequence[str], password: PasswordSource | None, device_key: str | None, home: str | None
+) -> tuple[bytes | None, list[str]]:
+    """What goes into a pipe, and the arguments that calls about one backup and about many have in common."""
+    secret, sources = _password_flags(password)
+    arguments = [verb, *sources, "--quiet", "--no-input", *flags]
+    if device_key is not None:
+        arguments += ["--device-key-file", device_key]
+    if home is not None:
+        arguments += ["--home", home]
+    return secret, arguments
 
 
 def _password_flags(password: PasswordSource | None) -> tuple[bytes | None, list[str]]:
@@ -143,22 +207,54 @@ def _password_flags(password: PasswordSource | None) -> tuple[bytes | None, list
 
 
 def _answer(kind: type[A], ended: _process.Ended) -> A:
-    document = _document(ended)
-    if document is None or ended.code not in ANSWERS or FORMATS.get(document.get("format", "")) is not kind:
+    document = _document(ended.out)
+    if document is None or not _is_answer(kind, ended.code, document):
         raise _failure(ended)
+    return _decoded(kind, document, ended.code, lambda: _failure(ended), ended.seconds)
+
+
+def _of_line(kind: type[A], path: str, line: bytes, seconds: float) -> A | KeyhaulError | None:
+    """What a line of many says of a backup; None where it is not of this backup, or not understood."""
+    said = _document(line) or {}
+    code, document, error = said.get("code"), said.get("document"), said.get("error")
+    if said.get("format") != "backup-answer/1" or said.get("path") != path or type(code) is not int:
+        return None
+
+    def failure() -> KeyhaulError:
+        words = error if isinstance(error, dict) else {}
+        message = words.get("message", f"the program ended with {code} and no answer")
+        return KeyhaulError(
+            code, str(said.get("id", name_of(code))), str(message), words.get("why"), words.get("try"), said
+        )
+
+    if not isinstance(document, dict) or not _is_answer(kind, code, document):
+        return failure()
+    try:
+        return _decoded(kind, document, code, failure, seconds)
+    except KeyhaulError as misunderstood:
+        return misunderstood
+
+
+def _is_answer(kind: type[Answer], code: int, document: Mapping[str, Any]) -> bool:
+    return code in ANSWERS and FORMATS.get(document.get("format", "")) is kind
+
+
+def _decoded(
+    kind: type[A], document: Mapping[str, Any], code: int, failure: Callable[[], KeyhaulError], seconds: float
+) -> A:
     try:
         answer = decode(kind, document)
     except NotUnderstood as fault:
         raise KeyhaulError(
             1, "failed", "the program's answer is not understood", str(fault), "a newer package"
         ) from None
-    error = _failure(ended) if ended.code not in (0, 2, 3) else None
-    return dataclasses.replace(answer, code=ended.code, error=error, seconds=ended.seconds)
+    error = failure() if code not in (0, 2, 3) else None
+    return dataclasses.replace(answer, code=code, error=error, seconds=seconds)
 
 
-def _document(ended: _process.Ended) -> dict[str, Any] | None:
+def _document(text: bytes) -> dict[str, Any] | None:
     try:
-        document = json.loads(ended.out)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None

@@ -5,7 +5,7 @@
 
     done = fleet.run("backups/", Client("tcp://scheduler:8786"), passwords=PasswordName("family"), out="fleet/")
 
-Each worker calls the program once for a backup and a verb. No password and no item's value is sent: a password's source is a
+Each worker calls the program once for a verb and a few backups. No password and no item's value is sent: a password's source is a
 value (`PasswordFile`, `PasswordCommand`, `PasswordName`) that the worker resolves.
 """
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .._verbs import Verb
 from ..passwords import PasswordCommand, PasswordFile, PasswordName, Sendable
 from . import _tables
 from ._paths import Paths, listed
-from ._task import Found, Job, Settings, Verb, examine, examine_alone, failed
+from ._task import Found, Job, Settings, examine, examine_alone, failed, portions
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -26,8 +27,6 @@ Passwords: TypeAlias = "Sendable | Mapping[str, Sendable | None] | Callable[[str
 
 # Endings that say something of the backup. The others, such as a wrong password, are tried again by the next run.
 SETTLED = frozenset({0, 2, 3, 13, 14})
-# The most backups of one task: what a lost worker takes along is done again.
-MOST = 16
 # How often a backup is sent out for nothing, to workers that are lost before they begin with it.
 UNBEGUN = 16
 
@@ -89,7 +88,7 @@ def run(
     - `to`, `device_key`, `home`, `program`, `timeout`: as of `keyhaul.plan`, on the worker; `timeout` is in seconds for a verb.
     - `retries`: how often a backup that Dask gave up, because several workers were lost with it, is begun again, alone. What
       still has no answer then has a row with the id `worker-lost`. A worker that is lost before it begins does not count.
-    - `batch`: how many backups a task has.
+    - `batch`: how many backups a task has, and a call of the program is about; without it many at first and one at the end.
     - `progress`: called with how many of how many there are.
     """
     started = time.monotonic()
@@ -155,7 +154,6 @@ def _answers(
     from distributed import as_completed
 
     name = f"keyhaul-{uuid.uuid4().hex[:12]}"
-    size = batch or _batch(len(jobs), sum(client.nthreads().values()))
     sent: dict[Future, Sequence[Job]] = {}
     suspects: list[Job] = []
 
@@ -165,8 +163,9 @@ def _answers(
         return future
 
     try:
-        futures = [send(jobs[start : start + size]) for start in range(0, len(jobs), size)]
-        for future, result in as_completed(futures, with_results=True, raise_errors=False):
+        for future, result in as_completed(
+            map(send, portions(jobs, sum(client.nthreads().values()), batch)), with_results=True, raise_errors=False
+        ):
             some = sent.pop(future)
             if future.status == "finished":
                 yield result, 0
@@ -208,11 +207,6 @@ def _alone(client: Client, job: Job, settings: Settings, retries: int, name: str
     if cause and not begun:
         why = f"{type(cause).__name__}: no worker lived until it began"
     return [failed(job, 1, "worker-lost", "no worker has an answer", why)], sent
-
-
-def _batch(count: int, threads: int) -> int:
-    """Eight tasks for a thread, so that the last ones end together."""
-    return max(1, min(MOST, count // max(1, threads * 8)))
 
 
 class _Known:

@@ -1,30 +1,34 @@
-"""What a worker does for one backup: nothing here is sent anywhere but its rows."""
+"""What a worker does for a few backups: nothing here is sent anywhere but its rows."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import hashlib
 import json
+import math
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
 from .. import _verbs
-from .._errors import KeyhaulError, name_of
+from .._errors import KeyhaulError
 from .._program import find_program
+from .._verbs import Verb
 from ..passwords import Sendable
 from ..results import Futures, Inspection, MigrationPlan, Plan, Verification
+from . import _rows
 from ._stamps import stamp
-from ._tables import NAMES, items_schema, plain, table
+from ._tables import plain
 
-Verb: TypeAlias = Literal["inspect", "verify", "plan"]
-
+# The most backups of one task: what a lost worker takes along is done again.
+MOST = 16
 # What the other verbs would end with as well.
 ENDS_ALL = frozenset({10, 11, 12, 124, 127})
 
@@ -61,9 +65,24 @@ class Found:
     items: pa.Table | None
 
 
+def portions(jobs: Sequence[Job], threads: int, batch: int | None) -> list[Sequence[Job]]:
+    """The backups of each task: many at first, since one call about them is cheaper, and one at the end, so that all end together."""
+    found: list[Sequence[Job]] = []
+    start = 0
+    while start < len(jobs):
+        size = batch or min(MOST, math.ceil((len(jobs) - start) / max(1, 2 * threads)))
+        found.append(jobs[start : start + size])
+        start += size
+    return found
+
+
 def examine(jobs: Sequence[Job], settings: Settings) -> list[Found]:
-    """One task: a few backups, one after the other. An error is a row, whatever it is."""
-    return [_examined(job, settings) for job in jobs]
+    """One task: a few backups. An error is a row, whatever it is."""
+    looks = [_Look(job, settings) for job in jobs]
+    for verb in settings.verbs:
+        for some in _by_password([look for look in looks if look.is_open]):
+            _ask(verb, some, settings)
+    return [look.found() for look in looks]
 
 
 def examine_alone(job: Job, settings: Settings, mark: str) -> list[Found]:
@@ -79,42 +98,125 @@ def failed(job: Job, code: int, id: str, error: str, why: str) -> Found:
     return Found(job.index, {"path": plain(job.path), "code": code, "id": id, "error": error, "why": plain(why)}, None)
 
 
-def _examined(job: Job, settings: Settings) -> Found:
-    try:
-        # Before anything is read: what changes from here on is seen the next time.
-        now = stamp(job.path)
-        asked = _asked(settings, job.password)
-        if now is not None and job.known == (now, asked):
-            return Found(job.index, None, None)
-        return _looked_at(job, settings, now, asked)
-    except KeyhaulError as error:
-        return Found(job.index, {"path": plain(job.path), **_ending(error)}, None)
-    except Exception as error:  # noqa: BLE001 - one backup's surprise is not another's
-        return failed(job, 1, "failed", "the worker could not look at it", f"{type(error).__name__}: {error}")
+class _Look:
+    """What is known of one backup, while the verbs are asked one after the other."""
 
+    def __init__(self, job: Job, settings: Settings) -> None:
+        self.job = job
+        self.is_open = True
+        self._names = settings.names
+        self._row: dict[str, Any] | None = {"path": plain(job.path)}
+        self._items: pa.Table | None = None
+        self._seconds = 0.0
+        with self._own():
+            # Before anything is read: what changes from here on is seen the next time.
+            now = stamp(job.path)
+            asked = _asked(settings, job.password)
+            if now is not None and job.known == (now, asked):
+                self._row, self.is_open = None, False
+            else:
+                self._row |= {"stamp": now, "asked": asked, "code": 0, "id": "ok"}
 
-def _looked_at(job: Job, settings: Settings, now: str | None, asked: str) -> Found:
-    started = time.monotonic()
-    row: dict[str, Any] = {"path": plain(job.path), "stamp": now, "asked": asked, "code": 0, "id": "ok"}
-    items: pa.Table | None = None
-    for verb in settings.verbs:
+    def take(self, outcome: Inspection | Verification | Plan | Exception, seconds: float) -> None:
+        """What a verb has said, and how long it took."""
+        self._seconds += seconds
+        with self._own():
+            if isinstance(outcome, KeyhaulError):
+                ending = _rows.ending(outcome)
+            elif isinstance(outcome, Exception):
+                raise outcome
+            else:
+                ending = self._told(outcome)
+            assert self._row is not None
+            if self._row["code"] == 0:
+                self._row.update(ending)
+            self.is_open = ending["code"] not in ENDS_ALL
+
+    def found(self) -> Found:
+        """What came out."""
+        if self._row is not None and "stamp" in self._row:
+            self._row["worker"] = _worker()
+            self._row["finished"] = datetime.datetime.now(datetime.timezone.utc)
+            self._row["seconds"] = self._seconds
+        return Found(self.job.index, self._row, self._items)
+
+    def _told(self, answer: Inspection | Verification | Plan) -> dict[str, Any]:
+        assert self._row is not None
+        self._row.update({name: value for name, value in _rows.columns(answer).items() if value is not None})
+        if isinstance(answer, (Futures, MigrationPlan)):
+            self._items = _rows.items(answer, self._row["path"], self._row["stamp"], self._names)
+        return _rows.ending(answer.error) if answer.error else _rows.partial(answer)
+
+    @contextlib.contextmanager
+    def _own(self) -> Iterator[None]:
+        """One backup's surprise is not another's."""
         try:
-            answer = _answer(verb, job, settings)
+            yield
         except KeyhaulError as error:
-            ending = _ending(error)
-        else:
-            row.update({name: value for name, value in _columns(answer).items() if value is not None})
-            if isinstance(answer, (Futures, MigrationPlan)):
-                items = _items(answer, row["path"], now, settings.names)
-            ending = _ending(answer.error) if answer.error else _partial(answer)
-        if row["code"] == 0:
-            row.update(ending)
-        if ending["code"] in ENDS_ALL:
-            break
-    row["worker"] = _worker()
-    row["finished"] = datetime.datetime.now(datetime.timezone.utc)
-    row["seconds"] = time.monotonic() - started
-    return Found(job.index, row, items)
+            self._end(_rows.ending(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            self._end(
+                {
+                    "code": 1,
+                    "id": "failed",
+                    "error": "the worker could not look at it",
+                    "why": plain(f"{type(error).__name__}: {error}"),
+                }
+            )
+
+    def _end(self, ending: dict[str, Any]) -> None:
+        self._row, self._items, self.is_open = {"path": plain(self.job.path), **ending}, None, False
+
+
+def _by_password(looks: Sequence[_Look]) -> list[list[_Look]]:
+    """Those that one call of the program can be about, together."""
+    groups: dict[Sendable | None, list[_Look]] = {}
+    for look in looks:
+        groups.setdefault(look.job.password, []).append(look)
+    return list(groups.values())
+
+
+def _ask(verb: Verb, looks: Sequence[_Look], settings: Settings) -> None:
+    """Each has an answer at the end.
+
+    What ended a call about many is asked alone, as what has no place in a list: its ending is then its own, and the others are
+    in the next call. A call that has no answer at all has something else to say, to each.
+    """
+    together = [look for look in looks if _verbs.is_listable(look.job.path)]
+    alone = [look for look in looks if look not in together]
+    while len(together) > 1:
+        answered = _ask_together(verb, together, settings)
+        end = answered + 1 if answered else len(together)
+        alone += together[answered:end]
+        together = together[end:]
+    for look in alone + together:
+        started = time.monotonic()
+        outcome: Inspection | Verification | Plan | Exception
+        try:
+            outcome = _answer(verb, look.job, settings)
+        except Exception as error:  # noqa: BLE001 - its look knows what it is
+            outcome = error
+        look.take(outcome, time.monotonic() - started)
+
+
+def _ask_together(verb: Verb, looks: Sequence[_Look], settings: Settings) -> int:
+    """One call about all of them; how many of them, from the first on, have an answer."""
+    answered = 0
+    started = time.monotonic()
+    with contextlib.suppress(Exception):
+        for outcome in _verbs.listed(
+            verb,
+            [look.job.path for look in looks],
+            password=looks[0].job.password if verb != "inspect" else None,
+            to=settings.to if verb == "plan" else None,
+            device_key=settings.device_key if verb != "inspect" else None,
+            home=settings.home,
+            program=settings.program,
+            timeout=settings.timeout,
+        ):
+            looks[answered].take(outcome, time.monotonic() - started)
+            answered, started = answered + 1, time.monotonic()
+    return answered
 
 
 def _answer(verb: Verb, job: Job, settings: Settings) -> Inspection | Verification | Plan:
@@ -139,94 +241,6 @@ def _answer(verb: Verb, job: Job, settings: Settings) -> Inspection | Verificati
         program=settings.program,
         timeout=settings.timeout,
     )
-
-
-def _columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
-    """What one document says of the columns."""
-    if isinstance(answer, Inspection):
-        return {
-            "encrypted": answer.encrypted,
-            "made": answer.made,
-            "device_udid": answer.device.udid,
-            "device_name": answer.device.name,
-            "product_type": answer.device.product_type,
-            "product_version": answer.device.product_version,
-            "build_version": answer.device.build_version,
-            "serial_number": answer.device.serial_number,
-            "files": answer.files,
-            "bytes": answer.bytes,
-        }
-    if isinstance(answer, Verification):
-        first = answer.faults[0] if answer.faults else None
-        place = f"{first.file}: " if first and first.file else ""
-        return {
-            "verdict": answer.verdict,
-            "whole": answer.whole,
-            "faults": answer.fault_count,
-            "fault": f"{place}{first.id}: {first.detail}" if first else None,
-            "items_readable": answer.items and answer.items.readable,
-            "items_device_bound": answer.items and answer.items.device_bound,
-            "items_damaged": answer.items and answer.items.damaged,
-        }
-    source = answer.source
-    columns: dict[str, Any] = {
-        "digest": source.digest,
-        "encrypted": source.encrypted,
-        "made": source.made,
-        "device_udid": source.device,
-        "device_name": source.device_name,
-        "items": len(answer.items),
-    }
-    if isinstance(answer, MigrationPlan):
-        return columns | {"arrives_new_device": answer.summary.migrates}
-    for future in answer.futures:
-        columns["arrives_same_device" if future.same_device else "arrives_new_device"] = future.arrives
-        if future.same_device:
-            columns["expected_same_device"] = future.expected
-    return columns
-
-
-def _items(answer: Plan, path: str, now: str | None, names: bool) -> pa.Table:
-    rows: list[dict[str, Any]] = []
-    for item in answer.items:
-        row = {"path": path, "stamp": now, "index": item.index, "kind": item.kind, "protection": item.protection}
-        if names:
-            row |= {name: getattr(item, name) for name in NAMES}
-        if isinstance(answer, MigrationPlan):
-            row |= {name: getattr(item, name) for name in ("outcome", "reason", "change", "warning")}
-        else:
-            for prospect in getattr(item, "outcomes", ()):
-                end = "_same_device" if prospect.same_device else ""
-                outcome = "expected" if prospect.expected else prospect.outcome
-                row |= {f"outcome{end}": outcome, f"reason{end}": prospect.reason}
-                if not prospect.same_device:
-                    row["warning"] = prospect.warning
-        rows.append(row)
-    return table(rows, items_schema(names))
-
-
-def _ending(error: KeyhaulError) -> dict[str, Any]:
-    return {
-        "code": error.code,
-        "id": error.id,
-        "error": error.message,
-        "why": error.why,
-        "advice": error.advice,
-    }
-
-
-def _partial(answer: Inspection | Verification | Plan) -> dict[str, Any]:
-    """An answer beside which the program has no error: everything is there, or what is not stands in the document."""
-    if answer.code == 0:
-        return {"code": 0, "id": "ok"}
-    details = [fault.detail for fault in getattr(answer, "faults", ())]
-    details += [str(finding.get("detail")) for finding in answer.raw.get("findings") or () if isinstance(finding, dict)]
-    return {
-        "code": answer.code,
-        "id": name_of(answer.code),
-        "error": "done, but something is damaged or missing",
-        "why": details[0] if details else None,
-    }
 
 
 def _asked(settings: Settings, password: Sendable | None) -> str:

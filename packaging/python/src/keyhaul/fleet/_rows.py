@@ -1,0 +1,99 @@
+"""What a row and the items' rows take from the program's answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from .._errors import KeyhaulError, name_of
+from ..results import Inspection, MigrationPlan, Plan, Verification
+from ._tables import NAMES, items_schema, table
+
+
+def columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
+    """What one document says of the columns."""
+    if isinstance(answer, Inspection):
+        return {
+            "encrypted": answer.encrypted,
+            "made": answer.made,
+            "device_udid": answer.device.udid,
+            "device_name": answer.device.name,
+            "product_type": answer.device.product_type,
+            "product_version": answer.device.product_version,
+            "build_version": answer.device.build_version,
+            "serial_number": answer.device.serial_number,
+            "files": answer.files,
+            "bytes": answer.bytes,
+        }
+    if isinstance(answer, Verification):
+        first = answer.faults[0] if answer.faults else None
+        place = f"{first.file}: " if first and first.file else ""
+        return {
+            "verdict": answer.verdict,
+            "whole": answer.whole,
+            "faults": answer.fault_count,
+            "fault": f"{place}{first.id}: {first.detail}" if first else None,
+            "items_readable": answer.items and answer.items.readable,
+            "items_device_bound": answer.items and answer.items.device_bound,
+            "items_damaged": answer.items and answer.items.damaged,
+        }
+    source = answer.source
+    found: dict[str, Any] = {
+        "digest": source.digest,
+        "encrypted": source.encrypted,
+        "made": source.made,
+        "device_udid": source.device,
+        "device_name": source.device_name,
+        "items": len(answer.items),
+    }
+    if isinstance(answer, MigrationPlan):
+        return found | {"arrives_new_device": answer.summary.migrates}
+    for future in answer.futures:
+        found["arrives_same_device" if future.same_device else "arrives_new_device"] = future.arrives
+        if future.same_device:
+            found["expected_same_device"] = future.expected
+    return found
+
+
+def items(answer: Plan, path: str, now: str | None, names: bool) -> pa.Table:
+    rows: list[dict[str, Any]] = []
+    for item in answer.items:
+        row = {"path": path, "stamp": now, "index": item.index, "kind": item.kind, "protection": item.protection}
+        if names:
+            row |= {name: getattr(item, name) for name in NAMES}
+        if isinstance(answer, MigrationPlan):
+            row |= {name: getattr(item, name) for name in ("outcome", "reason", "change", "warning")}
+        else:
+            for prospect in getattr(item, "outcomes", ()):
+                end = "_same_device" if prospect.same_device else ""
+                outcome = "expected" if prospect.expected else prospect.outcome
+                row |= {f"outcome{end}": outcome, f"reason{end}": prospect.reason}
+                if not prospect.same_device:
+                    row["warning"] = prospect.warning
+        rows.append(row)
+    return table(rows, items_schema(names))
+
+
+def ending(error: KeyhaulError) -> dict[str, Any]:
+    return {
+        "code": error.code,
+        "id": error.id,
+        "error": error.message,
+        "why": error.why,
+        "advice": error.advice,
+    }
+
+
+def partial(answer: Inspection | Verification | Plan) -> dict[str, Any]:
+    """An answer beside which the program has no error: everything is there, or what is not stands in the document."""
+    if answer.code == 0:
+        return {"code": 0, "id": "ok"}
+    details = [fault.detail for fault in getattr(answer, "faults", ())]
+    details += [str(finding.get("detail")) for finding in answer.raw.get("findings") or () if isinstance(finding, dict)]
+    return {
+        "code": answer.code,
+        "id": name_of(answer.code),
+        "error": "done, but something is damaged or missing",
+        "why": details[0] if details else None,
+    }

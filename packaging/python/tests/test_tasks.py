@@ -1,0 +1,123 @@
+"""What a worker asks of the program, and how the backups are given out."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+from conftest import Sample, script
+
+import keyhaul
+from keyhaul import fleet
+from keyhaul._verbs import Verb
+from keyhaul.fleet import _task
+
+
+def test_tasks_are_large_at_first_and_end_together() -> None:
+    def sizes(count: int, threads: int, batch: int | None = None) -> list[int]:
+        jobs = [_task.Job(index, "", None, None) for index in range(count)]
+        portions = _task.portions(jobs, threads, batch)
+        assert [job for portion in portions for job in portion] == jobs
+        return [len(portion) for portion in portions]
+
+    assert sizes(0, 4) == [] and sizes(1, 0) == [1] and sizes(8, 4) == [1] * 8
+    assert sizes(40, 4) == [5, 5, 4, 4, 3, 3, 2, 2, 2, 2] + [1] * 8
+    many = sizes(1000, 4)
+    assert many[:55] == [16] * 55 and many[-7:] == [1] * 7 and many == sorted(many, reverse=True)
+    assert sizes(5, 1, batch=2) == [2, 2, 1]
+
+
+# In the place of the program, with a call's arguments and the paths of its list in a line of a file. It ends as the backup
+# says whose turn it is; that has what came before it behind it.
+STANDING_IN = """
+import json, os, sys, time
+many = sys.argv[-2:] == ["--paths-from", "-"]
+paths = sys.stdin.read().split("\\0")[:-1] if many else sys.argv[-1:]
+with open({log!r}, "a") as file: file.write(json.dumps([sys.argv[1], many, [os.path.basename(path) for path in paths]]) + "\\n")
+if sys.argv[1] == "version": os.execv({program!r}, [{program!r}, *sys.argv[1:]])
+for path in paths:
+    name = os.path.basename(path)
+    if name == "ends.tar": os.kill(os.getpid(), 11)
+    if name == "waits.tar": time.sleep(600)
+    said = {{"format": "backup-answer/1", "path": path, "code": 14, "id": "refused", "document": None}}
+    said["error"] = {{"message": name + " is none", "why": "w", "try": "t"}}
+    if name == "other.tar" and many: said["path"] = "/another"
+    if name == "cut.tar" and many:
+        print(json.dumps(said), end="")
+        sys.exit(0)
+    if many: print(json.dumps(said), flush=True)
+    else:
+        last = {{"message_type": "exit_error", "code": 14, "id": "refused", **said["error"]}}
+        print(json.dumps(last), file=sys.stderr)
+        sys.exit(14)
+"""
+
+
+@pytest.mark.parametrize(
+    ("bad", "ending", "calls"),
+    [
+        # One call about all, and where it ended, the one whose turn it was alone, and one about the rest.
+        ("a.tar", ("refused", "a.tar is none"), [5]),
+        ("ends.tar", ("signal", "the program ended with 139 and no answer"), [5, 2, 1]),
+        ("waits.tar", ("timed-out", "the program was stopped"), [5, 1, 1]),
+        ("other.tar", ("refused", "other.tar is none"), [5, 2, 1]),
+        ("cut.tar", ("refused", "cut.tar is none"), [5, 2, 1]),
+    ],
+)
+def test_a_backup_that_ends_a_call_about_many_is_asked_alone(
+    program: str, tmp_path: pathlib.Path, bad: str, ending: tuple[str, str], calls: list[int]
+) -> None:
+    names = ["1.tar", "2.tar", bad, "3.tar", "4.tar"]
+    for name in names:
+        (tmp_path / name).write_text("nothing")
+    log = tmp_path / "log"
+    standing_in = script(tmp_path / "program", STANDING_IN.format(log=str(log), program=program))
+    settings = _task.Settings(("plan",), False, standing_in, None, None, None, 3.0)
+    jobs = [_task.Job(index, str(tmp_path / name), None, None) for index, name in enumerate(names)]
+    rows = [found.row for found in _task.examine(jobs, settings)]
+    expected = [("refused", f"{name} is none", "w", "t") for name in names]
+    found = [(row["id"], row["error"], row["why"], row["advice"]) for row in rows if row is not None]
+    assert [each for each in found if each[1] != ending[1]] == [
+        each for each in expected if not each[1].startswith(bad)
+    ]
+    assert found[2][:2] == ending
+    said = [json.loads(line) for line in log.read_text().splitlines() if "version" not in line]
+    assert sorted((len(paths) for _, _, paths in said), reverse=True) == calls
+
+
+def test_a_task_of_many_says_what_each_call_alone_says(
+    program: str, sample: Sample, folder: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    log = tmp_path / "log"
+    logging = f"""
+import os, sys
+with open({str(log)!r}, "a") as file: file.write(" ".join(sys.argv[1:]) + "\\n")
+os.execv({program!r}, [{program!r}, *sys.argv[1:]])
+"""
+    (folder / "2.tar").write_bytes(pathlib.Path(sample.file).read_bytes()[:-20000])
+    (folder / "folder" / "Manifest.plist").unlink()
+    wrong = tmp_path / "wrong"
+    wrong.write_text("wrong")
+    paths = [*fleet.backups_in(str(folder)), str(tmp_path / "nowhere"), pathlib.Path(sample.file).as_uri()]
+    sources = [sample.password if not path.endswith("3.tar") else keyhaul.PasswordFile(str(wrong)) for path in paths]
+    jobs = [
+        _task.Job(index, path, source, None) for index, (path, source) in enumerate(zip(paths, sources, strict=True))
+    ]
+    verbs: tuple[Verb, ...] = ("inspect", "verify", "plan")
+    settings = _task.Settings(verbs, True, script(tmp_path / "program", logging), sample.home, None, None, 60.0)
+    together = _task.examine(jobs, settings)
+    calls = [line for line in log.read_text().splitlines() if "--paths-from" in line]
+    assert [line.split()[0] for line in calls] == ["inspect", "verify", "plan"]
+    of_one_run = ("finished", "seconds")
+    for job, found in zip(jobs, together, strict=True):
+        [single] = _task.examine([job], settings)
+        assert found.row is not None and single.row is not None
+        for name in of_one_run:
+            found.row.pop(name, None), single.row.pop(name, None)
+        assert found.row == single.row
+        assert (found.items is None) == (single.items is None) and (
+            found.items is None or found.items.equals(single.items)
+        )
+    codes = [found.row["code"] for found in together if found.row]
+    assert codes[:2] == [0, 0] and 12 in codes and 10 in codes and 14 in codes
