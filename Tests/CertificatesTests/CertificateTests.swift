@@ -1,4 +1,5 @@
 import KeychainFormats
+import KeychainRules
 import TestSupport
 import Testing
 

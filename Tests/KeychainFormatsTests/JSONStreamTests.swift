@@ -1,4 +1,5 @@
 import Foundation
+import ParallelWork
 import Testing
 
 @testable import KeychainFormats
@@ -44,6 +45,37 @@ struct JSONStreamTests {
       #expect(bytes == whole.bytes())
       #expect(largest < 40_000)
     }
+  }
+
+  @Test("is the same where the elements are made when they are written", arguments: [0, 1, 3, 4000])
+  func made(count: Int) throws {
+    let parts = (0..<count).map { JSONValue.object([("number", .count($0)), ("half", .each(["x"]) { .string($0) })]) }
+    let (made, whole): (JSONValue, JSONValue) = (
+      ["a": .each(Array(0..<count)) { parts[$0] }, "b": [1]], ["a": .array(parts), "b": [1]]
+    )
+    var (bytes, largest): ([UInt8], Int) = ([], 0)
+    made.forEachPortion { portion in
+      bytes += portion
+      largest = max(largest, portion.count)
+    }
+    #expect(bytes == whole.bytes() && made.bytes() == whole.bytes() && made.compactText() == whole.compactText())
+    #expect(largest < 40_000)
+    #expect(made == whole && whole == made && made["a"]?.arrayValue == parts)
+    #expect(made != ["a": .array(parts + [1]), "b": [1]])
+    let read = try #require(JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+    #expect((read["a"] as? [[String: Any]])?.map { $0["number"] as? Int } == Array(0..<count))
+  }
+
+  @Test("makes nothing more where its taker has enough")
+  func enough() {
+    struct Enough: Error {}
+    let asked = Locked(0)
+    let document = JSONValue.each(Array(0..<100_000)) { number in
+      asked.withLock { $0 += 1 }
+      return .count(number)
+    }
+    #expect(throws: Enough.self) { try document.forEachPortion { (_) throws(Enough) in throw Enough() } }
+    #expect(asked.withLock { $0 } < 10_000)
   }
 
   @Test("is the same where the array is inside of others, the last of each", arguments: [0, 1, 3])

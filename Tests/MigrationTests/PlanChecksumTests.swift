@@ -35,6 +35,23 @@ struct PlanChecksums {
     #expect(try file(PlanDocument.sample().json.text()).obstacle == "it has no checksum")
   }
 
+  @Test("fits a plan that is written in many portions")
+  func portions() throws {
+    var plan = PlanDocument.sample()
+    plan.items = Array(repeating: plan.items, count: 500).flatMap(\.self)
+    for removed in [[], Array(repeating: plan.removed, count: 700).flatMap(\.self)] {
+      plan.removed = removed
+      var portions: [[UInt8]] = []
+      try PlanFile.forEachPortion(of: plan, translating: \.self) { (portion) throws(MigrationError) in
+        portions.append(Array(portion))
+      }
+      let saved = String(decoding: portions.joined(), as: UTF8.self)
+      #expect(portions.count > 4 && portions.allSatisfy { $0.count < 50_000 })
+      #expect(try resealed(saved) == saved && saved == text(plan))
+      #expect(try file(saved).document == plan && file(saved).obstacle == nil)
+    }
+  }
+
   @Test("fits with findings and counts of only copies, which are read back as they were")
   func findings() throws {
     var plan = PlanDocument.sample()

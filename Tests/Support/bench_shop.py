@@ -120,9 +120,11 @@ class Shop:
         self.run("backup", device, "-o", self.path("other") + "/", *sealing)
         opened = self.opened("backup")
         yield "inspect --list", ["inspect", *opened, "--list"]
+        yield "inspect --list --json", ["inspect", *opened, "--list", "--json"]
         yield "verify", ["verify", *opened]
         yield "plan", ["plan", *opened, "--to", target]
         yield "plan --compare", ["plan", *opened, "--to", target, "--compare"]
+        yield "plan --compare --json", ["plan", *opened, "--to", target, "--compare", "--json"]
         yield "plan of a device", ["plan", device, "--to", target]
         yield "plan of a device --compare", ["plan", device, "--to", target, "--compare"]
         for form in EXPORT_FORMS:

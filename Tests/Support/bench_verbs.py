@@ -20,7 +20,9 @@ from figures import Figures
 # In megabytes: of what streams, and bytes an item of what holds all.
 STREAMING = ("verify", "backup", *(f"export --format {form}" for form in EXPORT_FORMS), "restore")
 STREAMED = 64 + 2 * LARGEST_ITEM / 1e6
-HOLDING = ("plan", "plan --compare", "plan of a device", "diff")
+HOLDING = (
+    "inspect --list", "inspect --list --json", "plan", "plan --compare", "plan --compare --json", "plan of a device", "diff",
+)
 HELD = 1_500
 COMPARED = "plan of a device --compare"
 MOST_SECONDS, MOST_MEGABYTES = 4, 200

@@ -1,4 +1,5 @@
 public import KeychainFormats
+import KeychainRules
 
 /// What is different about an item that two keychains have. Values are never part of it, nor are their lengths.
 public struct ItemChange: Sendable, Equatable {

@@ -18,9 +18,7 @@ extension Session {
         for entry in entries { try stream.append(document.object(entry), to: portion) }
         return try stream.end(outcome, to: portion)
       }
-      var buffer = SensitiveBuffer()
-      JSONValue.array(entries.map { chosen.row(document.object($0)) }).write(to: &buffer)
-      try buffer.withBytes(portion)
+      try JSONValue.array(entries.map { chosen.row(document.object($0)) }).forEachPortion(portion)
     }
   }
 }

@@ -74,6 +74,9 @@ package struct ChosenFields: Sendable {
 
   /// The rows of a document.
   package func rows(of document: JSONValue) -> JSONValue {
-    .array((document[table.rows]?.arrayValue ?? []).map(row))
+    guard case .elements(let count, let make) = document[table.rows] else {
+      return .array((document[table.rows]?.arrayValue ?? []).map(row))
+    }
+    return .elements(count: count) { row(make($0)) }
   }
 }

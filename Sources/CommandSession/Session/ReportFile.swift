@@ -127,9 +127,9 @@ package enum ReportFile {
 extension Session {
   /// Puts a document where `-o` says: a file, or standard output for "-" and for no `-o` at all.
   package func write(_ document: JSONValue, to path: String?) throws(CommandFailure) {
-    var buffer = SensitiveBuffer()
-    (chosen?.rows(of: document) ?? document).write(to: &buffer)
-    try buffer.withBytes { (bytes) throws(CommandFailure) in try write(bytes, to: path) }
+    try write(to: path) { (portion) throws(CommandFailure) in
+      try (chosen?.rows(of: document) ?? document).forEachPortion(portion)
+    }
   }
 
   /// The same for bytes that are lent.

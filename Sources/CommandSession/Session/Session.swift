@@ -109,7 +109,8 @@ package final class Session {
 
   /// The result as the one document of `--json`.
   package func answer(_ document: JSONValue) throws(CommandFailure) {
-    try write((chosen?.rows(of: document) ?? document).text() + "\n")
+    try (chosen?.rows(of: document) ?? document).forEachPortion { (bytes) throws(CommandFailure) in try writeRaw(bytes)
+    }
   }
 
   /// Bytes of a result as they are: a secret that was asked for by name, a script.

@@ -64,7 +64,7 @@ enum ObjectionReader {
         case .integer(let number): entry[code.rawValue] = .integer(number)
         case .boolean(let flag): entry[code.rawValue] = .boolean(flag)
         case .null: continue
-        case .number, .sensitive, .array, .object: unusable.append(code)
+        case .number, .sensitive, .array, .elements, .object: unusable.append(code)
         }
       }
     }

@@ -1,4 +1,5 @@
 import KeychainFormats
+import KeychainRules
 
 /// Turns the values of a dump's entry into those of an item, with the kinds that the attributes have.
 ///

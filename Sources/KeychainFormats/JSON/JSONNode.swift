@@ -80,6 +80,8 @@ package struct JSONNode {
       for (node, counterpart) in zip(try self.elements(), counterparts) {
         try node.requireNothing(beyond: counterpart)
       }
+    case (.array(let elements), .elements(let count, let make)) where elements.count == count:
+      for (index, node) in try self.elements().enumerated() { try node.requireNothing(beyond: make(index)) }
     default:
       guard value == written else { throw fault("is not as it is written") }
     }

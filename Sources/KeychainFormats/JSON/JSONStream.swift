@@ -3,7 +3,7 @@
 /// The bytes are those of `JSONValue.write(to:)`, and in memory that is wiped alone.
 package struct JSONStream: ~Copyable {
   /// How much waits to be written, in bytes.
-  private static let portionByteCount = 32_768
+  static let portionByteCount = 32_768
 
   private var buffer = SensitiveBuffer()
   private var isEmpty = true

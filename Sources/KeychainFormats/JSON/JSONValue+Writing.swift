@@ -28,7 +28,28 @@ extension JSONValue {
     buffer.append(UInt8(ascii: "\n"))
   }
 
+  /// Lends the same bytes some kilobytes at a time: no more of the document than that is held at once.
+  package func forEachPortion<Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    var buffer = SensitiveBuffer()
+    try write(to: &buffer, indent: 0) { (buffer: inout SensitiveBuffer) throws(Failure) in
+      guard buffer.count >= JSONStream.portionByteCount else { return }
+      try buffer.withBytes(body)
+      buffer.removeAll()
+    }
+    buffer.append(UInt8(ascii: "\n"))
+    try buffer.withBytes(body)
+  }
+
   func write(to buffer: inout SensitiveBuffer, indent: Int?) {
+    write(to: &buffer, indent: indent) { (_: inout SensitiveBuffer) in }
+  }
+
+  /// - Parameter passing: Called behind each element of an array: what was written may be taken out.
+  private func write<Failure: Error>(
+    to buffer: inout SensitiveBuffer, indent: Int?, passing: (inout SensitiveBuffer) throws(Failure) -> Void
+  ) throws(Failure) {
     switch self {
     case .null: buffer.append("null")
     case .boolean(let value): buffer.append(value ? "true" : "false")
@@ -38,31 +59,36 @@ extension JSONValue {
     case .string(let value): Self.write(value, to: &buffer)
     case .sensitive(let bytes, let form): Self.write(bytes, form, to: &buffer)
     case .array(let elements):
-      Self.write(elements, brackets: ("[", "]"), to: &buffer, indent: indent) { element, buffer, indent in
-        element.write(to: &buffer, indent: indent)
+      try Self.elements(count: elements.count) { elements[$0] }.write(to: &buffer, indent: indent, passing: passing)
+    case .elements(let count, let make):
+      buffer.append("[")
+      for index in 0..<count {
+        Self.begin(index, in: &buffer, indent)
+        try make(index).write(to: &buffer, indent: indent.map { $0 + 2 }, passing: passing)
+        try passing(&buffer)
       }
+      Self.end("]", of: count, in: &buffer, indent)
     case .object(let fields):
-      Self.write(fields, brackets: ("{", "}"), to: &buffer, indent: indent) { field, buffer, indent in
+      buffer.append("{")
+      for (index, field) in fields.enumerated() {
+        Self.begin(index, in: &buffer, indent)
         Self.write(field.0, to: &buffer)
         buffer.append(indent == nil ? ":" : ": ")
-        field.1.write(to: &buffer, indent: indent)
+        try field.1.write(to: &buffer, indent: indent.map { $0 + 2 }, passing: passing)
       }
+      Self.end("}", of: fields.count, in: &buffer, indent)
     }
   }
 
-  private static func write<Element>(
-    _ elements: [Element], brackets: (String, String), to buffer: inout SensitiveBuffer, indent: Int?,
-    each: (Element, inout SensitiveBuffer, Int?) -> Void
-  ) {
-    buffer.append(brackets.0)
-    let inner = indent.map { $0 + 2 }
-    for (index, element) in elements.enumerated() {
-      if index > 0 { buffer.append(",") }
-      if let inner { startLine(indentedBy: inner, in: &buffer) }
-      each(element, &buffer, inner)
-    }
-    if let indent, !elements.isEmpty { startLine(indentedBy: indent, in: &buffer) }
-    buffer.append(brackets.1)
+  /// Begins the line of a part of an array or an object.
+  private static func begin(_ index: Int, in buffer: inout SensitiveBuffer, _ indent: Int?) {
+    if index > 0 { buffer.append(",") }
+    if let indent { startLine(indentedBy: indent + 2, in: &buffer) }
+  }
+
+  private static func end(_ bracket: String, of count: Int, in buffer: inout SensitiveBuffer, _ indent: Int?) {
+    if let indent, count > 0 { startLine(indentedBy: indent, in: &buffer) }
+    buffer.append(bracket)
   }
 
   static func startLine(indentedBy indent: Int, in buffer: inout SensitiveBuffer) {

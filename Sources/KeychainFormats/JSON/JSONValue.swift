@@ -9,6 +9,8 @@ package enum JSONValue: Sendable {
   /// A string that is written out of memory which is wiped, and never read: a secret.
   case sensitive(SensitiveBytes, SensitiveForm)
   case array([JSONValue])
+  /// An array whose elements are made one by one, each time that it is written.
+  case elements(count: Int, @Sendable (Int) -> JSONValue)
   case object([(String, JSONValue)])
 
   /// What a string says of the bytes.
@@ -37,6 +39,13 @@ extension JSONValue {
   package static func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? .null }
   package static func count(_ value: Int) -> JSONValue { .integer(Int64(value)) }
 
+  /// An array that may be too long to be held: what is made of each of these, each time that it is written.
+  package static func each<Element: Sendable>(
+    _ elements: [Element], _ make: @escaping @Sendable (Element) -> JSONValue
+  ) -> JSONValue {
+    .elements(count: elements.count) { make(elements[$0]) }
+  }
+
   /// An object with more members after its own; any other value as it is.
   package func adding(_ members: [(String, JSONValue)]) -> JSONValue {
     guard case .object(let own) = self else { return self }
@@ -51,7 +60,13 @@ extension JSONValue {
   package var stringValue: String? { if case .string(let value) = self { value } else { nil } }
   package var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
   package var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
-  package var arrayValue: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+  package var arrayValue: [JSONValue]? {
+    switch self {
+    case .array(let value): value
+    case .elements(let count, let make): (0..<count).map(make)
+    case .null, .boolean, .integer, .number, .string, .sensitive, .object: nil
+    }
+  }
   package var fields: [(String, JSONValue)]? { if case .object(let value) = self { value } else { nil } }
   package var objectValue: JSONObject? { fields.map { JSONObject($0) { first, _ in first } } }
 
@@ -66,7 +81,7 @@ extension JSONValue {
     case .integer: "a whole number"
     case .number: "a fraction"
     case .string, .sensitive: "a string"
-    case .array: "an array"
+    case .array, .elements: "an array"
     case .object: "an object"
     }
   }
@@ -83,12 +98,13 @@ extension JSONValue: Equatable {
     case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
     case (.sensitive(let left, let form), .sensitive(let right, let other)):
       form == other && left.constantTimeEquals(right)
-    case (.array(let left), .array(let right)): left == right
+    case (.array, .array), (.array, .elements), (.elements, .array), (.elements, .elements):
+      left.arrayValue == right.arrayValue
     case (.object(let left), .object(let right)):
       left.count == right.count
         && zip(left.sorted { $0.0 < $1.0 }, right.sorted { $0.0 < $1.0 }).allSatisfy { $0.0 == $1.0 && $0.1 == $1.1 }
     case (.null, _), (.boolean, _), (.integer, _), (.number, _), (.string, _), (.sensitive, _), (.array, _),
-      (.object, _):
+      (.elements, _), (.object, _):
       false
     }
   }

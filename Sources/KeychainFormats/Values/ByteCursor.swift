@@ -70,7 +70,7 @@ struct ByteCursor {
 }
 
 extension [UInt8] {
-  mutating func append(littleEndian word: UInt32) {
+  package mutating func append(littleEndian word: UInt32) {
     append(contentsOf: (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) })
   }
 

@@ -22,7 +22,7 @@ package struct AnswerColumn: Sendable {
     case .string(let value): value
     case .boolean(let value): value ? "true" : "false"
     case .number(let value): String(value)
-    case nil, .null, .sensitive, .array, .object: ""
+    case nil, .null, .sensitive, .array, .elements, .object: ""
     }
   }
 }

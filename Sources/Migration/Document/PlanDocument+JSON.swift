@@ -9,8 +9,8 @@ extension PlanDocument {
   package var json: JSONValue {
     var fields: [(String, JSONValue)] = [
       ("format", .string(format)), ("made", .string(made)), ("source", source.json), ("target", target.json),
-      ("policy", .string(policy.rawValue)), ("summary", summary.json), ("items", .array(items.map(\.json))),
-      ("removed", .array(removed.map(\.json))),
+      ("policy", .string(policy.rawValue)), ("summary", summary.json), ("items", .each(items) { $0.json }),
+      ("removed", .each(removed) { $0.json }),
     ]
     if let cannotShow { fields.append(("cannot_show", cannotShow.json)) }
     if let notInBackup { fields.append(("not_in_backup", notInBackup.json)) }

@@ -60,11 +60,9 @@ extension PlanDocument.NotInBackup {
       "device": .string(device), "revision": .string(revision), "proven": .boolean(isProven), "total": .count(total),
       "in_backup": .count(held), "changed": .count(changed), "doubtful": .count(doubtful), "gone": .count(gone),
       "never": .count(never), "unreadable": .count(unreadable), "since": .count(since),
-      "items": .array(
-        items.map { item in
-          .object(
-            item.identity.fields + [("protection", .text(item.protection)), ("reason", .text(item.reason))])
-        }),
+      "items": .each(items) { item in
+        .object(item.identity.fields + [("protection", .text(item.protection)), ("reason", .text(item.reason))])
+      },
     ]
   }
 

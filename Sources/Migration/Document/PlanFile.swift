@@ -22,10 +22,39 @@ public struct PlanFile: Sendable {
   ///
   /// - Throws: What the cryptographic library reports.
   public static func bytes(of document: PlanDocument) throws(MigrationError) -> [UInt8] {
-    let text = document.json.text()
-    var bytes = Array(text.utf8.dropLast("\n}".utf8.count)) + opening
-    bytes += try reporting { () throws(DataProtectionError) in try digits(before: bytes, after: ending) }
-    return bytes + ending
+    var bytes: [UInt8] = []
+    try forEachPortion(of: document, translating: \.self) { (portion) throws(MigrationError) in
+      bytes.append(contentsOf: portion)
+    }
+    return bytes
+  }
+
+  /// Lends the same bytes some kilobytes at a time: no more of the document than that is held at once.
+  ///
+  /// - Parameter translating: What is thrown for what the cryptographic library reports.
+  package static func forEachPortion<Failure: Error>(
+    of document: PlanDocument, translating: (MigrationError) -> Failure,
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    func hashing<Result>(_ work: () throws(DataProtectionError) -> Result) throws(Failure) -> Result {
+      do throws(MigrationError) { return try reporting(work) } catch { throw translating(error) }
+    }
+    let digest = try hashing { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    // One portion behind: the last one ends with the bracket that the checksum goes in front of.
+    var last: [UInt8] = []
+    try document.json.forEachPortion { (portion) throws(Failure) in
+      try hashing { () throws(DataProtectionError) in try digest.update(last) }
+      try last.withRawBytes(body)
+      last = Array(portion)
+    }
+    last.removeLast("\n}\n".utf8.count)
+    last += opening
+    last += try hashing { () throws(DataProtectionError) in
+      try digest.update(last)
+      try digest.update(ending)
+      return Array(String(hexadecimal: try digest.finish()).utf8)
+    }
+    try (last + ending).withRawBytes(body)
   }
 
   /// Reads a saved plan.

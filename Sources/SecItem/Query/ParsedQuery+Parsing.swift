@@ -1,6 +1,7 @@
 import Certificates
 import DataProtection
 import KeychainFormats
+import KeychainRules
 
 extension ParsedQuery {
   /// Checks and converts a query. Keys are taken in the order of their names, so that of several mistakes the same one

@@ -122,7 +122,7 @@ extension JSONNode {
       case "date": return .date(try node.date())
       default: throw node.fault("is not known; known here: base64, date")
       }
-    case .null, .boolean, .number, .sensitive, .array:
+    case .null, .boolean, .number, .sensitive, .array, .elements:
       throw fault("should be a string, a whole number, {\"base64\"} or {\"date\"}, not \(value.typeName)")
     }
   }

@@ -79,8 +79,8 @@ extension Session {
   private func forEachPortion(
     ofDocument report: some Report, _ body: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    if let chosen { return try chosen.rows(of: report.json).bytes().withRawBytes(body) }
-    guard let tail = report.tail else { return try report.json.bytes().withRawBytes(body) }
+    if let chosen { return try chosen.rows(of: report.json).forEachPortion(body) }
+    guard let tail = report.tail else { return try report.json.forEachPortion(body) }
     var stream = JSONStream(report.json.adding([(tail.field, [])]))
     try tail.forEachElement { (element) throws(CommandFailure) in try stream.append(element, to: body) }
     try stream.end(to: body)

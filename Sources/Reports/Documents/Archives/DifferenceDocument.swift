@@ -23,8 +23,8 @@ package struct DifferenceDocument {
     let sealed = difference.sealed
     let document: JSONValue = [
       "format": "keychain-diff/1", "first": Self.json(first), "second": Self.json(second),
-      "added": .array(difference.added.map(Self.json)), "changed": .array(difference.changed.map(Self.json)),
-      "removed": .array(difference.removed.map(Self.json)), "same": .count(difference.sameCount),
+      "added": .each(difference.added) { Self.json($0) }, "changed": .each(difference.changed) { Self.json($0) },
+      "removed": .each(difference.removed) { Self.json($0) }, "same": .count(difference.sameCount),
       "sealed": [
         "in_both": .count(sealed.inBoth), "open_in_first": .count(sealed.openInFirst),
         "open_in_second": .count(sealed.openInSecond), "only_in_first": .count(sealed.onlyInFirst),
@@ -33,13 +33,12 @@ package struct DifferenceDocument {
       ],
       "unknown": .count(difference.unknownCount), "secrets_not_compared": .count(difference.openSecretCount),
       "doubtful": [
-        "in_first": .array(difference.doubtfulInFirst.map(Self.json)),
-        "in_second": .array(difference.doubtfulInSecond.map(Self.json)),
+        "in_first": .each(difference.doubtfulInFirst) { Self.json($0) },
+        "in_second": .each(difference.doubtfulInSecond) { Self.json($0) },
       ],
-      "never_in_backups": .array(
-        (first.leftOut + second.leftOut).map { item in
-          .object(JSONValue.identity(item.identity) + [("reason", .string(item.reason.rawValue))])
-        }),
+      "never_in_backups": .each(first.leftOut + second.leftOut) { item in
+        .object(JSONValue.identity(item.identity) + [("reason", .string(item.reason.rawValue))])
+      },
     ]
     return document.adding(showsUnseen ? [UnseenItems.field] : [])
   }

@@ -127,7 +127,7 @@ package struct DumpInspection {
       "format": "dump-inspection/1", "name": .string(name), "sha256": .string(String(hexadecimal: digest)),
       "by_table": .object(byKind), "by_protection": .object(byProtection),
     ]
-    return document.adding([statement.field] + (listsItems ? [("items", .array(dump.items.map(Self.json)))] : []))
+    return document.adding([statement.field] + (listsItems ? [("items", .each(dump.items) { Self.json($0) })] : []))
   }
 
   private static func json(_ item: DumpedItem) -> JSONValue {

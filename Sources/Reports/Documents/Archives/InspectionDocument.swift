@@ -78,7 +78,7 @@ package struct InspectionDocument {
       UnseenItems.field,
     ]
     if let maker { fields.append(("not_in_backup", PlanDocument.NotInBackup(maker).json)) }
-    if listsItems { fields.append(("items", opened.map { .array($0.items.map(json)) } ?? .null)) }
+    if listsItems { fields.append(("items", opened.map(Self.items) ?? .null)) }
     if showsTree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }
     return .object(fields)
   }
@@ -176,11 +176,15 @@ package struct InspectionDocument {
     ]
   }
 
-  private func json(_ item: ArchivedItem) -> JSONValue {
+  private static func items(of opened: OpenedArchive) -> JSONValue {
+    .each(opened.items) { json($0, in: opened) }
+  }
+
+  private static func json(_ item: ArchivedItem, in opened: OpenedArchive) -> JSONValue {
     let identity = item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind)
     var fields: [(String, JSONValue)] = [("index", .count(item.index))] + JSONValue.identity(identity)
     fields.append(("protection", .text(item.protection?.rawValue)))
-    let reason = opened?.reason(of: item)
+    let reason = opened.reason(of: item)
     fields.append(("readable", .boolean(reason == nil)))
     if let reason { fields.append(("reason", .string(reason.rawValue))) }
     return .object(fields)

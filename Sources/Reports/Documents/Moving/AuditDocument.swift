@@ -21,15 +21,14 @@ package struct AuditDocument {
         "never_leaves": .count(audit.staying.count), "unreadable": .count(audit.unreadable.count),
         "deprecated": .count(audit.deprecated.count),
       ],
-      "items": .array(
-        audit.items.map { item in
-          .object(
-            [("index", .count(item.item.index))] + JSONValue.identity(item.item.identity) + [
-              ("protection", .text(item.item.protection?.rawValue)),
-              ("leaves_device", item.leavesDevice.map(JSONValue.boolean) ?? .null),
-              ("deprecated", .boolean(item.isDeprecated)),
-            ] + (item.reason.map { [("reason", .string($0.rawValue))] } ?? []))
-        }),
+      "items": .each(audit.items) { item in
+        .object(
+          [("index", .count(item.item.index))] + JSONValue.identity(item.item.identity) + [
+            ("protection", .text(item.item.protection?.rawValue)),
+            ("leaves_device", item.leavesDevice.map(JSONValue.boolean) ?? .null),
+            ("deprecated", .boolean(item.isDeprecated)),
+          ] + (item.reason.map { [("reason", .string($0.rawValue))] } ?? []))
+      },
     ]
     return document.adding(move.findingFields + move.unseenFields)
   }

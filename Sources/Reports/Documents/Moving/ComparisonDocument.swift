@@ -37,15 +37,14 @@ package struct ComparisonDocument {
             "no": .count(counts[.no, default: 0]), "not_known": .count(counts[.notKnown, default: 0]),
           ]
         }),
-      "items": .array(
-        comparison.items.map { item in
-          .object(
-            [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
-              ("protection", .text(item.protection?.rawValue)),
-              ("outcomes", .array(RestoreSetting.allCases.map { Self.outcome(of: item, in: $0) })),
-              ("ways", item.ways.json),
-            ])
-        }),
+      "items": .each(comparison.items) { item in
+        .object(
+          [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
+            ("protection", .text(item.protection?.rawValue)),
+            ("outcomes", .array(RestoreSetting.allCases.map { Self.outcome(of: item, in: $0) })),
+            ("ways", item.ways.json),
+          ])
+      },
       "advice": [
         "sentence": .string(advice.sentence(for: comparison.current)),
         "gained_by_password": .count(advice.gainedByPassword),

@@ -17,7 +17,7 @@ package struct FuturesDocument {
       ("format", "migration-futures/1"), ("made", .string(facts.made)), ("source", facts.source.json),
       ("verdict", .string(facts.verdict)), ("basis", .string(facts.basis)),
       ("tried_hardware", .boolean(futures.triedHardware)), ("futures", .array(settings.map(json))),
-      ("items", .array(futures.comparison.items.map(json))),
+      ("items", .each(futures.comparison.items, json)),
     ]
     if !facts.findings.isEmpty { fields.append(("findings", .array(facts.findings.map(\.json)))) }
     if let maker = facts.maker { fields.append(("not_in_backup", PlanDocument.NotInBackup(maker).json)) }

@@ -27,7 +27,7 @@ package struct RestoreDocument {
     var fields: [(String, JSONValue)] = [
       ("format", "restore-result/1"), ("summary", plan.summary.json), ("restored", .count(restored)),
       ("overwritten", .count(overwritten)), ("overwritten_newer", .count(newer)),
-      ("items", .array(plan.items.map(\.json))), ("removed", .array(plan.removed.map(\.json))),
+      ("items", .each(plan.items) { $0.json }), ("removed", .each(plan.removed) { $0.json }),
     ]
     if plan.removedOnlyCopies > 0 { fields.append(("removed_only_copies", .count(plan.removedOnlyCopies))) }
     if !plan.findings.isEmpty { fields.append(("findings", .array(plan.findings.map(\.json)))) }

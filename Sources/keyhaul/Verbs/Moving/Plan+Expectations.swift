@@ -40,9 +40,11 @@ extension Plan {
     }
     let result = ExpectationReport(check, report)
     if common.isJUnit {
-      try saveAndPrint(output == nil ? nil : result.junit, "the results were saved", in: session) {
-        () throws(CommandFailure) in
+      func print() throws(CommandFailure) {
         if output == nil { try session.writeRaw(result.junit) } else { try session.say(result) }
+      }
+      try saveAndPrint("the results were saved", in: session, printing: print) { (portion) throws(CommandFailure) in
+        try result.junit.withRawBytes(portion)
       }
     } else {
       try saveAndPrint(report, in: session) { () throws(CommandFailure) in try session.say(result) }

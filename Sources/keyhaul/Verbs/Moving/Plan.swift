@@ -240,21 +240,22 @@ struct Plan: BackupVerb {
   func saveAndPrint(
     _ report: PlanReport, in session: Session, printing: () throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    let bytes = try output.map { (_) throws(CommandFailure) in try report.encoded() }
-    try saveAndPrint(bytes, "the plan was saved", in: session, printing: printing)
+    try saveAndPrint("the plan was saved", in: session, printing: printing, saving: report.forEachPortion)
   }
 
-  /// The same for other bytes; `nil` where nothing is saved.
+  /// The same for other bytes, which `saving` gives in portions.
   func saveAndPrint(
-    _ bytes: [UInt8]?, _ done: String, in session: Session, printing: () throws(CommandFailure) -> Void
+    _ done: String, in session: Session, printing: () throws(CommandFailure) -> Void,
+    saving: ((UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    guard let output, let bytes else { return try printing() }
-    if output == "-" { return try session.writeRaw(bytes) }
+    guard let output else { return try printing() }
+    if output == "-" { return try saving { (bytes) throws(CommandFailure) in try session.writeRaw(bytes) } }
+    func finish() throws(CommandFailure) {
+      try printing()
+      try session.flush()
+    }
     try session.changing(DoneChange("\(done) in \(output)")) { () throws(CommandFailure) in
-      try ReportFile.write(bytes, to: output) { () throws(CommandFailure) in
-        try printing()
-        try session.flush()
-      }
+      try ReportFile.write(to: output, beforeNaming: finish, saving)
     }
   }
 
@@ -272,7 +273,7 @@ struct Plan: BackupVerb {
 
   private func print(_ report: PlanReport, in session: Session) throws(CommandFailure) {
     if session.chosen != nil { return try session.answer(report.document.json) }
-    if session.isJSON { return try session.writeRaw(report.encoded()) }
+    if session.isJSON { return try report.sayDocument(in: session) }
     try report.say(in: session)
     guard let output else { return }
     try session.say()

@@ -113,7 +113,7 @@ struct Restore: RunnableVerb {
   }
 
   private func say(_ report: PlanReport, in session: Session) throws {
-    if session.isJSON { try session.writeRaw(report.encoded()) } else { try report.say(in: session) }
+    if session.isJSON { try report.sayDocument(in: session) } else { try report.say(in: session) }
   }
 
   private func restore(_ report: PlanReport, onto device: DeviceSession, in session: Session) throws {

@@ -171,13 +171,15 @@ struct PlanReport {
     )
   }
 
-  /// The document as bytes, with its checksum; equal plans are equal bytes.
-  func encoded() throws(CommandFailure) -> [UInt8] {
-    do throws(MigrationError) {
-      return try PlanFile.bytes(of: document)
-    } catch {
-      throw CommandFailure(error, doing: "the plan cannot be written")
-    }
+  /// The document as bytes, with its checksum, in portions; equal plans are equal bytes.
+  func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) {
+    try PlanFile.forEachPortion(
+      of: document, translating: { CommandFailure($0, doing: "the plan cannot be written") }, body)
+  }
+
+  /// The same as the result.
+  func sayDocument(in session: Session) throws(CommandFailure) {
+    try forEachPortion { (portion) throws(CommandFailure) in try session.writeRaw(portion) }
   }
 }
 

@@ -1,4 +1,5 @@
 import KeychainFormats
+import KeychainRules
 import Testing
 
 @Suite("What an attribute makes of a value")

@@ -1,3 +1,5 @@
+public import KeychainFormats
+
 /// What an app's value becomes when an attribute of some kind takes it in.
 ///
 /// Source: Apple `SecDbItem.c` (`copyNumber`, `copyBlob`, `copyData`, `copyString`, `copyDate`, `copyUUID`).
