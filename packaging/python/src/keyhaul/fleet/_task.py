@@ -182,8 +182,10 @@ def _ask(verb: Verb, looks: Sequence[_Look], settings: Settings) -> None:
     What ended a call about many is asked alone, as what has no place in a list: its ending is then its own, and the others are
     in the next call. A call that has no answer at all has something else to say, to each.
     """
-    together = [look for look in looks if _verbs.is_listable(look.job.path)]
-    alone = [look for look in looks if look not in together]
+    together: list[_Look] = []
+    alone: list[_Look] = []
+    for look in looks:
+        (together if _verbs.is_listable(look.job.path) else alone).append(look)
     while len(together) > 1:
         answered = _ask_together(verb, together, settings)
         end = answered + 1 if answered else len(together)
@@ -203,44 +205,35 @@ def _ask_together(verb: Verb, looks: Sequence[_Look], settings: Settings) -> int
     """One call about all of them; how many of them, from the first on, have an answer."""
     answered = 0
     started = time.monotonic()
+    paths = [look.job.path for look in looks]
+    # Why it ended is learned from the call about the next one alone.
     with contextlib.suppress(Exception):
-        for outcome in _verbs.listed(
-            verb,
-            [look.job.path for look in looks],
-            password=looks[0].job.password if verb != "inspect" else None,
-            to=settings.to if verb == "plan" else None,
-            device_key=settings.device_key if verb != "inspect" else None,
-            home=settings.home,
-            program=settings.program,
-            timeout=settings.timeout,
-        ):
+        for outcome in _verbs.listed(verb, paths, **_how(verb, looks[0].job, settings)):
             looks[answered].take(outcome, time.monotonic() - started)
             answered, started = answered + 1, time.monotonic()
     return answered
 
 
 def _answer(verb: Verb, job: Job, settings: Settings) -> Inspection | Verification | Plan:
-    if verb == "inspect":
-        # Without the password: what it adds is in the plan, and it would derive the key once more.
-        return _verbs.inspect(job.path, home=settings.home, program=settings.program, timeout=settings.timeout)
-    if verb == "verify":
-        return _verbs.verify(
-            job.path,
-            password=job.password,
-            device_key=settings.device_key,
-            home=settings.home,
-            program=settings.program,
-            timeout=settings.timeout,
-        )
-    return _verbs.plan(
-        job.path,
-        password=job.password,
-        to=settings.to,
-        device_key=settings.device_key,
-        home=settings.home,
-        program=settings.program,
-        timeout=settings.timeout,
-    )
+    how = _how(verb, job, settings)
+    match verb:
+        case "inspect":
+            return _verbs.inspect(job.path, **how)
+        case "verify":
+            return _verbs.verify(job.path, **how)
+        case "plan":
+            return _verbs.plan(job.path, **how)
+
+
+def _how(verb: Verb, job: Job, settings: Settings) -> dict[str, Any]:
+    """How a verb is asked, about one backup or about many."""
+    how: dict[str, Any] = {"home": settings.home, "program": settings.program, "timeout": settings.timeout}
+    if verb != "inspect":
+        # What a password adds to an inspection is in the plan, and it would derive the key once more.
+        how |= {"password": job.password, "device_key": settings.device_key}
+    if verb == "plan":
+        how["to"] = settings.to
+    return how
 
 
 def _asked(settings: Settings, password: Sendable | None) -> str:
