@@ -12,16 +12,8 @@ import SystemPackage
 package enum ReportFile {
   /// Writes as a backup is written: beside the target, synced, renamed, and clearing up what killed runs left there. The
   /// file is readable by its owner alone: it names accounts.
-  ///
-  /// - Parameter beforeNaming: What has to succeed as well, done when the bytes are on the disk: where it throws, no file
-  ///   is left.
-  package static func write(
-    _ bytes: [UInt8], to path: String,
-    beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in }
-  ) throws(CommandFailure) {
-    try write(to: path, beforeNaming: beforeNaming) { (portion) throws(CommandFailure) in
-      try bytes.withRawBytes(portion)
-    }
+  package static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
+    try write(to: path) { (portion) throws(CommandFailure) in try bytes.withRawBytes(portion) }
   }
 
   /// The same for bytes that are lent: a secret, which is copied nowhere.
@@ -30,6 +22,9 @@ package enum ReportFile {
   }
 
   /// The same for bytes that come in portions, lent too; where `body` throws, or a signal asks to stop, no file is left.
+  ///
+  /// - Parameter beforeNaming: What has to succeed as well, done when the bytes are on the disk: where it throws, no file
+  ///   is left.
   package static func write(
     to path: String, beforeNaming: () throws(CommandFailure) -> Void = { () throws(CommandFailure) in },
     _ body: (_ portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
