@@ -98,6 +98,8 @@ struct AnswerTextForm: AnswerForm {
   let finding: (BackupAnswer) -> String
   /// How one of them is looked at by itself.
   let call: String
+  /// Flags that belong to it.
+  let parts: [String]
   let hasSummary = true
 
   private static let widths = [4, 20, 16, 10, 8]
@@ -124,7 +126,8 @@ struct AnswerTextForm: AnswerForm {
   func foot(_ summary: AnswerSummary) -> String {
     var lines = ["", summary.sentence] + summary.remarks
     if let path = summary.firstWithoutFault {
-      lines.append("One of them in full: \(call) \(ShellWord.typed(path, else: "ARCHIVE"))")
+      let words = [call, ShellWord.typed(path, else: "ARCHIVE")] + parts
+      lines.append("One of them in full: \(words.joined(separator: " "))")
     }
     return lines.map { style.adapted($0) + "\n" }.joined()
   }

@@ -13,6 +13,8 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
   let environment: [String: String]
   let asked: [String]
   let passwords: SharedPasswords
+  /// The most values of a document that stands in an answer: that is held whole, and asked for its columns.
+  var maximumValueCount = JSONValue.maximumValueCount
 
   /// An answer, and whether it was there before.
   struct Answered: Sendable {
@@ -84,9 +86,17 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
     case .success(let ended): (status, failure) = (ended, nil)
     case .failure(let failed): (status, failure) = (failed.status, failed)
     }
+    var warnings = record.warnings
+    let document = try? JSONValue(parsing: record.result, acceptingAtMost: maximumValueCount)
+    if document == nil, !record.result.isEmpty {
+      warnings.append(
+        SessionRecord.Warning(
+          "its answer is left out here", why: "it is too large to be one of many",
+          try: "\(name) \(ShellWord.typed(place.path, else: "ARCHIVE"))"))
+    }
     return BackupAnswer(
       verb: word, asked: question(hasPassword: hasPassword), path: place.path, facts: facts,
-      isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: record.warnings,
-      document: try? JSONValue(parsing: record.result))
+      isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: warnings,
+      document: document)
   }
 }

@@ -17,6 +17,8 @@ package protocol BackupVerb: TabularVerb, Sendable {
   func performAlone(in session: Session) throws -> CommandStatus
   /// Refuses what one call about many cannot have.
   func checkMany() throws(CommandFailure)
+  /// The flags of the call that choose what one about a backup alone shows, as they are typed: "--list".
+  var shownParts: [String] { get }
   /// What shapes an answer besides the backup and its password: "--list", "--to new-phone r17".
   func asked(in session: Session) throws -> [String]
 

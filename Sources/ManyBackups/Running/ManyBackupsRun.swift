@@ -107,7 +107,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
   private static func checkNames(_ paths: [String], in session: Session) throws(CommandFailure) {
     guard paths.count > 1 else { return }
     let home = try session.homeDirectory()
-    for path in paths {
+    for (place, path) in paths.enumerated() {
       guard path != "-" else {
         throw .usage(
           "standard input is one backup", why: "\(paths.count) are named", try: "a call of its own for -")
@@ -117,7 +117,8 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       guard stands == nil, !isDevice else { continue }
       if let chosen = try? BackupChoice.path(path, backups: BackupChoice.backups), chosen != path { continue }
       throw .usage(
-        "an argument of \(session.verb) is no file", why: "it is not repeated here: a password is never an argument",
+        "an argument of \(session.verb) is no file",
+        why: "it is number \(place + 1) of \(paths.count), and not repeated here: a password is never an argument",
         try: "--password-file, --password-fd or --password-command; --paths-from FILE for paths that may be missing")
     }
   }
@@ -158,7 +159,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       finding: { answer in
         let found = answer.document.flatMap(Verb.finding)
         return answer.error == nil ? found ?? answer.id : answer.id
-      }, call: session.verb)
+      }, call: session.verb, parts: verb.shownParts)
   }
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import subprocess
 
 import pytest
 from conftest import Sample, script
@@ -22,6 +23,8 @@ def test_tasks_are_large_at_first_and_end_together() -> None:
         return [len(portion) for portion in portions]
 
     assert sizes(0, 4) == [] and sizes(1, 0) == [1] and sizes(8, 4) == [1] * 8
+    # Before a worker has joined: all that come later have something to do.
+    assert sizes(48, 0) == [1] * 48
     assert sizes(40, 4) == [5, 5, 4, 4, 3, 3, 2, 2, 2, 2] + [1] * 8
     many = sizes(1000, 4)
     assert many[:55] == [16] * 55 and many[-7:] == [1] * 7 and many == sorted(many, reverse=True)
@@ -43,6 +46,7 @@ for path in paths:
     said = {{"format": "backup-answer/1", "path": path, "code": 14, "id": "refused", "document": None}}
     said["error"] = {{"message": name + " is none", "why": "w", "try": "t"}}
     if name == "other.tar" and many: said["path"] = "/another"
+    if name == "large.tar" and many: said |= {{"code": 0, "id": "ok", "error": None}}
     if name == "cut.tar" and many:
         print(json.dumps(said), end="")
         sys.exit(0)
@@ -63,6 +67,8 @@ for path in paths:
         ("waits.tar", ("timed-out", "the program was stopped"), [5, 1, 1]),
         ("other.tar", ("refused", "other.tar is none"), [5, 2, 1]),
         ("cut.tar", ("refused", "cut.tar is none"), [5, 2, 1]),
+        # An answer that does not stand in a list is not none, and what is asked alone has its own ending.
+        ("large.tar", ("refused", "large.tar is none"), [5, 2, 1]),
     ],
 )
 def test_a_backup_that_ends_a_call_about_many_is_asked_alone(
@@ -97,9 +103,14 @@ os.execv({program!r}, [{program!r}, *sys.argv[1:]])
 """
     (folder / "2.tar").write_bytes(pathlib.Path(sample.file).read_bytes()[:-20000])
     (folder / "folder" / "Manifest.plist").unlink()
+    # What an inspection takes, and is no backup.
+    dump = tmp_path / "dump.plist"
+    secret = ["--password-file", sample.password.path, "--home", sample.home]
+    export = ["export", sample.file, "--format", "genp-plist", "--reveal", "--yes", "-o", str(dump), *secret]
+    subprocess.run([program, *export], check=True, capture_output=True)
     wrong = tmp_path / "wrong"
     wrong.write_text("wrong")
-    paths = [*fleet.backups_in(str(folder)), str(tmp_path / "nowhere"), pathlib.Path(sample.file).as_uri()]
+    paths = [*fleet.backups_in(str(folder)), str(tmp_path / "nowhere"), pathlib.Path(sample.file).as_uri(), str(dump)]
     sources = [sample.password if not path.endswith("3.tar") else keyhaul.PasswordFile(str(wrong)) for path in paths]
     jobs = [
         _task.Job(index, path, source, None) for index, (path, source) in enumerate(zip(paths, sources, strict=True))

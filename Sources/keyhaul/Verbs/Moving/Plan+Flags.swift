@@ -10,7 +10,7 @@ extension Plan {
         "--existing needs --to", why: "without it the devices are thought of, and nothing is on them",
         try: "--to DEVICE, or leave --existing out")
     }
-    if let name = view.map({ $0 == .byApp ? "--by-app" : "--\($0.rawValue)" }) {
+    if let name = view?.flag {
       // The comparison has a page of its own; the other views have none.
       let hasPage = view == .compare
       let savesResults = expect != nil && common.isJUnit

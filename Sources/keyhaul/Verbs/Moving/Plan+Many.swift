@@ -33,10 +33,19 @@ extension Plan {
         "--redact is for the plan of one backup", why: "each row of many says which backup it is about",
         try: "plan BACKUP --redact, one after the other")
     }
+    if output != nil, common.format == nil, !common.json {
+      throw .usage(
+        "-o saves the plan of one backup", why: "of many there is a table, which no restore takes",
+        try: "--format text, json, ndjson or csv for a file with their answers")
+    }
     guard expect == "-" else { return }
     throw .usage(
       "the expectations of many plans are read from a file", why: "standard input can be read once",
       try: "--expect FILE")
+  }
+
+  var shownParts: [String] {
+    (move.to.map { ["--to", ShellWord.quoted($0)] } ?? []) + (view.map { [$0.flag] } ?? [])
   }
 
   /// With the target as it is now: an answer about an earlier state of it is another one.

@@ -35,6 +35,8 @@ struct Plan: BackupVerb {
     case byApp
     case audit
 
+    var flag: String { self == .byApp ? "--by-app" : "--\(rawValue)" }
+
     static func help(for value: View) -> ArgumentHelp? {
       switch value {
       case .compare: "Compare backups with and without a password, restored to the same and to another device."

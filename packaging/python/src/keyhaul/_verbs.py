@@ -214,23 +214,30 @@ def _answer(kind: type[A], ended: _process.Ended) -> A:
 
 
 def _of_line(kind: type[A], path: str, line: bytes, seconds: float) -> A | KeyhaulError | None:
-    """What a line of many says of a backup; None where it is not of this backup, or not understood."""
+    """What a line of many says of a backup; None where it is not of this backup, or has neither an answer nor an error.
+
+    Such a line is of an answer that is too large for one, or of something that is no backup: a call about it alone says which.
+    """
     said = _document(line) or {}
     code, document, error = said.get("code"), said.get("document"), said.get("error")
     if said.get("format") != "backup-answer/1" or said.get("path") != path or type(code) is not int:
         return None
 
+    answer = document if isinstance(document, dict) and _is_answer(kind, code, document) else None
+    if answer is None and not isinstance(error, dict):
+        return None
+
     def failure() -> KeyhaulError:
         words = error if isinstance(error, dict) else {}
-        message = words.get("message", f"the program ended with {code} and no answer")
+        message = words.get("message", f"the program ended with {code}")
         return KeyhaulError(
             code, str(said.get("id", name_of(code))), str(message), words.get("why"), words.get("try"), said
         )
 
-    if not isinstance(document, dict) or not _is_answer(kind, code, document):
+    if answer is None:
         return failure()
     try:
-        return _decoded(kind, document, code, failure, seconds)
+        return _decoded(kind, answer, code, failure, seconds)
     except KeyhaulError as misunderstood:
         return misunderstood
 

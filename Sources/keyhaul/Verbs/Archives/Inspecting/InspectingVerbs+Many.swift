@@ -27,6 +27,8 @@ extension Inspect {
 
   func checkMany() throws(CommandFailure) {}
 
+  var shownParts: [String] { part.map { ["--\($0.rawValue)"] } ?? [] }
+
   func asked(in session: Session) -> [String] {
     (part.map { ["--\($0.rawValue)"] } ?? []) + unlocking.opening.asked + common.detail
   }
@@ -61,7 +63,9 @@ extension Verify {
     return verb
   }
 
-  func checkMany() throws(CommandFailure) {}
+  func checkMany() throws(CommandFailure) { try checkFlags() }
+
+  var shownParts: [String] { quick ? ["--quick"] : [] }
 
   func asked(in session: Session) -> [String] {
     (quick ? ["--quick"] : []) + unlocking.opening.asked + common.detail

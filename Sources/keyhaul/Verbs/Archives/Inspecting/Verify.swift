@@ -42,11 +42,14 @@ struct Verify: BackupVerb {
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
+  /// Refuses flags that contradict each other, of whatever backup.
+  func checkFlags() throws(CommandFailure) {
+    guard quick, unlocking.password.isGiven else { return }
+    throw .usage("--quick and a password cannot go together", why: "it checks what needs none", try: "one of them")
+  }
+
   func performAlone(in session: Session) throws -> CommandStatus {
-    if quick, unlocking.password.isGiven {
-      throw CommandFailure.usage(
-        "--quick and a password cannot go together", why: "it checks what needs none", try: "one of them")
-    }
+    try checkFlags()
     let source = try ArgumentFinder(session, databaseKeys).archiveOrDump(paths.first ?? "")
     try databaseKeys.check([source])
     let found: FoundArchive

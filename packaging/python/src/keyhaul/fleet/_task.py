@@ -66,11 +66,15 @@ class Found:
 
 
 def portions(jobs: Sequence[Job], threads: int, batch: int | None) -> list[Sequence[Job]]:
-    """The backups of each task: many at first, since one call about them is cheaper, and one at the end, so that all end together."""
+    """The backups of each task: many at first, since one call about them is cheaper, and one at the end, so that all end together.
+
+    Where no worker has joined yet, nobody knows how many will share them: one each, so that the last to come has something to do.
+    """
     found: list[Sequence[Job]] = []
     start = 0
     while start < len(jobs):
-        size = batch or min(MOST, math.ceil((len(jobs) - start) / max(1, 2 * threads)))
+        left = len(jobs) - start
+        size = batch or min(MOST, math.ceil(left / (2 * threads or left)))
         found.append(jobs[start : start + size])
         start += size
     return found
