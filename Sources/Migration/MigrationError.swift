@@ -1,5 +1,7 @@
 import BackupArchive
 public import KeychainFormats
+import KeychainStore
+import VirtualDevice
 
 /// Why a backup, a plan or a restore could not be made as a whole. What happens to a single item is a `Reason` instead.
 public struct MigrationError: ExplainedError {
@@ -38,6 +40,12 @@ public struct MigrationError: ExplainedError {
 
   /// That of the error below; what has none stands before the commit.
   public var stage: ChangeStage { underlying?.stage ?? .beforeCommit }
+
+  /// Whether it was told to stop, and took back what it had done.
+  public var isCancelled: Bool {
+    let lowest = (underlying as? VirtualDeviceError)?.underlying ?? underlying
+    return (lowest as? KeychainStoreError)?.code == .cancelled
+  }
 
   init(_ code: Code, _ category: ErrorCategory, _ summary: String, reason: String, advice: Remedy) {
     self.code = code

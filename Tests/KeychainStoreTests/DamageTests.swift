@@ -96,7 +96,7 @@ struct KeychainErrors {
     let expected: [(KeychainStoreError.Code, ErrorCategory)] = [
       (.duplicateItem, .failed), (.itemNotFound, .notFound), (.interactionNotAllowed, .locked), (.authFailed, .refused),
       (.decode, .damaged), (.parameter, .failed), (.noSuchAttribute, .failed), (.io, .failed), (.diskFull, .failed),
-      (.notAvailable, .failed), (.closed, .failed), (.busy, .busy), (.damaged, .damaged),
+      (.notAvailable, .failed), (.closed, .failed), (.cancelled, .failed), (.busy, .busy), (.damaged, .damaged),
     ]
     #expect(Set(expected.map(\.0)) == Set(KeychainStoreError.Code.allCases))
     for (code, category) in expected {

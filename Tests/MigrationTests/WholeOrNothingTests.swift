@@ -3,6 +3,7 @@ import BackupArchive
 import DataProtection
 import KeychainFormats
 import KeychainRules
+import Synchronization
 import TestSupport
 import Testing
 import VirtualDevice
@@ -84,6 +85,35 @@ struct WholeOrNothing {
       """, on: halfway.session.device)
     let error = try migrationError { try Restorer.restore(whole, onto: halfway.session) }
     #expect(error?.code == .underlying)
+    try halfway.expectUnchanged()
+  }
+
+  /// Whether whoever waits for a restore still does: so many more times that it is asked.
+  private final class Patience: Sendable {
+    private let left = Atomic(Int.max)
+
+    var holds: Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
+
+    func end(after count: Int) { left.store(count, ordering: .relaxed) }
+  }
+
+  @Test(
+    "a restore that nobody waits for any more takes everything back",
+    arguments: ExistingItemPolicy.allCases, [0, 4])
+  func stopped(_ policy: ExistingItemPolicy, after count: Int) throws {
+    let halfway = try Halfway()
+    halfway.session.end()
+    let (patience, desk) = (Patience(), try #require(halfway.desk))
+    let environment = DeviceEnvironment(
+      clock: DeviceClock(now: { Desk.now }, sleep: { _ in }, shouldContinue: { patience.holds }),
+      random: SeededRandomSource(seed: "stopped"), passcodeRounds: 2)
+    let session = try DeviceHome(path: desk.home.path, environment: environment).device(DeviceName("target")).held()
+    let plan = try Restorer.plan(halfway.archive, onto: session, policy: policy)
+    patience.end(after: count)
+    let error = try migrationError { try Restorer.restore(plan, onto: session) }
+    #expect(error?.isCancelled == true && error?.category == .failed, "\(String(describing: error))")
+    patience.end(after: .max)
+    session.end()
     try halfway.expectUnchanged()
   }
 

@@ -178,7 +178,7 @@ struct SecItemStatusTests {
     let expected: [(KeychainStoreError.Code, Int32)] = [
       (.duplicateItem, -25299), (.itemNotFound, -25300), (.interactionNotAllowed, -25308), (.authFailed, -25293),
       (.decode, -26275), (.parameter, -50), (.noSuchAttribute, -25303), (.io, -36), (.diskFull, -34),
-      (.notAvailable, -25291), (.closed, -25291), (.busy, -25291), (.damaged, -25291),
+      (.notAvailable, -25291), (.closed, -25291), (.cancelled, -128), (.busy, -25291), (.damaged, -25291),
     ]
     #expect(Set(expected.map(\.0)) == Set(KeychainStoreError.Code.allCases))
     for (code, number) in expected {

@@ -131,11 +131,6 @@ extension DeviceEnvironment {
   }
 }
 
-extension VirtualDeviceError {
-  /// Whether a derivation was told to stop, before anything was changed.
-  fileprivate var isStopped: Bool { (underlying as? DataProtectionError)?.code == .cancelled }
-}
-
 extension DeviceSession {
   /// Makes sure that what a person agreed to is still what will happen.
   ///

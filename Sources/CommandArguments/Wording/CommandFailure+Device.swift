@@ -1,10 +1,16 @@
 package import CommandSession
+import DataProtection
 import KeychainFormats
+import KeychainStore
 package import VirtualDevice
 
 extension CommandFailure {
   /// An error of a device, told with the name that the user knows it by.
   package init(_ error: VirtualDeviceError, device: String) {
+    if error.isStopped, let signal = Interruption.pending {
+      self = Interruption.failure(signal, state: "no item was changed")
+      return
+    }
     let message =
       switch error.code {
       case .notFound: "there is no device named \(device)"
@@ -23,5 +29,12 @@ extension CommandFailure {
     stage = error.stage
     // Nothing was unlocked, and the device is another one than before.
     if error.code == .erased { (status, done) = (.doneBut, message) }
+  }
+}
+
+extension VirtualDeviceError {
+  /// Whether the derivation of a passcode's key, or a change of many items, was told to stop before it changed anything.
+  package var isStopped: Bool {
+    (underlying as? DataProtectionError)?.code == .cancelled || (underlying as? KeychainStoreError)?.code == .cancelled
   }
 }

@@ -71,6 +71,7 @@ package enum ItemFailure {
         .failed, "an item would become one that \(device) has already",
         why: "\(error.reason) (errSecDuplicateItem, -25299); nothing was changed", try: "fewer items, or another value")
     case .interactionNotAllowed: return locked(verb, on: openDevice)
+    case .cancelled: return CommandFailure(error, device: device)
     case .authFailed:
       return CommandFailure(
         .failed, "\(device) has no passcode, and the items would need one",

@@ -138,7 +138,7 @@ extension Session {
     _ body: (_ portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     guard let path, path != "-" else {
-      return try body { (bytes) throws(CommandFailure) in try writeRaw(bytes) }
+      return try body(writePortion)
     }
     try ReportFile.write(to: path, body)
   }

@@ -109,8 +109,13 @@ package final class Session {
 
   /// The result as the one document of `--json`.
   package func answer(_ document: JSONValue) throws(CommandFailure) {
-    try (chosen?.rows(of: document) ?? document).forEachPortion { (bytes) throws(CommandFailure) in try writeRaw(bytes)
-    }
+    try (chosen?.rows(of: document) ?? document).forEachPortion(writePortion)
+  }
+
+  /// A portion of a document that is made while it is written: Ctrl-C ends it between two of them.
+  package func writePortion(_ bytes: UnsafeRawBufferPointer) throws(CommandFailure) {
+    try Interruption.check()
+    try writeRaw(bytes)
   }
 
   /// Bytes of a result as they are: a secret that was asked for by name, a script.

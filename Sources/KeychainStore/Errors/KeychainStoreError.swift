@@ -27,6 +27,8 @@ public struct KeychainStoreError: ExplainedError, Equatable {
     case notAvailable
     /// `close()` was called before.
     case closed
+    /// Whoever waits for a change of many items no longer wants it; the transaction was taken back.
+    case cancelled
     /// Another process holds the database.
     case busy
     /// The file is no keychain database, or holds what does not belong there.
@@ -63,6 +65,7 @@ public struct KeychainStoreError: ExplainedError, Equatable {
     case .diskFull: .init(.failed, "the disk is full", advice: "free some space; nothing was changed")
     case .notAvailable: KeychainRuleError.Code.notAvailable.meaning
     case .closed: .init(.failed, "the keychain is closed", advice: "open the device again")
+    case .cancelled: .init(.failed, "the change was stopped", advice: "run it again and let it finish")
     case .busy: .init(.busy, "the keychain database is in use", advice: "wait until the other process has finished")
     case .damaged: .init(.damaged, "the keychain database is damaged", advice: "restore the device from a backup")
     }

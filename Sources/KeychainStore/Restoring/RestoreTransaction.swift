@@ -67,11 +67,12 @@ public struct RestoreTransaction: ~Copyable {
   ///
   /// Creation and modification date, UUID and persistent reference are the backup's where it has them.
   /// - Throws: `.interactionNotAllowed` where the item's class or the row in its way is locked; `.authFailed` and
-  ///   `.notAvailable` where the device has no key of the item's class.
+  ///   `.notAvailable` where the device has no key of the item's class; `.cancelled` where the keychain was told to stop.
   @discardableResult
   public borrowing func importItem(
     _ incoming: IncomingItem, keys: borrowing ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) -> ImportResolution {
+    try transaction.requireGoingOn()
     var item = incoming.item
     if item[.uuid]?.stringValue == nil { item[.uuid] = .string(try byRule(try NewItem.randomUUIDText(random))) }
     if item[.persistentReference] == nil {

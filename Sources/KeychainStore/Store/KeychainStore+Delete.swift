@@ -8,7 +8,7 @@ extension KeychainStore {
   /// that cannot be opened is deleted all the same and leaves none.
   ///
   /// - Returns: How many items are gone.
-  /// - Throws: `.itemNotFound` where there was none.
+  /// - Throws: `.itemNotFound` where there was none; `.cancelled`.
   @discardableResult
   public func delete(
     _ query: ItemQuery, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy = .forbid,
@@ -18,6 +18,7 @@ extension KeychainStore {
       let deletedRows = try transaction.rowsToDelete(query, keys: keys)
       guard !deletedRows.isEmpty else { throw .nothingMatches }
       for row in deletedRows {
+        try transaction.requireGoingOn()
         try transaction.delete(row, keys: keys, now: now, tombstones: tombstones, random: random)
       }
       return deletedRows.count

@@ -8,13 +8,14 @@ extension KeychainStore {
   ///
   /// - Parameter keepsIdentifiers: Whether items also bring their UUID, their persistent reference and their user along, as
   ///   those of another keychain do.
-  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`.
+  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`.
   package func provision(
     _ items: [KeychainItem], keepsIdentifiers: Bool = false, keys: borrowing ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) {
     try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
       try transaction.adding(items.lazy.map(\.kind), translating: { $0 }) { () throws(KeychainStoreError) in
         for item in items {
+          try transaction.requireGoingOn()
           let modified = item.modificationDate ?? .reference
           var prepared = try byRule(try NewItem.prepared(item, now: modified, random: random))
           prepared[.creationDate] = .date(item.creationDate ?? modified)

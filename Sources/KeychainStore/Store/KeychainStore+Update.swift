@@ -8,7 +8,7 @@ extension KeychainStore {
   ///
   /// - Returns: How many items were changed.
   /// - Throws: `.itemNotFound` where nothing was (undecodable rows are gone all the same); `.duplicateItem` where a
-  ///   changed item meets another; `.interactionNotAllowed`, `.authFailed`, `.noSuchAttribute`, `.parameter`.
+  ///   changed item meets another; `.interactionNotAllowed`, `.authFailed`, `.noSuchAttribute`, `.parameter`, `.cancelled`.
   @discardableResult
   public func update(
     _ query: ItemQuery, with changes: ItemChanges, keys: borrowing ClassKeys, now: KeychainDate,
@@ -43,11 +43,13 @@ extension KeychainTransaction {
     query.limit = nil
     var rows: [KeychainRow] = []
     try forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+      try requireGoingOn()
       if let item = row.item, !query.admits(item) { return }
       rows.append(row)
     }
     var count = 0
     for row in rows {
+      try requireGoingOn()
       switch row.content {
       case .fault(let fault):
         guard fault.isPermanent else { throw KeychainStoreError(fault) }

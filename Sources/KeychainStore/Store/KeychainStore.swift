@@ -26,6 +26,7 @@ public final class KeychainStore: Sendable {
 
   private let queue: DatabaseQueue
   private let durability: Durability
+  private let shouldContinue: @Sendable () -> Bool
   /// Read and written on the queue alone.
   private nonisolated(unsafe) var isClosed = false
   private let commits = Atomic<Int>(0)
@@ -43,9 +44,12 @@ public final class KeychainStore: Sendable {
   /// or a million items takes a few hundredths less with 64 MB in place of these 8.
   private static let bulkCacheKilobytes = 8 << 10
 
-  private init(_ queue: DatabaseQueue, _ durability: Durability) {
+  private init(
+    _ queue: DatabaseQueue, _ durability: Durability, shouldContinue: @escaping @Sendable () -> Bool = { true }
+  ) {
     self.queue = queue
     self.durability = durability
+    self.shouldContinue = shouldContinue
   }
 
   /// Makes an empty keychain in a new file of mode 0600.
@@ -72,13 +76,16 @@ public final class KeychainStore: Sendable {
   ///   - path: The database, `keychain-2.db` in a device's directory.
   ///   - durability: When a change is safe from a power cut.
   ///   - isForReading: Whether such rows stay as they are. They are found all the same.
+  ///   - shouldContinue: Asked between items by what changes many of them. Where it answers `false` the change is taken back
+  ///     and ends with `.cancelled`.
   /// - Throws: `.damaged` for a link, a file that is no database, or one with another schema, a trigger or a view;
   ///   `.notAvailable` where there is no file; `.busy`.
   public static func open(
-    at path: String, durability: Durability = .eachCall, isForReading: Bool = false
+    at path: String, durability: Durability = .eachCall, isForReading: Bool = false,
+    shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) throws(KeychainStoreError) -> KeychainStore {
     try DatabaseFile(at: path).secureExisting()
-    let store = KeychainStore(try openQueue(path, durability), durability)
+    let store = KeychainStore(try openQueue(path, durability), durability, shouldContinue: shouldContinue)
     try store.read { (transaction) throws(KeychainStoreError) in try SchemaCheck.verify(transaction.database) }
     try store.useWriteAheadLog()
     if !isForReading { try store.settleEmptyData() }
@@ -131,7 +138,7 @@ public final class KeychainStore: Sendable {
         // anew after.
         try database.translatingErrors {
           try database.inTransaction(.deferred) {
-            value = try body(KeychainTransaction(database: database))
+            value = try body(KeychainTransaction(database: database, shouldContinue: shouldContinue))
             return .rollback
           }
         }
@@ -172,7 +179,7 @@ public final class KeychainStore: Sendable {
         try database.translatingErrors {
           try database.inTransaction(.immediate) {
             do throws(Failure) {
-              outcome = .success(try body(KeychainTransaction(database: database)))
+              outcome = .success(try body(KeychainTransaction(database: database, shouldContinue: shouldContinue)))
               return .commit
             } catch {
               outcome = .failure(error)

@@ -28,7 +28,13 @@ extension KeychainTransaction {
       }
     }
     try body()
-    try changing { () throws(KeychainStoreError) in for index in taken { try database.run(index.sql) } }
+    try changing { () throws(KeychainStoreError) in
+      for index in taken {
+        try requireGoingOn()
+        try database.run(index.sql)
+      }
+      try requireGoingOn()
+    }
   }
 
   private func growsByFar(_ kind: ItemKind, by count: Int) throws(KeychainStoreError) -> Bool {

@@ -5,6 +5,14 @@ import KeychainRules
 /// What can be done to the item tables inside one transaction. Everything above writes whole rows through here.
 package struct KeychainTransaction {
   let database: Database
+  let shouldContinue: @Sendable () -> Bool
+
+  /// Between two items of many: ends their change where nobody waits for it any more.
+  ///
+  /// - Throws: `.cancelled`; the transaction then has to be taken back, as for every error.
+  func requireGoingOn() throws(KeychainStoreError) {
+    guard shouldContinue() else { throw KeychainStoreError(.cancelled, "it was told to stop; no item was changed") }
+  }
 
   /// The row that an item with these primary-key columns would collide with.
   func row(_ kind: ItemKind, primaryKey: [ColumnValue]) throws(KeychainStoreError) -> RawRow? {

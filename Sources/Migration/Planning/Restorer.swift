@@ -38,10 +38,14 @@ public enum Restorer {
   /// Carries out a plan in one transaction: exactly what it says, or nothing. One that changes nothing is only held
   /// against the keychain: revision and files stay as they are.
   ///
+  /// - Parameter progress: Told now and then of a large one how many imports are done, and of how many.
   /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where the keychain would not come
-  ///   out as the plan says; `planToLookAt` for one that was not made for `.restoring`. Whatever is thrown, the keychain is
-  ///   as before.
-  public static func restore(_ plan: MigrationPlan, onto session: DeviceSession) throws(MigrationError) {
+  ///   out as the plan says; `planToLookAt` for one that was not made for `.restoring`; what the keychain ends with where
+  ///   the device's clock says that nobody waits any more (`MigrationError.isCancelled`). Whatever is thrown, the keychain
+  ///   is as before.
+  public static func restore(
+    _ plan: MigrationPlan, onto session: DeviceSession, progress: (Int, Int) -> Void = { _, _ in }
+  ) throws(MigrationError) {
     guard plan.holdsImports else { throw .planToLookAt }
     try checkReadable(session)
     guard !plan.changesNothing else { return try checkUnchanged(plan, on: session) }
@@ -56,7 +60,8 @@ public enum Restorer {
       }
       let kinds = plan.imports.lazy.map(\.incoming.item.kind)
       try transaction.importing(kinds, translating: MigrationError.init) { () throws(MigrationError) in
-        for planned in plan.imports {
+        for (place, planned) in plan.imports.enumerated() {
+          if place > 0, place.isMultiple(of: progressStep) { progress(place, plan.imports.count) }
           let resolution = try reporting { () throws(KeychainStoreError) in
             try transaction.importItem(planned.incoming, keys: session.classKeys, random: random)
           }
@@ -65,6 +70,9 @@ public enum Restorer {
       }
     }
   }
+
+  /// A restore of fewer imports is over before anybody looks.
+  private static let progressStep = 256
 
   private static func checkUnchanged(_ plan: MigrationPlan, on session: DeviceSession) throws(MigrationError) {
     try reporting { () throws(VirtualDeviceError) in try session.requireWriting() }

@@ -13,6 +13,7 @@ extension KeychainStoreError {
     case .noSuchAttribute: .noSuchAttribute
     case .io: .ioError
     case .diskFull: .diskFull
+    case .cancelled: .userCanceled
     case .notAvailable, .closed, .busy, .damaged: .notAvailable
     }
   }

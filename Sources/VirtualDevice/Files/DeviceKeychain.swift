@@ -15,15 +15,19 @@ struct DeviceKeychain {
     try files.syncDirectory(directory)
   }
 
-  /// - Parameter isForReading: Whether the database's rows stay as they are.
+  /// - Parameters:
+  ///   - isForReading: Whether the database's rows stay as they are.
+  ///   - shouldContinue: Whether a change of many items goes on.
   func open(
-    _ durability: KeychainStore.Durability = .eachCall, isForReading: Bool = false
+    _ durability: KeychainStore.Durability = .eachCall, isForReading: Bool = false,
+    shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) throws(VirtualDeviceError) -> KeychainStore {
     guard try files.kind(of: path) != nil else {
       throw VirtualDeviceError(.damaged, device, "its keychain (keychain-2.db) is missing")
     }
     return try reporting { () throws(KeychainStoreError) in
-      try KeychainStore.open(at: path, durability: durability, isForReading: isForReading)
+      try KeychainStore.open(
+        at: path, durability: durability, isForReading: isForReading, shouldContinue: shouldContinue)
     }
   }
 

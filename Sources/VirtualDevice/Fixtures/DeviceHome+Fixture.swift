@@ -20,7 +20,8 @@ extension DeviceHome {
   ) throws(VirtualDeviceError) -> VirtualDevice {
     let name = name ?? fixture.name
     var described = environment
-    described.clock = DeviceClock(now: { fixture.created }, sleep: environment.clock.sleep)
+    described.clock = DeviceClock(
+      now: { fixture.created }, sleep: environment.clock.sleep, shouldContinue: environment.clock.shouldContinue)
     var options = DeviceOptions(
       identity: fixture.identity, apps: fixture.apps, eraseAfterFailures: eraseAfterFailures)
     switch keys {

@@ -153,7 +153,7 @@ public final class DeviceSession {
       if let store { return store }
       let durability = access == .writing ? KeychainStore.Durability.onClose : .eachCall
       let opened = try DeviceKeychain(directory: directory, device: name, files: files).open(
-        durability, isForReading: access == .reading)
+        durability, isForReading: access == .reading, shouldContinue: environment.clock.shouldContinue)
       store = opened
       commitsOfOpening = opened.commitCount
       return opened

@@ -30,7 +30,7 @@ protocol ReportTail {
 extension Session {
   func say(_ report: some Report) throws(CommandFailure) {
     if isJSON {
-      return try forEachPortion(ofDocument: report) { (bytes) throws(CommandFailure) in try writeRaw(bytes) }
+      return try forEachPortion(ofDocument: report, writePortion)
     }
     try forEachLine(of: report, style: resultStyle) { (line) throws(CommandFailure) in try say(line) }
   }

@@ -2,7 +2,9 @@ import ArgumentParser
 import DataProtection
 import Foundation
 import KeychainFormats
+import KeychainStore
 import Testing
+import VirtualDevice
 
 @testable import CommandArguments
 @testable import CommandSession
@@ -48,6 +50,20 @@ struct InterruptionTests {
       guard Interruption.pending == SIGTERM else { exit(1) }
       raise(SIGTERM)
       exit(2)
+    }
+  }
+
+  @Test("ends a change of many items as itself, and says what state things are in")
+  func items() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      hearSignals()
+      Interruption.install()
+      let stopped = VirtualDeviceError("phone", KeychainStoreError(.cancelled, "it was told to stop"))
+      // Where no signal came, it is an error as any other.
+      guard CommandFailure(stopped, device: "phone").status == .failed else { exit(1) }
+      raise(SIGINT)
+      let failure = CommandFailure(stopped, device: "phone")
+      exit(failure.status.code == 130 && failure.why == "no item was changed" ? 0 : 2)
     }
   }
 

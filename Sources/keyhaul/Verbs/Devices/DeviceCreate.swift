@@ -122,7 +122,8 @@ struct DeviceCreate: RunnableVerb {
 
   /// Where the device will be: under its name in the home directory, or at a path.
   private func place(in session: Session) throws(CommandFailure) -> (home: DeviceHome, name: DeviceName) {
-    let home = DeviceHome(path: isPath ? "." : try session.homeDirectory())
+    let home = DeviceHome(
+      path: isPath ? "." : try session.homeDirectory(), environment: .interruptible)
     let argument = isPath ? name : try ArgumentFinder(session).newDeviceName(name)
     do throws(VirtualDeviceError) {
       let place = try DeviceHome.locate(argument, home: home)

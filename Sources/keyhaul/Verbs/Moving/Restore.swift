@@ -35,10 +35,15 @@ struct Restore: RunnableVerb {
     help: ArgumentHelp("Do exactly what this saved plan says, or refuse.", valueName: "file"), completion: .file())
   var plan: String?
   @Option(
-    help: ArgumentHelp("Bring only the items that this list names: {\"indexes\": [0, 3]}.", valueName: "file"),
+    help: ArgumentHelp(
+      "Bring only the items that this list names: {\"indexes\": [0, 3]}.",
+      discussion: "What the device has is removed all the same, unless with --existing merge.", valueName: "file"),
     completion: .file())
   var only: String?
-  @Flag(help: "Restore what is left of a backup that is known to be damaged; --yes does not answer that.")
+  @Flag(
+    help: ArgumentHelp(
+      "Restore what is left of a backup that is known to be damaged; --yes does not answer that.",
+      discussion: "No answer to a broken seal: export takes the items out of such a backup."))
   var acceptDamage = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
@@ -122,13 +127,17 @@ struct Restore: RunnableVerb {
     do throws(MigrationError) {
       try session.progress(
         "Restoring \(Amounts.count(end.restored, "item"))", phase: "restore"
-      ) { (_) throws(MigrationError) in
+      ) { (progress) throws(MigrationError) in
         guard !report.plan.changesNothing else { return try Restorer.restore(report.plan, onto: device) }
         try session.changing(DoneChange(end.clause, of: device.name)) { () throws(MigrationError) in
-          try Restorer.restore(report.plan, onto: device)
+          try Restorer.restore(report.plan, onto: device) { progress.update(done: $0, total: $1) }
         }
       }
     } catch {
+      // The counter that tells a saved plan from a stale one was raised before, so that it tells of a crash too.
+      if error.isCancelled {
+        try Interruption.check("no item of \(device.name) was changed; a saved plan has to be made anew")
+      }
       throw CommandFailure(error, doing: "nothing was restored to \(device.name)")
     }
     if session.isJSON {

@@ -179,7 +179,7 @@ struct PlanReport {
 
   /// The same as the result.
   func sayDocument(in session: Session) throws(CommandFailure) {
-    try forEachPortion { (portion) throws(CommandFailure) in try session.writeRaw(portion) }
+    try forEachPortion(session.writePortion)
   }
 }
 
