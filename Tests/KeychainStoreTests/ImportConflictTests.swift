@@ -123,7 +123,8 @@ struct ImportConflicts {
     let keychain = try keychain(old.dated(1000))
     let incoming = try IncomingItem(new.dated(date))
     let rows = try keychain.store.rows(includingTombstones: true, keys: keychain.keys)
-    let existing = try rows.first { $0.summary.primaryKey == incoming.primaryKey }.map { try ExistingRow($0) }
+    let key = try PrimaryKey(of: incoming.item)
+    let existing = try rows.first { $0.summary.primaryKey == key }.map { try ExistingRow($0) }
     let planned = try ImportConflict.resolve(incoming: incoming, existing: existing)
     #expect(try keychain.restore(new.dated(date)) == planned)
     #expect(existing != nil)

@@ -231,6 +231,6 @@ struct Restoring {
     }
     let rows = try keychain.store.rows(includingTombstones: false, keys: keychain.keys)
     #expect(rows.map { $0.item?.modificationDate } == (0..<1000).map { .seconds(Double($0)) })
-    #expect(Set(rows.map(\.summary.primaryKey)) == Set(incoming.map(\.primaryKey)))
+    #expect(Set(rows.map(\.summary.primaryKey)) == Set(try incoming.map { try PrimaryKey(of: $0.item) }))
   }
 }

@@ -8,8 +8,6 @@ public import KeychainFormats
 public struct IncomingItem: Sendable {
   /// The item as it would be stored.
   public let item: KeychainItem
-  /// What it collides with a row by.
-  public let primaryKey: PrimaryKey
 
   /// The user that stays what it is; every other view becomes the single user's.
   ///
@@ -30,18 +28,46 @@ public struct IncomingItem: Sendable {
   /// - Throws: `.decode` where the item has no access group, no known protection class, a mark of a deleted item that is
   ///   neither 0 nor 1, a value that its attribute cannot have or a blob cannot hold: such an item is left out, the others are restored.
   public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
-    var item = item
-    if item[.accessControl] != nil { item[.accessControl] = nil }
-    try self.init(settling: item, reference: reference)
+    self = try Keyed(item, persistentReference: reference).incoming
   }
 
   /// An item of this device that was kept aside during a restore; its access control stays.
   ///
   /// - Throws: As for an item of a backup.
   public init(preserved item: KeychainItem) throws(KeychainRuleError) {
-    try self.init(settling: item, reference: nil)
+    self = try Keyed(preserved: item).incoming
   }
 
+  fileprivate init(settled item: KeychainItem) { self.item = item }
+
+  /// One with what it collides with a row by, for whoever looks for that row.
+  public struct Keyed: Sendable {
+    /// The item itself.
+    public let incoming: IncomingItem
+    /// The key of the row that it takes: as long as the rest of an item, so that it is not held for longer than it is
+    /// looked for.
+    public let primaryKey: PrimaryKey
+
+    /// An item of a backup, as `IncomingItem` takes it, and under the same conditions.
+    public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
+      var item = item
+      if item[.accessControl] != nil { item[.accessControl] = nil }
+      try self.init(settling: item, reference: reference)
+    }
+
+    /// An item of this device that was kept aside, as `IncomingItem` takes it, and under the same conditions.
+    public init(preserved item: KeychainItem) throws(KeychainRuleError) {
+      try self.init(settling: item, reference: nil)
+    }
+  }
+
+  /// SHA-1 of the item's digest encoding, which a conflict at equal dates is decided by. Not kept: most meet nothing.
+  ///
+  /// - Throws: `.notAvailable` where OpenSSL has no SHA-1; that the item has an encoding is known.
+  public func digest() throws(KeychainRuleError) -> [UInt8] { try item.storedDigest() }
+}
+
+extension IncomingItem.Keyed {
   private init(settling item: KeychainItem, reference: [UInt8]?) throws(KeychainRuleError) {
     do throws(KeychainRuleError) {
       var settled = item
@@ -58,23 +84,18 @@ public struct IncomingItem: Sendable {
       }
       guard settled.accessGroup != nil else { throw KeychainRuleError(.decode, "the item names no access group") }
       guard settled.protection != nil else { throw KeychainRuleError(.decode, "the item names no protection class") }
-      if settled[.multiUser] != .data(Self.systemKeychainUser) { set(.multiUser, .data([])) }
+      if settled[.multiUser] != .data(IncomingItem.systemKeychainUser) { set(.multiUser, .data([])) }
       set(.persistentReference, Self.persistentReference(beside: reference, inside: settled).map { .data($0) })
       if SyncInference.appliesTo(settled) { set(.synchronizable, .integer(1)) }
       try Self.checkStorable(settled)
       primaryKey = try PrimaryKey(of: settled)
       // What stays as it was is there once.
       if isChanged { settled.pack() }
-      self.item = isChanged ? settled : item
+      incoming = IncomingItem(settled: isChanged ? settled : item)
     } catch {
       throw KeychainRuleError(error.code == .parameter ? .decode : error.code, error.reason)
     }
   }
-
-  /// SHA-1 of the item's digest encoding, which a conflict at equal dates is decided by. Not kept: most meet nothing.
-  ///
-  /// - Throws: `.notAvailable` where OpenSSL has no SHA-1; that the item has an encoding is known.
-  public func digest() throws(KeychainRuleError) -> [UInt8] { try item.storedDigest() }
 
   /// What cannot be stored has to show before a transaction begins, or one item would undo the restore of all.
   ///
@@ -82,7 +103,7 @@ public struct IncomingItem: Sendable {
   private static func checkStorable(_ item: KeychainItem) throws(KeychainRuleError) {
     var plain = item
     if plain[.accessControl] != nil { plain[.accessControl] = nil }
-    guard !plain.certainlyEncodes(within: maximumByteCount) else { return }
+    guard !plain.certainlyEncodes(within: IncomingItem.maximumByteCount) else { return }
     let byteCount: Int
     do {
       byteCount = try plain.derDictionary().count
@@ -90,8 +111,9 @@ public struct IncomingItem: Sendable {
     } catch {
       throw KeychainRuleError(.decode, error.reason)
     }
-    guard byteCount <= maximumByteCount else {
-      throw KeychainRuleError(.decode, "the item has \(byteCount) bytes; at most \(maximumByteCount) are stored")
+    guard byteCount <= IncomingItem.maximumByteCount else {
+      throw KeychainRuleError(
+        .decode, "the item has \(byteCount) bytes; at most \(IncomingItem.maximumByteCount) are stored")
     }
   }
 

@@ -129,7 +129,7 @@ public enum MigrationPlanner {
   }
 
   private enum Admission {
-    case admitted(IncomingItem, isInferred: Bool)
+    case admitted(IncomingItem.Keyed, isInferred: Bool)
     case refused(Verdict)
   }
 
@@ -168,7 +168,7 @@ public enum MigrationPlanner {
       }
       do throws(KeychainRuleError) {
         let incoming = try settling.incoming(archived, item)
-        let inferred = incoming.item.isSynchronizable && !item.isSynchronizable
+        let inferred = incoming.incoming.item.isSynchronizable && !item.isSynchronizable
         return .admitted(incoming, isInferred: inferred)
       } catch {
         return .refused(malformed(archived, error))

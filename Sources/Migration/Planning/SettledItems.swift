@@ -8,7 +8,7 @@ protocol ItemSettling {
   /// An item as a restore would store it.
   ///
   /// - Throws: What keeps it from being stored.
-  func incoming(_ archived: ArchivedItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem
+  func incoming(_ archived: ArchivedItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem.Keyed
 
   /// What reports tell of it.
   func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem
@@ -16,8 +16,8 @@ protocol ItemSettling {
 
 /// Settles each item when it is asked for, for one plan.
 struct SettlingOnce: ItemSettling {
-  func incoming(_ archived: ArchivedItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem {
-    try IncomingItem(item, persistentReference: archived.persistentReference)
+  func incoming(_ archived: ArchivedItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem.Keyed {
+    try IncomingItem.Keyed(item, persistentReference: archived.persistentReference)
   }
 
   func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem { .sharing(item) }
@@ -28,10 +28,10 @@ struct SettlingOnce: ItemSettling {
 final class SettledItems: ItemSettling, Sendable {
   /// By reference: the table has a place for each item from the start.
   private final class Settled: Sendable {
-    let incoming: Result<IncomingItem, KeychainRuleError>
+    let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
     let known: KnownItem
 
-    init(_ incoming: Result<IncomingItem, KeychainRuleError>, _ known: KnownItem) {
+    init(_ incoming: Result<IncomingItem.Keyed, KeychainRuleError>, _ known: KnownItem) {
       self.incoming = incoming
       self.known = known
     }
@@ -42,7 +42,7 @@ final class SettledItems: ItemSettling, Sendable {
   /// - Parameter count: How many items the backup has.
   init(count: Int) { all = Locked(Array(repeating: nil, count: count)) }
 
-  func incoming(_ archived: ArchivedItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem {
+  func incoming(_ archived: ArchivedItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem.Keyed {
     try settled(archived, item).incoming.get()
   }
 
@@ -51,7 +51,7 @@ final class SettledItems: ItemSettling, Sendable {
   private func settled(_ archived: ArchivedItem, _ item: KeychainItem) -> Settled {
     let index = archived.index
     if let settled = all.withLock({ $0.indices.contains(index) ? $0[index] : nil }) { return settled }
-    let incoming: Result<IncomingItem, KeychainRuleError>
+    let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
     do throws(KeychainRuleError) {
       incoming = .success(try SettlingOnce().incoming(archived, item))
     } catch {

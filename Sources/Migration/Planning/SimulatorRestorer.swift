@@ -55,12 +55,10 @@ package enum SimulatorRestorer {
     guard cleared == plan.clearedRowCount else { throw unforeseen("\(cleared) rows would be removed") }
     for planned in plan.imports {
       let incoming = planned.incoming
-      let (met, item) = (
-        present[incoming.primaryKey],
-        try byRule { () throws(KeychainRuleError) in
-          try complete(incoming.item, random)
-        }
-      )
+      let (key, item) = try byRule { () throws(KeychainRuleError) in
+        (try PrimaryKey(of: incoming.item), try complete(incoming.item, random))
+      }
+      let met = present[key]
       let resolution = try byRule { () throws(KeychainRuleError) in
         try ImportConflict.resolve(incoming: incoming, existing: met?.existing)
       }
@@ -77,7 +75,7 @@ package enum SimulatorRestorer {
         _ = try keychain.put(winner, replacing: true)
       }
       let existing = try byRule { () throws(KeychainRuleError) in try ExistingRow(storing: winner) }
-      present[incoming.primaryKey] = Present(row: met?.row, existing: existing, item: winner)
+      present[key] = Present(row: met?.row, existing: existing, item: winner)
     }
   }
 

@@ -102,9 +102,9 @@ struct TargetModel {
 
   /// - Throws: `.notAvailable` where a digest cannot be computed.
   mutating func importing(
-    _ incoming: IncomingItem, from origin: MigrationPlan.PlannedImport.Origin
+    _ keyed: IncomingItem.Keyed, from origin: MigrationPlan.PlannedImport.Origin
   ) throws(KeychainRuleError) -> Step {
-    let key = incoming.primaryKey
+    let (incoming, key) = (keyed.incoming, keyed.primaryKey)
     let slot = slots[key]
     let resolution = try ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
     let indexes = origin.archiveIndexes
@@ -134,7 +134,7 @@ struct TargetModel {
     var steps: [Step] = []
     for row in rows where cleared.contains(row.primaryKey) && row.isSystemBound {
       if row.isTombstone, !tombstonesToo { continue }
-      guard let item = row.item, let incoming = try? IncomingItem(preserved: item),
+      guard let item = row.item, let incoming = try? IncomingItem.Keyed(preserved: item),
         let step = try? importing(incoming, from: .preserved)
       else { continue }
       steps.append(step)
