@@ -8,26 +8,28 @@ package import VirtualDevice
 
 extension ArchiveUnlocker {
   /// The hardware key to open the archive with: the one that the user gives, or else that of the device which the archive
-  /// is compared with, or else that of a virtual device which calls itself the backup's maker.
+  /// is compared with, or else that of a virtual device which calls itself the backup's maker. Each has those behind it in
+  /// reserve, for a backup of which it opens nothing.
   ///
   /// - Parameter target: The device that the items should go to, whose own key is tried anyway.
   package func hardwareKey(
     comparedWith compared: HardwareKey? = nil, besides target: DeviceSession? = nil
   ) throws(CommandFailure) -> HardwareKey? {
+    let guessed = compared.map { HardwareKey($0.source, $0.key(), otherwise: makersKey(besides: target)) }
     guard let key = try options.deviceKey(of: name, in: session) else {
-      return compared ?? makersKey(besides: target, isNeeded: true)
+      return guessed ?? makersKey(besides: target, isNeeded: true)
     }
-    return HardwareKey(.given, key, otherwise: compared ?? makersKey(besides: target))
+    return HardwareKey(.given, key, otherwise: guessed ?? makersKey(besides: target))
   }
 
-  /// The hardware key to go on with, once the password's key is there to try it: where one that the user gave opens none
-  /// of the items that need it, that is said, and the key that would be used without it takes its place.
+  /// The hardware key to go on with, once the password's key is there to try it: where one opens none of the
+  /// items that need it, the key that would be used without it takes its place; of one that the user gave that is said.
   package func fitting(_ hardware: HardwareKey?, with key: borrowing ArchiveKey) -> HardwareKey? {
-    guard let hardware, !hardware.isGuess else { return hardware }
+    guard let hardware, !hardware.isGuess || hardware.otherwise != nil else { return hardware }
     // What keeps the archive from being opened at all is told by whoever opens it.
     guard let proof = try? proof(of: hardware, with: key), proof.isSameDevice == false else { return hardware }
-    warnOfForeignKey()
-    return hardware.otherwise ?? hardware
+    if !hardware.isGuess { warnOfForeignKey() }
+    return hardware.otherwise.map { fitting($0, with: key) } ?? hardware
   }
 
   private func proof(

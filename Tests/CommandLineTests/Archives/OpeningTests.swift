@@ -27,6 +27,20 @@ struct OpeningTests {
     }
   }
 
+  @Test("compared with another device, the key of the one that made it opens what is of this device only")
+  func makersKey() throws {
+    let world = try world()
+    for sides in ["b new-phone", "new-phone b"] {
+      let outcome = try world.keyhaul("diff \(sides) --password-file .bp")
+      #expect(outcome.status == 0 && !outcome.output.contains("not comparable"), "\(outcome)")
+      #expect(outcome.errors == "b: items of this device only were opened with the key of old-phone\n")
+    }
+    // Where only the other device is at hand, nobody opens them.
+    try world.succeed("device delete old-phone --confirm old-phone -q")
+    let outcome = try world.keyhaul("diff b new-phone --password-file .bp")
+    #expect(outcome.output.contains("4 not comparable") || outcome.output.contains("4 not\ncomparable"), "\(outcome)")
+  }
+
   @Test("a password with accents fits in either Unicode form, and which one it was is said")
   func forms() throws {
     // The é as one letter, and as an e with an accent behind it.

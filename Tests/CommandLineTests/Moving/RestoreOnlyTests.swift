@@ -53,6 +53,11 @@ struct RestoreOnlyTests {
     let before = try accounts(world, on: "new-phone")
     let merged = try world.keyhaul("restore b.tar --to new-phone --only few --existing merge --password-file .bp")
     #expect(merged == .init(output: "Nothing was restored to new-phone.\n", errors: "", status: 0))
+    let replaced = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
+    #expect(
+      replaced.status == 14
+        && replaced.errors.hasSuffix("try: few names none; --only without --existing merge removes what is there\n"),
+      "\(replaced)")
     #expect(try accounts(world, on: "new-phone") == before)
   }
 

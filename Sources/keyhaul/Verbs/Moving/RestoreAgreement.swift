@@ -32,8 +32,10 @@ struct RestoreAgreement {
     let isPointless = report.plan.onlyRemoves || report.plan.decisions.isEmpty && !report.plan.removed.isEmpty
     guard isPointless, holdsItems else { return }
     let removed = Amounts.count(report.plan.removed.count, "item")
+    let emptyList = prepared.selection.flatMap { $0.indexes.isEmpty ? $0.path : nil }
     let advice =
-      report.warning?.advice ?? "plan says why none arrives; to empty \(report.target.name), device erase does that"
+      emptyList.map { "\($0) names none; --only without --existing merge removes what is there" }
+      ?? report.warning?.advice ?? "plan says why none arrives; to empty \(report.target.name), device erase does that"
     throw CommandFailure(
       .refused, "nothing of \(report.source.name) arrives on \(report.target.name), and nothing was removed there",
       why: "the restore would bring none of \(Amounts.count(prepared.opened.archive.items.count, "item")) and remove "
