@@ -1,20 +1,10 @@
 import DataProtection
 import KeychainFormats
-import Synchronization
 import TestSupport
 import Testing
 
 @testable import KeychainRules
 @testable import KeychainStore
-
-/// Wants a change to go on so many times it is asked, and then no longer.
-private final class Patience: Sendable {
-  private let left: Atomic<Int>
-
-  init(of count: Int) { left = Atomic(count) }
-
-  var holds: Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
-}
 
 @Suite("A change of many items that nobody waits for any more")
 struct StoppedChangeTests {

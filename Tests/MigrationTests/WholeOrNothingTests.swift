@@ -3,7 +3,6 @@ import BackupArchive
 import DataProtection
 import KeychainFormats
 import KeychainRules
-import Synchronization
 import TestSupport
 import Testing
 import VirtualDevice
@@ -86,15 +85,6 @@ struct WholeOrNothing {
     let error = try migrationError { try Restorer.restore(whole, onto: halfway.session) }
     #expect(error?.code == .underlying)
     try halfway.expectUnchanged()
-  }
-
-  /// Whether whoever waits for a restore still does: so many more times that it is asked.
-  private final class Patience: Sendable {
-    private let left = Atomic(Int.max)
-
-    var holds: Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
-
-    func end(after count: Int) { left.store(count, ordering: .relaxed) }
   }
 
   @Test(
