@@ -37,7 +37,8 @@ struct Restore: RunnableVerb {
   @Option(
     help: ArgumentHelp(
       "Bring only the items that this list names: {\"indexes\": [0, 3]}.",
-      discussion: "What the device has is removed all the same, unless with --existing merge.", valueName: "file"),
+      discussion: "What a restore removes from the device goes all the same, unless with --existing merge.",
+      valueName: "file"),
     completion: .file())
   var only: String?
   @Flag(
