@@ -38,7 +38,10 @@ public enum Restorer {
   /// Carries out a plan in one transaction: exactly what it says, or nothing. One that changes nothing is only held
   /// against the keychain: revision and files stay as they are.
   ///
-  /// - Parameter progress: Told now and then of a large one how many imports are done, and of how many.
+  /// - Parameters:
+  ///   - plan: One that was made for `.restoring` and for this device.
+  ///   - session: The unlocked device, whose clock is asked between items whether to go on.
+  ///   - progress: Told now and then of a large one how many imports are done, and of how many.
   /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where the keychain would not come
   ///   out as the plan says; `planToLookAt` for one that was not made for `.restoring`; what the keychain ends with where
   ///   the device's clock says that nobody waits any more (`MigrationError.isCancelled`). Whatever is thrown, the keychain
