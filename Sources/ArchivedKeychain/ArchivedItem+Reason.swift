@@ -9,7 +9,7 @@ extension ArchivedItem {
   ///   - hardware: What all items of the archive prove about the hardware key that was tried.
   ///   - backupHasPassword: Without one, also the items that could go anywhere need the hardware.
   public func reason(hardware: HardwareProof, backupHasPassword: Bool) -> Reason? {
-    guard case .failed(let failure) = opening else { return nil }
+    guard let failure else { return nil }
     return reason(of: failure, hardware: hardware, backupHasPassword: backupHasPassword)
   }
 
@@ -32,10 +32,10 @@ extension ArchivedItem {
   /// hardware's layer has no check value, so until some item has proved the key of this one's class, nothing tells
   /// other hardware from changed bytes.
   public func mayNeedOtherHardware(_ hardware: HardwareProof) -> Bool {
-    switch opening {
-    case .failed(.hardwareMissing): true
-    case .failed(.keyUnwrapFailed): classKey == .availableThroughDevice && !hardware.proves(self)
-    case .failed, .opened: false
+    switch failure {
+    case .hardwareMissing: true
+    case .keyUnwrapFailed: classKey == .availableThroughDevice && !hardware.proves(self)
+    case nil, .noClassKey, .classKeyDamaged, .tagMismatch, .malformed, .unsupportedVersion, .missingData: false
     }
   }
 }

@@ -50,7 +50,7 @@ extension OpenedArchive {
 
   /// The classes of items that the keybag has no key of, as a clause; `nil` where it has the keys of all.
   private var missingClassKeys: String? {
-    let lost = items.compactMap { if case .failed(.noClassKey(let keyClass)) = $0.opening { keyClass } else { nil } }
+    let lost = items.compactMap { if case .noClassKey(let keyClass) = $0.failure { keyClass } else { nil } }
     // Where there is no keybag, that is the finding.
     guard !lost.isEmpty, !findings.contains(where: { $0.kind == .keybagUnusable }) else { return nil }
     // A number with a key generation is another class to a backup, though one of a known name.
@@ -62,7 +62,7 @@ extension OpenedArchive {
   /// Whether an item is of a class whose key in the keybag does not unwrap.
   public var losesItemsToKeybag: Bool {
     items.contains { item in
-      if case .failed(.classKeyDamaged) = item.opening { true } else { false }
+      if case .classKeyDamaged = item.failure { true } else { false }
     }
   }
 }

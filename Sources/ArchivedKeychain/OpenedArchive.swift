@@ -60,24 +60,39 @@ public struct OpenedArchive: Sendable {
     _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
     makerKey: borrowing DeviceKey? = nil, for use: ArchiveUse = .restoring
   ) throws(ArchivedKeychainError) {
-    try self.init(archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, again: nil)
+    try self.init(
+      archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, holdsItems: true, again: nil)
+  }
+
+  /// The same that holds no item which opens: each is opened again whenever it is asked for, with class keys that stay in
+  /// memory for as long as the archive is open. For whoever goes through large ones.
+  package init(
+    _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
+    makerKey: borrowing DeviceKey?, for use: ArchiveUse, holdsItems: Bool
+  ) throws(ArchivedKeychainError) {
+    try self.init(
+      archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, holdsItems: holdsItems, again: nil)
   }
 
   /// The same archive with the same key of its password, as other hardware opens it.
   package init(
     _ opened: OpenedArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?, for use: ArchiveUse
   ) throws(ArchivedKeychainError) {
-    try self.init(opened.archive, key: key, deviceKey: deviceKey, makerKey: nil, for: use, again: opened)
+    try self.init(
+      opened.archive, key: key, deviceKey: deviceKey, makerKey: nil, for: use, holdsItems: true, again: opened)
   }
 
   private init(
     _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
-    makerKey: borrowing DeviceKey?, for use: ArchiveUse, again opened: OpenedArchive?
+    makerKey: borrowing DeviceKey?, for use: ArchiveUse, holdsItems: Bool, again opened: OpenedArchive?
   ) throws(ArchivedKeychainError) {
     let keys = try key.classKeys(deviceKey: deviceKey)
     keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use, knowing: opened?.keychain)
     let index = keychain.index
-    items = try ArchivedItem.openAll(in: index, with: keys, knowing: opened?.items ?? [])
+    items =
+      holdsItems
+      ? try ArchivedItem.openAll(in: index, with: keys, knowing: opened?.items ?? [])
+      : try ArchivedItem.openAllAgainAndAgain(in: index, with: keys)
     hardware = HardwareProof(items)
     switch makerKey {
     case .some(let makerKey):

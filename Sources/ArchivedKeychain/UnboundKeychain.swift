@@ -81,3 +81,15 @@ extension BackupArchive {
   /// - Throws: As `requireFit(for:)`.
   public func requireRestorable() throws(ArchivedKeychainError) { try requireFit(for: .restoring) }
 }
+
+extension ArchivedKeychainError {
+  /// What refuses a backup whose keychain no hardware binds.
+  public init(_ unbound: UnboundKeychain) {
+    self.init(
+      .unboundKeychain,
+      ErrorMeaning(
+        .refused, "it holds what no device writes",
+        advice: "don't trust this backup; use the copy that its device made"),
+      "\(unbound.fact): \(unbound.meaning)")
+  }
+}

@@ -89,6 +89,6 @@ struct ArchivedItemReaderTests {
       }
       try reader.forEachPortion(translating: { _ in Enough() }, take)
     }
-    #expect(portions == [Array(0..<1024), Array(1024..<2048)])
+    #expect(portions == [Array(0..<256), Array(256..<512)])
   }
 }

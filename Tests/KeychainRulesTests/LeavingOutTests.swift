@@ -214,6 +214,24 @@ struct RestoreRuleTests {
     #expect(reason(.genericPassword("a", group: "com.apple.rapport"), iPad: true) == .systemBound)
   }
 
+  @Test("what arrives where most is left out arrives everywhere")
+  func strictest() {
+    let services = ["ids", "com.apple.account.AppleAccount.token", "com.apple.account.CloudKit.token", "other"]
+    let items =
+      [plain, plain.with([.tombstone: .integer(1)]), plain.with([.tombstone: .integer(0)])]
+      + [plain.with([.systemBound: .integer(0)]), plain.with([.systemBound: .integer(1)])]
+      + ["apple", "ichat", "com.apple.rapport", "lockdown-identities", "app"].flatMap { group in
+        services.map { KeychainItem.genericPassword("a", service: $0, group: group) }
+      }
+    let arriving = items.filter { RestoreRules.reasonToLeaveOut($0, .strictest) == nil }
+    #expect(arriving.count == 11)
+    for item in arriving {
+      for (syncs, iPad) in [(false, false), (false, true), (true, false), (true, true)] {
+        #expect(reason(item, syncs: syncs, iPad: iPad) == nil, "\(item.attributes)")
+      }
+    }
+  }
+
   @Test("in this order")
   func order() {
     let order: [Reason] = [.passcodeOnly, .hardwareKey, .sharedGroup, .systemBound, .needsAuthentication, .deleted]

@@ -38,9 +38,7 @@ struct WholeOrNothing {
   private func plan(
     _ plan: MigrationPlan, imports: [MigrationPlan.PlannedImport]? = nil, cleared: Int? = nil
   ) -> MigrationPlan {
-    MigrationPlan(
-      decisions: plan.decisions, removed: plan.removed, policy: plan.policy, isSameDevice: plan.isSameDevice,
-      imports: imports ?? plan.imports, clearedRowCount: cleared ?? plan.clearedRowCount)
+    MigrationPlan(plan, imports: imports, clearedRowCount: cleared)
   }
 
   @Test("each import that would end differently takes everything back", arguments: ExistingItemPolicy.allCases)
@@ -50,8 +48,7 @@ struct WholeOrNothing {
     #expect(whole.imports.count == (policy == .replace ? 7 : 6))
     for index in whole.imports.indices {
       var imports = whole.imports
-      imports[index] = .init(
-        origin: imports[index].origin, incoming: imports[index].incoming, outcome: .keepsExisting(.incomingUndated))
+      imports[index] = .init(origin: imports[index].origin, outcome: .keepsExisting(.incomingUndated))
       let error = try migrationError { try Restorer.restore(plan(whole, imports: imports), onto: halfway.session) }
       #expect(error?.code == .stalePlan)
       #expect(error?.category == .stalePlan)

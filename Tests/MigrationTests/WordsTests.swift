@@ -75,9 +75,7 @@ struct NothingPrinted {
       let rows = try Restorer.targetRows(of: session)
       #expect(rows.count == 8)
       #expect(!finds(prints(rows)))
-      let stale = MigrationPlan(
-        decisions: plan.decisions, removed: plan.removed, policy: .replace, isSameDevice: true, imports: plan.imports,
-        clearedRowCount: 99)
+      let stale = MigrationPlan(plan, policy: .replace, clearedRowCount: 99)
       let error = try #require(try migrationError { try Restorer.restore(stale, onto: session) })
       #expect(!finds(prints(error)))
     }

@@ -19,6 +19,14 @@ package struct ItemFingerprint: Sendable, Hashable, Comparable {
     self = try Digest.sha256(bytes).withUnsafeBytes { ItemFingerprint($0) }
   }
 
+  /// The first half of it.
+  var half: (UInt32, UInt32, UInt32, UInt32) {
+    (
+      UInt32(truncatingIfNeeded: words.0), UInt32(truncatingIfNeeded: words.0 >> 32),
+      UInt32(truncatingIfNeeded: words.1), UInt32(truncatingIfNeeded: words.1 >> 32)
+    )
+  }
+
   /// Of a primary key.
   init(of key: PrimaryKey) throws(DataProtectionError) {
     let digest = try DigestStream(.sha256)

@@ -6,8 +6,14 @@ public struct ItemIdentity: Sendable, Hashable {
   public var kind: ItemKind
   /// Whether the item does not open, so that its names are not known; an item without any name is not sealed.
   public let isSealed: Bool
-  /// Handed around as one: thousands of identities are copied again and again.
-  private var box: Box
+  private var source: Source
+
+  private enum Source: Sendable {
+    /// Handed around as one: thousands of identities are copied again and again.
+    case held(Box)
+    /// Of an item that is not held: it is opened for each name that is asked for.
+    case reopened(ReopenedItems, index: UInt32)
+  }
 
   private struct Names: Sendable, Hashable {
     var label: String?
@@ -17,7 +23,7 @@ public struct ItemIdentity: Sendable, Hashable {
     var accessGroup: String?
   }
 
-  private final class Box: Sendable, Hashable, CustomReflectable {
+  private final class Box: Sendable, CustomReflectable {
     private let source: Source
 
     private enum Source {
@@ -41,14 +47,17 @@ public struct ItemIdentity: Sendable, Hashable {
 
     /// The names alone: a dump shows nothing else of an item.
     var customMirror: Mirror { Mirror(self, children: ["names": names]) }
-
-    static func == (left: Box, right: Box) -> Bool { left === right || left.names == right.names }
-    func hash(into hasher: inout Hasher) { hasher.combine(names) }
   }
 
   private var known: Names {
-    get { box.names }
-    set { box = Box(newValue) }
+    get {
+      switch source {
+      case .held(let box): box.names
+      case .reopened(let items, let index):
+        items.item(at: Int(index))?.item.map { Self.names(of: $0.attributes) } ?? Names()
+      }
+    }
+    set { source = .held(Box(newValue)) }
   }
 
   /// `nil` where the item is sealed or has no such attribute.
@@ -81,32 +90,50 @@ public struct ItemIdentity: Sendable, Hashable {
   public init(sealed kind: ItemKind, accessGroup: String? = nil) {
     isSealed = true
     self.kind = kind
-    box = accessGroup.map { Box(Names(accessGroup: $0)) } ?? .nameless
+    source = .held(accessGroup.map { Box(Names(accessGroup: $0)) } ?? .nameless)
   }
 
   /// An item under a name that is not its own, for reports that are shown to others.
   public init(_ kind: ItemKind, called label: String) {
     isSealed = false
     self.kind = kind
-    box = Box(Names(label: label))
+    source = .held(Box(Names(label: label)))
   }
 
   /// The names that an item in clear has; data that is UTF-8 counts as text.
   public init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind
-    box = Box(Self.names(of: item.attributes))
+    source = .held(Box(Self.names(of: item.attributes)))
   }
 
   /// The same of an item that is held as long as this is, and whose names are not copied: each is made where it is asked for.
   package static func sharing(_ item: KeychainItem) -> ItemIdentity {
-    ItemIdentity(kind: item.kind, isSealed: false, box: Box(item.attributes))
+    ItemIdentity(kind: item.kind, isSealed: false, source: .held(Box(item.attributes)))
   }
 
-  private init(kind: ItemKind, isSealed: Bool, box: Box) {
+  /// The same of an item that is not held.
+  init(of item: ArchivedItem, openedBy items: ReopenedItems) {
+    self.init(
+      kind: item.kind, isSealed: false, source: .reopened(items, index: UInt32(clamping: item.index)))
+  }
+
+  private init(kind: ItemKind, isSealed: Bool, source: Source) {
     self.kind = kind
     self.isSealed = isSealed
-    self.box = box
+    self.source = source
+  }
+
+  public static func == (left: ItemIdentity, right: ItemIdentity) -> Bool {
+    guard left.kind == right.kind, left.isSealed == right.isSealed else { return false }
+    if case (.held(let one), .held(let other)) = (left.source, right.source), one === other { return true }
+    return left.known == right.known
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(kind)
+    hasher.combine(isSealed)
+    hasher.combine(known)
   }
 
   private static func names(of attributes: AttributeMap<PropertyValue>) -> Names {

@@ -27,6 +27,21 @@ public struct KnownItem: Sendable, Hashable {
   /// The same of an item that is held as long as this is.
   package static func sharing(_ item: KeychainItem) -> KnownItem { KnownItem(item, named: .sharing(item)) }
 
+  /// The same of an item of an archive, which is opened again for each name where the archive holds none.
+  ///
+  /// - Parameter item: What it opened to.
+  package static func sharing(_ item: KeychainItem, of archived: ArchivedItem) -> KnownItem {
+    guard let items = archived.reopening else { return .sharing(item) }
+    return KnownItem(item, named: ItemIdentity(of: archived, openedBy: items))
+  }
+
+  /// What is known of an item that is not held, without opening it.
+  package static func reopened(_ archived: ArchivedItem, _ ordinary: OrdinaryItem) -> KnownItem {
+    KnownItem(
+      archived.reopening.map { ItemIdentity(of: archived, openedBy: $0) } ?? ItemIdentity(sealed: archived.kind),
+      isSynchronizable: ordinary.isSynchronizable, holdsEnclaveKey: ordinary.holdsEnclaveKey)
+  }
+
   private init(_ item: KeychainItem, named identity: ItemIdentity) {
     self.init(identity, isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
   }

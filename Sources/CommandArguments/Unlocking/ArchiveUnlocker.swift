@@ -171,13 +171,17 @@ package final class ArchiveUnlocker {
 
   /// The same for a device that need not be held meanwhile: by its hardware key.
   ///
-  /// - Parameter use: A plan of a restore, or the restore.
+  /// - Parameters:
+  ///   - use: A plan of a restore, or the restore.
+  ///   - holdsItems: Whether the items stay in memory: for whoever asks for more than to restore them.
   package func open(
-    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey, for use: ArchiveUse
+    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey, for use: ArchiveUse,
+    holdsItems: Bool = true
   ) throws(CommandFailure) -> OpenedForDevice {
     let maker = fitting(hardware, with: key)
     let opened = try tried { () throws(ArchivedKeychainError) in
-      try OpenedArchive(archive, key: key, deviceKey: target.key(), makerKey: maker?.key(), for: use)
+      try OpenedArchive(
+        archive, key: key, deviceKey: target.key(), makerKey: maker?.key(), for: use, holdsItems: holdsItems)
     }
     return OpenedForDevice(archive: opened, maker: maker?.homeDevice)
   }

@@ -20,7 +20,7 @@ package struct OpeningDetails {
 
   package mutating func take(_ items: [ArchivedItem]) {
     count += items.count
-    readableCount += items.count { $0.item != nil }
+    readableCount += items.count { $0.failure == nil }
     guard session.common.verbose > 1 else { return }
     for item in items {
       guard let blob = item.blob else { continue }

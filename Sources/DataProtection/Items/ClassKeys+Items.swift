@@ -22,20 +22,28 @@ extension ClassKeys {
   public borrowing func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> KeychainItem {
+    try open(blob, kind: kind, numbering: numbering, packs: true)
+  }
+
+  /// The same of an item that need not be held (`KeychainItem.pack`).
+  package borrowing func open(
+    _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact, packs: Bool
+  ) throws(ItemSealError) -> KeychainItem {
     try Self.item(
       in: try open(blob, numbering: numbering), blob.version, kind: kind,
-      keyClass: numbering.keyClass(of: blob.keyClass))
+      keyClass: numbering.keyClass(of: blob.keyClass), packs: packs)
   }
 
   /// Reads the item in a plaintext, as `open` does.
   package static func item(
-    in plaintext: SensitiveBytes, _ version: ItemBlob.Version = .v3, kind: ItemKind, keyClass: KeyClass
+    in plaintext: SensitiveBytes, _ version: ItemBlob.Version = .v3, kind: ItemKind, keyClass: KeyClass,
+    packs: Bool = true
   ) throws(ItemSealError) -> KeychainItem {
     do throws(FormatError) {
       let item = try plaintext.withBytes { (bytes) throws(FormatError) in
         switch version {
         case .v2: try KeychainItem(plistDictionary: bytes, kind: kind)
-        case .v3: try KeychainItem(derDictionary: bytes, kind: kind)
+        case .v3: try KeychainItem(derDictionary: bytes, kind: kind, packs: packs)
         }
       }
       guard item.protection?.keyClass == keyClass else {

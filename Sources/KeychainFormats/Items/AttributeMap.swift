@@ -69,6 +69,8 @@ public struct AttributeMap<Value: AttributeMapValue> {
     contents = .packed(packed)
   }
 
+  var isPacked: Bool { if case .packed = contents { true } else { false } }
+
   /// Has the values at hand, for whoever asks for all of them more than once.
   mutating func unpack() {
     if case .packed(let packed) = contents { contents = .values(codes.indices.map { packed[$0] }) }

@@ -11,8 +11,10 @@ extension KeychainItem {
   }
 
   /// The same, or with malformed dates refused, as in the boxes of versions 7 and 8.
+  ///
+  /// - Parameter packs: Whether it is held for a while (`pack`).
   package init(
-    derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind, repairsDates: Bool
+    derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind, repairsDates: Bool = true, packs: Bool = true
   ) throws(FormatError) {
     var decoder = try DERDecoder(bytes, format: .item, dates: repairsDates ? .substitute : .refuse)
     let dictionary = try decoder.onlyElement()
@@ -42,7 +44,7 @@ extension KeychainItem {
         }
       }
     }
-    pack()
+    if packs { pack() }
     attributes.shareCodes(amongItemsOf: kind)
     secrets.shareCodes(Self.usualSecretCodes)
   }

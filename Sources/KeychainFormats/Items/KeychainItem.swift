@@ -31,6 +31,9 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
     secrets.pack()
   }
 
+  /// Whether it is kept so.
+  package var isPacked: Bool { attributes.isPacked }
+
   /// Has its values at hand, for whoever asks for all of them more than once.
   package mutating func unpack() { attributes.unpack() }
 

@@ -16,7 +16,7 @@ public struct ImportResolution: Sendable, Equatable {
     /// Both are the same item to the last byte that counts; the existing row stays.
     case identical
     /// The existing row cannot be looked at now, so nothing can be decided.
-    case blocked(RowFault)
+    indirect case blocked(RowFault)
   }
 
   /// Why the item of the backup wins.

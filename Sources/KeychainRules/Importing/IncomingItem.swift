@@ -38,6 +38,15 @@ public struct IncomingItem: Sendable {
     self = try Keyed(preserved: item).incoming
   }
 
+  /// An item of a backup of which one was made before: that it can be stored is known, and is not looked at again.
+  ///
+  /// - Throws: As for one that is looked at, but for a value that a blob cannot hold.
+  package init(
+    again item: KeychainItem, persistentReference reference: [UInt8]?
+  ) throws(KeychainRuleError) {
+    self.item = try Keyed.settled(Keyed.withoutAccessControl(item), reference: reference)
+  }
+
   fileprivate init(settled item: KeychainItem) { self.item = item }
 
   /// One with what it collides with a row by, for whoever looks for that row.
@@ -50,9 +59,7 @@ public struct IncomingItem: Sendable {
 
     /// An item of a backup, as `IncomingItem` takes it, and under the same conditions.
     public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
-      var item = item
-      if item[.accessControl] != nil { item[.accessControl] = nil }
-      try self.init(settling: item, reference: reference)
+      try self.init(settling: Self.withoutAccessControl(item), reference: reference)
     }
 
     /// An item of this device that was kept aside, as `IncomingItem` takes it, and under the same conditions.
@@ -69,7 +76,26 @@ public struct IncomingItem: Sendable {
 
 extension IncomingItem.Keyed {
   private init(settling item: KeychainItem, reference: [UInt8]?) throws(KeychainRuleError) {
-    do throws(KeychainRuleError) {
+    let settled = try Self.settled(item, reference: reference)
+    primaryKey = try Self.malformed { () throws(KeychainRuleError) in
+      try Self.checkStorable(settled)
+      return try PrimaryKey(of: settled)
+    }
+    incoming = IncomingItem(settled: settled)
+  }
+
+  fileprivate static func withoutAccessControl(_ item: KeychainItem) -> KeychainItem {
+    guard item[.accessControl] != nil else { return item }
+    var item = item
+    item[.accessControl] = nil
+    return item
+  }
+
+  /// An item as it is stored where nothing is in its way; the very same one where nothing of it changes.
+  fileprivate static func settled(
+    _ item: KeychainItem, reference: [UInt8]?
+  ) throws(KeychainRuleError) -> KeychainItem {
+    try malformed { () throws(KeychainRuleError) in
       var settled = item
       settled.unpack()
       // With any other value it is no item that a search finds, and no deletion that anybody made.
@@ -85,13 +111,20 @@ extension IncomingItem.Keyed {
       guard settled.accessGroup != nil else { throw KeychainRuleError(.decode, "the item names no access group") }
       guard settled.protection != nil else { throw KeychainRuleError(.decode, "the item names no protection class") }
       if settled[.multiUser] != .data(IncomingItem.systemKeychainUser) { set(.multiUser, .data([])) }
-      set(.persistentReference, Self.persistentReference(beside: reference, inside: settled).map { .data($0) })
+      set(.persistentReference, persistentReference(beside: reference, inside: settled).map { .data($0) })
       if SyncInference.appliesTo(settled) { set(.synchronizable, .integer(1)) }
-      try Self.checkStorable(settled)
-      primaryKey = try PrimaryKey(of: settled)
-      // What stays as it was is there once.
-      if isChanged { settled.pack() }
-      incoming = IncomingItem(settled: isChanged ? settled : item)
+      // What stays as it was is there once, and what changed is kept as the item was.
+      if isChanged, item.isPacked { settled.pack() }
+      return isChanged ? settled : item
+    }
+  }
+
+  /// A value that an attribute cannot have makes an item of a backup malformed.
+  private static func malformed<Value>(
+    _ body: () throws(KeychainRuleError) -> Value
+  ) throws(KeychainRuleError) -> Value {
+    do throws(KeychainRuleError) {
+      return try body()
     } catch {
       throw KeychainRuleError(error.code == .parameter ? .decode : error.code, error.reason)
     }

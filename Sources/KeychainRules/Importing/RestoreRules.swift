@@ -16,6 +16,9 @@ public struct RestoreSurroundings: Sendable, Hashable {
   /// The backup has a password. Decides what a missing hardware key is called, never what moves.
   public var backupHasPassword: Bool
 
+  /// Those in which most is left out: an item that arrives here arrives in all others.
+  package static let strictest = RestoreSurroundings(targetSyncs: false, onSharedIPad: true)
+
   /// Creates surroundings; by default of a device that does not sync and a backup without a password.
   public init(targetSyncs: Bool = false, onSharedIPad: Bool = false, backupHasPassword: Bool = false) {
     self.targetSyncs = targetSyncs

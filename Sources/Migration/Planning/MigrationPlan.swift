@@ -32,25 +32,26 @@ public struct MigrationPlan: Sendable {
   /// How many rows the policy removes before the first import, those that come back included.
   package let clearedRowCount: Int
 
+  /// The archive's items that the plan is about; none where it holds no imports.
+  let items: [ArchivedItem]
+
   /// One import into the target's database, and what the planner says will come of it.
   package struct PlannedImport: Sendable {
-    package enum Origin: Sendable, Hashable {
-      case archive(index: Int)
+    /// Which item it is. There is one for every item, so that none is held by it that the archive has.
+    package enum Origin: Sendable {
+      /// One of the plan's items, by its place among them.
+      case archive(place: UInt32)
       /// A system-bound item of the target that `replace` has removed.
-      case preserved
+      indirect case preserved(IncomingItem)
     }
 
     package let origin: Origin
-    package let incoming: IncomingItem
     package let outcome: ImportResolution.Effect
     /// `false` where the row that is there stays as it is, to the last byte.
     package let writes: Bool
 
-    package init(
-      origin: Origin, incoming: IncomingItem, outcome: ImportResolution.Effect, writes: Bool = true
-    ) {
+    package init(origin: Origin, outcome: ImportResolution.Effect, writes: Bool = true) {
       self.origin = origin
-      self.incoming = incoming
       self.outcome = outcome
       self.writes = writes
     }
@@ -59,22 +60,37 @@ public struct MigrationPlan: Sendable {
   /// Whether the target's keychain is afterwards what it is now, to the last byte: a merge that brings nothing new.
   public let changesNothing: Bool
 
+  /// A plan that imports nothing, as tests make one to show.
   package init(
     decisions: [Decision], removed: [ItemIdentity], policy: ExistingItemPolicy, isSameDevice: Bool?,
     imports: [PlannedImport], clearedRowCount: Int
   ) {
     self.init(
-      decisions: decisions, removed: removed, policy: policy, isSameDevice: isSameDevice, imports: imports,
+      decisions: decisions, removed: removed, policy: policy, isSameDevice: isSameDevice, items: [], imports: imports,
       writes: imports.contains { $0.writes }, clearedRowCount: clearedRowCount)
   }
 
+  /// The same plan with other imports of the same items, as tests make one that does not come true.
+  package init(
+    _ plan: MigrationPlan, policy: ExistingItemPolicy? = nil, imports: [PlannedImport]? = nil,
+    clearedRowCount: Int? = nil
+  ) {
+    let imports = imports ?? plan.imports
+    self.init(
+      decisions: plan.decisions, removed: plan.removed, policy: policy ?? plan.policy, isSameDevice: plan.isSameDevice,
+      items: plan.items, imports: imports, writes: imports.contains { $0.writes },
+      clearedRowCount: clearedRowCount ?? plan.clearedRowCount)
+  }
+
   /// - Parameters:
+  ///   - items: Those that the imports bring.
   ///   - imports: `nil` for a plan that is only looked at.
   ///   - writes: Whether one of them writes.
   init(
     decisions: [Decision], removed: [ItemIdentity], policy: ExistingItemPolicy, isSameDevice: Bool?,
-    imports: [PlannedImport]?, writes: Bool, clearedRowCount: Int
+    items: [ArchivedItem], imports: [PlannedImport]?, writes: Bool, clearedRowCount: Int
   ) {
+    self.items = imports == nil ? [] : items
     self.decisions = decisions
     self.removed = removed
     self.policy = policy
@@ -90,7 +106,7 @@ public struct MigrationPlan: Sendable {
     self.decisions = decisions
     self.removed = removed
     self.isSameDevice = isSameDevice
-    (policy, imports, holdsImports) = (plan.policy, plan.imports, plan.holdsImports)
+    (policy, items, imports, holdsImports) = (plan.policy, plan.items, plan.imports, plan.holdsImports)
     (clearedRowCount, changesNothing) = (plan.clearedRowCount, plan.changesNothing)
   }
 
@@ -108,16 +124,17 @@ public struct MigrationPlan: Sendable {
 
   /// What will happen to one item, and why.
   public struct Decision: Sendable, Hashable {
+    // In this order they take the least memory: there is one for every item.
     /// Position in the archive.
     public let index: Int
+    /// A fact worth showing with it: where the damage is, both dates of a conflict. Never a value of the item.
+    public let detail: String?
     /// The names that the item is known by; sealed where it does not open.
     public let identity: ItemIdentity
     /// The class that protects it; `nil` where the blob doesn't say.
     public let protection: ProtectionClass?
     /// What happens to it, and why.
     public let outcome: Outcome
-    /// A fact worth showing with it: where the damage is, both dates of a conflict. Never a value of the item.
-    public let detail: String?
     /// What the item of the target was whose place this one takes.
     public let overwrites: OverwrittenItem?
     /// Of an item that arrives: what is known against its use there.

@@ -33,23 +33,16 @@ public enum MigrationPlanner {
     let course = Course(
       of: items, onto: TargetModel(rows, policy: policy, expecting: items.count), hardware, surroundings, settling,
       holdsImports: holdsImports)
-    var decisions: [MigrationPlan.Decision] = []
-    decisions.reserveCapacity(items.count)
-    for (item, verdict) in zip(items, course.verdicts) {
-      let last = course.overruled[item.index] ?? verdict
-      decisions.append(decision(about: item, last, onSameDevice: hardware.isSameDevice, settling))
-    }
     return MigrationPlan(
-      decisions: decisions, removed: course.removed, policy: policy, isSameDevice: hardware.isSameDevice,
-      imports: holdsImports ? course.imports : nil, writes: course.writes, clearedRowCount: course.clearedRowCount)
+      decisions: course.decisions, removed: course.removed, policy: policy, isSameDevice: hardware.isSameDevice,
+      items: items, imports: holdsImports ? course.imports : nil, writes: course.writes,
+      clearedRowCount: course.clearedRowCount)
   }
 
   /// What comes of it where each item meets the target that the ones before it have left; of that nothing is kept.
   private struct Course {
-    /// One for each item, in their order, as it was when the item came.
-    private(set) var verdicts: [Verdict] = []
-    /// Those of items that others have taken the place of since, by their position.
-    private(set) var overruled: [Int: Verdict] = [:]
+    /// One for each item, in their order.
+    private(set) var decisions: [MigrationPlan.Decision] = []
     private(set) var imports: [MigrationPlan.PlannedImport] = []
     /// Whether one of them writes.
     private(set) var writes = false
@@ -62,39 +55,54 @@ public enum MigrationPlanner {
       _ surroundings: RestoreSurroundings, _ settling: some ItemSettling, holdsImports: Bool
     ) {
       self.holdsImports = holdsImports
-      verdicts.reserveCapacity(items.count)
+      let isSameDevice = hardware.isSameDevice
+      decisions.reserveCapacity(items.count)
       if holdsImports { imports.reserveCapacity(items.count) }
-      for item in items {
-        switch admission(of: item, hardware, surroundings, settling) {
-        case .refused(let verdict): verdicts.append(verdict)
+      let coming = ComingItems(items: items, settling: settling)
+      for (place, item) in items.enumerated() {
+        let place = UInt32(clamping: place)
+        if let ordinary = item.ordinary, let planned = target.arriving(ordinary, at: place) {
+          take(planned)
+          let known = KnownItem.reopened(item, ordinary)
+          decisions.append(
+            decision(
+              about: item, known, Verdict(outcome: .migrates(.new), detail: nil), onSameDevice: isSameDevice))
+          continue
+        }
+        // Opened once, of an archive that holds none of its items.
+        let archived = item.held
+        let known = archived.item.map { settling.known(item, $0) } ?? KnownItem(ItemIdentity(sealed: item.kind))
+        func decide(_ verdict: Verdict) {
+          decisions.append(decision(about: item, known, verdict, onSameDevice: isSameDevice))
+        }
+        switch admission(of: archived, hardware, surroundings, settling) {
+        case .refused(let verdict): decide(verdict)
         case .admitted(let incoming, let isInferred):
           let step: TargetModel.Step
           do throws(KeychainRuleError) {
-            step = try target.importing(incoming, from: .archive(index: item.index))
+            step = try target.importing(incoming, from: .archive(place: place), of: coming)
           } catch {
-            verdicts.append(malformed(item, error))
+            decide(malformed(archived, error))
             continue
           }
           take(step.planned)
-          verdicts.append(
+          decide(
             Verdict(
               outcome: .migrates(step.change), detail: joined(isInferred ? inference(step.change) : nil, step.detail),
               overwrites: step.overwrites))
-          for loser in step.superseded {
-            overruled[loser] = Verdict(
-              outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this archive has the same key and wins"
-            )
-          }
+          let loss = Verdict(
+            outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this archive has the same key and wins")
+          for loser in step.superseded { decisions[loser] = overruled(decisions[loser], by: loss) }
         }
       }
-      for step in target.reimportingPreserved(tombstonesToo: surroundings.targetSyncs) {
+      for step in target.reimportingPreserved(tombstonesToo: surroundings.targetSyncs, besides: coming) {
         take(step.planned)
         // Where the system has deleted the item, nothing of it is there afterwards.
         let verdict =
-          step.planned.incoming.item.isTombstone
+          step.isDeletion
           ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it is newer")
           : Verdict(outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
-        for loser in step.superseded { overruled[loser] = verdict }
+        for loser in step.superseded { decisions[loser] = overruled(decisions[loser], by: verdict) }
       }
       removed = target.removedIdentities
       clearedRowCount = target.clearedRowCount
@@ -113,15 +121,23 @@ public enum MigrationPlanner {
   }
 
   private static func decision(
-    about archived: ArchivedItem, _ verdict: Verdict, onSameDevice: Bool?, _ settling: some ItemSettling
+    about archived: ArchivedItem, _ known: KnownItem, _ verdict: Verdict, onSameDevice: Bool?
   ) -> MigrationPlan.Decision {
     let arrives = verdict.outcome.change.map { $0 != .keepsExisting } ?? false
-    let known = archived.item.map { settling.known(archived, $0) } ?? KnownItem(ItemIdentity(sealed: archived.kind))
     return MigrationPlan.Decision(
       index: archived.index, identity: known.identity, protection: archived.protection, outcome: verdict.outcome,
       detail: verdict.detail, overwrites: verdict.overwrites,
       warning: arrives && known.holdsEnclaveKey == true ? ArrivalWarning(ofEnclaveKeyOnSameDevice: onSameDevice) : nil,
       isSynchronizable: known.isSynchronizable, holdsEnclaveKey: known.holdsEnclaveKey)
+  }
+
+  /// The decision about an item that another one has taken the place of since: it does not arrive.
+  private static func overruled(
+    _ decision: MigrationPlan.Decision, by verdict: Verdict
+  ) -> MigrationPlan.Decision {
+    MigrationPlan.Decision(
+      index: decision.index, identity: decision.identity, protection: decision.protection, outcome: verdict.outcome,
+      detail: verdict.detail, isSynchronizable: decision.isSynchronizable, holdsEnclaveKey: decision.holdsEnclaveKey)
   }
 
   private static func malformed(_ archived: ArchivedItem, _ error: KeychainRuleError) -> Verdict {

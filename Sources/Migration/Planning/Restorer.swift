@@ -61,14 +61,15 @@ public enum Restorer {
           throw .stalePlan("\(count) items would be removed, the plan says \(plan.clearedRowCount)")
         }
       }
-      let kinds = plan.imports.lazy.map(\.incoming.item.kind)
+      let kinds = plan.imports.lazy.map(plan.kind(of:))
       try transaction.importing(kinds, translating: MigrationError.init) { () throws(MigrationError) in
         for (place, planned) in plan.imports.enumerated() {
           if place > 0, place.isMultiple(of: progressStep) { progress(place, plan.imports.count) }
+          let incoming = try plan.incoming(planned)
           let resolution = try reporting { () throws(KeychainStoreError) in
-            try transaction.importItem(planned.incoming, keys: session.classKeys, random: random)
+            try transaction.importItem(incoming, keys: session.classKeys, random: random)
           }
-          guard resolution.outcome == planned.outcome else { throw .stalePlan(planned.origin.differenceText) }
+          guard resolution.outcome == planned.outcome else { throw .stalePlan(plan.difference(at: planned)) }
         }
       }
     }
@@ -80,7 +81,8 @@ public enum Restorer {
   private static func checkUnchanged(_ plan: MigrationPlan, on session: DeviceSession) throws(MigrationError) {
     try reporting { () throws(VirtualDeviceError) in try session.requireWriting() }
     let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
-    let items = plan.imports.map(\.incoming)
+    var items: [IncomingItem] = []
+    for planned in plan.imports { items.append(try plan.incoming(planned)) }
     let isAsPlanned = try reporting { () throws(KeychainStoreError) in
       try store.wouldChangeNothing(importing: items, keys: session.classKeys)
     }
@@ -104,14 +106,5 @@ public enum Restorer {
   /// - Throws: Category `locked`, with how many rows are. While the device is unlocked none is, and none is looked at.
   public static func checkReadable(_ session: DeviceSession) throws(MigrationError) {
     try LockedRows.requireNone(on: session)
-  }
-}
-
-extension MigrationPlan.PlannedImport.Origin {
-  var differenceText: String {
-    switch self {
-    case .archive(let index): "item \(index) would not come out as planned"
-    case .preserved: "an item of the system would not come out as planned"
-    }
   }
 }

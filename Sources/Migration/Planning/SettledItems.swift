@@ -20,7 +20,35 @@ struct SettlingOnce: ItemSettling {
     try IncomingItem.Keyed(item, persistentReference: archived.persistentReference)
   }
 
-  func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem { .sharing(item) }
+  func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem { .sharing(item, of: archived) }
+}
+
+/// The items of a backup that a plan is made of, for whoever meets one again that it did not hold.
+struct ComingItems<Settling: ItemSettling> {
+  /// In the order in which they come.
+  let items: [ArchivedItem]
+  let settling: Settling
+
+  /// The item at a place among them, as a restore would store it.
+  ///
+  /// - Throws: What keeps it from being stored, and `.notAvailable` where it does not open any more.
+  func incoming(at place: Int) throws(KeychainRuleError) -> IncomingItem {
+    let (archived, item) = try items[place].openedAgain()
+    return try settling.incoming(archived, item).incoming
+  }
+}
+
+extension ArchivedItem {
+  /// An item that opened before.
+  ///
+  /// - Throws: `.notAvailable` where it does not open any more.
+  func openedAgain() throws(KeychainRuleError) -> (ArchivedItem, KeychainItem) {
+    let archived = held
+    guard let item = archived.item else {
+      throw KeychainRuleError(.notAvailable, "item \(index) opened before, and cannot be read again")
+    }
+    return (archived, item)
+  }
 }
 
 /// Settles each item once for all plans that are made of a backup, in which every item has a position of its own. One whose
@@ -57,7 +85,7 @@ final class SettledItems: ItemSettling, Sendable {
     } catch {
       incoming = .failure(error)
     }
-    let settled = Settled(incoming, .sharing(item))
+    let settled = Settled(incoming, .sharing(item, of: archived))
     all.withLock { if $0.indices.contains(index) { $0[index] = settled } }
     return settled
   }

@@ -54,7 +54,7 @@ package enum SimulatorRestorer {
     }
     guard cleared == plan.clearedRowCount else { throw unforeseen("\(cleared) rows would be removed") }
     for planned in plan.imports {
-      let incoming = planned.incoming
+      let incoming = try incoming(planned, of: plan)
       let (key, item) = try byRule { () throws(KeychainRuleError) in
         (try PrimaryKey(of: incoming.item), try complete(incoming.item, random))
       }
@@ -62,7 +62,7 @@ package enum SimulatorRestorer {
       let resolution = try byRule { () throws(KeychainRuleError) in
         try ImportConflict.resolve(incoming: incoming, existing: met?.existing)
       }
-      guard resolution.outcome == planned.outcome else { throw unforeseen(planned.origin.differenceText) }
+      guard resolution.outcome == planned.outcome else { throw unforeseen(plan.difference(at: planned)) }
       let isTaken = resolution.outcome == .insertsNew || resolution.outcome.isReplacement
       guard
         let winner = isTaken
@@ -95,6 +95,16 @@ package enum SimulatorRestorer {
       item[.persistentReference] = .data(try NewItem.randomBytes(random, count: 16))
     }
     return item
+  }
+
+  private static func incoming(
+    _ planned: MigrationPlan.PlannedImport, of plan: MigrationPlan
+  ) throws(KeychainDatabaseError) -> IncomingItem {
+    do throws(MigrationError) {
+      return try plan.incoming(planned)
+    } catch {
+      throw KeychainDatabaseError(.failed, error.reason)
+    }
   }
 
   private static func unforeseen(_ reason: String) -> KeychainDatabaseError {

@@ -14,12 +14,14 @@ struct TargetModel {
     let detail: String?
     /// What is lost on the target by it.
     let overwrites: MigrationPlan.OverwrittenItem?
-    /// Indexes of earlier items of the archive that are not there any more.
+    /// Whether the item is the mark of a deleted one.
+    let isDeletion: Bool
+    /// Places of earlier items of the archive that are not there any more.
     let superseded: [Int]
   }
 
-  /// By reference: a table of them has room for twice as many.
-  private final class Slot: Sendable {
+  /// What holds a primary key.
+  private struct Slot {
     /// As far as it is known in clear: what a new date does to the digest needs it.
     let item: KeychainItem?
     private let origin: Origin
@@ -28,11 +30,8 @@ struct TargetModel {
       /// As it was found. What an import has stored is looked at only where another one meets it, since that takes its
       /// digest.
       indirect case found(ExistingRow)
-      /// Of the items of the archive that the row is the first one.
-      case imported(Int)
-      /// All of them, in the order in which they came.
-      indirect case importedAlike([Int])
-      case preserved
+      /// What the items of the archive at these places came to; none where it is an item of the target that came back.
+      case imported([Int])
     }
 
     init(found: ExistingRow, item: KeychainItem?) {
@@ -40,25 +39,15 @@ struct TargetModel {
       origin = .found(found)
     }
 
-    init(item: KeychainItem, archiveIndexes: [Int]) {
+    init(item: KeychainItem, places: [Int]) {
       self.item = item
-      switch (archiveIndexes.first, archiveIndexes.count) {
-      case (let index?, 1): origin = .imported(index)
-      case (nil, _): origin = .preserved
-      default: origin = .importedAlike(archiveIndexes)
-      }
+      origin = .imported(places)
     }
 
     private var found: ExistingRow? { if case .found(let row) = origin { row } else { nil } }
 
-    /// The items of the archive that the row is; none for a row of the target alone.
-    var archiveIndexes: [Int] {
-      switch origin {
-      case .found, .preserved: []
-      case .imported(let index): [index]
-      case .importedAlike(let indexes): indexes
-      }
-    }
+    /// Of the items of the archive that the row is; none for a row of the target alone.
+    var places: [Int] { if case .imported(let places) = origin { places } else { [] } }
 
     /// What an item with the same key meets.
     var existing: ExistingRow? { found ?? item.flatMap { try? ExistingRow(storing: $0) } }
@@ -70,15 +59,24 @@ struct TargetModel {
   /// Keys of the rows that the policy removes before anything is imported.
   private let cleared: Set<PrimaryKey>
   private var slots: [PrimaryKey: Slot] = [:]
+  /// The places of the archive's items that met nothing, where the target has no row of their key. One that another item
+  /// meets has a slot then, which counts.
+  private var arrived: [OrdinaryItem.KeyHalf: UInt32] = [:]
 
-  /// - Parameter incomingCount: How many items may come, each of which can take a place of its own.
+  /// The keys of all rows of the target; `nil` where OpenSSL does not give them.
+  private let rowKeys: Set<OrdinaryItem.KeyHalf>?
+
+  /// - Parameter incomingCount: How many items may come, each of which can have a key of its own.
   init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int) {
     self.rows = rows
-    slots.reserveCapacity(rows.count + incomingCount)
+    arrived.reserveCapacity(incomingCount)
+    slots.reserveCapacity(rows.count)
     var before: [PrimaryKey: TargetRow] = [:]
     var cleared: Set<PrimaryKey> = []
+    var rowKeys: Set<OrdinaryItem.KeyHalf>? = []
     for row in rows {
       before[row.primaryKey] = row
+      if let key = try? OrdinaryItem.KeyHalf(row.primaryKey) { rowKeys?.insert(key) } else { rowKeys = nil }
       if policy == .replace && row.isRemovedByReplace {
         cleared.insert(row.primaryKey)
       } else {
@@ -86,6 +84,7 @@ struct TargetModel {
       }
     }
     self.before = before
+    self.rowKeys = rowKeys
     self.cleared = cleared
   }
 
@@ -100,42 +99,64 @@ struct TargetModel {
     }.map(\.identity)
   }
 
-  /// - Throws: `.notAvailable` where a digest cannot be computed.
+  /// The import of an item that nothing has to be known of, because it meets nothing: no row of the target, and none of the
+  /// items that arrived before.
+  ///
+  /// - Returns: `nil` where it meets something, or may, so that it has to be opened.
+  mutating func arriving(_ item: OrdinaryItem, at place: UInt32) -> MigrationPlan.PlannedImport? {
+    guard let rowKeys, !rowKeys.contains(item.key), arrived[item.key] == nil else { return nil }
+    arrived[item.key] = place
+    return MigrationPlan.PlannedImport(origin: .archive(place: place), outcome: .insertsNew)
+  }
+
+  /// - Parameter coming: The archive's items.
+  /// - Throws: `.notAvailable` where a digest cannot be computed, or an item that is met does not open any more.
   mutating func importing(
-    _ keyed: IncomingItem.Keyed, from origin: MigrationPlan.PlannedImport.Origin
+    _ keyed: IncomingItem.Keyed, from origin: MigrationPlan.PlannedImport.Origin,
+    of coming: ComingItems<some ItemSettling>
   ) throws(KeychainRuleError) -> Step {
     let (incoming, key) = (keyed.incoming, keyed.primaryKey)
-    let slot = slots[key]
+    let row = before[key]
+    // No row of the target has it: it is looked for among those that arrived before.
+    let digest = row == nil ? try OrdinaryItem.KeyHalf(key) : nil
+    var slot = slots[key]
+    if slot == nil, let place = digest.flatMap({ arrived[$0] }).map(Int.init) {
+      slot = Slot(item: try coming.incoming(at: place).item, places: [place])
+    }
     let resolution = try ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
-    let indexes = origin.archiveIndexes
 
-    if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item) {
-      var holders = slot?.archiveIndexes ?? []
+    if case .insertsNew = resolution.outcome, let digest, case .archive(let place) = origin {
+      arrived[digest] = place
+    } else if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item) {
+      var places = slot?.places ?? []
       switch resolution.outcome {
-      case .insertsNew, .replaces: holders = indexes
-      case .identical: holders += indexes
+      case .insertsNew, .replaces: places = origin.places
+      case .identical: places += origin.places
       case .keepsExisting, .blocked: break
       }
-      slots[key] = Slot(item: stored, archiveIndexes: holders)
+      slots[key] = Slot(item: stored, places: places)
     }
-    let rival = try before[key].map { (row) throws(KeychainRuleError) in try Rival(row, of: incoming) }
+    let rival = try row.map { (row) throws(KeychainRuleError) in try Rival(row, of: incoming) }
     let change = Self.change(resolution.outcome, rival)
     return Step(
       planned: MigrationPlan.PlannedImport(
-        origin: origin, incoming: incoming, outcome: resolution.outcome,
-        writes: !resolution.leaves(slot?.item, meeting: incoming)),
-      change: change, detail: Self.detail(resolution.outcome, incoming, slot, rival),
+        origin: origin, outcome: resolution.outcome, writes: !resolution.leaves(slot?.item, meeting: incoming)),
+      change: change,
+      detail: Self.detail(resolution.outcome, incoming, slot?.places.first.map { coming.items[$0].index }, rival),
       overwrites: change == .replaces ? rival.flatMap { Self.overwritten($0, by: incoming) } : nil,
-      superseded: resolution.outcome.isReplacement ? slot?.archiveIndexes ?? [] : [])
+      isDeletion: incoming.item.isTombstone,
+      superseded: resolution.outcome.isReplacement ? slot?.places ?? [] : [])
   }
 
   /// Puts the system-bound rows back that the policy has removed; tombstones only where they mean something.
-  mutating func reimportingPreserved(tombstonesToo: Bool) -> [Step] {
+  mutating func reimportingPreserved(
+    tombstonesToo: Bool, besides coming: ComingItems<some ItemSettling>
+  ) -> [Step] {
     var steps: [Step] = []
     for row in rows where cleared.contains(row.primaryKey) && row.isSystemBound {
       if row.isTombstone, !tombstonesToo { continue }
       guard let item = row.item, let incoming = try? IncomingItem.Keyed(preserved: item),
-        let step = try? importing(incoming, from: .preserved)
+        let step = try? importing(incoming, from: .preserved(incoming.incoming), of: coming)
       else { continue }
       steps.append(step)
     }
@@ -181,9 +202,9 @@ struct TargetModel {
 
   /// Both dates of a conflict, or which other item of the archive it is with.
   private static func detail(
-    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ slot: Slot?, _ rival: Rival?
+    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ metIndex: Int?, _ rival: Rival?
   ) -> String? {
-    if let index = slot?.archiveIndexes.first {
+    if let index = metIndex {
       switch outcome {
       case .keepsExisting: return "item \(index) of this archive has the same key and wins"
       case .identical: return "the same as item \(index) of this archive"
@@ -226,10 +247,6 @@ struct TargetModel {
 }
 
 extension MigrationPlan.PlannedImport.Origin {
-  fileprivate var archiveIndexes: [Int] {
-    switch self {
-    case .archive(let index): [index]
-    case .preserved: []
-    }
-  }
+  /// Of items of the archive.
+  fileprivate var places: [Int] { if case .archive(let place) = self { [Int(place)] } else { [] } }
 }

@@ -76,7 +76,8 @@ struct Restore: RunnableVerb {
       )
     }
     let key = try unlocker.key(unlocking.password)
-    let opened = try unlocker.open(with: key, keys.maker, onto: keys.target, for: .restoring)
+    let opened = try unlocker.open(
+      with: key, keys.maker, onto: keys.target, for: .restoring, holdsItems: saysItems(in: session) || saved != nil)
     unlocker.tellOfMissingSeal()
     let prepared = PreparedRestore(
       named: named, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
@@ -106,6 +107,11 @@ struct Restore: RunnableVerb {
       try restore(report, onto: device, in: session)
       return prepared.status(of: report)
     }
+  }
+
+  /// Whether the items' names are said, for which each of them would be opened again.
+  private func saysItems(in session: Session) -> Bool {
+    dryRun.isOn || session.isJSON || session.common.verbose > 0 || !session.common.yes && session.terminal() != nil
   }
 
   private func policy(saved: SavedPlan?) throws(CommandFailure) -> ExistingItemPolicy {

@@ -7,10 +7,23 @@ public struct ArchivedItem: Sendable {
   public let index: Int
   /// How far the key of its class was at hand; `nil` where the blob names no class.
   public let classKey: ClassKeyAvailability?
-  /// By reference: an item is handed from list to list, of which each has all of them.
-  private let contents: Contents
-  /// Of another one of its class, which does not open: what that one lacks it lacks too.
-  private let shut: Contents?
+  private let source: Source
+
+  private enum Source {
+    /// By reference: an item is handed from list to list, of which each has all of them.
+    case held(Contents)
+    /// With another one of its class, which does not open: what that one lacks it lacks too.
+    case shut(Contents, like: Contents)
+    /// One that opens, and does so again whenever it is asked for.
+    case reopened(ReopenedItems, Marks)
+  }
+
+  /// What is known of an item that is not held. In this order it takes the least memory: there is one for every item.
+  private struct Marks {
+    let keyClass: KeyClass?
+    let kind: ItemKind
+    let protection: ProtectionClass?
+  }
 
   private final class Contents: Sendable {
     let opening: Opening
@@ -22,8 +35,7 @@ public struct ArchivedItem: Sendable {
     let isSecretOnly: Bool
     let blob: BlobPlace?
 
-    /// Asked for of each item: the item in clear is not taken in hand for it.
-    var isShut: Bool { if case .failed = opening { true } else { false } }
+    var failure: Failure? { if case .failed(let failure) = opening { failure } else { nil } }
 
     init(
       _ kind: ItemKind, _ protection: ProtectionClass?, _ keyClass: KeyClass?, _ persistentReference: HeldReference,
@@ -38,23 +50,50 @@ public struct ArchivedItem: Sendable {
       self.opening = opening
       self.isSecretOnly = isSecretOnly
     }
+
+    /// Of one that opened once, and is not given again.
+    init(lost marks: Marks) {
+      kind = marks.kind
+      protection = marks.protection
+      keyClass = marks.keyClass
+      opening = .failed(.malformed("it opened before, and cannot be read again"))
+      (persistentReference, fingerprint, blob, isSecretOnly) = (HeldReference(nil), nil, nil, false)
+    }
+  }
+
+  private var contents: Contents {
+    switch source {
+    case .held(let contents), .shut(let contents, _): contents
+    case .reopened(let items, let marks): items.item(at: index)?.contents ?? Contents(lost: marks)
+    }
   }
 
   /// The kind whose array it stands in.
-  public var kind: ItemKind { contents.kind }
+  public var kind: ItemKind { if case .reopened(_, let marks) = source { marks.kind } else { contents.kind } }
   /// The class its blob names; `nil` where the blob doesn't say.
-  public var protection: ProtectionClass? { contents.protection }
+  public var protection: ProtectionClass? {
+    if case .reopened(_, let marks) = source { marks.protection } else { contents.protection }
+  }
   /// The class of the keybag whose key it is sealed with; `nil` where the blob doesn't say.
-  public var keyClass: KeyClass? { contents.keyClass }
+  public var keyClass: KeyClass? {
+    if case .reopened(_, let marks) = source { marks.keyClass } else { contents.keyClass }
+  }
   /// The bytes beside it in the archive.
   public var persistentReference: [UInt8]? { contents.persistentReference.bytes }
   /// Where its blob lies in the keychain file, for people who look at bytes.
   public var blob: BlobPlace? { contents.blob }
   /// What came of trying to open it.
-  public var opening: Opening { shut?.opening ?? contents.opening }
+  public var opening: Opening { if case .shut(_, let other) = source { other.opening } else { contents.opening } }
+  /// Why it stayed shut; `nil` where it opened. Asked for of each item: none is opened again for it.
+  public var failure: Failure? {
+    switch source {
+    case .held(let contents), .shut(_, let contents): contents.failure
+    case .reopened: nil
+    }
+  }
   /// Whether its form holds nothing but a secret (version 0, of iOS 4): nothing says what the item is called or whose it
   /// is, so that it can be read and not be restored.
-  public var isSecretOnly: Bool { contents.isSecretOnly }
+  public var isSecretOnly: Bool { if case .reopened = source { false } else { contents.isSecretOnly } }
   /// What the archive stores of it: its blob or, where it has none, its reference. `nil` of an item that was read from no
   /// keychain file.
   package var fingerprint: ItemFingerprint? { contents.fingerprint }
@@ -85,10 +124,13 @@ public struct ArchivedItem: Sendable {
   }
 
   private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ contents: Contents, shut: Contents? = nil) {
+    self.init(index, classKey, shut.map { .shut(contents, like: $0) } ?? .held(contents))
+  }
+
+  private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ source: Source) {
     self.index = index
     self.classKey = classKey
-    self.contents = contents
-    self.shut = shut
+    self.source = source
   }
 
   /// Where an item's blob lies.
@@ -140,10 +182,37 @@ public struct ArchivedItem: Sendable {
   /// The same item under another position, where another one of its class was tried with other keys: what that one lacks
   /// it lacks too.
   package func tried(like trial: ArchivedItem, at index: Int) -> ArchivedItem {
-    let tried = trial.shut ?? trial.contents
-    if tried.isShut { return ArchivedItem(index, trial.classKey, contents, shut: tried) }
-    return ArchivedItem(index, trial.classKey, contents, shut: shut)
+    if let shut = trial.shutContents { return ArchivedItem(index, trial.classKey, contents, shut: shut) }
+    if case .shut(_, let other) = source { return ArchivedItem(index, trial.classKey, contents, shut: other) }
+    return ArchivedItem(index, trial.classKey, contents)
   }
+
+  private var shutContents: Contents? {
+    switch source {
+    case .held(let contents), .shut(_, let contents): contents.failure == nil ? nil : contents
+    case .reopened: nil
+    }
+  }
+
+  /// The same item without its contents, where it opens: it is opened again whenever they are asked for.
+  ///
+  /// - Parameter items: Those of the file that it was read from, under its position.
+  func reopened(from items: ReopenedItems) -> ArchivedItem {
+    guard case .held(let contents) = source, contents.failure == nil, !contents.isSecretOnly else { return self }
+    let marks = Marks(keyClass: contents.keyClass, kind: contents.kind, protection: contents.protection)
+    return ArchivedItem(index, classKey, .reopened(items, marks))
+  }
+
+  /// The same item with its contents: for whoever asks for several of them.
+  package var held: ArchivedItem {
+    if case .reopened = source { ArchivedItem(index, classKey, contents) } else { self }
+  }
+
+  /// What a plan needs of it where it is not held and nothing about it is unusual.
+  package var ordinary: OrdinaryItem? { reopening?.ordinary(at: index) }
+
+  /// Who opens it again; `nil` of an item that is held.
+  var reopening: ReopenedItems? { if case .reopened(let items, _) = source { items } else { nil } }
 
   /// The item in clear; `nil` where it does not open.
   public var item: KeychainItem? {
@@ -158,12 +227,12 @@ public struct ArchivedItem: Sendable {
   /// matter of hardware.
   public var provesHardware: Bool? {
     guard classKey == .availableThroughDevice else { return nil }
-    return switch opening {
-    case .opened: true
-    case .failed(.keyUnwrapFailed): false
+    return switch failure {
+    case nil: true
+    case .keyUnwrapFailed: false
     // Both are found out after the item's key came off.
-    case .failed(.tagMismatch), .failed(.malformed): true
-    case .failed: nil
+    case .tagMismatch, .malformed: true
+    case .noClassKey, .classKeyDamaged, .hardwareMissing, .unsupportedVersion, .missingData: nil
     }
   }
 }

@@ -32,17 +32,7 @@ public struct ArchivedKeychainError: ExplainedError {
     underlying = error
   }
 
-  /// What refuses a backup whose keychain no hardware binds.
-  public init(_ unbound: UnboundKeychain) {
-    code = .unboundKeychain
-    meaning = ErrorMeaning(
-      .refused, "it holds what no device writes",
-      advice: "don't trust this backup; use the copy that its device made")
-    reason = "\(unbound.fact): \(unbound.meaning)"
-    underlying = nil
-  }
-
-  private init(_ code: Code, _ meaning: ErrorMeaning, _ reason: String) {
+  init(_ code: Code, _ meaning: ErrorMeaning, _ reason: String) {
     self.code = code
     self.meaning = meaning
     self.reason = reason

@@ -6,7 +6,7 @@ import ParallelWork
 
 extension ArchivedItem {
   /// Items that a job takes at a time.
-  private static let portionCount = 1024
+  private static let portionCount = 256
 
   /// Tries every item of a keychain file with the class keys that a keybag gave, on all cores.
   ///
@@ -28,22 +28,58 @@ extension ArchivedItem {
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     var items: [ArchivedItem] = []
     items.reserveCapacity(file.count)
-    try openPortions(of: file, with: keys, knowing: known.count == file.count ? known : []) { items += $0 }
+    try openPortions(of: file, with: keys, knowing: known.count == file.count ? known : [], areHeld: true) {
+      items += $0
+    }
+    return items
+  }
+
+  /// The same where no item is held that opens: it is opened again whenever somebody asks for it.
+  static func openAllAgainAndAgain(
+    in file: KeychainIndex, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
+    let source = try explained { () throws(DataProtectionError) in try ReopenedItems(file, keys) }
+    var items: [ArchivedItem] = []
+    items.reserveCapacity(file.count)
+    try openPortions(
+      of: file, with: keys,
+      making: { opened in (reopened: opened.map { $0.reopened(from: source) }, ordinary: opened.map(OrdinaryItem.init))
+      },
+      { portion in
+        items += portion.reopened
+        source.take(portion.ordinary)
+      })
     return items
   }
 
   /// The same, some at a time and in order, for whoever need not hold all of them.
   ///
   /// - Parameters:
+  ///   - areHeld: Whether they are held for a while, and kept in less memory for it.
   ///   - availability: Only the items of classes whose key is at hand in this way; `nil` for all.
   ///   - shouldContinue: Asked before each portion; where it answers `false` no further one is given.
   static func openPortions(
     of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
-    only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
+    areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
     _ body: ([ArchivedItem]) -> Void
   ) throws(ArchivedKeychainError) {
+    try openPortions(
+      of: file, with: keys, knowing: known, areHeld: areHeld, only: availability, shouldContinue: shouldContinue,
+      making: { $0 }, body)
+  }
+
+  /// The same where what is made of each portion is given, and not its items.
+  ///
+  /// - Parameter make: Called on any thread.
+  private static func openPortions<Portion: Sendable>(
+    of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
+    making make: @escaping @Sendable ([ArchivedItem]) -> Portion, _ body: (Portion) -> Void
+  ) throws(ArchivedKeychainError) {
     guard file.count > portionCount else {
-      return body(try open(0..<file.count, of: file, with: keys, knowing: known, only: availability))
+      let range = 0..<file.count
+      return body(
+        make(try open(range, of: file, with: keys, knowing: known, areHeld: areHeld, only: availability)))
     }
     let shared = try explained { () throws(DataProtectionError) in try SharedClassKeys(keys) }
     var start = 0
@@ -56,16 +92,17 @@ extension ArchivedItem {
         return start..<end
       },
       shouldContinue: shouldContinue,
-      work: { (range) throws(ArchivedKeychainError) -> [ArchivedItem] in
+      work: { (range) throws(ArchivedKeychainError) -> Portion in
         let keys = try explained { () throws(DataProtectionError) in try shared.own() }
-        return try open(range, of: file, with: keys, knowing: known, only: availability)
+        return make(try open(range, of: file, with: keys, knowing: known, areHeld: areHeld, only: availability))
       },
-      deliver: { (opened) throws(ArchivedKeychainError) in body(opened) })
+      deliver: { (portion) throws(ArchivedKeychainError) in body(portion) })
   }
 
-  private static func open(
-    _ range: Range<Int>, of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem],
-    only availability: ClassKeyAvailability?
+  /// Items that stand side by side.
+  static func open(
+    _ range: Range<Int>, of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    areHeld: Bool = false, only availability: ClassKeyAvailability? = nil
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     func isKnown(_ index: Int) -> Bool { known.indices.contains(index) && known[index].classKey == .available }
     var items: [ArchivedItem] = []
@@ -89,7 +126,7 @@ extension ArchivedItem {
         try digest.update(blob ?? entry.persistentReference ?? [])
         return try digest.finish { ItemFingerprint($0) }
       }
-      items.append(try open(entry, blob, fingerprint, index: index, with: keys))
+      items.append(try open(entry, blob, fingerprint, index: index, with: keys, isHeld: areHeld))
     }
     return items
   }
@@ -127,17 +164,17 @@ extension ArchivedItem {
 
   /// Whether it is a key of another device's hardware that may be missing.
   private var isClosedByHardware: Bool {
-    switch opening {
-    case .failed(.hardwareMissing): true
-    case .failed(.keyUnwrapFailed): classKey == .availableThroughDevice
-    case .opened, .failed: false
+    switch failure {
+    case .hardwareMissing: true
+    case .keyUnwrapFailed: classKey == .availableThroughDevice
+    case nil, .noClassKey, .classKeyDamaged, .tagMismatch, .malformed, .unsupportedVersion, .missingData: false
     }
   }
 
   /// - Parameter blob: The entry's, which is copied out of the file each time that the entry is asked for it.
   private static func open(
     _ entry: KeychainBackupFile.Entry, _ blob: [UInt8]?, _ fingerprint: ItemFingerprint?, index: Int,
-    with keys: borrowing ClassKeys
+    with keys: borrowing ClassKeys, isHeld: Bool = false
   ) throws(ArchivedKeychainError) -> ArchivedItem {
     let reference = entry.persistentReference
     guard let bytes = blob else {
@@ -159,7 +196,7 @@ extension ArchivedItem {
     }
     let opening: Opening
     do throws(ItemSealError) {
-      opening = .opened(try keys.open(blob, kind: entry.kind))
+      opening = .opened(try keys.open(blob, kind: entry.kind, packs: isHeld))
     } catch {
       opening = .failed(try Failure(error, keyClass: blob.keyClass))
     }
