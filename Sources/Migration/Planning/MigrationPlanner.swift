@@ -31,7 +31,10 @@ public enum MigrationPlanner {
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
     let course = Course(
-      of: items, onto: TargetModel(rows, policy: policy, expecting: items.count), hardware, surroundings, settling,
+      of: items,
+      onto: TargetModel(
+        rows, policy: policy, expecting: items.count, meetsOrdinary: items.contains { $0.ordinary != nil }), hardware,
+      surroundings, settling,
       holdsImports: holdsImports)
     return MigrationPlan(
       decisions: course.decisions, removed: course.removed, policy: policy, isSameDevice: hardware.isSameDevice,

@@ -20,8 +20,8 @@ struct TargetModel {
     let superseded: [Int]
   }
 
-  /// What holds a primary key.
-  private struct Slot {
+  /// What holds a primary key. By reference: a table of them has room for twice as many.
+  private final class Slot: Sendable {
     /// As far as it is known in clear: what a new date does to the digest needs it.
     let item: KeychainItem?
     private let origin: Origin
@@ -53,30 +53,37 @@ struct TargetModel {
     var existing: ExistingRow? { found ?? item.flatMap { try? ExistingRow(storing: $0) } }
   }
 
+  /// A row of the target, as it was before anything happened.
+  private struct Before {
+    let row: TargetRow
+    /// Of the archive's item that met nothing where the row had been removed, as `arrived` has the others.
+    var place: UInt32?
+  }
+
   private let rows: [TargetRow]
-  /// What the target held before anything happened.
-  private let before: [PrimaryKey: TargetRow]
+  private var before: [PrimaryKey: Before]
+
   /// Keys of the rows that the policy removes before anything is imported.
   private let cleared: Set<PrimaryKey>
   private var slots: [PrimaryKey: Slot] = [:]
-  /// The places of the archive's items that met nothing, where the target has no row of their key. One that another item
+  /// The places of the archive's items that met nothing, where the target had no row of their key. One that another item
   /// meets has a slot then, which counts.
   private var arrived: [OrdinaryItem.KeyHalf: UInt32] = [:]
 
-  /// The keys of all rows of the target; `nil` where OpenSSL does not give them.
+  /// The keys of all rows of the target; `nil` where OpenSSL does not give them, and where nobody asks.
   private let rowKeys: Set<OrdinaryItem.KeyHalf>?
 
-  /// - Parameter incomingCount: How many items may come, each of which can have a key of its own.
-  init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int) {
+  /// - Parameters:
+  ///   - incomingCount: How many items may come, each of which can have a key of its own.
+  ///   - meetsOrdinary: Whether some of them come as `OrdinaryItem`.
+  init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int, meetsOrdinary: Bool) {
     self.rows = rows
-    arrived.reserveCapacity(incomingCount)
+    arrived.reserveCapacity(max(0, incomingCount - rows.count))
     slots.reserveCapacity(rows.count)
-    var before: [PrimaryKey: TargetRow] = [:]
+    var before: [PrimaryKey: Before] = [:]
     var cleared: Set<PrimaryKey> = []
-    var rowKeys: Set<OrdinaryItem.KeyHalf>? = []
     for row in rows {
-      before[row.primaryKey] = row
-      if let key = try? OrdinaryItem.KeyHalf(row.primaryKey) { rowKeys?.insert(key) } else { rowKeys = nil }
+      before[row.primaryKey] = Before(row: row)
       if policy == .replace && row.isRemovedByReplace {
         cleared.insert(row.primaryKey)
       } else {
@@ -84,7 +91,7 @@ struct TargetModel {
       }
     }
     self.before = before
-    self.rowKeys = rowKeys
+    rowKeys = meetsOrdinary ? try? Set(rows.map { try OrdinaryItem.KeyHalf($0.primaryKey) }) : nil
     self.cleared = cleared
   }
 
@@ -94,8 +101,8 @@ struct TargetModel {
   /// locked row of the system comes back once it can be read.
   var removedIdentities: [ItemIdentity] {
     rows.filter { row in
-      cleared.contains(row.primaryKey) && slots[row.primaryKey] == nil && !row.isTombstone
-        && !(row.isSystemBound && row.item == nil)
+      cleared.contains(row.primaryKey) && slots[row.primaryKey] == nil && before[row.primaryKey]?.place == nil
+        && !row.isTombstone && !(row.isSystemBound && row.item == nil)
     }.map(\.identity)
   }
 
@@ -116,17 +123,17 @@ struct TargetModel {
     of coming: ComingItems<some ItemSettling>
   ) throws(KeychainRuleError) -> Step {
     let (incoming, key) = (keyed.incoming, keyed.primaryKey)
-    let row = before[key]
-    // No row of the target has it: it is looked for among those that arrived before.
-    let digest = row == nil ? try OrdinaryItem.KeyHalf(key) : nil
+    let known = before[key]
+    // Where no row of the target had it, it is looked for among those that arrived.
+    let digest = known == nil ? try OrdinaryItem.KeyHalf(key) : nil
     var slot = slots[key]
-    if slot == nil, let place = digest.flatMap({ arrived[$0] }).map(Int.init) {
-      slot = Slot(item: try coming.incoming(at: place).item, places: [place])
+    if slot == nil, let place = known?.place ?? digest.flatMap({ arrived[$0] }) {
+      slot = Slot(item: try coming.incoming(at: Int(place)).item, places: [Int(place)])
     }
     let resolution = try ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
 
-    if case .insertsNew = resolution.outcome, let digest, case .archive(let place) = origin {
-      arrived[digest] = place
+    if slot == nil, case .archive(let place) = origin {
+      if let digest { arrived[digest] = place } else { before[key]?.place = place }
     } else if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item) {
       var places = slot?.places ?? []
       switch resolution.outcome {
@@ -136,7 +143,7 @@ struct TargetModel {
       }
       slots[key] = Slot(item: stored, places: places)
     }
-    let rival = try row.map { (row) throws(KeychainRuleError) in try Rival(row, of: incoming) }
+    let rival = try known.map { (known) throws(KeychainRuleError) in try Rival(known.row, of: incoming) }
     let change = Self.change(resolution.outcome, rival)
     return Step(
       planned: MigrationPlan.PlannedImport(
