@@ -126,6 +126,13 @@ public struct KeychainBackupFile: Sendable, Hashable {
         if ItemKind(rawValue: key) == nil, key != Key.keybagUUID { file.ignoredKeys.append(key) }
       }
       if let index = indices[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
+      // Once for all kinds: what has to grow is there twice meanwhile.
+      var count = ItemKind.allCases.count
+      for kind in ItemKind.allCases {
+        guard let index = indices[kind.rawValue] else { continue }
+        if case .array(let references) = try document.object(at: index) { count += references.count }
+      }
+      file.entries.reserveCapacity(min(limit, count))
       for kind in ItemKind.allCases {
         guard let index = indices[kind.rawValue] else { continue }
         if try !readEntries(of: kind, at: index, into: &file, acceptingAtMost: limit) {
@@ -146,7 +153,6 @@ public struct KeychainBackupFile: Sendable, Hashable {
         file.entries.append(try entry(of: kind, at: index))
       case .array(let references):
         try checkRoom(room, for: references.count, at: index)
-        file.entries.reserveCapacity(file.entries.count + references.count)
         for position in 0..<references.count {
           file.entries.append(try entry(of: kind, at: document.index(position, of: references)))
         }

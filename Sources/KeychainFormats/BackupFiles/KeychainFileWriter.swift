@@ -42,7 +42,7 @@ package struct KeychainFileWriter {
       }
       if !items.isEmpty { values.append(writer.writeArray(of: items)) }
     }
-    writer.finish(root: writer.writeDictionary(of: keys, values))
+    try writer.finish(root: writer.writeDictionary(of: keys, values), atLeast: Self.portionByteCount, to: sink)
     try writer.give(to: sink)
   }
 

@@ -7,9 +7,12 @@ struct BinaryPlistBuilder {
   private var remainingValues: Int
   /// How many bytes of texts and data may still be copied. Objects of an honest file do not overlap.
   private var remainingBytes: Int
-  private var leaves: [PropertyValue?]
+  /// What was made, by page and place in it. A page is empty until it has one: of millions of objects few may be asked for.
+  private var leaves: [[PropertyValue?]]
   /// The containers that the value being made lies in.
   private var path: [Int] = []
+
+  private static let leavesOfPage = 256
 
   init(_ document: BinaryPlistDocument, limits: BinaryPlist.Limits) {
     self.document = document
@@ -17,7 +20,7 @@ struct BinaryPlistBuilder {
     let (product, overflows) = document.bytes.count.multipliedReportingOverflow(by: limits.valuesPerByte)
     remainingValues = min(overflows ? .max : product, limits.maximumValueCount)
     remainingBytes = document.bytes.count
-    leaves = Array(repeating: nil, count: document.objectCount)
+    leaves = Array(repeating: [], count: document.objectCount / Self.leavesOfPage + 1)
   }
 
   /// The value of an object and everything below it. `index` is below the document's count.
@@ -28,7 +31,7 @@ struct BinaryPlistBuilder {
 
   /// The value of an object that has been charged; what it holds is charged before any of it is made.
   private mutating func chargedValue(at index: Int) throws(FormatError) -> PropertyValue {
-    if let leaf = leaves[index] { return leaf }
+    if let leaf = leaf(at: index) { return leaf }
     let object = try document.object(at: index)
     switch object {
     case .null: return .null
@@ -69,8 +72,18 @@ struct BinaryPlistBuilder {
     remainingBytes -= bytes
   }
 
+  private func leaf(at index: Int) -> PropertyValue? {
+    let page = leaves[index / Self.leavesOfPage]
+    return page.isEmpty ? nil : page[index % Self.leavesOfPage]
+  }
+
   private mutating func keep(_ value: PropertyValue, for index: Int) -> PropertyValue {
-    leaves[index] = value
+    let (page, place) = index.quotientAndRemainder(dividingBy: Self.leavesOfPage)
+    if leaves[page].isEmpty {
+      let count = min(Self.leavesOfPage, document.objectCount - page * Self.leavesOfPage)
+      leaves[page] = Array(repeating: nil, count: count)
+    }
+    leaves[page][place] = value
     return value
   }
 

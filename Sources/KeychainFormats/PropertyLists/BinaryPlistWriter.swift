@@ -26,7 +26,7 @@ struct BinaryPlistWriter {
     // grows, and what is grown stands twice for a moment.
     let placeByteCount = referenceWidth + Self.width(of: UInt64(dataByteCount))
     bytes.reserveCapacity(dataByteCount + objectCount * (8 + placeByteCount))
-    finish(root: try write(value))
+    finish(root: try write(value), atLeast: .max) { _ in }
     return bytes
   }
 
@@ -38,11 +38,16 @@ struct BinaryPlistWriter {
     offsets.reserveCapacity(count)
   }
 
-  /// Writes what stands behind the objects.
-  mutating func finish(root: Int) {
+  /// Writes what stands behind the objects, and gives portions of it away as `give` does.
+  mutating func finish<Failure: Error>(
+    root: Int, atLeast count: Int, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
     let tableOffset = takenByteCount + bytes.count
     let offsetWidth = Self.width(of: UInt64(tableOffset))
-    for offset in offsets { append(UInt64(offset), width: offsetWidth) }
+    for offset in offsets {
+      append(UInt64(offset), width: offsetWidth)
+      try give(atLeast: count, to: sink)
+    }
     bytes += [0, 0, 0, 0, 0, 0, UInt8(offsetWidth), UInt8(referenceWidth)]
     for number in [offsets.count, root, tableOffset] { append(UInt64(number), width: 8) }
   }
