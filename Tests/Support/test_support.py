@@ -521,6 +521,21 @@ class DocumentationCount(unittest.TestCase):
         found = list(check_documentation.declarations("\n/// A box.\npublic struct Box {\n\n  public var a = 1\n}"))
         self.assertEqual([entry.line for entry in found], [3, 5])
 
+    PARAMETERS = {
+        "/// Opens.\npublic func open(_ door: Door, with key: [UInt8: Int], at: (Int, Int) = (1, 2)) {}": [],
+        "/// Opens.\n/// - Parameter key: Of it.\npublic func open(_ door: Door, with key: [UInt8: Int]) {}":
+            ["says nothing of its parameter door"],
+        "/// Opens.\n///\n/// - Parameters:\n///   - door: It.\n///   - with: Its.\n/// - Returns: One.\npublic init(door: Door, with key: Key) {}":
+            ["says nothing of its parameter key", "documents with, which is none of its parameters"],
+        "/// Opens.\n/// - Parameters:\n///   - body: It, which is:\n///   - door: Its.\npublic func open<T>(\n  body: (A, B) -> C,\n  door: D<A, B>\n) {}": [],
+    }
+
+    def test_a_comment_of_some_parameters_is_one_of_all(self):
+        for source, expected in self.PARAMETERS.items():
+            with self.subTest(source):
+                found = list(check_documentation.declarations(source))
+                self.assertEqual([fault for entry in found for fault in entry.faults], expected)
+
 
 class SitePages(unittest.TestCase):
     """How site_pages turns a page of docs/ into one of a DocC catalog."""
