@@ -56,6 +56,35 @@ struct StoppedChangeTests {
       }, after: 5, on: try Keychain())
   }
 
+  @Test("takes it back in a file that is nobody's yet too, where there is no log for it")
+  func unfinished() throws {
+    let items = items(10)
+    let keychain = try Keychain()
+    try keychain.store.close()
+    try expectNothing(
+      of: { (store, keychain) throws(KeychainStoreError) in
+        try store.provision(items, isUnfinished: true, keys: keychain.keys, random: keychain.random)
+      }, after: 5, on: keychain)
+    #expect(try keychain.sql("PRAGMA journal_mode") == [["'wal'"]])
+  }
+
+  @Test("without a log holds what it holds with one, and has one from then on")
+  func madeWithoutLog() throws {
+    let made = try [false, true].map { isUnfinished in
+      let keychain = try Keychain()
+      try keychain.store.close()
+      let store = try KeychainStore.open(at: keychain.path)
+      // Enough for the indexes of the table to be made behind them.
+      try store.provision(items(2_100), isUnfinished: isUnfinished, keys: keychain.keys, random: keychain.random)
+      #expect(try keychain.sql("PRAGMA journal_mode") == [["'wal'"]])
+      #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
+      return (rows: try keychain.sql(Self.rows), schema: try keychain.sql(Self.schema))
+    }
+    #expect(made[0].rows.count == 2_100)
+    #expect(made[0].rows == made[1].rows)
+    #expect(made[0].schema == made[1].schema)
+  }
+
   @Test("takes back an update and a deletion", arguments: [0, 12])
   func changes(count: Int) throws {
     let keychain = try Keychain()

@@ -115,8 +115,15 @@ package struct VerbPath {
     }
   }
 
-  /// The failure of a group that stands alone: `keyhaul device`.
+  /// The failure of a group that stands alone: `keyhaul device`; or of a flag that needs no verb, mistyped.
   package var missingVerb: CommandFailure {
+    let flag = arguments.first { $0.hasPrefix("--") && $0 != "--" }
+    let isKnown = flag.map { flag in FlagCatalog.flags(of: CommonOptions.self).contains { $0.names.contains(flag) } }
+    if let flag, isKnown == false, let near = EditDistance.nearest(to: flag, among: ["--help", "--version"]) {
+      return .usage(
+        "\(name) has no flag \(HostileText.shortened(flag, columns: 40))", why: "\(near) is near",
+        try: "\(name) \(near)")
+    }
     let names = verb.configuration.subcommands.map { $0.word }
     return .usage("\(name) needs a verb", why: "it has \(Amounts.list(names))", try: "\(name) -h")
   }

@@ -6,13 +6,36 @@ extension KeychainStore {
   /// Puts items in place that bring their dates along, as a device made from a description needs. Everything else is as
   /// for added items. All of them or, where one cannot be added, none.
   ///
-  /// - Parameter keepsIdentifiers: Whether items also bring their UUID, their persistent reference and their user along, as
-  ///   those of another keychain do.
+  /// - Parameters:
+  ///   - keepsIdentifiers: Whether items also bring their UUID, their persistent reference and their user along, as those of
+  ///     another keychain do.
+  ///   - isUnfinished: Whether the file is of no use to anybody until this has returned, and thrown away where the process
+  ///     ends before. Every page goes into it at once then; in the log each would stand before it stands here.
   /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`.
   package func provision(
-    _ items: [KeychainItem], keepsIdentifiers: Bool = false, keys: borrowing ClassKeys, random: any RandomSource
+    _ items: [KeychainItem], keepsIdentifiers: Bool = false, isUnfinished: Bool = false, keys: borrowing ClassKeys,
+    random: any RandomSource
   ) throws(KeychainStoreError) {
-    try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
+    guard isUnfinished else {
+      try provision(items, keepsIdentifiers, keys, random)
+      return
+    }
+    try use(.memory)
+    do throws(KeychainStoreError) {
+      try provision(items, keepsIdentifiers, keys, random)
+    } catch {
+      try? use(.writeAheadLog)
+      throw error
+    }
+    try use(.writeAheadLog)
+  }
+
+  private func provision(
+    _ items: [KeychainItem], _ keepsIdentifiers: Bool, _ keys: borrowing ClassKeys, _ random: any RandomSource
+  ) throws(KeychainStoreError) {
+    // 64 bytes for each item, of which hundreds are held: a tenth less time for a million, whose pages come and go otherwise.
+    let pageKilobytes = max(Self.bulkPageKilobytes, items.count / 16)
+    try write(pageKilobytes: pageKilobytes) { (transaction) throws(KeychainStoreError) in
       try transaction.adding(items.lazy.map(\.kind), translating: { $0 }) { () throws(KeychainStoreError) in
         for item in items {
           try transaction.requireGoingOn()

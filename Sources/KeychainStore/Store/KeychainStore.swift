@@ -42,7 +42,7 @@ public final class KeychainStore: Sendable {
   /// How much of the file a transaction that writes very many items may hold in memory. Each item changes a page of every
   /// index that stays meanwhile, in no order, and pages that are not held go to the log and come back. A restore of 100,000
   /// or a million items takes a few hundredths less with 64 MB in place of 8, and one of 100,000 as long with these 5.
-  private static let bulkCacheKilobytes = 5 << 10
+  static let bulkPageKilobytes = 5 << 10
 
   private init(
     _ queue: DatabaseQueue, _ durability: Durability, shouldContinue: @escaping @Sendable () -> Bool = { true }
@@ -60,7 +60,7 @@ public final class KeychainStore: Sendable {
     try file.create()
     do throws(KeychainStoreError) {
       let store = KeychainStore(try openQueue(path, .eachCall), .eachCall)
-      try store.useWriteAheadLog()
+      try store.use(.writeAheadLog)
       try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
       return store
     } catch {
@@ -87,7 +87,7 @@ public final class KeychainStore: Sendable {
     try DatabaseFile(at: path).secureExisting()
     let store = KeychainStore(try openQueue(path, durability), durability, shouldContinue: shouldContinue)
     try store.read { (transaction) throws(KeychainStoreError) in try SchemaCheck.verify(transaction.database) }
-    try store.useWriteAheadLog()
+    try store.use(.writeAheadLog)
     if !isForReading { try store.settleEmptyData() }
     return store
   }
@@ -154,28 +154,35 @@ public final class KeychainStore: Sendable {
   }
 
   /// One IMMEDIATE transaction; what the closure throws takes everything back.
+  ///
+  /// - Parameter pageKilobytes: How much of the file it may hold where it writes very many items; `nil` for SQLite's own.
   func write<Value>(
-    isBulk: Bool = false, _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
+    pageKilobytes: Int? = nil, _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
   ) throws(KeychainStoreError) -> Value {
-    try write(translating: { $0 }, isBulk: isBulk, body)
+    try write(translating: { $0 }, pageKilobytes: pageKilobytes, body)
   }
 
   /// - Parameters:
   ///   - translating: Turns an error of the database itself into one of the closure's.
-  ///   - isBulk: Whether very many items may be written.
+  ///   - pageKilobytes: As above.
   func write<Value, Failure: Error>(
-    translating: (KeychainStoreError) -> Failure, isBulk: Bool = false,
+    translating: (KeychainStoreError) -> Failure, pageKilobytes: Int? = nil,
     _ body: (KeychainTransaction) throws(Failure) -> Value
   ) throws(Failure) -> Value {
     var outcome: Result<Value, Failure>?
     do {
       try queue.writeWithoutTransaction { database in
         try checkOpen()
-        // What an index is sorted by on the way is nobody's to find in a temporary file.
-        let bulk = "PRAGMA cache_size = -\(Self.bulkCacheKilobytes); PRAGMA temp_store = MEMORY"
-        if isBulk { try database.execute(sql: bulk) }
+        if let pageKilobytes {
+          // What an index is sorted by on the way is nobody's to find in a temporary file.
+          try database.execute(sql: "PRAGMA cache_size = -\(pageKilobytes); PRAGMA temp_store = MEMORY")
+        }
         // Back to SQLite's own, which are made with every connection.
-        defer { if isBulk { try? database.execute(sql: "PRAGMA cache_size = -2000; PRAGMA temp_store = DEFAULT") } }
+        defer {
+          if pageKilobytes != nil {
+            try? database.execute(sql: "PRAGMA cache_size = -2000; PRAGMA temp_store = DEFAULT")
+          }
+        }
         try database.translatingErrors {
           try database.inTransaction(.immediate) {
             do throws(Failure) {
@@ -226,14 +233,21 @@ public final class KeychainStore: Sendable {
   /// Most databases are as they should be, and are not written to.
   private func settleEmptyData() throws(KeychainStoreError) {
     guard try read(EmptyData.needsSettling(in:)) else { return }
-    try write(isBulk: true, EmptyData.settle(in:))
+    try write(pageKilobytes: Self.bulkPageKilobytes, EmptyData.settle(in:))
   }
 
-  /// Set after the schema was checked, as it writes to the file.
-  private func useWriteAheadLog() throws(KeychainStoreError) {
+  /// Where a transaction that is not finished keeps what takes it back.
+  enum Journal: String {
+    case writeAheadLog = "WAL"
+    /// In this process: killed meanwhile, it leaves a damaged file.
+    case memory = "MEMORY"
+  }
+
+  /// Set after the schema was checked, as it writes to the file. Where somebody else has it open, the log stays.
+  func use(_ journal: Journal) throws(KeychainStoreError) {
     try translatingErrors {
       try queue.writeWithoutTransaction { database in
-        try database.translatingErrors { try database.execute(sql: "PRAGMA journal_mode = WAL") }
+        try database.translatingErrors { try database.execute(sql: "PRAGMA journal_mode = \(journal.rawValue)") }
       }
     }
   }

@@ -61,13 +61,14 @@ extension DeviceHome {
 }
 
 extension DeviceSession {
-  /// Puts a fixture's items in place, with their dates, their tokens and their access controls.
+  /// Puts a fixture's items in place, with their dates, their tokens and their access controls: on a device that is not
+  /// there for anybody else.
   func provision(_ items: [DeviceFixture.Item], keepsIdentifiers: Bool = false) throws(VirtualDeviceError) {
     let random = environment.random
     let store = try willChangeItems()
     do throws(KeychainStoreError) {
       try store.provision(
-        items.map(\.complete), keepsIdentifiers: keepsIdentifiers, keys: classKeys, random: random)
+        items.map(\.complete), keepsIdentifiers: keepsIdentifiers, isUnfinished: true, keys: classKeys, random: random)
     } catch {
       guard [.duplicateItem, .authFailed, .parameter].contains(error.code) else {
         throw VirtualDeviceError(name, error)
