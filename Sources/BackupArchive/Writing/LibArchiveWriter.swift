@@ -58,7 +58,7 @@ final class LibArchiveWriter {
       if !compresses { try check(archive_write_zip_set_compression_store(handle)) }
     }
     // Without these two the compressed stream itself is padded with zeros, which Zstandard readers reject.
-    try check(archive_write_set_bytes_per_block(handle, 65_536))
+    try check(archive_write_set_bytes_per_block(handle, Self.blockByteCount(format, compresses)))
     try check(archive_write_set_bytes_in_last_block(handle, 1))
     try check(
       archive_write_open2(
@@ -68,6 +68,12 @@ final class LibArchiveWriter {
           return Unmanaged<Sink>.fromOpaque(context).takeUnretainedValue()
             .write(UnsafeRawBufferPointer(start: bytes, count: count))
         }, nil, nil))
+  }
+
+  /// Of what goes to the sink at a time. What is longer goes there as it is; zlib copies stored bytes aside for every block
+  /// that it fills.
+  private static func blockByteCount(_ format: ContainerFormat, _ compresses: Bool) -> Int32 {
+    format == .gzippedTar && !compresses ? 1 << 18 : 1 << 16
   }
 
   deinit { archive_write_free(handle) }

@@ -13,7 +13,7 @@ extension KeychainStore {
   public func restore<Value, Failure: Error>(
     translating: (KeychainStoreError) -> Failure, _ body: (borrowing RestoreTransaction) throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    try write(translating: translating, pageKilobytes: Self.bulkPageKilobytes) { (transaction) throws(Failure) in
+    try write(translating: translating, isBulk: true) { (transaction) throws(Failure) in
       try body(RestoreTransaction(transaction))
     }
   }

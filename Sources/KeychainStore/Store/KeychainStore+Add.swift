@@ -21,7 +21,7 @@ extension KeychainStore {
   public func add(
     contentsOf items: [KeychainItem], keys: borrowing ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeychainStoreError) {
-    try write(pageKilobytes: Self.bulkPageKilobytes) { (transaction) throws(KeychainStoreError) in
+    try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
       for item in items { _ = try transaction.addRow(item, keys: keys, now: now, random: random) }
     }
   }

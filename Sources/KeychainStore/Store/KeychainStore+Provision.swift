@@ -33,9 +33,7 @@ extension KeychainStore {
   private func provision(
     _ items: [KeychainItem], _ keepsIdentifiers: Bool, _ keys: borrowing ClassKeys, _ random: any RandomSource
   ) throws(KeychainStoreError) {
-    // 64 bytes for each item, of which hundreds are held: a tenth less time for a million, whose pages come and go otherwise.
-    let pageKilobytes = max(Self.bulkPageKilobytes, items.count / 16)
-    try write(pageKilobytes: pageKilobytes) { (transaction) throws(KeychainStoreError) in
+    try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
       try transaction.adding(items.lazy.map(\.kind), translating: { $0 }) { () throws(KeychainStoreError) in
         for item in items {
           try transaction.requireGoingOn()

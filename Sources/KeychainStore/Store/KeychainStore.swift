@@ -39,11 +39,6 @@ public final class KeychainStore: Sendable {
   /// After how many pages of 4 KiB the log is written back into the file. One item changes about twenty pages, and many
   /// items the same ones, so that SQLite's own number, 1000, would write each of them again and again.
   private static let checkpointPageCount = 4000
-  /// How much of the file a transaction that writes very many items may hold in memory. Each item changes a page of every
-  /// index that stays meanwhile, in no order, and pages that are not held go to the log and come back. A restore of 100,000
-  /// or a million items takes a few hundredths less with 64 MB in place of 8, and one of 100,000 as long with these 5.
-  static let bulkPageKilobytes = 5 << 10
-
   private init(
     _ queue: DatabaseQueue, _ durability: Durability, shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) {
@@ -154,35 +149,28 @@ public final class KeychainStore: Sendable {
   }
 
   /// One IMMEDIATE transaction; what the closure throws takes everything back.
-  ///
-  /// - Parameter pageKilobytes: How much of the file it may hold where it writes very many items; `nil` for SQLite's own.
   func write<Value>(
-    pageKilobytes: Int? = nil, _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
+    isBulk: Bool = false, _ body: (KeychainTransaction) throws(KeychainStoreError) -> Value
   ) throws(KeychainStoreError) -> Value {
-    try write(translating: { $0 }, pageKilobytes: pageKilobytes, body)
+    try write(translating: { $0 }, isBulk: isBulk, body)
   }
 
   /// - Parameters:
   ///   - translating: Turns an error of the database itself into one of the closure's.
-  ///   - pageKilobytes: As above.
+  ///   - isBulk: Whether very many items may be written.
   func write<Value, Failure: Error>(
-    translating: (KeychainStoreError) -> Failure, pageKilobytes: Int? = nil,
+    translating: (KeychainStoreError) -> Failure, isBulk: Bool = false,
     _ body: (KeychainTransaction) throws(Failure) -> Value
   ) throws(Failure) -> Value {
     var outcome: Result<Value, Failure>?
     do {
       try queue.writeWithoutTransaction { database in
         try checkOpen()
-        if let pageKilobytes {
-          // What an index is sorted by on the way is nobody's to find in a temporary file.
-          try database.execute(sql: "PRAGMA cache_size = -\(pageKilobytes); PRAGMA temp_store = MEMORY")
-        }
+        // What an index is sorted by on the way is nobody's to find in a temporary file.
+        let bulk = "PRAGMA cache_size = -\(KeychainTransaction.bulkCacheKilobytes); PRAGMA temp_store = MEMORY"
+        if isBulk { try database.execute(sql: bulk) }
         // Back to SQLite's own, which are made with every connection.
-        defer {
-          if pageKilobytes != nil {
-            try? database.execute(sql: "PRAGMA cache_size = -2000; PRAGMA temp_store = DEFAULT")
-          }
-        }
+        defer { if isBulk { try? database.execute(sql: "PRAGMA cache_size = -2000; PRAGMA temp_store = DEFAULT") } }
         try database.translatingErrors {
           try database.inTransaction(.immediate) {
             do throws(Failure) {
@@ -233,7 +221,7 @@ public final class KeychainStore: Sendable {
   /// Most databases are as they should be, and are not written to.
   private func settleEmptyData() throws(KeychainStoreError) {
     guard try read(EmptyData.needsSettling(in:)) else { return }
-    try write(pageKilobytes: Self.bulkPageKilobytes, EmptyData.settle(in:))
+    try write(isBulk: true, EmptyData.settle(in:))
   }
 
   /// Where a transaction that is not finished keeps what takes it back.
