@@ -92,7 +92,9 @@ struct Opening {
       { _ = try store.count(of: .key) }, { _ = try keychain.find(ItemQuery()) },
       { try keychain.add(.genericPassword()) }, { _ = try store.rowSummaries(includingTombstones: true) },
       { _ = try store.places(of: [RowReference(kind: .key, rowID: 1)]) }, { try store.remove([]) },
-      { try store.removeAll(protectedBy: .always) }, { try keychain.restore(.genericPassword().dated(1)) },
+      { try store.removeAll(protectedBy: .always) },
+      { try store.provision([], isUnfinished: true, keys: keychain.keys, random: keychain.random) },
+      { try keychain.restore(.genericPassword().dated(1)) },
     ]
     for call in calls {
       let error = #expect(throws: KeychainStoreError.self) { try call() }

@@ -85,14 +85,16 @@ def is_documented(lines, index):
 
 def documented_parameters(lines):
     """The names that a doc comment documents, each by itself or in a list of them."""
-    is_list = False
+    is_list, depth = False, None
     for line in lines:
-        if item := re.match(r"( *)- (\w+)(?: (\w+))?:", line):
+        if item := re.match(r"( *)- `?(\w+)`?(?: `?(\w+)`?)?:", line):
             indent, word, name = len(item.group(1)), item.group(2), item.group(3)
             if is_list and indent > 1 and name is None:
-                yield word
+                depth = depth or indent
+                if indent == depth:
+                    yield word
                 continue
-            is_list = word == "Parameters" and name is None
+            is_list, depth = word == "Parameters" and name is None, None
             if word == "Parameter" and name:
                 yield name
 

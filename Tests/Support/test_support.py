@@ -527,7 +527,7 @@ class DocumentationCount(unittest.TestCase):
             ["says nothing of its parameter door"],
         "/// Opens.\n///\n/// - Parameters:\n///   - door: It.\n///   - with: Its.\n/// - Returns: One.\npublic init(door: Door, with key: Key) {}":
             ["says nothing of its parameter key", "documents with, which is none of its parameters"],
-        "/// Opens.\n/// - Parameters:\n///   - body: It, which is:\n///   - door: Its.\npublic func open<T>(\n  body: (A, B) -> C,\n  door: D<A, B>\n) {}": [],
+        "/// Opens.\n/// - Parameters:\n///   - body: It, which is:\n///     - note: Nested.\n///   - `door`: Its.\npublic func open<T>(\n  body: (A, B) -> C,\n  door: D<A, B>\n) {}": [],
     }
 
     def test_a_comment_of_some_parameters_is_one_of_all(self):

@@ -117,9 +117,10 @@ package struct VerbPath {
 
   /// The failure of a group that stands alone: `keyhaul device`; or of a flag that needs no verb, mistyped.
   package var missingVerb: CommandFailure {
-    let flag = arguments.first { $0.hasPrefix("--") && $0 != "--" }
-    let isKnown = flag.map { flag in FlagCatalog.flags(of: CommonOptions.self).contains { $0.names.contains(flag) } }
-    if let flag, isKnown == false, let near = EditDistance.nearest(to: flag, among: ["--help", "--version"]) {
+    let flags = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) }
+    let unknown = flags.first { FlagCatalog.verbs(with: $0, of: commands[0]).isEmpty }
+    let needNoVerb = ["--help", "--version"] + FlagCatalog.flags(of: CommonOptions.self).flatMap(\.names)
+    if let flag = unknown, let near = EditDistance.nearest(to: flag, among: needNoVerb) {
       return .usage(
         "\(name) has no flag \(HostileText.shortened(flag, columns: 40))", why: "\(near) is near",
         try: "\(name) \(near)")

@@ -132,7 +132,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
         guard let index = indices[kind.rawValue] else { continue }
         if case .array(let references) = try document.object(at: index) { count += references.count }
       }
-      file.entries.reserveCapacity(min(limit, count))
+      file.entries.reserveCapacity(min(limit, count, remainingBytes / entryByteCount))
       for kind in ItemKind.allCases {
         guard let index = indices[kind.rawValue] else { continue }
         if try !readEntries(of: kind, at: index, into: &file, acceptingAtMost: limit) {

@@ -11,7 +11,8 @@ extension KeychainStore {
   ///     another keychain do.
   ///   - isUnfinished: Whether the file is of no use to anybody until this has returned, and thrown away where the process
   ///     ends before. Every page goes into it at once then; in the log each would stand before it stands here.
-  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`.
+  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`; `.busy` where the file is
+  ///   unfinished and somebody else has it open.
   package func provision(
     _ items: [KeychainItem], keepsIdentifiers: Bool = false, isUnfinished: Bool = false, keys: borrowing ClassKeys,
     random: any RandomSource

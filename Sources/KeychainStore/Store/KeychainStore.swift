@@ -227,14 +227,17 @@ public final class KeychainStore: Sendable {
   /// Where a transaction that is not finished keeps what takes it back.
   enum Journal: String {
     case writeAheadLog = "WAL"
-    /// In this process: killed meanwhile, it leaves a damaged file.
+    /// In this process: killed meanwhile, it leaves a damaged file. For one that nobody has yet (`provision`).
     case memory = "MEMORY"
   }
 
-  /// Set after the schema was checked, as it writes to the file. Where somebody else has it open, the log stays.
+  /// Set after the schema was checked, as it writes to the file.
+  ///
+  /// - Throws: `.busy` where the log shall go and somebody else has the file open.
   func use(_ journal: Journal) throws(KeychainStoreError) {
     try translatingErrors {
       try queue.writeWithoutTransaction { database in
+        try checkOpen()
         try database.translatingErrors { try database.execute(sql: "PRAGMA journal_mode = \(journal.rawValue)") }
       }
     }

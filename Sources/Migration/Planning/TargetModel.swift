@@ -162,10 +162,15 @@ struct TargetModel {
     var steps: [Step] = []
     for row in rows where cleared.contains(row.primaryKey) && row.isSystemBound {
       if row.isTombstone, !tombstonesToo { continue }
-      guard let item = row.item, let incoming = try? IncomingItem.Keyed(preserved: item),
-        let step = try? importing(incoming, from: .preserved(incoming.incoming), of: coming)
-      else { continue }
-      steps.append(step)
+      guard let item = row.item, let incoming = try? IncomingItem.Keyed(preserved: item) else { continue }
+      let origin = MigrationPlan.PlannedImport.Origin.preserved(incoming.incoming)
+      do throws(KeychainRuleError) {
+        steps.append(try importing(incoming, from: origin, of: coming))
+      } catch {
+        // An item of the archive that it meets does not open any more. No restore goes on from what is foreseen then: left
+        // out, the row would be lost in one that can open it again.
+        steps.append(Step(blocking: origin, error))
+      }
     }
     return steps
   }
@@ -250,6 +255,15 @@ struct TargetModel {
     return days.0 == days.1
       ? "there \(Timestamp.text(of: theirs)), in the backup \(Timestamp.text(of: ours))"
       : "there \(days.0), in the backup \(days.1)"
+  }
+}
+
+extension TargetModel.Step {
+  /// An import of which nothing can be foreseen.
+  fileprivate init(blocking origin: MigrationPlan.PlannedImport.Origin, _ error: KeychainRuleError) {
+    self.init(
+      planned: MigrationPlan.PlannedImport(origin: origin, outcome: .blocked(.undecodable(reason: error.reason))),
+      change: .keepsExisting, detail: nil, overwrites: nil, isDeletion: false, superseded: [])
   }
 }
 
