@@ -39,6 +39,7 @@ public final class KeychainStore: Sendable {
   /// After how many pages of 4 KiB the log is written back into the file. One item changes about twenty pages, and many
   /// items the same ones, so that SQLite's own number, 1000, would write each of them again and again.
   private static let checkpointPageCount = 4000
+
   private init(
     _ queue: DatabaseQueue, _ durability: Durability, shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) {
