@@ -82,9 +82,9 @@ package struct Table {
           DisplayWidth.cut(cells[index], columns: widths[index], ellipsis: style.ellipsis),
           columns: widths[index], rightAligned: columns[index].isRightAligned)
       }
-      var text = padded.joined(separator: "  ")
-      while text.utf8.last == UInt8(ascii: " ") { text.unicodeScalars.removeLast() }
-      return text
+      let text = padded.joined(separator: "  ")
+      guard let last = text.utf8.lastIndex(where: { $0 != UInt8(ascii: " ") }) else { return "" }
+      return String(text[...last])
     }
     return [style.painted(line(columns.map(\.title)), .bold)] + (0..<rowCount).map { line(cells($0, style)) }
   }

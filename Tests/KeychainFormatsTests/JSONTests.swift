@@ -82,6 +82,54 @@ struct JSONReadingTests {
     #expect(fault?.reason == "it has more values than are read")
   }
 
+  private func reread(_ text: String, atMost limit: Int = 100) throws -> JSONValue {
+    try JSONValue(parsing: Array(text.utf8), acceptingAtMost: limit, rereading: "items")
+  }
+
+  @Test("is the same where a member's elements are not held, but read again whenever they are asked for")
+  func rereading() throws {
+    let text =
+      #"{"a": [{"items": [1]}], "items": [ 1, "é\n\u0041" ,{"b":[[2]]},[],{"items":[3]} ], "c": {"items":[4]}}"#
+    let value = try reread(text)
+    #expect(try value == parse(text))
+    guard case .elements(5, let element) = value["items"] else {
+      Issue.record("the elements are held")
+      return
+    }
+    #expect(element(2) == ["b": [[2]]] && element(1) == "é\nA" && element(2) == ["b": [[2]]])
+    // The document's own alone, and only an array.
+    for name in ["a", "c"] { if case .elements = value[name] { Issue.record("\(name) is not held") } }
+    for text in [#"{"items": {"a": [1]}}"#, #"{"items": null}"#, #"{"items":[]}"#, #"[{"items":[1,2]}]"#, "1"] {
+      #expect(try reread(text) == parse(text))
+    }
+  }
+
+  @Test(
+    "is refused for the same and in the same place then",
+    arguments: [
+      #"{"items": [1, ?]}"#, #"{"items": [1,]}"#, #"{"items": [1"#, #"{"items": [1], "items": [2]}"#,
+      #"{"items": [{"a":1,"a":2}]}"#,
+      #"{"items": [1, 1e999]}"#, #"{"items": [1] 2}"#, #"{"items": [1]} 2"#, #"{"items": ["\x"]}"#,
+    ])
+  func rereadingRefused(_ text: String) throws {
+    let fault = try #require(#expect(throws: JSONFault.self) { try parse(text) })
+    #expect(throws: fault) { try reread(text) }
+  }
+
+  @Test("counts elements that are not held, and is nested as deep as others")
+  func rereadingLimits() throws {
+    let text = #"{"items": [[1], 2]}"#
+    #expect(try reread(text, atMost: 5) == parse(text))
+    #expect(throws: JSONFault.self) { try reread(text, atMost: 4) }
+    func nested(_ depth: Int) -> String {
+      let brackets = String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1)
+      return "{\"items\": \(brackets)}"
+    }
+    let deepest = nested(JSONValue.maximumDepth)
+    #expect(try reread(deepest, atMost: 1000) == parse(deepest))
+    #expect(throws: JSONFault.self) { try reread(nested(JSONValue.maximumDepth + 1), atMost: 1000) }
+  }
+
   @Test("agrees with Foundation about two thousand documents made of the letters of JSON")
   func random() throws {
     var random = SeededRandom(seed: 21)

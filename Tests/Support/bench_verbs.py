@@ -21,7 +21,8 @@ from figures import Figures
 STREAMING = ("verify", "backup", *(f"export --format {form}" for form in EXPORT_FORMS), "restore")
 STREAMED = 64 + 2 * LARGEST_ITEM / 1e6
 HOLDING = (
-    "inspect --list", "inspect --list --json", "plan", "plan --compare", "plan --compare --json", "plan of a device", "diff",
+    "device create", "inspect --list", "inspect --list --json", "plan", "plan --compare", "plan --compare --json",
+    "plan of a device", "diff",
 )
 HELD = 1_500
 COMPARED = "plan of a device --compare"

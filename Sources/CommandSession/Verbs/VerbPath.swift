@@ -131,7 +131,8 @@ package struct VerbPath {
 
   /// "-h", alone or in a cluster of flags that have no value: "-qh".
   private static func asksForShortHelp(_ argument: String) -> Bool {
-    argument.firstMatch(of: /^-[nqvy]*h[nqvy]*$/) != nil
+    let letters = argument.dropFirst()
+    return argument.first == "-" && letters.allSatisfy("hnqvy".contains) && letters.count { $0 == "h" } == 1
   }
 
   private static func unknown(

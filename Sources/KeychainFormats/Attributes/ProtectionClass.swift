@@ -84,11 +84,13 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
 
   /// The class that a person means by its word, by its code or by Apple's constant.
   package init?(named text: String) {
-    guard let match = Self.allCases.first(where: { [$0.word, $0.rawValue, $0.constant].contains(text) }) else {
-      return nil
-    }
-    self = match
+    guard let named = Self.named[text] else { return nil }
+    self = named
   }
+
+  private static let named = Dictionary(
+    allCases.flatMap { each in [each.word, each.rawValue, each.constant].map { ($0, each) } },
+    uniquingKeysWith: { first, _ in first })
 
   /// Whether items of this class are meant for the device that made them alone.
   public var isThisDeviceOnly: Bool {

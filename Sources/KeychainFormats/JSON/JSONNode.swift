@@ -23,9 +23,9 @@ package struct JSONNode {
 
   private func expected(_ type: String) -> Fault { fault("should be \(type), not \(value.typeName)") }
 
-  package func object() throws(Fault) -> JSONObject {
-    guard let object = value.objectValue else { throw expected("an object") }
-    return object
+  private func fields() throws(Fault) -> [(String, JSONValue)] {
+    guard let fields = value.fields else { throw expected("an object") }
+    return fields
   }
 
   private func child(_ key: String, _ value: JSONValue) -> JSONNode {
@@ -39,31 +39,41 @@ package struct JSONNode {
 
   /// Refuses an object that has not all of these members, and names all that are missing.
   package func require(_ keys: [String]) throws(Fault) {
-    let object = try object()
-    let missing = keys.filter { object[$0] == nil }.map { "\"\($0)\"" }
+    let fields = try fields()
+    let missing = keys.filter { key in !fields.contains { $0.0 == key } }.map { "\"\($0)\"" }
     guard missing.isEmpty else { throw fault("has no \(Amounts.list(missing))") }
   }
 
   package func optional(_ key: String) throws(Fault) -> JSONNode? {
-    guard value.fields != nil else { throw expected("an object") }
-    return value[key].map { child(key, $0) }
+    try fields().first { $0.0 == key }.map { child(key, $0.1) }
   }
 
   package func members() throws(Fault) -> [(key: String, node: JSONNode)] {
-    guard let fields = value.fields else { throw expected("an object") }
-    return fields.sorted { $0.0 < $1.0 }.map { ($0.0, child($0.0, $0.1)) }
+    try fields().sorted { $0.0 < $1.0 }.map { ($0.0, child($0.0, $0.1)) }
   }
 
-  package func elements() throws(Fault) -> [JSONNode] {
-    guard let values = value.arrayValue else { throw expected("an array") }
-    return values.enumerated().map { JSONNode($1, path: "\(path)[\($0)]") }
+  /// The elements of an array, each made whenever it is come to.
+  package func elements() throws(Fault) -> LazyMapCollection<Range<Int>, JSONNode> {
+    let (count, make): (Int, (Int) -> JSONValue)
+    switch value {
+    case .array(let values): (count, make) = (values.count, { values[$0] })
+    case .elements(let number, let element): (count, make) = (number, element)
+    case .null, .boolean, .integer, .number, .string, .sensitive, .object: throw expected("an array")
+    }
+    return (0..<count).lazy.map { [path] in JSONNode(make($0), path: "\(path)[\($0)]") }
+  }
+
+  /// Those of a member that may be left out, and has none then.
+  package func optionalElements(_ key: String) throws(Fault) -> [JSONNode] {
+    guard let node = try optional(key) else { return [] }
+    return Array(try node.elements())
   }
 
   /// Refuses members of an object that are not among these.
   package func allow(only keys: [String]) throws(Fault) {
-    for (key, node) in try members() where !keys.contains(key) {
-      throw node.fault("is not known; known here: \(keys.joined(separator: ", "))")
-    }
+    let others = try fields().filter { !keys.contains($0.0) }
+    guard let (key, other) = others.min(by: { $0.0 < $1.0 }) else { return }
+    throw child(key, other).fault("is not known; known here: \(keys.joined(separator: ", "))")
   }
 
   /// Refuses what is not in a value that was written of what was read here: a member that nobody knows, a null for what

@@ -32,12 +32,16 @@ extension JSONValue {
 
   /// Reads a document (RFC 8259): UTF-8, one value, no name twice in an object, no number that is out of range.
   ///
-  /// - Parameter limit: The most values that are accepted.
+  /// - Parameters:
+  ///   - limit: The most values that are accepted.
+  ///   - member: One of the document's own, where that is an object and the member an array of very many: of it the bytes
+  ///     are held, and each element is read again whenever it is asked for.
   package init(
-    parsing bytes: [UInt8], acceptingAtMost limit: Int = Self.maximumValueCount
+    parsing bytes: [UInt8], acceptingAtMost limit: Int = Self.maximumValueCount, rereading member: String? = nil
   ) throws(JSONFault) {
     guard bytes.withUnsafeBytes({ UTF8Scalars.isValid($0) }) else { throw JSONFault(reason: "it is not JSON") }
     var parser = JSONParser(bytes: bytes, remaining: limit)
+    parser.reread = member
     do throws(JSONFault) {
       self = try parser.document()
     } catch {
@@ -64,17 +68,20 @@ private struct JSONParser {
   let bytes: [UInt8]
   /// How many more values are accepted.
   var remaining: Int
-  private(set) var position = 0
+  private(set) var position: Int
   /// The steps to the value whose place is looked for.
   private let sought: [JSONStep]
   /// How many of them lead to where the parser is.
   private var stepsTaken = 0
   /// Where the value that is looked for begins, a member with its name.
   private(set) var found: Int?
+  /// The member of the document whose elements are not held.
+  var reread: String?
 
-  init(bytes: [UInt8], remaining: Int, sought: [JSONStep] = []) {
+  init(bytes: [UInt8], remaining: Int, position: Int = 0, sought: [JSONStep] = []) {
     self.bytes = bytes
     self.remaining = remaining
+    self.position = position
     self.sought = sought
   }
 
@@ -104,13 +111,13 @@ private struct JSONParser {
     while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
   }
 
-  private mutating func value(depth: Int) throws(JSONFault) -> JSONValue {
+  private mutating func value(depth: Int, isReread: Bool = false) throws(JSONFault) -> JSONValue {
     remaining -= 1
     guard remaining >= 0 else { throw JSONFault(reason: "it has more values than are read", isOverLimit: true) }
     switch next {
     case UInt8(ascii: "\""): return .string(try string())
     case UInt8(ascii: "{"): return try object(depth: depth + 1)
-    case UInt8(ascii: "["): return try array(depth: depth + 1)
+    case UInt8(ascii: "["): return isReread ? try rereadArray(depth: depth + 1) : try array(depth: depth + 1)
     case UInt8(ascii: "t"): return try word("true", .boolean(true))
     case UInt8(ascii: "f"): return try word("false", .boolean(false))
     case UInt8(ascii: "n"): return try word("null", .null)
@@ -137,18 +144,35 @@ private struct JSONParser {
   }
 
   private mutating func array(depth: Int) throws(JSONFault) -> JSONValue {
+    var elements: [JSONValue] = []
+    try forEachElement(depth: depth) { element, _ in elements.append(element) }
+    return .array(elements)
+  }
+
+  private mutating func rereadArray(depth: Int) throws(JSONFault) -> JSONValue {
+    var starts: [Int] = []
+    try forEachElement(depth: depth) { starts.append($1) }
+    return .elements(count: starts.count) { [bytes, starts] index in
+      var parser = JSONParser(bytes: bytes, remaining: .max, position: starts[index])
+      // It was read from the same bytes before.
+      do throws(JSONFault) { return try parser.value(depth: depth) } catch { return .null }
+    }
+  }
+
+  /// Reads an array's elements, each with the place where it begins.
+  private mutating func forEachElement(depth: Int, _ body: (JSONValue, Int) -> Void) throws(JSONFault) {
     try check(depth)
     try expect(UInt8(ascii: "["))
     skipBlanks()
-    var elements: [JSONValue] = []
-    if take(UInt8(ascii: "]")) { return .array(elements) }
-    while true {
+    if take(UInt8(ascii: "]")) { return }
+    for index in 0... {
       skipBlanks()
-      enter(.element(elements.count), at: position, depth: depth)
-      elements.append(try value(depth: depth))
+      let start = position
+      enter(.element(index), at: start, depth: depth)
+      body(try value(depth: depth), start)
       leave(depth: depth)
       skipBlanks()
-      if take(UInt8(ascii: "]")) { return .array(elements) }
+      if take(UInt8(ascii: "]")) { return }
       try expect(UInt8(ascii: ","))
     }
   }
@@ -169,7 +193,7 @@ private struct JSONParser {
       try expect(UInt8(ascii: ":"))
       skipBlanks()
       enter(.member(name), at: start, depth: depth)
-      fields.append((name, try value(depth: depth)))
+      fields.append((name, try value(depth: depth, isReread: depth == 1 && name == reread)))
       leave(depth: depth)
       skipBlanks()
       if take(UInt8(ascii: "}")) { return .object(fields) }

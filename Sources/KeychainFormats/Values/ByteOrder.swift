@@ -6,6 +6,9 @@ package func bigEndianBytes(_ value: some FixedWidthInteger & UnsignedInteger) -
 /// Returns the unsigned integer whose bytes these are, the most significant first.
 ///
 /// - Parameter bytes: At most 8; of a longer collection the last 8 count.
+@inlinable
 package func bigEndianInteger(_ bytes: some Collection<UInt8>) -> UInt64 {
-  bytes.reduce(0) { $0 << 8 | UInt64($1) }
+  var number: UInt64 = 0
+  for byte in bytes { number = number << 8 | UInt64(byte) }
+  return number
 }

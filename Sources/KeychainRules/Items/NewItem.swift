@@ -17,6 +17,7 @@ package enum NewItem {
     _ item: KeychainItem, now: KeychainDate, random: any RandomSource
   ) throws(KeychainRuleError) -> KeychainItem {
     var item = item
+    item.unpack()
     try item.convertAttributes()
     guard let group = item.accessGroup else { throw KeychainRuleError(.parameter, "the item names no access group") }
     if item[.protection] == nil {

@@ -14,7 +14,8 @@ extension KeychainStore {
   /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`; `.busy` where the file is
   ///   unfinished and somebody else has it open.
   package func provision(
-    _ items: [KeychainItem], keepsIdentifiers: Bool = false, isUnfinished: Bool = false, keys: borrowing ClassKeys,
+    _ items: some Collection<KeychainItem>, keepsIdentifiers: Bool = false, isUnfinished: Bool = false,
+    keys: borrowing ClassKeys,
     random: any RandomSource
   ) throws(KeychainStoreError) {
     guard isUnfinished else {
@@ -32,7 +33,8 @@ extension KeychainStore {
   }
 
   private func provision(
-    _ items: [KeychainItem], _ keepsIdentifiers: Bool, _ keys: borrowing ClassKeys, _ random: any RandomSource
+    _ items: some Collection<KeychainItem>, _ keepsIdentifiers: Bool, _ keys: borrowing ClassKeys,
+    _ random: any RandomSource
   ) throws(KeychainStoreError) {
     try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
       try transaction.adding(items.lazy.map(\.kind), translating: { $0 }) { () throws(KeychainStoreError) in

@@ -41,7 +41,7 @@ extension PlanDocument {
     if let node = try node.optional("dump") { dump = try Dump(node) }
     removedOnlyCopies = try node.optional("removed_only_copies")?.count(from: 1) ?? 0
     findings = []
-    for finding in try node.optional("findings")?.elements() ?? [] { findings.append(try Finding(finding)) }
+    for finding in try node.optionalElements("findings") { findings.append(try Finding(finding)) }
     redacted = try node.optional("redacted")?.boolean()
   }
 }

@@ -151,9 +151,7 @@ extension DeviceRecord {
       apps.append(DeviceApp(name: try app.member("name").string(), accessGroups: groups))
     }
     hasPublishedHardwareKey = try root.optional("published_hardware_key")?.boolean() ?? false
-    for member in try root.object() where !Self.members.contains(member.key) {
-      others[member.key] = member.value
-    }
+    for (name, node) in try root.members() where !Self.members.contains(name) { others[name] = node.value }
   }
 }
 

@@ -33,7 +33,7 @@ extension DeviceFixture {
 
     apps = []
     var names: Set<String> = []
-    for node in try root.optional("apps")?.elements() ?? [] {
+    for node in try root.optionalElements("apps") {
       try node.allow(only: ["name", "groups"])
       try node.require(["name", "groups"])
       var groups: [String] = []
@@ -45,7 +45,11 @@ extension DeviceFixture {
     }
 
     items = []
-    for node in try root.member("items").elements() { items.append(try Item(node, created: created)) }
+    for node in try root.member("items").elements() {
+      var described = try Item(node, created: created)
+      described.item.pack()
+      items.append(described)
+    }
   }
 }
 

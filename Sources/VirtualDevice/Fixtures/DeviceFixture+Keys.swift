@@ -40,8 +40,8 @@ extension DeviceSession {
     if record.hasPublishedHardwareKey { return true }
     return try reporting { () throws(DataProtectionError) in
       let own = hardware.withBytes { Secret(copying: $0) }
-      for seed in Set(seeds).union([DeviceFixture.standardSeed]) {
-        for known in Set([name, record.name]) {
+      for seed in [DeviceFixture.standardSeed] + seeds {
+        for known in name == record.name ? [name] : [name, record.name] {
           let published = try DeviceFixture.publishedHardware(seed: seed, name: known)
           if own.matches(published.withBytes { Secret(copying: $0) }) { return true }
         }

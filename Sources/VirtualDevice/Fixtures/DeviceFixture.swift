@@ -67,7 +67,8 @@ extension DeviceFixture {
     }
     let root: JSONNode
     do throws(JSONFault) {
-      root = JSONNode(try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount), path: "")
+      let document = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount, rereading: "items")
+      root = JSONNode(document, path: "")
     } catch {
       throw VirtualDeviceError(.badFixture, source, error.reason)
     }

@@ -68,7 +68,8 @@ extension DeviceSession {
     let store = try willChangeItems()
     do throws(KeychainStoreError) {
       try store.provision(
-        items.map(\.complete), keepsIdentifiers: keepsIdentifiers, isUnfinished: true, keys: classKeys, random: random)
+        items.lazy.map(\.complete), keepsIdentifiers: keepsIdentifiers, isUnfinished: true, keys: classKeys,
+        random: random)
     } catch {
       guard [.duplicateItem, .authFailed, .parameter].contains(error.code) else {
         throw VirtualDeviceError(name, error)

@@ -116,6 +116,10 @@ struct Program {
 
   /// Shows help or the version where that is what the arguments ask for, or all that they can mean.
   private func answerHelp(_ path: VerbPath) throws -> CommandStatus? {
+    if path.help == nil, !path.asksForVersion, !arguments.isEmpty {
+      if path.verb.configuration.subcommands.isEmpty { return nil }
+      throw path.missingVerb
+    }
     let session = unparsedSession(mayBeJSON: false)
     let style = session.resultStyle
     if path.help == nil, path.asksForVersion {
@@ -123,12 +127,8 @@ struct Program {
     } else if path.help == .full {
       let columns = min(style.width, CommandFailure.widestText)
       try session.say(path.verb.fullHelp(below: Keyhaul.self, columns: columns))
-    } else if path.help == .short || arguments.isEmpty {
-      for line in try shortHelp(path, style: style) { try session.say(line) }
-    } else if path.verb.configuration.subcommands.isEmpty {
-      return nil
     } else {
-      throw path.missingVerb
+      for line in try shortHelp(path, style: style) { try session.say(line) }
     }
     try session.flush()
     return .ok

@@ -59,8 +59,14 @@ enum FixtureSource {
       if isDirectory.boolValue { throw CocoaError(.fileReadUnknown) }
       let file = try FileHandle(forReadingFrom: URL(filePath: path))
       defer { try? file.close() }
-      // One byte more than is accepted, so that the decoder sees that there is more.
-      return Array(try file.read(upToCount: DeviceFixture.maximumByteCount + 1) ?? Data())
+      // One portion more than is accepted, so that the decoder sees that there is more.
+      var bytes: [UInt8] = []
+      while bytes.count <= DeviceFixture.maximumByteCount, let portion = try file.read(upToCount: 1 << 20),
+        !portion.isEmpty
+      {
+        bytes += portion
+      }
+      return bytes
     } catch {
       throw CommandFailure(
         .failed, "cannot read \(path)", why: isDirectory.boolValue ? "it is a folder" : "the file system refused",
