@@ -51,15 +51,17 @@ def of_files(shop, count, turn):
     if turn == 0:
         shop.files("files", count, BYTES)
     # A seal is made once: it stays in the backup.
-    yield from (verb for verb in shop.file_verbs("files") if turn == 0 or verb[0] != "seal")
+    yield from (verb for verb in shop.file_verbs("files", turn) if turn == 0 or verb[0] != "seal")
 
 
 def grown(program, verbs, counts, rounds):
     """Seconds and megabytes by verb and count."""
     found = {}
-    for count in counts:
-        with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
-            shop = Shop(program, folder)
+    with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
+        for count in counts:
+            place = pathlib.Path(folder, str(count))
+            place.mkdir()
+            shop = Shop(program, place)
             for turn in range(rounds if count < counts[-1] else 1):
                 for name, words in verbs(shop, count, turn):
                     run = timed(shop.command(*words), settle=False)

@@ -98,7 +98,15 @@ struct CredentialExchangeTests {
       .generic([.uuid: .string(String(repeating: "A", count: 100))]),
     ]).compactMap { $0["id"] as? String }
     #expect(Set(found).count == 4)
+    // Base64 of the UUID, and of places.
+    #expect(found[1...] == ["aXRlbSAx", "aXRlbSAy", "aXRlbSAz"])
     #expect(found.allSatisfy { $0.wholeMatch(of: /[A-Za-z0-9_-]{1,64}/) != nil })
+  }
+
+  @Test("have identifiers of their own where a UUID says what another item's place would")
+  func hostileIdentifiers() throws {
+    let found = try entries([.generic([.uuid: .string("item 1")]), .generic([:])]).compactMap { $0["id"] as? String }
+    #expect(found == ["aXRlbSAw", "aXRlbSAx"])
   }
 
   @Test("pass over certificates and keys, and name what has no text for a secret")
