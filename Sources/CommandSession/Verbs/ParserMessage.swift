@@ -10,9 +10,11 @@ package enum ParserMessage {
   ///   - text: The parser's message: "Unknown option '--hom'. Did you mean '--home'?"
   ///   - command: "keyhaul backup"
   ///   - flags: The long flags that the command has.
+  ///   - formats: The forms that its result has.
   ///   - verbs: Those that have a flag which this one has not.
   package static func failure(
-    _ text: String, command: String, flags: [String], verbs: (_ flag: String) -> [String] = { _ in [] }
+    _ text: String, command: String, flags: [String], formats: [OutputFormat] = OutputFormat.allCases,
+    verbs: (_ flag: String) -> [String] = { _ in [] }
   ) -> CommandFailure {
     let help = "\(command) -h"
     if let match = text.firstMatch(of: /^Unknown option '([^']*)'/) {
@@ -42,8 +44,8 @@ package enum ParserMessage {
           why: "\(match.1) are too many: \(match.2.replacing("', '", with: ", "))", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^The value '(.*)' is invalid for '(-[^' ]*)[^']*'(.*)$/) {
-      return .usage(
-        "\(match.2) cannot be \"\(match.1)\"", why: possibleValues(String(match.3)), try: help)
+      let values = match.2 == "--format" ? oneOf(formats.map(\.rawValue)) : possibleValues(String(match.3))
+      return .usage("\(match.2) cannot be \"\(match.1)\"", why: values, try: help)
     }
     if let match = text.firstMatch(of: /(?s)^The value '(.*)' is invalid for '<([^>]*)>'(.*)$/) {
       return .usage(
@@ -107,8 +109,10 @@ package enum ParserMessage {
     let quoted = text.matches(of: /'([^']*)'/).map { String($0.1) }
     let listed = text.matches(of: /- (\S+)/).map { String($0.1) }
     let values = quoted.isEmpty ? listed : quoted
-    return values.isEmpty ? nil : "it is \(Amounts.list(values, conjunction: "or"))"
+    return values.isEmpty ? nil : oneOf(values)
   }
+
+  private static func oneOf(_ values: [String]) -> String { "it is \(Amounts.list(values, conjunction: "or"))" }
 
   private static func plain(_ text: String) -> String {
     let line = text.split(separator: "\n").joined(separator: " ")

@@ -16,7 +16,7 @@ package protocol BackupVerb: TabularVerb, Sendable {
   /// Answers about the one backup that is named.
   func performAlone(in session: Session) throws -> CommandStatus
   /// Refuses what one call about many cannot have.
-  func checkMany() throws(CommandFailure)
+  func checkMany(in session: Session) throws(CommandFailure)
   /// The flags of the call that choose what one about a backup alone shows, as they are typed: "--list".
   var shownParts: [String] { get }
   /// What shapes an answer besides the backup and its password: "--list", "--to new-phone r17".
@@ -48,6 +48,11 @@ extension BackupVerb {
     return try ManyBackupsRun(self, in: session).perform()
   }
 
+  /// Whether an argument is the name of a device in the home folder.
+  package static func isDevice(_ argument: String, home: String) -> Bool {
+    !argument.contains("/") && PathContent(of: "\(home)/\(argument)") == .device
+  }
+
   private func isAboutMany(_ session: Session) throws(CommandFailure) -> Bool {
     let isPage = common.isHTML || common.isJUnit
     let word = session.verb.split(separator: " ").last.map(String.init) ?? session.verb
@@ -61,8 +66,7 @@ extension BackupVerb {
     if !isPage, !isList {
       // A name that is a device's too is for the verb to refuse.
       let home = try session.homeDirectory()
-      let isDevice = Self.takesDevices && !first.contains("/") && PathContent(of: "\(home)/\(first)") == .device
-      guard !isDevice else { return false }
+      guard !Self.takesDevices || !Self.isDevice(first, home: home) else { return false }
       return try BackupPlaces.areBackups(in: first)
     }
     guard isPage else { return true }

@@ -21,7 +21,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
   init(_ verb: Verb, in session: Session) throws {
     self.verb = verb
     self.session = session
-    try verb.checkMany()
+    try verb.checkMany(in: session)
     try Self.checkNames(verb.paths, in: session)
     try verb.unlocking.opening.checkForMany()
     let asked = try verb.asked(in: session)

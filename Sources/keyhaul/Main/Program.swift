@@ -55,6 +55,7 @@ struct Program {
       return unparsedSession().fail(
         ParserMessage.failure(
           path.verb.message(for: error), command: path.name, flags: FlagCatalog.names(of: path.verb),
+          formats: (path.verb as? any Verb.Type)?.formats ?? OutputFormat.allCases,
           verbs: { FlagCatalog.verbs(with: $0, of: Keyhaul.self) }))
     }
     if let verb = parsed as? any TabularVerb {

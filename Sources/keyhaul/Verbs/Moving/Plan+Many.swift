@@ -26,7 +26,7 @@ extension Plan {
     return verb
   }
 
-  func checkMany() throws(CommandFailure) {
+  func checkMany(in session: Session) throws(CommandFailure) {
     try checkFlags()
     if redact {
       throw .usage(
@@ -38,10 +38,16 @@ extension Plan {
         "-o saves the plan of one backup", why: "of many there is a table, which no restore takes",
         try: "--format text, json, ndjson or csv for a file with their answers")
     }
-    guard expect == "-" else { return }
-    throw .usage(
-      "the expectations of many plans are read from a file", why: "standard input can be read once",
-      try: "--expect FILE")
+    if expect == "-" {
+      throw .usage(
+        "the expectations of many plans are read from a file", why: "standard input can be read once",
+        try: "--expect FILE")
+    }
+    guard paths.count == 2, move.to == nil, Self.isDevice(paths[1], home: try session.homeDirectory()) else { return }
+    session.warn(
+      "\(paths[1]) is a device, and planned as one that is moved away from",
+      why: "the device that is moved to follows --to",
+      try: "keyhaul plan \(ShellWord.typed(paths[0], else: "SOURCE")) --to \(paths[1])")
   }
 
   var shownParts: [String] {
@@ -51,7 +57,7 @@ extension Plan {
   /// With the target as it is now: an answer about an earlier state of it is another one.
   func asked(in session: Session) throws -> [String] {
     var flags = unlocking.opening.asked + common.detail
-    if let view { flags.append("--\(view.rawValue)") }
+    if let view { flags.append(view.flag) }
     if let expect { flags.append("--expect \(expect)") }
     if let maker { flags.append("--source \(maker)") }
     if exitCode { flags.append("--exit-code") }
