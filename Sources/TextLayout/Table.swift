@@ -84,7 +84,8 @@ package struct Table {
       }
       let text = padded.joined(separator: "  ")
       guard let last = text.utf8.lastIndex(where: { $0 != UInt8(ascii: " ") }) else { return "" }
-      return String(text[...last])
+      // After a byte, where a blank may belong to the character before it.
+      return String(text[..<text.utf8.index(after: last)])
     }
     return [style.painted(line(columns.map(\.title)), .bold)] + (0..<rowCount).map { line(cells($0, style)) }
   }

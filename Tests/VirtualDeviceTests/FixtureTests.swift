@@ -216,6 +216,12 @@ struct FixtureTests {
     #expect(throws: Never.self) {
       try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count)
     }
+    let error = #expect(throws: VirtualDeviceError.self) {
+      try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: 1_000)
+    }
+    #expect(error?.code == .badFixture)
+    // What was read may not be all that there is.
+    #expect(error?.reason == "it has more than 1,000 bytes, which is the most that is accepted")
     #expect(
       try code { _ = try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count - 1) } == .badFixture)
     #expect(DeviceFixture.maximumByteCount == 536_870_912)

@@ -48,7 +48,7 @@ struct CredentialExchange: ~Copyable {
       })
   }
 
-  /// The same number for the same text in every run, in a tenth of the text's memory. Source: FNV-1a with 64 bits.
+  /// The same number for the same text in every run. Source: FNV-1a with 64 bits.
   private static func number(of text: String) -> UInt64 {
     text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }

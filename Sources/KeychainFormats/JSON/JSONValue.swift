@@ -9,7 +9,7 @@ package enum JSONValue: Sendable {
   /// A string that is written out of memory which is wiped, and never read: a secret.
   case sensitive(SensitiveBytes, SensitiveForm)
   case array([JSONValue])
-  /// An array whose elements are made one by one, each time that it is written.
+  /// An array whose elements are made one by one, each time that they are asked for.
   case elements(count: Int, @Sendable (Int) -> JSONValue)
   case object([(String, JSONValue)])
 

@@ -16,7 +16,9 @@ package protocol BackupVerb: TabularVerb, Sendable {
   /// Answers about the one backup that is named.
   func performAlone(in session: Session) throws -> CommandStatus
   /// Refuses what one call about many cannot have.
-  func checkMany(in session: Session) throws(CommandFailure)
+  func checkMany() throws(CommandFailure)
+  /// Names what a call about many may have been meant to be, once nothing is wrong with it.
+  func warnOfMany(in session: Session) throws(CommandFailure)
   /// The flags of the call that choose what one about a backup alone shows, as they are typed: "--list".
   var shownParts: [String] { get }
   /// What shapes an answer besides the backup and its password: "--list", "--to new-phone r17".
@@ -37,6 +39,7 @@ package protocol BackupVerb: TabularVerb, Sendable {
 
 extension BackupVerb {
   package static var takesDevices: Bool { false }
+  package func warnOfMany(in _: Session) throws(CommandFailure) {}
 
   /// Answers about the one backup that is named, or about each of many.
   package func perform(in session: Session) throws -> CommandStatus {
@@ -50,7 +53,8 @@ extension BackupVerb {
 
   /// Whether an argument is the name of a device in the home folder.
   package static func isDevice(_ argument: String, home: String) -> Bool {
-    !argument.contains("/") && PathContent(of: "\(home)/\(argument)") == .device
+    let name = argument.hasPrefix("device:") ? argument.dropFirst("device:".count) : argument[...]
+    return !name.contains("/") && PathContent(of: "\(home)/\(name)") == .device
   }
 
   private func isAboutMany(_ session: Session) throws(CommandFailure) -> Bool {

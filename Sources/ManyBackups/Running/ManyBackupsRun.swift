@@ -21,7 +21,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
   init(_ verb: Verb, in session: Session) throws {
     self.verb = verb
     self.session = session
-    try verb.checkMany(in: session)
+    try verb.checkMany()
     try Self.checkNames(verb.paths, in: session)
     try verb.unlocking.opening.checkForMany()
     let asked = try verb.asked(in: session)
@@ -48,6 +48,8 @@ struct ManyBackupsRun<Verb: BackupVerb> {
     }
     places = BackupPlaces(verb.paths, list: list)
     form = Self.form(of: verb, word: word, session)
+    // What is no file may be a password, and was refused by now.
+    try verb.warnOfMany(in: session)
   }
 
   func perform() throws(CommandFailure) -> CommandStatus {

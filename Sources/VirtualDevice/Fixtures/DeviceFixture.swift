@@ -62,7 +62,8 @@ extension DeviceFixture {
     decoding bytes: [UInt8], from source: String, acceptingAtMost limit: Int = Self.maximumByteCount
   ) throws(VirtualDeviceError) {
     guard bytes.count <= limit else {
-      let reason = "it has \(Amounts.bytes(bytes.count)); at most \(Amounts.grouped(limit)) are accepted"
+      // It may have been read no further.
+      let reason = "it has more than \(Amounts.bytes(limit)), which is the most that is accepted"
       throw VirtualDeviceError(.badFixture, source, reason)
     }
     let root: JSONNode

@@ -85,6 +85,14 @@ struct TerminalTests {
       table.lines(style: .plain) == ["NAME       ITEMS  STATE", "old-phone     18  unlocked", "日本           2"])
   }
 
+  @Test("a table's lines end in no blank, also after a letter that a blank would join")
+  func trailingBlanks() {
+    var table = Table([.init("NAME"), .init("KIND")])
+    for name in ["\u{111C2}", "e\u{301}", ""] { table.add([name, ""]) }
+    let lines = table.lines(style: TextStyle(width: 40, usesColor: false, isUnicode: true))
+    #expect(lines.dropFirst().map { Array($0.utf8) } == ["\u{111C2}", "e\u{301}", ""].map { Array($0.utf8) })
+  }
+
   @Test("a table that is too wide cuts its widest flexible column, and escapes before it measures")
   func narrowTable() {
     var table = Table([.init("NAME", flexible: true), .init("KIND")])

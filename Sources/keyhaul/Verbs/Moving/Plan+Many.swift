@@ -1,5 +1,6 @@
 import CommandArguments
 import CommandSession
+import Files
 import KeychainFormats
 import ManyBackups
 import Migration
@@ -26,7 +27,7 @@ extension Plan {
     return verb
   }
 
-  func checkMany(in session: Session) throws(CommandFailure) {
+  func checkMany() throws(CommandFailure) {
     try checkFlags()
     if redact {
       throw .usage(
@@ -38,16 +39,21 @@ extension Plan {
         "-o saves the plan of one backup", why: "of many there is a table, which no restore takes",
         try: "--format text, json, ndjson or csv for a file with their answers")
     }
-    if expect == "-" {
-      throw .usage(
-        "the expectations of many plans are read from a file", why: "standard input can be read once",
-        try: "--expect FILE")
-    }
-    guard paths.count == 2, move.to == nil, Self.isDevice(paths[1], home: try session.homeDirectory()) else { return }
+    guard expect == "-" else { return }
+    throw .usage(
+      "the expectations of many plans are read from a file", why: "standard input can be read once",
+      try: "--expect FILE")
+  }
+
+  /// A target is no argument, and two sources are rarely a backup and a device.
+  func warnOfMany(in session: Session) throws(CommandFailure) {
+    guard paths.count == 2, move.to == nil else { return }
+    let (home, target) = (try session.homeDirectory(), paths[1])
+    let isFileToo = ((try? FileSystem.real.status(of: target)) ?? nil) != nil
+    guard Self.isDevice(target, home: home), !isFileToo, !Self.isDevice(paths[0], home: home) else { return }
     session.warn(
-      "\(paths[1]) is a device, and planned as one that is moved away from",
-      why: "the device that is moved to follows --to",
-      try: "keyhaul plan \(ShellWord.typed(paths[0], else: "SOURCE")) --to \(paths[1])")
+      "\(target) is planned as a device that is moved away from", why: "the device that is moved to follows --to",
+      try: "--to \(ShellWord.quoted(target))")
   }
 
   var shownParts: [String] {

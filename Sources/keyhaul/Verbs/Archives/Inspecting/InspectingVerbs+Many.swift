@@ -25,7 +25,7 @@ extension Inspect {
     return verb
   }
 
-  func checkMany(in _: Session) throws(CommandFailure) {}
+  func checkMany() throws(CommandFailure) {}
 
   var shownParts: [String] { part.map { ["--\($0.rawValue)"] } ?? [] }
 
@@ -63,7 +63,7 @@ extension Verify {
     return verb
   }
 
-  func checkMany(in _: Session) throws(CommandFailure) { try checkFlags() }
+  func checkMany() throws(CommandFailure) { try checkFlags() }
 
   var shownParts: [String] { quick ? ["--quick"] : [] }
 
