@@ -5,9 +5,10 @@
 
 Every verb runs with 1,000, 10,000, … items, and 1,000, 10,000, … files of a thousand bytes, up to these numbers. A figure is
 that of the quickest of the runs, in seconds of the processors, and the most memory of any; the largest step runs once. The
-exponent is the slope of a line through the steps above the first, both on logarithmic scales: 1 is work that grows as what
-there is to do does. --page writes the tables between the marks of that page. Exit 1 where an exponent is too large, with no
-margin for the noise of the machine.
+exponent is the slope of a line through the steps, both on logarithmic scales: 1 is work that grows as what there is to do
+does. A goal is set to that of all steps; that without the first, a part of which is the program's start, stands beside it.
+--page writes the tables between the marks of that page. Exit 1 where an exponent is too large, with no margin for the noise
+of the machine.
 """
 
 import argparse
@@ -74,12 +75,18 @@ def grown(program, verbs, counts, rounds):
 
 
 def table(what, found, counts):
-    yield f"| verb | {' | '.join(f'{count:,} {what}' for count in counts)} | exponent |"
-    yield "| --- |" + " --- |" * (len(counts) + 1)
+    yield f"| verb | {' | '.join(f'{count:,} {what}' for count in counts)} | exponent | from {counts[1]:,} |"
+    yield "| --- |" + " --- |" * (len(counts) + 2)
     for name, by_count in found.items():
         cells = [f"{by_count[count][0]:.2f} s, {by_count[count][1]:.0f} MB" for count in counts]
-        slope = exponent([(count, by_count[count][0]) for count in counts[1:]])
-        yield f"| `{name}` | {' | '.join(cells)} | {slope:.2f}{' (missed)' if slope > MOST else ''} |"
+        slope, later = slopes(by_count, counts)
+        yield f"| `{name}` | {' | '.join(cells)} | {slope:.2f}{' (missed)' if slope > MOST else ''} | {later:.2f} |"
+
+
+def slopes(by_count, counts):
+    """The exponent of all steps, and of those above the first."""
+    points = [(count, by_count[count][0]) for count in counts]
+    return exponent(points), exponent(points[1:])
 
 
 def main():
@@ -99,11 +106,11 @@ def main():
             parser.error(f"an exponent needs more than {10 * FIRST:,} {what}")
         found = grown(arguments.program, verbs, counts, arguments.rounds)
         for name, by_count in found.items():
-            slope = exponent([(count, by_count[count][0]) for count in counts[1:]])
+            slope, later = slopes(by_count, counts)
             seconds, megabytes = by_count[counts[-1]]
             figures.at_most(
-                f"{name} from {counts[1]:,} to {counts[-1]:,} {what}, exponent", slope, MOST, "",
-                f"at the end {seconds:.2f} s of processors, {megabytes:.0f} MB")
+                f"{name} from {counts[0]:,} to {counts[-1]:,} {what}, exponent", slope, MOST, "",
+                f"from {counts[1]:,} {later:.2f}; at the end {seconds:.2f} s of processors, {megabytes:.0f} MB")
         lines += [*table(what, found, counts), ""]
     if arguments.page:
         put(arguments.page, "growth", [conditions(arguments.program.resolve()), "", *lines[:-1]])

