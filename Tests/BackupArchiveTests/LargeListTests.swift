@@ -23,6 +23,29 @@ struct LargeListTests {
         """)
   }
 
+  @Test("has the same bytes wherever they are asked for, page after page or here and there", arguments: [false, true])
+  func anywhere(isEncrypted: Bool) throws {
+    let plain = try database(300, blobByteCount: 1000)
+    let key = try Secret(count: 32, from: SeededRandomSource(seed: "large"))
+    let stored = try StoredBytes(isEncrypted ? FileCipher.encrypt(plain, key: key) : plain)
+    let bytes = try isEncrypted ? DatabaseBytes(stored, key: key) : DatabaseBytes(stored)
+    #expect(bytes.byteCount == plain.count && plain.count > 5 * 65_536)
+    let reader = try bytes.reader()
+    func check(_ offset: Int, _ count: Int) throws {
+      var buffer = [UInt8](repeating: 0xAA, count: count)
+      try buffer.withUnsafeMutableBytes { try reader.read(at: offset, into: $0) }
+      #expect(buffer.elementsEqual(plain[offset..<offset + count]), "\(count) bytes from \(offset)")
+    }
+    for offset in stride(from: 0, to: plain.count, by: 4096) { try check(offset, 4096) }
+    var random = SeededRandom(seed: 17)
+    for _ in 0..<2_000 {
+      let offset = Int.random(in: 0..<plain.count, using: &random)
+      let longest = min(plain.count - offset, Bool.random(using: &random) ? 100 : 100_000)
+      try check(offset, Int.random(in: 0...longest, using: &random))
+    }
+    #expect(throws: BackupArchiveError.self) { try check(plain.count - 10, 11) }
+  }
+
   @Test("is kept in a file without a name or in memory, and answers the same from both")
   func bothPlaces() throws {
     let plain = try database(2000, blobByteCount: 5000)

@@ -59,6 +59,9 @@ package final class DatabaseBytes: Sendable {
 
   /// Reads ahead, so that going through a whole database asks the system and the cipher a few thousand times and not
   /// once for every page. Not to be used from two threads at once.
+  ///
+  /// What is read at once is doubled as long as what follows it is asked for: around a page here and another there nothing
+  /// else is read.
   package final class Reader {
     private let source: DatabaseBytes
     private let sections: StoredSections.Reader
@@ -69,6 +72,9 @@ package final class DatabaseBytes: Sendable {
     package private(set) var refusal: BackupArchiveError?
 
     private static let windowByteCount = 64 << 10
+    private static let leastByteCount = 4 << 10
+    /// How many bytes were read last, some fewer at the end of the database.
+    private var loadedByteCount = leastByteCount
 
     fileprivate init(_ source: DatabaseBytes, _ sections: StoredSections.Reader) {
       self.source = source
@@ -101,8 +107,10 @@ package final class DatabaseBytes: Sendable {
     }
 
     private func load(_ offset: Int) throws(BackupArchiveError) {
-      let start = offset / Self.windowByteCount * Self.windowByteCount
-      let end = min(start + Self.windowByteCount, byteCount)
+      let follows = offset == range.upperBound
+      loadedByteCount = follows ? min(2 * loadedByteCount, Self.windowByteCount) : Self.leastByteCount
+      let start = offset / Self.leastByteCount * Self.leastByteCount
+      let end = min(start + loadedByteCount, byteCount)
       let present = max(0, min(end, source.presentByteCount) - start)
       range = 0..<0
       do throws(BackupArchiveError) {
