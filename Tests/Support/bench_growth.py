@@ -6,9 +6,8 @@
 Every verb runs with 1,000, 10,000, … items, and 1,000, 10,000, … files of a thousand bytes, up to these numbers. A figure is
 that of the quickest of the runs, in seconds of the processors, and the most memory of any; the largest step runs once. The
 exponent is the slope of a line through the steps, both on logarithmic scales: 1 is work that grows as what there is to do
-does. A goal is set to that of all steps; that without the first, a part of which is the program's start, stands beside it.
---page writes the tables between the marks of that page. Exit 1 where an exponent is too large, with no margin for the noise
-of the machine.
+does. That of all steps and that without the first, a part of which is the program's start, have the same goal. --page writes
+the tables between the marks of that page. Exit 1 where an exponent is too large, with no margin for the noise of the machine.
 """
 
 import argparse
@@ -79,8 +78,8 @@ def table(what, found, counts):
     yield "| --- |" + " --- |" * (len(counts) + 2)
     for name, by_count in found.items():
         cells = [f"{by_count[count][0]:.2f} s, {by_count[count][1]:.0f} MB" for count in counts]
-        slope, later = slopes(by_count, counts)
-        yield f"| `{name}` | {' | '.join(cells)} | {slope:.2f}{' (missed)' if slope > MOST else ''} | {later:.2f} |"
+        cells += [f"{slope:.2f}{' (missed)' if slope > MOST else ''}" for slope in slopes(by_count, counts)]
+        yield f"| `{name}` | {' | '.join(cells)} |"
 
 
 def slopes(by_count, counts):
@@ -106,11 +105,11 @@ def main():
             parser.error(f"an exponent needs more than {10 * FIRST:,} {what}")
         found = grown(arguments.program, verbs, counts, arguments.rounds)
         for name, by_count in found.items():
-            slope, later = slopes(by_count, counts)
             seconds, megabytes = by_count[counts[-1]]
-            figures.at_most(
-                f"{name} from {counts[0]:,} to {counts[-1]:,} {what}, exponent", slope, MOST, "",
-                f"from {counts[1]:,} {later:.2f}; at the end {seconds:.2f} s of processors, {megabytes:.0f} MB")
+            for first, slope in zip(counts, slopes(by_count, counts)):
+                figures.at_most(
+                    f"{name} from {first:,} to {counts[-1]:,} {what}, exponent", slope, MOST, "",
+                    f"at the end {seconds:.2f} s of processors, {megabytes:.0f} MB")
         lines += [*table(what, found, counts), ""]
     if arguments.page:
         put(arguments.page, "growth", [conditions(arguments.program.resolve()), "", *lines[:-1]])
