@@ -70,11 +70,63 @@ struct RandomValueTests {
     item[.server] = [.null, .real(0.5), .string("x")][Int.random(in: 0..<3, using: &random)]
     item.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
 
-    for bound in [64, 500, 1000, 2000, 4000, 100_000] where item.certainlyEncodes(within: bound) {
-      #expect(try item.derDictionary().count <= bound)
-      #expect(try item.digestEncoding().count <= bound)
+    var held = item
+    held.pack()
+    for item in [item, held] {
+      for bound in [64, 500, 1000, 2000, 4000, 100_000] where item.certainlyEncodes(within: bound) {
+        #expect(try item.derDictionary().count <= bound)
+        #expect(try item.digestEncoding().count <= bound)
+      }
+      if item[.creationDate] == .date(far) { #expect(!item.certainlyEncodes(within: .max)) }
     }
-    if item[.creationDate] == .date(far) { #expect(!item.certainlyEncodes(within: .max)) }
+  }
+
+  @Test("an item that is said to come out of its DER as it went in does", arguments: UInt64(0)..<100)
+  func certainSurvival(_ seed: UInt64) throws {
+    var random = SeededRandom(seed: seed)
+    var written = KeychainItem(kind: .genericPassword)
+    for number in 0..<Int.random(in: 0...20, using: &random) {
+      written[AttributeCode(rawValue: "\(number) \(Self.text(&random))")] = Self.value(&random, depth: 0)
+    }
+    written[.protection] = .string(UUID().uuidString)
+    written.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
+    // What was read has the texts of its dates, and in the order of DER.
+    let item = try KeychainItem(derDictionary: written.derDictionary(), kind: .genericPassword)
+    let again = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
+    #expect(item.certainlySurvivesEncoding == item.isPacked)
+    #expect(!item.isPacked || again.wasReadAlike(item))
+  }
+
+  @Test("an item that might not come out of its DER as it went in is not said to", arguments: Doubt.allCases)
+  func doubtfulSurvival(_ doubt: Doubt) throws {
+    var plain = KeychainItem(kind: .genericPassword)
+    plain[.account] = .string("alice@example.org")
+    plain[.modificationDate] = .date(try DERDate.date(of: "20251107092000.125Z"))
+    plain.secret = SensitiveBytes(copying: [1, 2, 3])
+    var item = plain
+    let text = "20251107092000.125Z"
+    let seconds = try DERDate.date(of: text).secondsSinceReferenceDate
+    switch doubt {
+    case .notHeld: break
+    case .noText: item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: seconds))
+    case .anothersText:
+      item[.creationDate] = .date(KeychainDate(secondsSinceReferenceDate: seconds + 1, encodedText: text))
+    case .firstYear: item[.creationDate] = .date(try DERDate.date(of: "00000101000000+0100"))
+    case .lastYear: item[.creationDate] = .date(try DERDate.date(of: "99991231235959-0100"))
+    case .container: item[.generic] = .array([.null])
+    case .secretAmongAttributes: item[.valueData] = .data([1])
+    case .attributeAmongSecrets: item.secrets[.label] = SensitiveBytes(copying: [1])
+    case .large: item.secret = SensitiveBytes(copying: [UInt8](repeating: 1, count: 100_000))
+    }
+    if doubt != .notHeld { item.pack() }
+    plain.pack()
+    #expect(plain.certainlySurvivesEncoding)
+    #expect(!item.certainlySurvivesEncoding)
+  }
+
+  enum Doubt: CaseIterable {
+    case notHeld, noText, anothersText, firstYear, lastYear, container, secretAmongAttributes, attributeAmongSecrets
+    case large
   }
 
   @Test("an item as devices have them is known to have an encoding")

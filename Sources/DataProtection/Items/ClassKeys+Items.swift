@@ -92,6 +92,15 @@ extension ClassKeys {
     return (plaintext, keyClass)
   }
 
+  /// The class that `seal` seals an item for, whose plaintext nobody asks for.
+  ///
+  /// - Throws: As `seal` does for an item without a protection class, or where the key of its class is not at hand.
+  package borrowing func classToSeal(for item: KeychainItem) throws(ItemSealError) -> KeyClass {
+    guard let keyClass = item.protection?.keyClass else { throw ItemSealError(.malformed(.noProtection)) }
+    do throws(ItemFault) { try requireKey(of: keyClass) } catch { throw ItemSealError(error, keyClass: keyClass) }
+    return keyClass
+  }
+
   private static func plaintext(of item: KeychainItem) throws(ItemSealError) -> (SensitiveBytes, KeyClass) {
     guard let protection = item.protection else { throw ItemSealError(.malformed(.noProtection)) }
     do throws(FormatError) {

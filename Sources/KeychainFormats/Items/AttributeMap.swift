@@ -69,7 +69,8 @@ public struct AttributeMap<Value: AttributeMapValue> {
     contents = .packed(packed)
   }
 
-  var isPacked: Bool { if case .packed = contents { true } else { false } }
+  /// The values where they are kept so.
+  var packed: Value.Packed? { if case .packed(let packed) = contents { packed } else { nil } }
 
   /// Has the values at hand, for whoever asks for all of them more than once.
   mutating func unpack() {
@@ -77,10 +78,7 @@ public struct AttributeMap<Value: AttributeMapValue> {
   }
 
   /// Whether both are kept as the same bytes under the same codes.
-  func isKeptAlike(_ other: Self) -> Bool {
-    guard case .packed(let own) = contents, case .packed(let others) = other.contents else { return false }
-    return codes == other.codes && own == others
-  }
+  func isKeptAlike(_ other: Self) -> Bool { packed != nil && codes == other.codes && packed == other.packed }
 
   @inlinable func place(of code: AttributeCode) -> Int? {
     if let places { return places[code] }

@@ -53,9 +53,7 @@ extension KeychainItem {
   ///
   /// - Throws: `FormatError` where the bytes are no DER dictionary with string keys, with the offset.
   public init(derDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
-    self = try bytes.withBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainItem in
-      try KeychainItem(derDictionary: buffer, kind: kind)
-    }
+    self = try bytes.withBytes { (bytes) throws(FormatError) in try KeychainItem(derDictionary: bytes, kind: kind) }
   }
 
   /// Of nearly every item's secrets.
@@ -121,12 +119,21 @@ extension KeychainItem {
   /// sizes of the values, at a small part of the time. `false` leaves it open.
   public func certainlyEncodes(within maximumByteCount: Int) -> Bool {
     var count = ItemEncoder.maximumOverhead
-    for (code, value) in attributes {
-      guard !code.isSecret(in: kind), let contentCount = value.maximumEncodedByteCount else { return false }
+    let packed = attributes.packed
+    for (place, code) in attributes.keys.enumerated() {
+      let contentCount =
+        packed.map { $0.maximumDERByteCount(at: place) } ?? attributes[place].value.maximumEncodedByteCount
+      guard !code.isSecret(in: kind), let contentCount else { return false }
       count += ItemEncoder.maximumOverhead + code.rawValue.utf8.count + contentCount
     }
     for (code, secret) in secrets { count += ItemEncoder.maximumOverhead + code.rawValue.utf8.count + secret.count }
     return count <= maximumByteCount
+  }
+
+  /// Whether its DER dictionary certainly reads as the same item, in whatever order. `false` leaves it open.
+  package var certainlySurvivesEncoding: Bool {
+    isPacked && secrets.keys.allSatisfy { $0.isSecret(in: kind) }
+      && certainlyEncodes(within: DERPropertyList.maximumValueCount)
   }
 }
 

@@ -32,7 +32,7 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
   }
 
   /// Whether it is kept so.
-  package var isPacked: Bool { attributes.isPacked }
+  package var isPacked: Bool { attributes.packed != nil }
 
   /// Has its values at hand, for whoever asks for all of them more than once.
   package mutating func unpack() { attributes.unpack() }

@@ -62,13 +62,27 @@ public struct PackedPropertyValues: PackedAttributeValues {
     }
   }
 
-  public subscript(place: Int) -> PropertyValue {
+  public subscript(place: Int) -> PropertyValue { withBytes(at: place, Self.value) }
+
+  /// How long a value is at most in DER, in bytes, told by how it is kept: an identifier has little more than twice its
+  /// bytes. Such a value comes out as it went in. `nil` for a date that its text does not say, or that may have none.
+  func maximumDERByteCount(at place: Int) -> Int? {
+    withBytes(at: place) { bytes in
+      switch bytes.first.flatMap(Tag.init(rawValue:)) {
+      case .date, .dateWithText, nil: nil
+      case .dateText: [0x00, 0x99].contains(bytes.dropFirst().first) ? nil : DERDate.maximumTextByteCount
+      case .no, .yes, .integer, .data, .string, .identifier: 3 * bytes.count
+      }
+    }
+  }
+
+  private func withBytes<Result>(at place: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     bytes.withUnsafeBytes { bytes in
       func start(of place: Int) -> Int {
         bytes.count <= Self.maximumShortByteCount
           ? Int(bytes[place]) : Int(bytes.loadUnaligned(fromByteOffset: 2 * place, as: UInt16.self))
       }
-      return Self.value(of: UnsafeRawBufferPointer(rebasing: bytes[start(of: place)..<start(of: place + 1)]))
+      return body(UnsafeRawBufferPointer(rebasing: bytes[start(of: place)..<start(of: place + 1)]))
     }
   }
 

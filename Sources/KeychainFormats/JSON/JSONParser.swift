@@ -40,8 +40,7 @@ extension JSONValue {
     parsing bytes: [UInt8], acceptingAtMost limit: Int = Self.maximumValueCount, rereading member: String? = nil
   ) throws(JSONFault) {
     guard bytes.withUnsafeBytes({ UTF8Scalars.isValid($0) }) else { throw JSONFault(reason: "it is not JSON") }
-    var parser = JSONParser(bytes: bytes, remaining: limit)
-    parser.reread = member
+    var parser = JSONParser(bytes: bytes, remaining: limit, reread: member)
     do throws(JSONFault) {
       self = try parser.document()
     } catch {
@@ -68,22 +67,15 @@ private struct JSONParser {
   let bytes: [UInt8]
   /// How many more values are accepted.
   var remaining: Int
-  private(set) var position: Int
+  var position = 0
   /// The steps to the value whose place is looked for.
-  private let sought: [JSONStep]
+  var sought: [JSONStep] = []
   /// How many of them lead to where the parser is.
-  private var stepsTaken = 0
+  var stepsTaken = 0
   /// Where the value that is looked for begins, a member with its name.
-  private(set) var found: Int?
+  var found: Int?
   /// The member of the document whose elements are not held.
   var reread: String?
-
-  init(bytes: [UInt8], remaining: Int, position: Int = 0, sought: [JSONStep] = []) {
-    self.bytes = bytes
-    self.remaining = remaining
-    self.position = position
-    self.sought = sought
-  }
 
   private static let malformed = JSONFault(reason: "it is not JSON")
 

@@ -72,8 +72,8 @@ package enum DERDate {
 
   /// No text of the date, its own or that of its seconds, is longer; `nil` where it may have none.
   static func maximumByteCount(of date: KeychainDate) -> Int? {
-    guard secondsWithText.contains(date.secondsSinceReferenceDate) else { return nil }
-    return max(fieldsByteCount + maximumFractionDigitCount, date.encodedText?.utf8.count ?? 0)
+    secondsWithText.contains(date.secondsSinceReferenceDate)
+      ? max(maximumTextByteCount, date.encodedText?.utf8.count ?? 0) : nil
   }
 
   /// The years 0 to 9999.
@@ -84,8 +84,8 @@ package enum DERDate {
   }
 
   private static let fieldsByteCount = 16
-  /// Those of the smallest double, 5e-324.
-  private static let maximumFractionDigitCount = 324
+  /// With the digits of the smallest double, 5e-324.
+  static let maximumTextByteCount = fieldsByteCount + 324
 
   /// The text of a number of seconds, with the fewest fraction digits that still say this number.
   static func encode(_ seconds: Double) -> [UInt8]? {

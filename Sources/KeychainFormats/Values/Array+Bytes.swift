@@ -7,17 +7,6 @@ extension [UInt8] {
     try span.bytes.withUnsafeBytes(body)
   }
 
-  /// The same for changing them.
-  @inlinable
-  package mutating func withMutableRawBytes<Result, Failure: Error>(
-    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    let count = count
-    return try withUnsafeMutableBufferPointer { (buffer) throws(Failure) in
-      try body(UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count))
-    }
-  }
-
   /// So many bytes, which the closure fills; zeros until then.
   @inlinable
   package init<Failure: Error>(

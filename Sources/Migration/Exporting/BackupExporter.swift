@@ -173,10 +173,10 @@ public enum BackupExporter {
           keep(try keys.seal(item, as: .backup, random: random), item.kind, reference, in: spool)
           if isListed { report.exported.append(entry) }
         case .opened, .openedAlone:
-          let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
+          let (keyClass, opening) = try opening(of: item, sealing: keys)
           let opened = ArchivedItem(
             index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
-            keyClass: keyClass, classKey: nil, opening: opening(of: plaintext, item.kind, keyClass))
+            keyClass: keyClass, classKey: nil, opening: opening)
           items.append(opened)
           if case .opened = form { report.exported.append(opened.item.map(entry.sharing) ?? entry) }
         }
@@ -197,17 +197,20 @@ extension BackupExporter.Export {
     }
   }
 
+  /// What comes out of an item's blob. Where that is certainly the item itself, nothing is written and read for it.
   private mutating func opening(
-    of plaintext: SensitiveBytes, _ kind: ItemKind, _ keyClass: KeyClass
-  ) -> ArchivedItem.Opening {
+    of item: KeychainItem, sealing keys: borrowing ClassKeys
+  ) throws(ItemSealError) -> (KeyClass, ArchivedItem.Opening) {
+    if item.certainlySurvivesEncoding { return (try keys.classToSeal(for: item), .opened(known.shared(item))) }
+    let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
     do throws(ItemSealError) {
-      return .opened(known.shared(try ClassKeys.item(in: plaintext, kind: kind, keyClass: keyClass)))
+      return (keyClass, .opened(known.shared(try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass))))
     } catch {
       do throws(ArchivedKeychainError) {
-        return .failed(try ArchivedItem.Failure(error, keyClass: keyClass))
+        return (keyClass, .failed(try ArchivedItem.Failure(error, keyClass: keyClass)))
       } catch let failure {
         fault = failure
-        return .failed(.tagMismatch)
+        return (keyClass, .failed(.tagMismatch))
       }
     }
   }
