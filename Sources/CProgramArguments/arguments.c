@@ -21,3 +21,8 @@ __attribute__((constructor)) static void remember(int count, char **values, char
 #endif
 
 char *const *keyhaul_program_arguments(void) { return arguments; }
+
+// No header declares it everywhere. Source: environ(7).
+extern char **environ;
+
+char *const *keyhaul_program_environment(void) { return environ; }

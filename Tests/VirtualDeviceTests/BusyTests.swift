@@ -184,6 +184,21 @@ struct BusyTests {
     #expect(busy.itemCount == nil)
   }
 
+  @Test("a reader takes its own name away, and nobody else's")
+  func namesOfReaders() throws {
+    let phones = try Phones()
+    let device = try phones.create()
+    func name() throws -> String { String(decoding: try device.read(.lock), as: UTF8.self) }
+    let first = try device.openSession(.reading, verb: "a rather long name")
+    #expect(try name().contains("a rather long name"))
+    let second = try device.openSession(.reading, verb: "short")
+    #expect(try name().contains("\"short\"") && name().hasSuffix("}\n"))
+    first.end()
+    #expect(try name().contains("short"))
+    second.end()
+    #expect(try name().isEmpty)
+  }
+
   @Test("a holder whose text names a dead process is another process")
   func deadHolder() throws {
     let phones = try Phones()

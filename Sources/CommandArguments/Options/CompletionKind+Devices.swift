@@ -1,16 +1,17 @@
 package import ArgumentParser
+import CommandSession
 import Foundation
 import VirtualDevice
 
 extension CompletionKind {
   /// The names of the devices there are, where the words typed so far and the environment say they live.
   package static let deviceNames = CompletionKind.custom { words, _, _ in
-    DeviceCompletion.names(words: words, environment: ProcessInfo.processInfo.environment)
+    DeviceCompletion.names(words: words, environment: ProgramEnvironment.all)
   }
 
   /// The same, and the files there are: for what may be a device or an archive.
   package static let devicesAndFiles = CompletionKind.custom { words, _, prefix in
-    DeviceCompletion.names(words: words, environment: ProcessInfo.processInfo.environment)
+    DeviceCompletion.names(words: words, environment: ProgramEnvironment.all)
       + FileCompletion.paths(startingWith: prefix)
   }
 }

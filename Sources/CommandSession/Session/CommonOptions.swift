@@ -2,7 +2,7 @@ package import ArgumentParser
 import KeychainFormats
 
 /// The forms that every verb's result has.
-package enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
+package enum OutputFormat: String, WordArgument {
   case text
   case json
   /// A document on each line, of a call about many backups.
@@ -24,7 +24,19 @@ package enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case cxf
 }
 
-extension ColorChoice: ExpressibleByArgument {}
+extension ColorChoice: WordArgument {}
+
+/// One of a few words.
+///
+/// The parser would find out about the words with key paths, which takes longer at the start than all else that it does for
+/// an option.
+package protocol WordArgument: ExpressibleByArgument, CaseIterable, RawRepresentable<String> {}
+
+extension WordArgument {
+  package static var allValueStrings: [String] { allCases.map { $0.rawValue } }
+  /// None: the words say it.
+  package static var allValueDescriptions: [String: String] { [:] }
+}
 
 /// The flags of all verbs.
 package struct CommonOptions: ParsableArguments {

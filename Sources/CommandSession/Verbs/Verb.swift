@@ -34,10 +34,14 @@ extension ParsableCommand {
 extension Verb {
   /// The configuration that the argument parser wants, from the screen.
   package static func described(as name: String) -> CommandConfiguration {
-    CommandConfiguration(
+    var configuration = CommandConfiguration(
       commandName: name, abstract: screen.sentence, usage: screen.usage,
       discussion: screen.examples.isEmpty
         ? "" : "Examples:\n" + screen.examples.map { "  " + $0 }.joined(separator: "\n"),
       helpNames: .long)
+    // Says that it is no program of its own: only of such a one the parser looks for a request for a completion script
+    // first, and reads the arguments twice for that. It is shown nowhere, as each verb has a usage.
+    configuration._superCommandName = "keyhaul"
+    return configuration
   }
 }

@@ -24,13 +24,13 @@ public enum DeviceAccess: Sendable, Hashable {
 /// so that a text left behind by a dead process means nothing.
 struct DeviceFileLock: ~Copyable {
   private let lock: FileLock
-  private let path: String
   private let access: DeviceAccess
   private let files: DeviceFiles
+  /// What it has written of its holder.
+  private var name: [UInt8] = []
 
-  private init(_ lock: consuming FileLock, _ path: String, _ access: DeviceAccess, _ files: DeviceFiles) {
+  private init(_ lock: consuming FileLock, _ access: DeviceAccess, _ files: DeviceFiles) {
     self.lock = lock
-    self.path = path
     self.access = access
     self.files = files
   }
@@ -38,7 +38,7 @@ struct DeviceFileLock: ~Copyable {
   /// A reader takes its name away where it still stands: others may hold the device beside it, and where this very process
   /// comes back to write, it would be told that it is itself who is in the way.
   deinit {
-    guard access == .reading, Self.holderProcess(path, files) == getpid() else { return }
+    guard access == .reading, (try? lock.holds(name, files.system)) == true else { return }
     try? lock.replaceContents(with: [], files.system)
   }
 
@@ -56,8 +56,8 @@ struct DeviceFileLock: ~Copyable {
       if limit > .zero, turn == nil { turn = try WaitingTurn.take(directory, device: device, files) }
       let isFirst = turn != nil
       if isFirst || limit <= .zero || wait.waited >= WaitingTurn.maximumPrecedence {
-        if let lock = try attempt(path, device: device, access: access, files) {
-          lock.announce(verb: verb, since: clock.now(), files)
+        if var lock = try attempt(path, device: device, access: access, files) {
+          lock.announce(verb: verb, since: clock.now())
           return lock
         }
       }
@@ -90,26 +90,20 @@ struct DeviceFileLock: ~Copyable {
       // A device that was deleted while this process waited leaves a lock on a file that no longer has a name.
       let lockedFile = try system.status(of: lock.file.raw)
       guard try system.status(of: path)?.isSame(as: lockedFile) == true else { return nil }
-      return DeviceFileLock(lock, path, access, files)
+      return DeviceFileLock(lock, access, files)
     } catch {
       throw DeviceFiles.failure("lock", path, error)
     }
   }
 
-  private func announce(verb: String, since: KeychainDate, _ files: DeviceFiles) {
+  private mutating func announce(verb: String, since: KeychainDate) {
     var object = JSONObject()
     object["pid"] = .integer(Int64(getpid()))
     object["verb"] = .string(verb)
     object["since"] = .string(Timestamp.text(of: since))
+    name = JSONValue.sorted(object).bytes()
     // For people alone: where it cannot be written, the lock holds all the same.
-    try? lock.replaceContents(with: JSONValue.sorted(object).bytes(), files.system)
-  }
-
-  private static func holderProcess(_ path: String, _ files: DeviceFiles) -> pid_t? {
-    guard let bytes = try? files.read(path, atMost: DeviceFile.lock.sizeLimit),
-      let number = (try? JSONValue(parsing: bytes))?.objectValue?["pid"]?.integerValue
-    else { return nil }
-    return pid_t(exactly: number)
+    try? lock.replaceContents(with: name, files.system)
   }
 
   /// Who holds the lock, as far as the file tells.

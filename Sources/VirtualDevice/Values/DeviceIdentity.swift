@@ -37,11 +37,14 @@ public struct DeviceIdentity: Sendable, Equatable {
   }
 
   static func randomUDID(_ random: any RandomSource) throws(DataProtectionError) -> String {
-    let digits = try random.bytes(12).map { byte in
-      let text = String(byte, radix: 16, uppercase: true)
-      return text.count == 1 ? "0" + text : text
+    let digits = Array("0123456789ABCDEF".utf8)
+    var text: [UInt8] = []
+    for (index, byte) in try random.bytes(12).enumerated() {
+      if index == 4 { text.append(UInt8(ascii: "-")) }
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 0xF)])
     }
-    return digits[..<4].joined() + "-" + digits[4...].joined()
+    return String(decoding: text, as: UTF8.self)
   }
 
   /// Ten characters, as on devices since 2021; without those that are easily mistaken for another.

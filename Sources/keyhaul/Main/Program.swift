@@ -33,13 +33,13 @@ struct Program {
       if (try? ByteStream.writeAll(line, to: 1)) != nil { exit(0) }
     }
     Interruption.install()
-    let status = Program(arguments: arguments, environment: ProcessInfo.processInfo.environment).run()
+    let status = Program(arguments: arguments, environment: ProgramEnvironment.all).run()
     ProcessMemory.wipeSecrets()
     exit(status.code)
   }
 
   func run() -> CommandStatus {
-    if let first = arguments.first, Self.isForOtherTools(first) { return answerToolQueries() }
+    if isForOtherTools { return answerToolQueries() }
     let path: VerbPath
     do {
       path = try VerbPath.resolve(arguments, root: Keyhaul.self, guesses: Keyhaul.guesses)
@@ -136,9 +136,9 @@ struct Program {
   }
 
   /// Flags that the parser answers by itself, for completion scripts and manual pages.
-  private static func isForOtherTools(_ argument: String) -> Bool {
-    argument == "---completion" || argument == "--experimental-dump-help"
-      || argument.hasPrefix("--generate-completion-script")
+  private var isForOtherTools: Bool {
+    arguments.first == "---completion" || arguments.first == "--experimental-dump-help"
+      || arguments.prefix { $0 != "--" }.contains { $0.hasPrefix("--generate-completion-script") }
   }
 
   private func shortHelp(_ path: VerbPath, style: TextStyle) throws -> [String] {

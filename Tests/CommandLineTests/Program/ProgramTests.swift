@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import CommandArguments
+@testable import CommandSession
 @testable import keyhaul
 
 @Suite("The program as it is built")
@@ -123,10 +124,19 @@ struct ProgramTests {
     }
   }
 
+  @Test("knows its environment as everybody does")
+  func environment() {
+    #expect(ProgramEnvironment.all == ProcessInfo.processInfo.environment)
+    #expect(!ProgramEnvironment.all.isEmpty)
+  }
+
   @Test("answers a build's questions for completions and manual pages")
   func otherTools() throws {
     let script = try withProgram { try $0.run(["--generate-completion-script", "fish"]) }
     #expect(script.status == 0 && script.output.contains("keyhaul"))
+    // The verb it stands after does not matter.
+    let after = try withProgram { try $0.run(["device", "list", "--generate-completion-script=fish"]) }
+    #expect(after == script)
     let description = try withProgram { try $0.run(["--experimental-dump-help"]) }
     let help = try JSONSerialization.jsonObject(with: Data(description.output.utf8)) as? [String: Any]
     #expect(help?["command"] != nil)
