@@ -78,7 +78,8 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
   let keychainServices = part(
     "KeychainServices",
     [
-      "VirtualDevice", "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats",
+      "VirtualDevice", "SecItem", "KeychainStore", "KeychainRules", "Certificates", "DataProtection", "ShownNames",
+      "KeychainFormats",
       "ParallelWork",
     ],
     excluding: ["Apple"])
@@ -86,7 +87,7 @@ let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-
     "KeyhaulTesting",
     [
       "KeychainServices", "Reports", "Migration", "ArchivedKeychain", "BackupArchive", "VirtualDevice", "SecItem",
-      "KeychainRules", "DataProtection", "KeychainFormats", "ParallelWork", "BundledFixtures",
+      "KeychainRules", "DataProtection", "ShownNames", "KeychainFormats", "ParallelWork", "BundledFixtures",
     ],
     excluding: ["Apple"])
   /// The classes of the tutorials, to be copied into an app: no product, built and tested like one.
@@ -134,7 +135,8 @@ let package = Package(
     .library(
       name: "KeyhaulKit",
       targets: [
-        "KeyhaulKit", "ParallelWork", "Files", "SecretMemory", "KeychainFormats", "TextLayout", "DataProtection",
+        "KeyhaulKit", "ParallelWork", "Files", "SecretMemory", "KeychainFormats", "ShownNames", "TextLayout",
+        "DataProtection",
         "PageLayout",
         "Certificates",
         "KeychainRules", "KeychainDumps", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive",
@@ -169,11 +171,12 @@ let package = Package(
     part("Files", ["CFileCalls", system]),
     part("SecretMemory", ["ParallelWork"]),
     part("KeychainFormats", ["SecretMemory", "ParallelWork"]),
-    part("TextLayout", ["KeychainFormats", "CUTF8Proc"]),
+    part("ShownNames", ["KeychainFormats"]),
+    part("TextLayout", ["ShownNames", "KeychainFormats", "CUTF8Proc"]),
     part(
       "DataProtection",
       ["ParallelWork", "SecretMemory", "KeychainFormats", "COpenSSL", "CKeyDerivation", "CUTF8Proc"]),
-    part("PageLayout", ["DataProtection", "KeychainFormats"]),
+    part("PageLayout", ["DataProtection", "ShownNames", "KeychainFormats"]),
     part("Certificates", ["DataProtection", "KeychainFormats", "COpenSSL"]),
     part("KeychainRules", ["DataProtection", "KeychainFormats"]),
     part("KeychainDumps", ["KeychainRules", "DataProtection", "KeychainFormats"]),
@@ -183,32 +186,34 @@ let package = Package(
     part(
       "VirtualDevice",
       [
-        "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "KeychainFormats", "SecretMemory", "Files",
+        "SecItem", "KeychainStore", "KeychainRules", "DataProtection", "ShownNames", "KeychainFormats", "SecretMemory",
+        "Files",
         "ParallelWork", system,
       ]),
     part(
       "BackupArchive",
-      ["DataProtection", "KeychainFormats", "Files", "ParallelWork", system, "CArchive", "CSQLite", grdb]),
+      ["DataProtection", "ShownNames", "KeychainFormats", "Files", "ParallelWork", system, "CArchive", "CSQLite", grdb]),
     part("BackupWriting", ["BackupArchive", "DataProtection", "KeychainFormats", "Files"]),
     part("BackupRewriting", ["BackupArchive", "DataProtection", "KeychainFormats", "Files", system]),
     part(
       "ArchivedKeychain",
       [
-        "BackupArchive", "KeychainRules", "Certificates", "DataProtection", "KeychainFormats", "Files", "ParallelWork",
+        "BackupArchive", "KeychainRules", "Certificates", "DataProtection", "ShownNames", "KeychainFormats", "Files",
+        "ParallelWork",
         system,
       ]),
     part(
       "Migration",
       [
         "VirtualDevice", "ArchivedKeychain", "BackupWriting", "BackupArchive", "KeychainStore", "KeychainDatabases",
-        "KeychainDumps", "KeychainRules", "DataProtection", "KeychainFormats", "Files",
+        "KeychainDumps", "KeychainRules", "DataProtection", "ShownNames", "KeychainFormats", "Files",
       ]),
     part(
       "Reports",
       [
         "Migration", "KeychainDatabases", "KeychainDumps", "VirtualDevice", "ArchivedKeychain", "BackupArchive",
         "KeychainStore",
-        "KeychainRules", "Certificates", "DataProtection", "PageLayout", "TextLayout", "KeychainFormats",
+        "KeychainRules", "Certificates", "DataProtection", "PageLayout", "TextLayout", "ShownNames", "KeychainFormats",
       ]),
     part(
       "KeyhaulKit",
@@ -226,7 +231,8 @@ let package = Package(
     part(
       "CommandSession",
       [
-        "TextLayout", "DataProtection", "KeychainFormats", "SecretMemory", "Files", "ParallelWork", system,
+        "TextLayout", "DataProtection", "ShownNames", "KeychainFormats", "SecretMemory", "Files", "ParallelWork",
+        system,
         "CProgramArguments",
         "CProcessGuard",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -236,7 +242,7 @@ let package = Package(
       [
         "CommandSession", "TextLayout", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice", "BackupArchive",
         "KeychainDatabases", "KeychainDumps", "KeychainStore", "KeychainRules", "Certificates", "DataProtection",
-        "KeychainFormats", "Files",
+        "ShownNames", "KeychainFormats", "Files",
         "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
@@ -244,14 +250,15 @@ let package = Package(
       "ManyBackups",
       [
         "CommandArguments", "CommandSession", "TextLayout", "ArchivedKeychain", "BackupArchive", "DataProtection",
-        "KeychainFormats", "Files", "ParallelWork", system,
+        "ShownNames", "KeychainFormats", "Files", "ParallelWork", system,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     part(
       "ExportVerb",
       [
         "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration", "ArchivedKeychain", "VirtualDevice",
-        "BackupArchive", "DataProtection", "KeychainDumps", "KeychainStore", "KeychainRules", "KeychainFormats",
+        "BackupArchive", "DataProtection", "KeychainDumps", "KeychainStore", "KeychainRules", "ShownNames",
+        "KeychainFormats",
         "Files",
         "ParallelWork",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -261,7 +268,8 @@ let package = Package(
       [
         "CommandArguments", "CommandSession", "TextLayout", "Reports", "ArchivedKeychain", "VirtualDevice",
         "BackupArchive", "DataProtection",
-        "KeychainDatabases", "KeychainDumps", "KeychainStore", "KeychainRules", "KeychainFormats", "BundledFixtures",
+        "KeychainDatabases", "KeychainDumps", "KeychainStore", "KeychainRules", "ShownNames", "KeychainFormats",
+        "BundledFixtures",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     part(
@@ -270,7 +278,7 @@ let package = Package(
         "SimulatorVerbs", "CommandArguments", "CommandSession", "TextLayout", "Reports", "Migration",
         "ArchivedKeychain", "VirtualDevice",
         "BackupArchive", "BackupRewriting", "Certificates", "DataProtection", "KeychainDatabases", "KeychainDumps",
-        "KeychainStore", "KeychainRules", "KeychainFormats",
+        "KeychainStore", "KeychainRules", "ShownNames", "KeychainFormats",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     .executableTarget(
@@ -282,7 +290,8 @@ let package = Package(
         "KeychainStore",
         "KeychainRules",
         "Certificates", "DataProtection",
-        "ParallelWork", "KeychainFormats", "Files", system, "BundledFixtures", "CBuildCommit", "CUnicodeData",
+        "ParallelWork", "ShownNames", "KeychainFormats", "Files", system, "BundledFixtures", "CBuildCommit",
+        "CUnicodeData",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -296,6 +305,7 @@ let package = Package(
     tests(of: "Files", ["ParallelWork", system]),
     tests(of: "SecretMemory"),
     tests(of: "KeychainFormats", ["ParallelWork"]),
+    tests(of: "ShownNames"),
     tests(of: "DataProtection", ["KeychainFormats", "COpenSSL", "CKeyDerivation"]),
     tests(of: "Certificates", ["KeychainRules", "DataProtection", "KeychainFormats"]),
     tests(of: "KeychainRules", ["DataProtection", "KeychainFormats"]),
@@ -339,7 +349,7 @@ let package = Package(
       of: "Reports",
       [
         "Migration", "ArchivedKeychain", "BackupArchive", "KeychainRules", "DataProtection", "PageLayout",
-        "KeychainFormats",
+        "ShownNames", "KeychainFormats",
       ]),
     .testTarget(
       name: "CommandLineTests",
@@ -349,7 +359,8 @@ let package = Package(
         "TestSupport",
         "Reports",
         "Migration",
-        "ArchivedKeychain", "BackupArchive", "BackupWriting", "KeychainRules", "DataProtection", "KeychainFormats",
+        "ArchivedKeychain", "BackupArchive", "BackupWriting", "KeychainRules", "DataProtection", "ShownNames",
+        "KeychainFormats",
         "SecretMemory",
         "Files",
         system, grdb,

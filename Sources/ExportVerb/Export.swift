@@ -6,6 +6,7 @@ package import CommandSession
 import KeychainFormats
 import KeychainRules
 import Reports
+import ShownNames
 import VirtualDevice
 
 #if canImport(FoundationEssentials)

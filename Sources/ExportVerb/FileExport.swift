@@ -5,6 +5,7 @@ import CommandSession
 import DataProtection
 import KeychainFormats
 import Reports
+import ShownNames
 
 /// `keyhaul export --domain D --path P`: one file out of a backup, decrypted while it passes.
 struct FileExport {

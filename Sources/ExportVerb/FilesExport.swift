@@ -5,6 +5,7 @@ import CommandSession
 import DataProtection
 import KeychainFormats
 import Reports
+import ShownNames
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import BackupArchive
 import CommandSession
 import KeychainFormats
+import ShownNames
 
 /// What `export --files` says when it is done, or what it would do.
 struct FilesReport {

@@ -8,6 +8,7 @@ import KeychainFormats
 import KeychainStore
 import Migration
 import Reports
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul item add`: a new item on a device.

@@ -5,6 +5,7 @@ import KeychainFormats
 import KeychainStore
 import Migration
 import Reports
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul item delete`: the items of a device that have these attributes go.

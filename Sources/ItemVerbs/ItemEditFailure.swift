@@ -4,6 +4,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import Reports
+import ShownNames
 
 /// Why the items of a backup could not be changed, with what to type.
 enum ItemEditFailure {

@@ -7,6 +7,7 @@ import KeychainRules
 import KeychainStore
 import Migration
 import Reports
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul item find`: the items of a device that have these attributes.

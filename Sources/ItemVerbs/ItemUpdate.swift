@@ -6,6 +6,7 @@ import KeychainRules
 import KeychainStore
 import Migration
 import Reports
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul item update`: gives the items of a device that have these attributes other ones, or another secret.

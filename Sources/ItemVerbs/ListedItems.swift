@@ -7,6 +7,7 @@ import KeychainFormats
 import KeychainRules
 import KeychainStore
 import Reports
+import ShownNames
 
 /// The items of a backup, of a database or of a dump, as a search goes through them.
 struct ListedItems {

@@ -4,6 +4,7 @@ import CommandSession
 import KeychainDatabases
 import KeychainFormats
 import Reports
+import ShownNames
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -6,6 +6,7 @@ import KeychainDatabases
 import KeychainFormats
 import KeychainRules
 import Reports
+import ShownNames
 
 /// `keyhaul simulator reset`: the items of an app are gone from a Simulator's keychain, and all others stay.
 struct SimulatorReset: RunnableVerb {

@@ -4,6 +4,7 @@ import CommandSession
 import KeychainDatabases
 import KeychainFormats
 import Reports
+import ShownNames
 
 /// `keyhaul simulator seed`: items of a backup, a device or a description are put into a Simulator's keychain.
 struct SimulatorSeed: RunnableVerb {

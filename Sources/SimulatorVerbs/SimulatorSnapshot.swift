@@ -4,6 +4,7 @@ import CommandSession
 import KeychainDatabases
 import KeychainDumps
 import KeychainFormats
+import ShownNames
 
 /// `keyhaul simulator snapshot`: a Simulator's keychain as one file.
 struct SimulatorSnapshot: RunnableVerb {

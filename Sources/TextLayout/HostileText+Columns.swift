@@ -1,4 +1,4 @@
-package import KeychainFormats
+package import ShownNames
 
 extension HostileText {
   /// The start of a name for an error's text, which is escaped where it is shown.

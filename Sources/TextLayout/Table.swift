@@ -1,4 +1,5 @@
 import KeychainFormats
+import ShownNames
 
 /// Rows under a heading, as wide as they need to be and no wider than the terminal.
 ///

@@ -1,4 +1,5 @@
 import KeychainFormats
+import ShownNames
 
 /// How text for people looks on one stream: its width, its colors and the characters it may use.
 package struct TextStyle: Equatable, Sendable {

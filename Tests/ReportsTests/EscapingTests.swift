@@ -1,5 +1,6 @@
 import KeychainFormats
 import PageLayout
+import ShownNames
 import Testing
 import TextLayout
 import VirtualDevice

@@ -21,7 +21,8 @@ MOST_LINES_OF_A_FILE = 300
 
 # From the bottom: a part imports parts that stand before it, and nothing else of ours.
 PARTS = [
-    "ParallelWork", "Files", "SecretMemory", "KeychainFormats", "TextLayout", "DataProtection", "PageLayout", "Certificates", "KeychainRules",
+    "ParallelWork", "Files", "SecretMemory", "KeychainFormats", "ShownNames", "TextLayout", "DataProtection", "PageLayout", "Certificates",
+    "KeychainRules",
     "KeychainDumps", "KeychainDatabases", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive", "BackupWriting", "BackupRewriting",
     "ArchivedKeychain", "Migration",
     "KeyhaulKit", "Reports", "KeychainServices", "Security", "LocalAuthentication", "KeyhaulTesting", "CommandSession",

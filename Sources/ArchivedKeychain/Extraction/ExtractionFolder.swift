@@ -1,6 +1,7 @@
 import BackupArchive
 import Files
 import KeychainFormats
+import ShownNames
 import SystemPackage
 
 /// The folder that files are written into: ours alone, or not touched.

@@ -4,6 +4,7 @@ import Dispatch
 package import Files
 import KeychainFormats
 import ParallelWork
+import ShownNames
 import SystemPackage
 
 /// Writes files of a backup into a folder, in the tree that their domains and paths make.

@@ -1,6 +1,7 @@
 package import BackupArchive
 import Files
 package import KeychainFormats
+import ShownNames
 import SystemPackage
 
 /// A file with one JSON document on each line.

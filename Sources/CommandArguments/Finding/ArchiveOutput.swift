@@ -2,6 +2,7 @@ package import BackupArchive
 package import CommandSession
 import Foundation
 package import KeychainFormats
+import ShownNames
 
 /// Where a verb writes an archive: what `-o` may be, and what it would replace.
 package enum ArchiveOutput {

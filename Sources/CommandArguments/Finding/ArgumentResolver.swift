@@ -1,6 +1,7 @@
 import CommandSession
 import KeychainFormats
 import KeychainRules
+import ShownNames
 import VirtualDevice
 
 #if canImport(FoundationEssentials)

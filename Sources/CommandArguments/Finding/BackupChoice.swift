@@ -2,6 +2,7 @@ package import BackupArchive
 package import CommandSession
 import KeychainFormats
 import Reports
+import ShownNames
 
 /// A directory of several backups, such as `MobileSync/Backup`, and the one of them that is meant.
 package enum BackupChoice {

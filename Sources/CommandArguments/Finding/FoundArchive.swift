@@ -6,6 +6,7 @@ package import Files
 import KeychainFormats
 import KeychainRules
 import Reports
+import ShownNames
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,6 +1,7 @@
 package import CommandSession
 package import KeychainFormats
 import Reports
+import ShownNames
 package import VirtualDevice
 
 extension ItemAttributeOptions {

@@ -4,6 +4,7 @@ package import CommandSession
 import DataProtection
 import KeychainFormats
 import Migration
+import ShownNames
 package import VirtualDevice
 
 extension ArchiveUnlocker {

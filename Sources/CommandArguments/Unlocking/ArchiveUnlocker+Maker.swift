@@ -4,6 +4,7 @@ import CommandSession
 import DataProtection
 import KeychainFormats
 package import Migration
+import ShownNames
 package import VirtualDevice
 
 extension ArchiveUnlocker {

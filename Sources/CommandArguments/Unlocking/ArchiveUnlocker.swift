@@ -4,6 +4,7 @@ package import CommandSession
 package import DataProtection
 package import KeychainFormats
 import Reports
+import ShownNames
 package import VirtualDevice
 
 /// Opens one archive, the same way for every verb: its password's key is derived once, and everything else follows from

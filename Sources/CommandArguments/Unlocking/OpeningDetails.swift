@@ -3,6 +3,7 @@ import BackupArchive
 package import CommandSession
 import KeychainFormats
 import Reports
+import ShownNames
 
 /// What `-v` and `-vv` say of an archive whose items were tried.
 package struct OpeningDetails {

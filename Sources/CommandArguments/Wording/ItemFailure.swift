@@ -3,6 +3,7 @@ import DataProtection
 package import KeychainFormats
 import KeychainStore
 import Reports
+import ShownNames
 package import VirtualDevice
 
 /// Errors of a device's keychain, told with the item and the device that the user named, and with the result code that

@@ -6,6 +6,7 @@ package import KeychainFormats
 import KeychainStore
 import Migration
 package import Reports
+import ShownNames
 
 extension ItemText {
   /// "generic password "chat.example · anna"", in one line that is safe to show.

@@ -1,4 +1,5 @@
 package import KeychainFormats
+import ShownNames
 
 extension Remedy {
   /// The remedy as a call of the program, or as a flag to add.

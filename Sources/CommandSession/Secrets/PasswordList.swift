@@ -1,6 +1,7 @@
 import DataProtection
 import Files
 import KeychainFormats
+import ShownNames
 import SystemPackage
 
 /// A list of where passwords are: on each line a pattern, which means backups, and a source. It holds no password itself.

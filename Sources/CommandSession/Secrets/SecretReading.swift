@@ -1,6 +1,7 @@
 package import DataProtection
 import Files
 package import KeychainFormats
+import ShownNames
 package import SystemPackage
 
 /// Limits of what is read as a secret.

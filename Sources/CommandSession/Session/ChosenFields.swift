@@ -1,5 +1,6 @@
 package import ArgumentParser
 package import KeychainFormats
+import ShownNames
 
 /// The rows of a verb's document, each an object: what `--fields` takes members of.
 package struct FieldTable: Sendable {

@@ -1,4 +1,5 @@
 import KeychainFormats
+import ShownNames
 
 extension Session {
   /// Asks before something is deleted or replaced; goes on only after a clear yes.

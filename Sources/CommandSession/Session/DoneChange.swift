@@ -1,4 +1,5 @@
 import KeychainFormats
+import ShownNames
 
 /// A change that a verb has made and that stands, in the words of whatever fails after it.
 package struct DoneChange: Equatable {

@@ -1,4 +1,5 @@
 import KeychainFormats
+import ShownNames
 
 extension Session {
   /// A text with the folder of the devices in its call, where one without it would mean another device or none.

@@ -1,5 +1,6 @@
 import Files
 package import KeychainFormats
+import ShownNames
 package import SystemPackage
 
 /// What a verb has of the world around it: where its words go, what it may ask, and what the user wants of both.

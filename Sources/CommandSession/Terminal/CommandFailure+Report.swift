@@ -1,4 +1,5 @@
 package import KeychainFormats
+import ShownNames
 
 extension CommandFailure {
   /// The widest that an error's text gets, however wide the terminal is.

@@ -1,6 +1,7 @@
 package import Dispatch
 import KeychainFormats
 import ParallelWork
+import ShownNames
 
 /// What work counts.
 package enum ProgressUnit: Sendable {

@@ -1,5 +1,6 @@
 import Files
 import KeychainFormats
+import ShownNames
 
 /// Turns what the argument parser says into our own form of error.
 ///

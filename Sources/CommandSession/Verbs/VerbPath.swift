@@ -1,5 +1,6 @@
 package import ArgumentParser
 import KeychainFormats
+import ShownNames
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

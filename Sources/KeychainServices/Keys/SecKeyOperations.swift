@@ -4,6 +4,7 @@ import Certificates
 public import Foundation
 import KeychainFormats
 import SecItem
+import ShownNames
 
 /// Signs a message or a digest with a private key.
 ///

@@ -1,4 +1,5 @@
 import KeychainFormats
+import ShownNames
 
 extension Move {
   /// The most items that a story lists.

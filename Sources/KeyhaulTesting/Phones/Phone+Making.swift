@@ -3,6 +3,7 @@ import DataProtection
 import Foundation
 import KeychainFormats
 import KeychainServices
+import ShownNames
 import VirtualDevice
 
 extension Phone {

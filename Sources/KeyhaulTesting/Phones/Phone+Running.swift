@@ -1,5 +1,6 @@
 import KeychainFormats
 import KeychainServices
+import ShownNames
 import VirtualDevice
 
 extension Phone {

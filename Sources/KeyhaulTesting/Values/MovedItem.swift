@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import Migration
 import Reports
+import ShownNames
 
 /// One item of a phone and what becomes of it in a move. Never its secret.
 public struct MovedItem: Sendable {

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import CommandSession
 import KeychainFormats
+import ShownNames
 
 /// How many answers are printed: what stands before the first, each of them, and what stands behind the last. Each piece is
 /// made by itself, so that nothing has to be held.

@@ -1,6 +1,7 @@
 package import CommandSession
 import Files
 import KeychainFormats
+import ShownNames
 import SystemPackage
 
 /// Paths from a file or a stream, read as they are asked for: each on a line, or each with a NUL behind it, as

@@ -2,6 +2,7 @@ import BackupArchive
 import CommandArguments
 import CommandSession
 import KeychainFormats
+import ShownNames
 
 /// Asks a verb about one backup, as a call about that one alone would; from several threads at once.
 struct BackupAsking<Verb: BackupVerb>: Sendable {

@@ -4,6 +4,7 @@ import CommandSession
 import Files
 import KeychainFormats
 import ParallelWork
+import ShownNames
 
 /// One call about many backups: each is asked as if it were alone, several at once, and the answers come in the order in
 /// which the backups were named and found.

@@ -1,5 +1,6 @@
 import DataProtection
 import KeychainFormats
+import ShownNames
 
 /// A plan as a file: the document, and a checksum over every byte of the file but its own digits.
 ///

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
+import ShownNames
 
 /// A list of expectations as it stands in a file (format `plan-expectations/1`).
 ///

@@ -1,4 +1,5 @@
 import KeychainFormats
+import ShownNames
 
 /// A piece of a page, written element by element.
 ///

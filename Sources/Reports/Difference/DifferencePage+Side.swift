@@ -1,6 +1,6 @@
 public import ArchivedKeychain
-import KeychainFormats
 public import KeychainRules
+import ShownNames
 
 extension DifferencePage {
   /// One of the two keychains.

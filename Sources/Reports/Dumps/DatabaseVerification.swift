@@ -2,6 +2,7 @@ import DataProtection
 package import KeychainDatabases
 import KeychainDumps
 package import KeychainFormats
+import ShownNames
 package import TextLayout
 
 /// What checking a keychain's own database found (`database-verification/1`): its pages and log, whether each row opens,

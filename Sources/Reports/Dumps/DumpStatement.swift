@@ -3,6 +3,7 @@ package import KeychainDumps
 package import KeychainFormats
 import KeychainRules
 package import Migration
+import ShownNames
 package import TextLayout
 
 /// What every report says of a keychain that came out of another tool's dump: that nothing protected it, which form was

@@ -3,6 +3,7 @@ import BackupArchive
 import KeychainFormats
 import KeychainRules
 import PageLayout
+import ShownNames
 import VirtualDevice
 
 extension StepList {

@@ -1,5 +1,5 @@
-import KeychainFormats
 import Migration
+import ShownNames
 import VirtualDevice
 
 /// What the commands on a page call the source of a move, its target and the backup that is to be made.

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 package import Migration
+import ShownNames
 package import TextLayout
 
 /// An audit as text: what a developer asks of the items that apps store.

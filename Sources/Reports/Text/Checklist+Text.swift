@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import KeychainFormats
 import PageLayout
+import ShownNames
 import TextLayout
 
 extension Checklist {

@@ -2,6 +2,7 @@ import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 package import Migration
+import ShownNames
 package import TextLayout
 
 /// Four restores compared, as text.

@@ -3,6 +3,7 @@ import KeychainFormats
 import KeychainRules
 import Migration
 import PageLayout
+import ShownNames
 package import TextLayout
 
 /// The two futures of a keychain as text: the verdict, the counts of both, what is lost and why, what to do before the

@@ -1,6 +1,5 @@
 package import ArchivedKeychain
 package import KeychainFormats
-import TextLayout
 
 /// How an item is named in a line of text: its kind in a word, and what a person knows it by.
 package enum ItemText {

@@ -2,6 +2,7 @@ package import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
 package import Migration
+import ShownNames
 package import TextLayout
 
 /// A plan as text for a terminal: what is removed first, then what moves, what stays and why, what is lost; whom to

@@ -1,4 +1,5 @@
 package import KeychainFormats
+import ShownNames
 package import TextLayout
 
 /// Items of a report in columns: a symbol, the kind, the name, the protection class, a remark where there is one.

@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import KeychainFormats
 package import Migration
+import ShownNames
 package import TextLayout
 
 /// The apps in which a person has something to do after the move, those with the most losses first.

@@ -1,6 +1,7 @@
 package import ArchivedKeychain
 import BackupArchive
 import KeychainFormats
+import ShownNames
 package import TextLayout
 
 /// What checking a backup found out, as text: a row for each check, its faults, and whether this copy can be relied on.

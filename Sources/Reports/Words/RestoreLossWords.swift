@@ -1,6 +1,7 @@
 import ArchivedKeychain
 import KeychainFormats
 package import Migration
+import ShownNames
 
 /// What a restore takes away from the target and what it brings, in the words of the question and of what is said where
 /// nobody is asked.

@@ -1,4 +1,4 @@
-package import KeychainFormats
+import ShownNames
 
 extension ShellWord {
   /// A device by the name that a backup or a plan has for it, which anybody may have written: `DEVICE` for one that no

@@ -3,6 +3,7 @@ import CommandSession
 import DataProtection
 import KeychainFormats
 import Reports
+import ShownNames
 
 /// A result that has a form in text and one in JSON.
 protocol Report {

@@ -1,4 +1,5 @@
 import KeychainFormats
+import ShownNames
 import Testing
 
 @testable import CommandArguments

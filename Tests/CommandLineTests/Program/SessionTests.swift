@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KeychainFormats
+import ShownNames
 import Testing
 
 @testable import CommandArguments

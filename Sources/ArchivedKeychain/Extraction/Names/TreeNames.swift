@@ -1,5 +1,6 @@
 import BackupArchive
 import KeychainFormats
+import ShownNames
 
 /// Where the files of a backup go in a folder: `domain/path`, each part a safe name, no two of one folder alike in any
 /// file system. The same files in the same order get the same names.

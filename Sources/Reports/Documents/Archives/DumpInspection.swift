@@ -2,6 +2,7 @@ import ArchivedKeychain
 package import KeychainDumps
 package import KeychainFormats
 import KeychainRules
+import ShownNames
 package import TextLayout
 
 /// What is in another tool's dump of a keychain (`dump-inspection/1`).

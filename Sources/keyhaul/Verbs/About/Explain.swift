@@ -3,6 +3,7 @@ import CommandArguments
 import CommandSession
 import KeychainFormats
 import Reports
+import ShownNames
 
 /// `keyhaul explain [REASON|CLASS|FINDING|CODE]`: what a word of a report, a protection class or an exit code means.
 struct Explain: RunnableVerb {

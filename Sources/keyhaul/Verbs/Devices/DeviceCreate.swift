@@ -3,6 +3,7 @@ import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul device create`: a new virtual device.

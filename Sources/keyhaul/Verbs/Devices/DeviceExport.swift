@@ -6,6 +6,7 @@ import KeychainFormats
 import KeychainRules
 import KeychainStore
 import Reports
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul device export`: the items of a device as the database of a Simulator.

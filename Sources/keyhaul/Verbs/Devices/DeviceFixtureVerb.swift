@@ -3,6 +3,7 @@ import BundledFixtures
 import CommandArguments
 import CommandSession
 import KeychainFormats
+import ShownNames
 
 /// `keyhaul device fixture`: prints a description that comes with the program, to read it or to write one's own after it.
 struct DeviceFixtureVerb: RunnableVerb {

@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandArguments
 import CommandSession
 import KeychainFormats
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul device list`: the devices of the home directory.

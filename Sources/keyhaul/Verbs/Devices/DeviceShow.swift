@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandArguments
 import CommandSession
 import KeychainFormats
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul device show`: what a device is and what state it is in.

@@ -3,6 +3,7 @@ import CommandArguments
 import CommandSession
 import Foundation
 import KeychainFormats
+import ShownNames
 import VirtualDevice
 
 /// Where `--from` finds the description of a device.

@@ -2,6 +2,7 @@ import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
+import ShownNames
 import VirtualDevice
 
 /// A device as it was asked for: plain, or from a description, with what the command line says over it.

@@ -4,6 +4,7 @@ import Files
 import KeychainFormats
 import ManyBackups
 import Migration
+import ShownNames
 import VirtualDevice
 
 extension Plan {

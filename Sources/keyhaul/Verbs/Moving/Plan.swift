@@ -8,6 +8,7 @@ import KeychainRules
 import ManyBackups
 import Migration
 import Reports
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul plan`: what is lost with a device, and what a restore would do, decided without changing anything.

@@ -3,6 +3,7 @@ import CommandArguments
 import CommandSession
 import KeychainFormats
 public import Migration
+import ShownNames
 
 extension ExistingItemPolicy: ExpressibleByArgument {}
 

@@ -7,6 +7,7 @@ import KeychainFormats
 import KeychainRules
 import Migration
 import Reports
+import ShownNames
 import SimulatorVerbs
 
 /// A restore into a Simulator's keychain: by the rules of a device that did not make the backup.

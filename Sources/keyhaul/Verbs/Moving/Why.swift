@@ -7,6 +7,7 @@ import KeychainFormats
 import KeychainRules
 import Migration
 import Reports
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul why`: one item's whole story.

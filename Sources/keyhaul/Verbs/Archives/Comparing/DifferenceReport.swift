@@ -4,6 +4,7 @@ import CommandSession
 import KeychainFormats
 import KeychainRules
 import Reports
+import ShownNames
 
 /// What two keychains differ in, for people and as `keychain-diff/1`. Names attributes, never their values.
 struct DifferenceReport: Report {

@@ -3,6 +3,7 @@ import BackupArchive
 import CommandArguments
 import CommandSession
 import KeychainFormats
+import ShownNames
 
 /// The files of a backup by their names, as `export --domain D --path P` wants them: the end of `inspect --tree -v`.
 ///

@@ -6,6 +6,7 @@ import DataProtection
 import KeychainFormats
 import KeychainRules
 import Reports
+import ShownNames
 
 extension Inspection {
   func lines(style: TextStyle, showsAll: Bool) -> [String] {

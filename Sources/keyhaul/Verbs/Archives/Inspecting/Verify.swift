@@ -7,6 +7,7 @@ import DataProtection
 import KeychainFormats
 import ManyBackups
 import Reports
+import ShownNames
 
 /// `keyhaul verify`: whether a backup is what was written.
 struct Verify: BackupVerb {

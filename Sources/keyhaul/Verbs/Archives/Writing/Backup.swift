@@ -9,6 +9,7 @@ import KeychainFormats
 import KeychainRules
 import Migration
 import Reports
+import ShownNames
 import VirtualDevice
 
 /// `keyhaul backup`: a device's keychain into an archive.

@@ -5,6 +5,7 @@ import CommandArguments
 import CommandSession
 import KeychainFormats
 import Reports
+import ShownNames
 
 /// `keyhaul convert`: a backup's directory into one file, or back; or a copy of it in clear.
 struct Convert: RunnableVerb {

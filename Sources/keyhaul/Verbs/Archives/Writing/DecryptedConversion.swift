@@ -8,6 +8,7 @@ import DataProtection
 import ExportVerb
 import KeychainFormats
 import Reports
+import ShownNames
 
 /// `keyhaul convert --decrypted`: a copy that other programs read, without the backup's encryption.
 struct DecryptedConversion {

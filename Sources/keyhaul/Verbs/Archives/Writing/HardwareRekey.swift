@@ -5,6 +5,7 @@ import CommandArguments
 import CommandSession
 import DataProtection
 import KeychainFormats
+import ShownNames
 import VirtualDevice
 
 /// Sets a backup's password or takes it off: both need the key of the hardware that made it, and change every file.

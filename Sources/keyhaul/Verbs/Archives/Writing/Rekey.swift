@@ -7,6 +7,7 @@ import CommandSession
 import DataProtection
 import KeychainFormats
 import Reports
+import ShownNames
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -5,6 +5,7 @@ import KeychainFormats
 import KeychainRules
 import Migration
 import Reports
+import ShownNames
 
 /// `plan --by-app` (format `migration-by-app/1`): the plan's items by the app they belong to.
 struct AppReport: Report {

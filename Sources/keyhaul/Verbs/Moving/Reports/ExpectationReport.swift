@@ -4,6 +4,7 @@ import CommandSession
 import KeychainFormats
 import Migration
 import Reports
+import ShownNames
 
 /// A file of expectations (format `plan-expectations/1`).
 enum ExpectationFile {

@@ -5,6 +5,7 @@ import KeychainFormats
 import KeychainRules
 import Migration
 import Reports
+import ShownNames
 import VirtualDevice
 
 /// A plan with everything that its reports say about it: what is moved, the target, the words.

@@ -3,6 +3,7 @@ import CommandSession
 import KeychainFormats
 import Migration
 import Reports
+import ShownNames
 
 /// What a person sees before a restore is agreed to.
 struct RestoreLosses {

@@ -5,6 +5,7 @@ import KeychainFormats
 import KeychainRules
 import Migration
 import Reports
+import ShownNames
 import VirtualDevice
 
 /// One item's story as text.

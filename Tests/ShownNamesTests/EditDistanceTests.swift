@@ -1,4 +1,4 @@
-import KeychainFormats
+import ShownNames
 import Testing
 
 @Suite("A mistyped word")

@@ -1,4 +1,4 @@
-import KeychainFormats
+import ShownNames
 import Testing
 
 @Suite("Words that a shell takes as they are")

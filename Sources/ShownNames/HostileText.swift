@@ -1,3 +1,5 @@
+package import KeychainFormats
+
 /// Names that come out of a backup, or off the command line, made safe to show.
 ///
 /// Such a name may try to move the cursor, recolor the terminal, reverse the text behind it or hide a part of itself.
