@@ -23,6 +23,12 @@ public struct AttributeMap<Value: AttributeMapValue> {
   /// Creates an empty map.
   public init() {}
 
+  /// Creates a map of no more codes than are gone through, no two of them the same.
+  init(_ codes: [AttributeCode], packed: Value.Packed) {
+    self.codes = codes
+    contents = .packed(packed)
+  }
+
   /// Creates a map of pairs; where a code occurs twice the last wins.
   public init(_ pairs: some Sequence<(key: AttributeCode, value: Value)>) {
     reserveCapacity(pairs.underestimatedCount)

@@ -16,6 +16,10 @@ extension KeychainItem {
   package init(
     derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind, repairsDates: Bool = true, packs: Bool = true
   ) throws(FormatError) {
+    if packs, let plain = KeychainItem(packing: bytes, kind: kind) {
+      self = plain
+      return
+    }
     var decoder = try DERDecoder(bytes, format: .item, dates: repairsDates ? .substitute : .refuse)
     let dictionary = try decoder.onlyElement()
     guard dictionary.tag == DERPropertyList.Tag.dictionary else {
@@ -57,7 +61,7 @@ extension KeychainItem {
   }
 
   /// Of nearly every item's secrets.
-  private static let usualSecretCodes = [AttributeCode.valueData]
+  static let usualSecretCodes = [AttributeCode.valueData]
 
   /// Data, or text as its UTF-8; a null stands for an absent secret.
   private static func secret(

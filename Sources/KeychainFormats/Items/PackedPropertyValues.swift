@@ -27,39 +27,55 @@ public struct PackedPropertyValues: PackedAttributeValues {
   /// Keeps what nearly every item has. With a container among the values, or a number that only a property list has, they
   /// stay as they are, and so do large ones.
   public init?(_ values: [PropertyValue]) {
-    var forms: [(tag: Tag, byteCount: Int)] = []
-    forms.reserveCapacity(values.count)
-    var byteCount = 0
-    for value in values {
-      guard let form = Self.form(of: value) else { return nil }
-      forms.append(form)
-      byteCount += 1 + form.byteCount
-    }
-    let width = byteCount + values.count + 1 <= Self.maximumShortByteCount ? 1 : 2
-    let start = (values.count + 1) * width
-    byteCount += start
-    guard byteCount <= Self.maximumByteCount else { return nil }
-    bytes = Array(unsafeUninitializedCapacity: byteCount) { buffer, count in
-      let all = UnsafeMutableRawBufferPointer(buffer)
-      func note(_ place: Int, _ start: Int) {
-        if width == 1 {
-          all[place] = UInt8(truncatingIfNeeded: start)
-        } else {
-          all.storeBytes(of: UInt16(truncatingIfNeeded: start), toByteOffset: 2 * place, as: UInt16.self)
+    self.init(
+      count: values.count, form: { Self.form(of: values[$0]) }, write: { Self.write(values[$0], as: $1, to: $2) })
+  }
+
+  /// Keeps values as they lie in DER; `nil` also for one that is not as a device writes it.
+  init?(_ elements: UnsafeBufferPointer<PlainDER.Element>) {
+    self.init(
+      count: elements.count, form: { Self.form(of: elements[$0]) }, write: { Self.write(elements[$0], as: $1, to: $2) })
+  }
+
+  private init?(
+    count valueCount: Int, form: (Int) -> (tag: Tag, byteCount: Int)?,
+    write: (Int, Tag, UnsafeMutableRawBufferPointer) -> Void
+  ) {
+    let packed = withUnsafeTemporaryAllocation(of: (tag: Tag, byteCount: Int).self, capacity: valueCount) {
+      forms -> [UInt8]? in
+      var byteCount = 0
+      for place in 0..<valueCount {
+        guard let form = form(place) else { return nil }
+        forms.initializeElement(at: place, to: form)
+        byteCount += 1 + form.byteCount
+      }
+      let width = byteCount + valueCount + 1 <= Self.maximumShortByteCount ? 1 : 2
+      let start = (valueCount + 1) * width
+      byteCount += start
+      guard byteCount <= Self.maximumByteCount else { return nil }
+      return Array(unsafeUninitializedCapacity: byteCount) { buffer, count in
+        let all = UnsafeMutableRawBufferPointer(buffer)
+        func note(_ place: Int, _ start: Int) {
+          if width == 1 {
+            all[place] = UInt8(truncatingIfNeeded: start)
+          } else {
+            all.storeBytes(of: UInt16(truncatingIfNeeded: start), toByteOffset: 2 * place, as: UInt16.self)
+          }
         }
+        var end = start
+        note(0, end)
+        for place in 0..<valueCount {
+          let (tag, count) = forms[place]
+          all[end] = tag.rawValue
+          write(place, tag, UnsafeMutableRawBufferPointer(rebasing: all[(end + 1)..<(end + 1 + count)]))
+          end += 1 + count
+          note(place + 1, end)
+        }
+        count = end
       }
-      var end = start
-      note(0, end)
-      for place in values.indices {
-        let form = forms[place]
-        all[end] = form.tag.rawValue
-        let next = end + 1 + form.byteCount
-        Self.write(values[place], as: form.tag, to: UnsafeMutableRawBufferPointer(rebasing: all[(end + 1)..<next]))
-        end = next
-        note(place + 1, end)
-      }
-      count = end
     }
+    guard let packed else { return nil }
+    bytes = packed
   }
 
   public subscript(place: Int) -> PropertyValue { withBytes(at: place, Self.value) }
@@ -93,7 +109,7 @@ public struct PackedPropertyValues: PackedAttributeValues {
     case .integer(let value): (.integer, byteCount(of: value))
     case .data(let bytes): (.data, bytes.count)
     case .string(let text):
-      UUIDText.isUppercase(text) ? (.identifier, 16) : (.string, text.utf8.count)
+      withBytes(of: text, UUIDText.isUppercase) ? (.identifier, 16) : (.string, text.utf8.count)
     case .date(let date): form(of: date)
     case .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: nil
     }
@@ -102,10 +118,46 @@ public struct PackedPropertyValues: PackedAttributeValues {
   private static func form(of date: KeychainDate) -> (tag: Tag, byteCount: Int) {
     let byteCount = MemoryLayout<Double>.size
     guard let text = date.encodedText else { return (.date, byteCount) }
-    guard let said = DERDate.packedByteCount(of: text, saying: date) else {
+    guard let said = withBytes(of: text, { DERDate.packedByteCount(of: $0, saying: date) }) else {
       return (.dateWithText, byteCount + text.utf8.count)
     }
     return (.dateText, said)
+  }
+
+  private static func form(of element: PlainDER.Element) -> (tag: Tag, byteCount: Int)? {
+    let contents = element.contents
+    switch element.tag {
+    case DERPropertyList.Tag.boolean:
+      return contents.count == 1 ? (contents[0] == 0 ? .no : .yes, 0) : nil
+    case DERPropertyList.Tag.integer:
+      // The fewest bytes, the highest first; and none of 0.
+      guard (1...8).contains(contents.count) else { return nil }
+      let highest: UInt8 = contents[0]
+      guard contents.count > 1 else { return (.integer, highest == 0 ? 0 : 1) }
+      let isShortest = highest == 0 ? contents[1] >= 0x80 : highest != 0xFF || contents[1] < 0x80
+      return isShortest ? (.integer, contents.count) : nil
+    case DERPropertyList.Tag.data: return (.data, contents.count)
+    case DERPropertyList.Tag.string:
+      if UUIDText.isUppercase(contents) { return (.identifier, 16) }
+      return UTF8Scalars.isValid(contents) ? (.string, contents.count) : nil
+    case DERPropertyList.Tag.generalizedTime: return DERDate.packedByteCount(of: contents).map { (.dateText, $0) }
+    default: return nil
+    }
+  }
+
+  private static func write(_ element: PlainDER.Element, as tag: Tag, to target: UnsafeMutableRawBufferPointer) {
+    switch tag {
+    case .integer: for place in target.indices { target[place] = element.contents[target.count - 1 - place] }
+    case .identifier: UUIDText.write(uppercase: element.contents, to: target)
+    case .dateText: DERDate.pack(element.contents, into: target)
+    case .no, .yes: return
+    case .data, .string, .date, .dateWithText: target.copyMemory(from: element.contents)
+    }
+  }
+
+  private static func withBytes<Result>(of text: String, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    var text = text
+    return text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
   }
 
   private static func byteCount(of value: Int64) -> Int {
@@ -118,10 +170,11 @@ public struct PackedPropertyValues: PackedAttributeValues {
       for place in target.indices { target[place] = UInt8(truncatingIfNeeded: value >> (8 * Int64(place))) }
     case .data(let bytes): target.copyBytes(from: bytes)
     case .string(let text):
-      if tag == .identifier { UUIDText.write(uppercase: text, to: target) } else { target.copyBytes(from: text.utf8) }
+      guard tag == .identifier else { return target.copyBytes(from: text.utf8) }
+      withBytes(of: text) { UUIDText.write(uppercase: $0, to: target) }
     case .date(let date):
       let text = date.encodedText ?? ""
-      guard tag != .dateText else { return DERDate.pack(text, into: target) }
+      guard tag != .dateText else { return withBytes(of: text) { DERDate.pack($0, into: target) } }
       target.storeBytes(of: date.secondsSinceReferenceDate, as: Double.self)
       UnsafeMutableRawBufferPointer(rebasing: target[MemoryLayout<Double>.size...]).copyBytes(from: text.utf8)
     case .boolean, .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: return

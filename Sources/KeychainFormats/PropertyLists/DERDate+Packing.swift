@@ -17,26 +17,19 @@ extension DERDate {
     }
   }
 
-  /// How many bytes the text of a date takes; `nil` where it has other signs, or does not say the date to the bit.
-  static func packedByteCount(of text: String, saying date: KeychainDate) -> Int? {
-    var text = text
-    return text.withUTF8 { bytes in
-      guard bytes.count <= maximumPackedTextByteCount, bytes.allSatisfy({ place(of: $0) != nil }),
-        let said = try? seconds(UnsafeRawBufferPointer(bytes)),
-        said.bitPattern == date.secondsSinceReferenceDate.bitPattern
-      else { return nil }
-      return (bytes.count + 1) / 2
-    }
+  /// How many bytes the text of a date takes; `nil` where it is none, has other signs, or does not say `date` to the bit.
+  static func packedByteCount(of text: UnsafeRawBufferPointer, saying date: KeychainDate? = nil) -> Int? {
+    guard text.count <= maximumPackedTextByteCount, text.allSatisfy({ place(of: $0) != nil }),
+      let said = try? seconds(text), date.map({ $0.secondsSinceReferenceDate.bitPattern == said.bitPattern }) ?? true
+    else { return nil }
+    return (text.count + 1) / 2
   }
 
   /// Fills the whole of `target`, which has as many bytes as `packedByteCount` says.
-  static func pack(_ text: String, into target: UnsafeMutableRawBufferPointer) {
-    var text = text
-    text.withUTF8 { signs in
-      for index in target.indices {
-        let second = 2 * index + 1 < signs.count ? place(of: signs[2 * index + 1]) : nil
-        target[index] = (place(of: signs[2 * index]) ?? filler) << 4 | (second ?? filler)
-      }
+  static func pack(_ text: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) {
+    for index in target.indices {
+      let second = 2 * index + 1 < text.count ? place(of: text[2 * index + 1]) : nil
+      target[index] = (place(of: text[2 * index]) ?? filler) << 4 | (second ?? filler)
     }
   }
 

@@ -14,28 +14,22 @@ package enum UUIDText {
   }
 
   /// Whether a text is one in upper case.
-  static func isUppercase(_ text: String) -> Bool {
-    guard text.utf8.count == byteCount else { return false }
-    var text = text
-    return text.withUTF8 { signs in
-      for (place, sign) in signs.enumerated() {
-        let isHyphen = place == 8 || place == 13 || place == 18 || place == 23
-        guard isHyphen ? sign == UInt8(ascii: "-") : value(of: sign) != nil else { return false }
-      }
-      return true
+  static func isUppercase(_ text: UnsafeRawBufferPointer) -> Bool {
+    guard text.count == byteCount else { return false }
+    for (place, sign) in text.enumerated() {
+      let isHyphen = place == 8 || place == 13 || place == 18 || place == 23
+      guard isHyphen ? sign == UInt8(ascii: "-") : value(of: sign) != nil else { return false }
     }
+    return true
   }
 
   /// Writes the sixteen bytes of a text in upper case.
-  static func write(uppercase text: String, to target: UnsafeMutableRawBufferPointer) {
-    var text = text
-    text.withUTF8 { signs in
-      var place = 0
-      for index in 0..<min(16, target.count) {
-        if hasHyphen(before: index) { place += 1 }
-        target[index] = (value(of: signs[place]) ?? 0) << 4 | (value(of: signs[place + 1]) ?? 0)
-        place += 2
-      }
+  static func write(uppercase text: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
+    var place = 0
+    for index in 0..<min(16, target.count) {
+      if hasHyphen(before: index) { place += 1 }
+      target[index] = (value(of: text[place]) ?? 0) << 4 | (value(of: text[place + 1]) ?? 0)
+      place += 2
     }
   }
 
