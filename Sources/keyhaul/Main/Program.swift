@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandArguments
 import CommandSession
+import DataProtection
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -32,6 +33,7 @@ struct Program {
       // What cannot be written is said where everything else is.
       if (try? ByteStream.writeAll(line, to: 1)) != nil { exit(0) }
     }
+    CryptographicLibrary.staysUntilProcessEnds()
     Interruption.install()
     let status = Program(arguments: arguments, environment: ProgramEnvironment.all).run()
     ProcessMemory.wipeSecrets()
@@ -39,7 +41,7 @@ struct Program {
   }
 
   func run() -> CommandStatus {
-    if isForOtherTools { return answerToolQueries() }
+    if let first = arguments.first, Self.isForOtherTools(first) { return answerToolQueries() }
     let path: VerbPath
     do {
       path = try VerbPath.resolve(arguments, root: Keyhaul.self, guesses: Keyhaul.guesses)
@@ -136,9 +138,9 @@ struct Program {
   }
 
   /// Flags that the parser answers by itself, for completion scripts and manual pages.
-  private var isForOtherTools: Bool {
-    arguments.first == "---completion" || arguments.first == "--experimental-dump-help"
-      || arguments.prefix { $0 != "--" }.contains { $0.hasPrefix("--generate-completion-script") }
+  private static func isForOtherTools(_ argument: String) -> Bool {
+    argument == "---completion" || argument == "--experimental-dump-help"
+      || argument.hasPrefix("--generate-completion-script")
   }
 
   private func shortHelp(_ path: VerbPath, style: TextStyle) throws -> [String] {
