@@ -95,6 +95,14 @@ struct RandomValueTests {
     let again = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
     #expect(item.certainlySurvivesEncoding == item.isPacked)
     #expect(!item.isPacked || again.wasReadAlike(item))
+    // In another order as well.
+    let pairs = item.attributes.map { ($0.key, $0.value) }.shuffled(using: &random)
+    var shuffled = KeychainItem(kind: .genericPassword, secrets: item.secrets)
+    for (code, value) in pairs { shuffled[code] = value }
+    shuffled.pack()
+    #expect(shuffled.certainlySurvivesEncoding == item.isPacked)
+    let sorted = try KeychainItem(derDictionary: shuffled.derDictionary(), kind: .genericPassword)
+    #expect(!item.isPacked || sorted.wasReadAlike(item))
   }
 
   @Test("an item that might not come out of its DER as it went in is not said to", arguments: Doubt.allCases)

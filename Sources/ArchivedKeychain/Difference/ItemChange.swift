@@ -75,7 +75,8 @@ public struct ItemChange: Sendable, Equatable {
   /// Whether two items have the same attributes in the same order, each with the same value: most pairs do, and nothing
   /// has to be converted then. Those of bookkeeping may differ.
   private static func areAlike(_ old: KeychainItem, _ new: KeychainItem) -> Bool {
-    old.kind == new.kind && old.attributes.keys == new.attributes.keys
+    if old.wasReadAlike(new) { return true }
+    return old.kind == new.kind && old.attributes.keys == new.attributes.keys
       && old.attributes.indices.allSatisfy { place in
         let (code, value) = old.attributes[place]
         return isIdentical(value, new.attributes[place].value) || bookkeeping.contains(code)

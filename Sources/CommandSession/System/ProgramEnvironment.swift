@@ -2,7 +2,7 @@ import CProgramArguments
 
 /// The environment of this process.
 package enum ProgramEnvironment {
-  /// The variables by their names. Of two with one name the first counts, as for `getenv`; what has no name is none.
+  /// The variables by their names. Of two with one name the last counts, as in Foundation; what has no name is none.
   package static var all: [String: String] {
     var variables: [String: String] = [:]
     guard var next = keyhaul_program_environment() else { return variables }
@@ -10,9 +10,8 @@ package enum ProgramEnvironment {
       next += 1
       let text = String(cString: entry).utf8
       guard let equals = text.firstIndex(of: UInt8(ascii: "=")), equals > text.startIndex else { continue }
-      let name = String(decoding: text[..<equals], as: UTF8.self)
-      guard variables[name] == nil else { continue }
-      variables[name] = String(decoding: text[text.index(after: equals)...], as: UTF8.self)
+      let value = String(decoding: text[text.index(after: equals)...], as: UTF8.self)
+      variables[String(decoding: text[..<equals], as: UTF8.self)] = value
     }
     return variables
   }

@@ -40,7 +40,8 @@ extension Verb {
         ? "" : "Examples:\n" + screen.examples.map { "  " + $0 }.joined(separator: "\n"),
       helpNames: .long)
     // Says that it is no program of its own: only of such a one the parser looks for a request for a completion script
-    // first, and reads the arguments twice for that. It is shown nowhere, as each verb has a usage.
+    // first, and reads the arguments twice for that. As each verb has a usage, it is seen in what
+    // `VERB --experimental-dump-help` says of `help` alone.
     configuration._superCommandName = "keyhaul"
     return configuration
   }

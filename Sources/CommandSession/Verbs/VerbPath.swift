@@ -92,8 +92,13 @@ package struct VerbPath {
   /// Which verb it is, is known by now. The parser of all verbs would look for it again, and in a debug build it checks
   /// how each command on the way is declared, several times over.
   package func parse() throws -> any ParsableCommand {
-    guard verb is any TabularVerb.Type else { return try verb.parseAsRoot(arguments) }
     let flags = arguments.prefix { $0 != "--" }
+    // Of a verb the parser does not look for it (`Verb.described`), of the root it does: it throws the script.
+    let script = "--generate-completion-script"
+    if flags.contains(where: { $0 == script || $0.hasPrefix(script + "=") }) {
+      _ = try commands[0].parseAsRoot(arguments)
+    }
+    guard verb is any TabularVerb.Type else { return try verb.parseAsRoot(arguments) }
     let named = flags.map { $0.hasPrefix("--json=") ? "--fields=" + $0.dropFirst("--json=".count) : $0 }
     return try verb.parseAsRoot(named + arguments.dropFirst(flags.count))
   }

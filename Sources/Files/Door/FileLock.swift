@@ -16,12 +16,17 @@ package struct FileLock: ~Copyable, Sendable {
 
   /// Puts bytes into the file that is held, in the place of all that was in it.
   ///
-  /// It is never made empty before: of a file that was, ext4 sees to it that the bytes are on the disk once anybody closes
-  /// it, which takes longer than all else that a lock does. Source: ext4(5), `auto_da_alloc`.
+  /// It is not made empty before: of a file that was, ext4 begins to write the bytes out once anybody closes it, which takes
+  /// longer than all else that a lock does. Source: ext4(5), `auto_da_alloc`. Where it cannot be written it is empty.
   package borrowing func replaceContents(with bytes: [UInt8], _ system: FileSystem) throws(Errno) {
     let raw = file.raw
     try system.perform(.lock, omitted: ()) { _ in
-      try raw.writeAll(toAbsoluteOffset: 0, bytes)
+      do {
+        try raw.writeAll(toAbsoluteOffset: 0, bytes)
+      } catch {
+        try? raw.resize(to: 0, retryOnInterrupt: false)
+        throw error
+      }
       try raw.resize(to: Int64(bytes.count), retryOnInterrupt: false)
     }
   }

@@ -119,8 +119,8 @@ extension AttributeFlags {
 }
 
 extension KeychainItem {
-  /// Whether its DER dictionary and its digest's certainly can be written, in no more than so many bytes: told by the
-  /// sizes of the values, at a small part of the time. `false` leaves it open.
+  /// Whether its DER dictionary certainly can be written, in no more than so many bytes, and its digest's at all: told by
+  /// the sizes of the values, at a small part of the time. `false` leaves it open.
   public func certainlyEncodes(within maximumByteCount: Int) -> Bool {
     var count = ItemEncoder.maximumOverhead
     let packed = attributes.packed

@@ -41,13 +41,13 @@ struct PlainDER {
 
 extension KeychainItem {
   /// Reads an item into the form in which it is held; `nil` where `init(derDictionary:)` has to be asked.
-  init?(packing bytes: UnsafeRawBufferPointer, kind: ItemKind) {
+  package init?(packing bytes: UnsafeRawBufferPointer, kind: ItemKind) {
     var all = PlainDER(bytes)
     guard let dictionary = all.next(), dictionary.tag == DERPropertyList.Tag.dictionary, all.rest.isEmpty else {
       return nil
     }
-    // More attributes than an item of any kind has.
-    let maximumCount = 32
+    // Keys of a backup have the most, 37; with more than these the elements would not lie on the stack.
+    let maximumCount = 42
     var secrets: AttributeMap<SensitiveBytes> = [:]
     let attributes = withUnsafeTemporaryAllocation(of: PlainDER.Element.self, capacity: maximumCount) {
       elements -> AttributeMap<PropertyValue>? in

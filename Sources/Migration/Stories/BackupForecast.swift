@@ -9,9 +9,9 @@ public import VirtualDevice
 /// is only a device yet.
 ///
 /// Nothing is guessed. The rows go through the export rules, and what they let pass is written as a backup holds it and
-/// read again, unless it certainly comes out as it is; the ciphers between change no byte, and are left out. What opens on another device is found out with a backup
-/// keybag that exists in memory alone: one item of each protection class is sealed for it and opened there. The key of its
-/// class is all that an item needs, and all that can be wanting.
+/// read again, unless it certainly comes out as it is; the ciphers between change no byte, and are left out. What opens on
+/// another device is found out with a backup keybag that exists in memory alone: one item of each protection class is
+/// sealed for it and opened there. The key of its class is all that an item needs, and all that can be wanting.
 public struct BackupForecast: ~Copyable, Sendable {
   /// Whether the backup is thought of with a password.
   public let hasPassword: Bool
