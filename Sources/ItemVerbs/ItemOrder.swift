@@ -1,13 +1,14 @@
 import ArchivedKeychain
 import ArgumentParser
 import CommandArguments
+import CommandSession
 import KeychainFormats
 import KeychainStore
 import Migration
 import Reports
 
 /// What `item find --sort` sorts by. Items that do not have it come last; equal ones stay in the order of a backup.
-enum ItemOrder: String, CaseIterable, ExpressibleByArgument {
+enum ItemOrder: String, WordArgument {
   case kind, name, account, label, group, protection, created, changed
 
   func sorted(_ rows: [ItemRow], descending: Bool) -> [ItemRow] {

@@ -26,18 +26,6 @@ package enum OutputFormat: String, WordArgument {
 
 extension ColorChoice: WordArgument {}
 
-/// One of a few words.
-///
-/// The parser would find out about the words with key paths, which takes longer at the start than all else that it does for
-/// an option.
-package protocol WordArgument: ExpressibleByArgument, CaseIterable, RawRepresentable<String> {}
-
-extension WordArgument {
-  package static var allValueStrings: [String] { allCases.map { $0.rawValue } }
-  /// None: the words say it.
-  package static var allValueDescriptions: [String: String] { [:] }
-}
-
 /// The flags of all verbs.
 package struct CommonOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Where virtual devices live (KEYHAUL_HOME).", valueName: "dir"), completion: .directory)

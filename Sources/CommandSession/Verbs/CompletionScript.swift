@@ -4,7 +4,7 @@ package import ArgumentParser
 /// those that its own has.
 package struct CompletionScript {
   /// A shell that there is a script for.
-  package enum Shell: String, CaseIterable, ExpressibleByArgument {
+  package enum Shell: String, WordArgument {
     case bash
     case zsh
     case fish

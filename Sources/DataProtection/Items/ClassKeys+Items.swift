@@ -87,9 +87,8 @@ extension ClassKeys {
   package borrowing func plaintextToSeal(
     of item: KeychainItem
   ) throws(ItemSealError) -> (plaintext: SensitiveBytes, keyClass: KeyClass) {
-    let (plaintext, keyClass) = try Self.plaintext(of: item)
-    do throws(ItemFault) { try requireKey(of: keyClass) } catch { throw ItemSealError(error, keyClass: keyClass) }
-    return (plaintext, keyClass)
+    let (plaintext, _) = try Self.plaintext(of: item)
+    return (plaintext, try classToSeal(for: item))
   }
 
   /// The class that `seal` seals an item for, whose plaintext nobody asks for.

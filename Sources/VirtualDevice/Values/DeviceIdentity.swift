@@ -1,4 +1,5 @@
 import DataProtection
+import KeychainFormats
 
 /// Who a new device shall be.
 public struct DeviceIdentity: Sendable, Equatable {
@@ -37,14 +38,8 @@ public struct DeviceIdentity: Sendable, Equatable {
   }
 
   static func randomUDID(_ random: any RandomSource) throws(DataProtectionError) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var text: [UInt8] = []
-    for (index, byte) in try random.bytes(12).enumerated() {
-      if index == 4 { text.append(UInt8(ascii: "-")) }
-      text.append(digits[Int(byte >> 4)])
-      text.append(digits[Int(byte & 0xF)])
-    }
-    return String(decoding: text, as: UTF8.self)
+    let digits = String(hexadecimal: try random.bytes(12)).uppercased()
+    return "\(digits.prefix(8))-\(digits.dropFirst(8))"
   }
 
   /// Ten characters, as on devices since 2021; without those that are easily mistaken for another.

@@ -3,12 +3,6 @@ import CommandArguments
 import CommandSession
 import DataProtection
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
