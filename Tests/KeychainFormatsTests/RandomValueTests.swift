@@ -88,7 +88,7 @@ struct RandomValueTests {
     for number in 0..<Int.random(in: 0...20, using: &random) {
       written[AttributeCode(rawValue: "\(number) \(Self.text(&random))")] = Self.value(&random, depth: 0)
     }
-    written[.protection] = .string(UUID().uuidString)
+    written[.protection] = .string("DEADBEEF-0000-1111-2222-0123456789AB")
     written.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
     // What was read has the texts of its dates, and in the order of DER.
     let item = try KeychainItem(derDictionary: written.derDictionary(), kind: .genericPassword)

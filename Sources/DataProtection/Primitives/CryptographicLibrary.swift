@@ -6,7 +6,7 @@ package enum CryptographicLibrary {
   /// anything else asks OpenSSL for something.
   ///
   /// It would take itself apart in `exit`. A thread whose work is done and waited for still gives back what OpenSSL holds for
-  /// it after that, and meets what is gone. What it has is memory alone, which goes with the process; secrets are wiped
+  /// it after that, and meets what is gone. What it has goes with the process; secrets of ours are wiped
   /// (`SecretArena.wipeAll`).
   /// Source: OPENSSL_init_crypto(3), `OPENSSL_INIT_NO_ATEXIT`.
   package static func staysUntilProcessEnds() { _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) }

@@ -16,8 +16,8 @@ package struct FileLock: ~Copyable, Sendable {
 
   /// Puts bytes into the file that is held, in the place of all that was in it.
   ///
-  /// It is not made empty before: of a file that was, ext4 begins to write the bytes out once anybody closes it, which takes
-  /// longer than all else that a lock does. Source: ext4(5), `auto_da_alloc`. Where it cannot be written it is empty.
+  /// It is not made empty before: of a file that was, ext4 begins to write the bytes to the disk once anybody closes it.
+  /// Source: ext4(5), `auto_da_alloc`. Where it cannot be written it is empty.
   package borrowing func replaceContents(with bytes: [UInt8], _ system: FileSystem) throws(Errno) {
     let raw = file.raw
     try system.perform(.lock, omitted: ()) { _ in

@@ -136,6 +136,7 @@ extension KeychainItem {
 
   /// Whether its DER dictionary certainly reads as the same item, in whatever order. `false` leaves it open.
   package var certainlySurvivesEncoding: Bool {
+    // In so many bytes there are no more values than are read.
     isPacked && secrets.keys.allSatisfy { $0.isSecret(in: kind) }
       && certainlyEncodes(within: DERPropertyList.maximumValueCount)
   }
