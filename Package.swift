@@ -8,11 +8,17 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error, .when(configuration: .debug)),
 ]
 
+/// The parts that are optimised in a debug build too: `.ci/test` names those that walk through bytes. Whoever depends on this
+/// package builds it without the variable, and may not build it with such flags.
+let optimizedParts = Context.environment["KEYHAUL_OPTIMIZED_PARTS"]?.split(separator: ",").map(String.init) ?? []
+
 /// A part of the library, its tests beside it in `Tests/<part>Tests`.
 func part(
   _ name: String, _ dependencies: [Target.Dependency], excluding excluded: [String] = [], sources: [String]? = nil
 ) -> Target {
-  .target(name: name, dependencies: dependencies, exclude: excluded, sources: sources, swiftSettings: strict)
+  .target(
+    name: name, dependencies: dependencies, exclude: excluded, sources: sources,
+    swiftSettings: strict + (optimizedParts.contains(name) ? [.unsafeFlags(["-O"])] : []))
 }
 
 func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -158,7 +164,8 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(
       name: "CUTF8Proc", pkgConfig: utf8procConfiguration, providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
-    .target(name: "CKeyDerivation"),
+    .target(
+      name: "CKeyDerivation", cSettings: optimizedParts.contains("CKeyDerivation") ? [.unsafeFlags(["-O2"])] : []),
     .target(name: "CProgramArguments"),
     .target(
       name: "CBuildCommit", cSettings: commit.isEmpty ? [] : [.define("KEYHAUL_COMMIT", to: "\"\(commit)\"")]),

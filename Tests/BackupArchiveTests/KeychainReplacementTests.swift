@@ -44,7 +44,9 @@ struct KeychainReplacementTests {
       random: SeededRandomSource(seed: "replacement"))
   }
 
-  @Test("changes the keychain's file and the list, and no other file", arguments: places, [true, false])
+  @Test(
+    "changes the keychain's file and the list, and no other file", arguments: Cases.chosen(places, quick: 3),
+    [true, false])
   func replaces(place: String, hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     let old = try self.place(place, in: directory, hasPassword: hasPassword)
@@ -115,8 +117,8 @@ struct KeychainReplacementTests {
   }
 
   @Test(
-    "leaves the old backup or the new one, whichever call fails; a quick run takes a third of the calls",
-    arguments: ["b/", "b.zip"], FaultInjectionTests.faults)
+    "leaves the old backup or the new one, whichever call fails; a quick run takes a folder and a third of the calls",
+    arguments: Cases.chosen(["b/", "b.zip"], quick: 1), FaultInjectionTests.faults)
   func everyCall(place: String, fault: FileSystem.Fault) throws {
     let directory = try TemporaryDirectory()
     let old = try self.place(place, in: directory, hasPassword: true)

@@ -38,7 +38,7 @@ struct LargeListTests {
     }
     for offset in stride(from: 0, to: plain.count, by: 4096) { try check(offset, 4096) }
     var random = SeededRandom(seed: 17)
-    for _ in 0..<2_000 {
+    for _ in 0..<Cases.count(2_000, quick: 400) {
       let offset = Int.random(in: 0..<plain.count, using: &random)
       let longest = min(plain.count - offset, Bool.random(using: &random) ? 100 : 100_000)
       try check(offset, Int.random(in: 0...longest, using: &random))

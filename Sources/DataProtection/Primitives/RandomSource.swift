@@ -36,7 +36,8 @@ public struct SystemRandomSource: RandomSource {
 public final class SeededRandomSource: RandomSource {
   private struct State {
     var counter: UInt64 = 0
-    var pending: [UInt8] = []
+    /// What is left of the block before.
+    var pending: ArraySlice<UInt8> = []
   }
 
   private let seed: [UInt8]
@@ -50,12 +51,16 @@ public final class SeededRandomSource: RandomSource {
   /// Fills the buffer with the bytes that follow those given before.
   public func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
     try state.withLock { (state) throws(DataProtectionError) in
-      for index in buffer.indices {
+      var rest = buffer[...]
+      while !rest.isEmpty {
         if state.pending.isEmpty {
-          state.pending = try Digest.sha256(seed + bigEndianBytes(state.counter)).reversed()
+          state.pending = try Digest.sha256(seed + bigEndianBytes(state.counter))[...]
           state.counter &+= 1
         }
-        buffer[index] = state.pending.removeLast()
+        let given = state.pending.prefix(rest.count)
+        UnsafeMutableRawBufferPointer(rebasing: rest).copyBytes(from: given)
+        state.pending.removeFirst(given.count)
+        rest.removeFirst(given.count)
       }
     }
   }

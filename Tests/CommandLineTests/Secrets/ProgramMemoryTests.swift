@@ -4,6 +4,7 @@
   import Foundation
   import Glibc
   import KeychainFormats
+  import TestSupport
   import Testing
 
   @testable import CommandArguments
@@ -115,7 +116,9 @@
       ("why b/ --service planted", [Story.password]),
     ]
 
-    @Test("at the end of a verb nothing, and at its prompts what it works with alone", arguments: calls.indices)
+    @Test(
+      "at the end of a verb nothing, and at its prompts what it works with alone; a quick run takes a third of the calls",
+      arguments: Cases.chosen(calls.indices, quick: 12))
     func verbs(index: Int) throws {
       let (line, typed) = Self.calls[index]
       let story = try Story()
