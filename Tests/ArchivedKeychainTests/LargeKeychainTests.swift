@@ -163,7 +163,7 @@ struct LargeKeychainTests {
   }
 
   @Test(
-    "that the disk does not give back is an error, and no item is called lost, whichever read fails",
+    "that the disk does not give back is an error, and no item is called lost, whichever of six reads fails; a quick run takes three",
     arguments: Use.allCases)
   func unreadable(_ use: Use) throws {
     let shelf = try Shelf(items: Self.items)

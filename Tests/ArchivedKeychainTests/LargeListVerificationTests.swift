@@ -26,7 +26,9 @@ struct LargeListVerificationTests {
     case faults([BackupVerification.Fault])
   }
 
-  @Test("calls a reading of the list that fails an error, and one of a payload a fault that has its name")
+  @Test(
+    "calls a reading of the list that fails an error, and one of a payload a fault that has its name; a quick run takes four"
+  )
   func unreadable() throws {
     let shelf = try shelf()
     let reads = Locked(0)

@@ -45,7 +45,8 @@ struct KeychainReplacementTests {
   }
 
   @Test(
-    "changes the keychain's file and the list, and no other file", arguments: Cases.chosen(places, quick: 3),
+    "changes the keychain's file and the list, and no other file; a quick run takes three of five places",
+    arguments: Cases.chosen(places, quick: 3),
     [true, false])
   func replaces(place: String, hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()

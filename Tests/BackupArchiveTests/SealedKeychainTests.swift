@@ -43,7 +43,7 @@ struct SealedKeychainTests {
   }
 
   @Test(
-    "is written byte for byte as from memory; a large one lies in a temporary file until then, a small one does not",
+    "is written byte for byte as from memory; only a large one lies in a temporary file, and is no zip in a quick run",
     arguments: [true, false], [true, false])
   func same(isLarge: Bool, hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)

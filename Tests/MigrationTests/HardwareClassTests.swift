@@ -29,7 +29,7 @@ struct HardwareClassTests {
   }
 
   @Test(
-    "prove themselves alone, for every set of classes, or a few in a quick run, with and without damage",
+    "prove themselves alone, for every set of classes, or twelve in a quick run, with and without damage",
     arguments: [true, false])
   func everySet(hasPassword: Bool) throws {
     let desk = try Desk(seed: "two devices")
