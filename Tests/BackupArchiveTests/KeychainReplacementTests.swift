@@ -44,10 +44,7 @@ struct KeychainReplacementTests {
       random: SeededRandomSource(seed: "replacement"))
   }
 
-  @Test(
-    "changes the keychain's file and the list, and no other file; a quick run takes three of five places",
-    arguments: Cases.chosen(places, quick: 3),
-    [true, false])
+  @Test("changes the keychain's file and the list, and no other file", arguments: places, [true, false])
   func replaces(place: String, hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     let old = try self.place(place, in: directory, hasPassword: hasPassword)

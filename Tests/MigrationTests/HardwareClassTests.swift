@@ -47,8 +47,7 @@ struct HardwareClassTests {
     let targetsBag = try bag(password, new.deviceKey()).keybag
     let passcodeKey = try makersBag.passcodeKey(password: secret(password) ?? Secret(utf8: ""))
     var count = 0
-    let sets = Cases.chosen(0..<(1 << bound.count), quick: 12)
-    for set in sets {
+    for set in Cases.chosen(0..<(1 << bound.count), quick: 12) {
       let own = Set(bound.indices.filter { set >> $0 & 1 == 1 }.map { bound[$0] })
       let opened = try mixed(own, makersBag, targetsBag).unlock(
         passcodeKey: passcodeKey.copy(), deviceKey: new.deviceKey())
