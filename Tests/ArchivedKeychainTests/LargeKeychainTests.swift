@@ -137,9 +137,7 @@ struct LargeKeychainTests {
 
   private static let storedPath = "\(KeychainPayload.fileIdentifier.prefix(2))/\(KeychainPayload.fileIdentifier)"
 
-  @Test(
-    "has the same said of it as one in memory, whatever is wrong with it; a quick run takes three of nine",
-    arguments: Cases.chosen(Oddity.allCases, quick: 3))
+  @Test("has the same said of it as one in memory, whatever is wrong with it", arguments: Oddity.allCases)
   func sameWords(_ oddity: Oddity) throws {
     let shelf = try shelf(oddity)
     var said: [BackupVerification] = []
