@@ -9,7 +9,7 @@ import KeychainFormats
 /// keybags.
 public struct ArchiveKey: ~Copyable, Sendable {
   private let keybag: Keybag
-  /// What the class keys are wrapped with, to wrap them anew.
+  /// What the class keys are wrapped with, to wrap them again.
   package let passcodeKey: Secret
   /// In which of its Unicode forms the password fitted.
   public let passwordForm: PasswordForm
@@ -56,7 +56,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
     recordKey = found.recordKey
   }
 
-  /// What a password comes to, or why the keybag of files in clear opens nothing.
+  /// What a password comes to, or why the keybag of unencrypted files opens nothing.
   private struct Found: ~Copyable {
     let form: PasswordForm
     let fault: String?
@@ -83,7 +83,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
 
   /// Opens the class keys.
   ///
-  /// - Parameter deviceKey: Of the device whose hardware is at hand. Nothing but an item that opens proves that it is the
+  /// - Parameter deviceKey: Of the device whose hardware is available. Nothing but an item that opens proves that it is the
   ///   one that made the backup.
   /// - Throws: Category `damaged` where the keybag cannot be used.
   public borrowing func classKeys(deviceKey: borrowing DeviceKey?) throws(ArchivedKeychainError) -> ClassKeys {

@@ -53,14 +53,14 @@ struct ItemAdd: RunnableVerb {
     }
   }
 
-  /// Adds to what is no device: there nobody says which access group an app would use.
+  /// Adds to what is not a device: there nobody says which access group an app would use.
   private func add(
     _ described: KeychainItem, to keychain: some EditableItems, in session: Session
   ) throws -> CommandStatus {
     try ItemSelection(ChosenItems(kind: kind, attributes: attributes)).requireNoApp(of: keychain.name)
     guard attributes.accessGroup != nil else {
       throw CommandFailure.usage(
-        "no access group says whose item it is", why: "\(keychain.name) is no device that would choose one",
+        "no access group says whose item it is", why: "\(keychain.name) is not a device that would choose one",
         try: "--access-group GROUP")
     }
     let item = try complete(described, in: session)

@@ -75,7 +75,7 @@ struct ItemChangeOptions: ParsableArguments {
   func check(for kind: ItemKind) throws(CommandFailure) {
     for (flag, code, _) in try options() where AttributeTable.definition(of: code, in: kind) == nil {
       throw .usage(
-        "--\(flag) is no attribute of \(ItemText.nounWithArticle(kind))", why: "one is among the items that match",
+        "--\(flag) is not an attribute of \(ItemText.nounWithArticle(kind))", why: "one is among the items that match",
         try: "--kind, to change items of one kind")
     }
   }

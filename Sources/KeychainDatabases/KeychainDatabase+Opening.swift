@@ -48,7 +48,7 @@ extension KeychainDatabase {
       differingColumns = opened.item.map { Self.differences(of: row, from: $0) } ?? []
     }
 
-    /// What stands in a column alone, or is made anew from something else: nothing in the item tells it.
+    /// What stands in a column alone, or is made again from something else: nothing in the item tells it.
     private static let ownColumns: Set<AttributeCode> = [.appClip, .accessControl]
 
     private static func differences(of row: Row, from item: KeychainItem) -> [AttributeCode] {

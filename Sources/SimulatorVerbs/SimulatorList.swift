@@ -49,7 +49,7 @@ struct SimulatorList: TabularVerb {
       names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
     } catch {
       throw CommandFailure(
-        .notFound, "there are no Simulators in \(directory)", why: "it is no directory that can be read",
+        .notFound, "there are no Simulators in \(directory)", why: "it is not a directory that can be read",
         try: "keyhaul simulator list DIRECTORY")
     }
     let entries = names.compactMap { name -> Entry? in

@@ -89,8 +89,8 @@ struct ClassKeyFileTests {
   func refused() throws {
     let digits = Self.digits
     let files: [(String, String)] = [
-      ("", "it is no JSON object, at byte 0"),
-      ("[]", "it is no JSON object, at byte 0"),
+      ("", "it is not a JSON object, at byte 0"),
+      ("[]", "it is not a JSON object, at byte 0"),
       ("{}", "it has no key, at byte 1"),
       ("{\"6\": \"0f\"}", "the key of class 6 has 2 digits; it has 64, at byte 7"),
       ("{\"6\": \"\(digits.dropLast())x\"}", "a key has something else than hexadecimal digits, at byte 7"),

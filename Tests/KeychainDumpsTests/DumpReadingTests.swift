@@ -80,14 +80,14 @@ struct DumpReadingTests {
 
     let item = try #require(dump.items.first)
     #expect(dump.form == .untypedTables)
-    #expect(item.item?.accessGroup == "apple", "one NUL at the end is no part of a text")
+    #expect(item.item?.accessGroup == "apple", "one NUL at the end is not part of a text")
     #expect(item.item?[.account] == .string("anna"))
     #expect(item.item?[.synchronizable] == .integer(1))
     #expect(item.item?[.isInvisible] == .string("007"), "no canonical number")
     #expect(item.item?.modificationDate?.secondsSinceReferenceDate == moment)
     #expect(item.item?.creationDate == nil)
     #expect(item.unusableAttributes == [.creationDate])
-    #expect(item.item?[.generic] == .data(Array("a\u{7}b".utf8)), "with a control character it is no text")
+    #expect(item.item?[.generic] == .data(Array("a\u{7}b".utf8)), "with a control character it is not text")
     #expect(item.item?[.label] == .data(Array("two\u{0}\u{0}".utf8)))
     #expect(secret(item) == Array("text\u{0}".utf8))
   }

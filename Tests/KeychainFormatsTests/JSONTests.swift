@@ -36,7 +36,7 @@ struct JSONReadingTests {
   }
 
   @Test(
-    "is nothing that is no JSON",
+    "is nothing that is not JSON",
     arguments: [
       "", "{", "[1 2]", "01", "+1", ".5", "1.", "1e", "-", "nul", "nulls", "\"\\x\"", "\"\\ud83d\"", "\"\\udd11\"",
       "\"\\ud83d\\u0041\"", "\"\\u00g0\"", "\"\\u00\"", "\"", "\"\n\"", "[1] 2", "{1:2}", "{\"a\" 1}", "{\"a\":1,}",

@@ -216,7 +216,7 @@ struct CertificatesAndKeysTests {
     #expect(SecItemCopyMatching(search as CFDictionary, &found) == errSecSuccess)
     let attributes = try #require(found as? [String: Any])
     #expect(attributes[kSecValueData as String] as? Data == Data(repeating: 7, count: 32))
-    // A text that is no number of 32 bits stays text. Source: Apple `SecDbItem.c` (`copyNumber`).
+    // A text that is not a number of 32 bits stays text. Source: Apple `SecDbItem.c` (`copyNumber`).
     let kept = attributes[kSecAttrKeyType as String]
     if Int32(exactly: number) == nil { #expect(kept as? String == text) } else { #expect(kept as? Int == number) }
     #expect(attributes[kSecAttrKeyClass as String] as? Int == 2)

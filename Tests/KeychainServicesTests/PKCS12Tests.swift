@@ -198,7 +198,7 @@ struct PKCS12Tests {
     }
   }
 
-  @Test("of more than a mebibyte is not read, nor with a password that is no text")
+  @Test("of more than a mebibyte is not read, nor with a password that is not text")
   func limits() throws {
     var items: CFArray?
     let large = Data(repeating: 0x30, count: 1 << 20 + 1)

@@ -241,14 +241,14 @@ struct ExpectationListTests {
         #"{"account": "x", "expect": "migrates", "same_device": 1}"#,
         #""same_device" should be true or false, not a whole number"#
       ),
-      (#"{"kind": "generic", "expect": "migrates"}"#, #""generic" is no kind; "generic-password" is near"#),
+      (#"{"kind": "generic", "expect": "migrates"}"#, #""generic" is not a kind; "generic-password" is near"#),
       (
         #"{"account": "x", "expect": "migrates", "reason": "deleted"}"#,
         "only what stays-behind has a reason"
       ),
       (
         #"{"account": "x", "expect": "stays-behind", "reason": "because"}"#,
-        #""because" is no reason; explain lists them"#
+        #""because" is not a reason; explain lists them"#
       ),
       ("[]", "it should be an object, not an array"),
       (

@@ -3,7 +3,7 @@
 
     bench_export.py PROGRAM [--rounds 5]
 
-The backup is made anew: 200 items, a password, real round counts. Each run is a process of its own, in turns, so that
+The backup is made again: 200 items, a password, real round counts. Each run is a process of its own, in turns, so that
 all see the same machine; the figures are ratios of medians. Exit 1 where a target is missed.
 """
 

@@ -4,7 +4,7 @@ much memory.
 
     bench_files.py PROGRAM [--files 6000] [--megabytes 300] [--rounds 1] [--mvt PATH/mvt-ios] [--before PROGRAM]
 
-The backup is made anew, of one app's files that are all of one size, with next to no rounds of key derivation: what is
+The backup is made again, of one app's files that are all of one size, with next to no rounds of key derivation: what is
 timed is the files. Each run is a process of its own, in turns, so that all see the same machine, and begins when the disk
 has nothing left to write. Ours ends when the disk keeps every file, theirs when the system's memory has them. What each
 wrote is compared byte for byte. Exit 1 where a target is missed.

@@ -11,13 +11,13 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case notABackup = "not-a-backup"
     /// A backup, or a container, of a kind that this version doesn't read.
     case unsupported
-    /// Of iOS 10.0 with a password: the records in its list of files are sealed with it, and are never written anew.
+    /// Of iOS 10.0 with a password: the records in its list of files are sealed with it, and are never rewritten.
     case sealedList = "sealed-list"
     /// Says that it has a password, and everything in it is in clear.
     case falseClaim = "false-claim"
     /// Says that it has no password, and was made under one.
     case passwordDenied = "password-denied"
-    /// A copy in clear of a backup with a password, which no device takes.
+    /// A decrypted copy of a backup with a password, which no device takes.
     case decryptedCopy = "decrypted-copy"
     /// Needs a file to be read from, and came as a stream.
     case notStreamable = "not-streamable"
@@ -90,7 +90,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         .refused, "the backup says that it has no password, and was made under one",
         advice: "don't trust this copy; use the one that its device made")
     case .decryptedCopy:
-      .init(.refused, "this is a copy in clear, to be read alone", advice: "the backup that it was made of")
+      .init(.refused, "this is a decrypted copy, to be read alone", advice: "the backup that it was made of")
     case .notStreamable:
       .init(
         .refused, "this kind of backup cannot be read from a stream",

@@ -2,14 +2,14 @@ import Files
 import KeychainFormats
 import SystemPackage
 
-/// What in a directory that is no backup may be meant instead.
+/// What in a directory that is not a backup may be meant instead.
 extension DirectorySource {
   /// Names that are looked at, in a directory and in each directory of it.
   private static let maximumNameCount = 200
   /// Names that are given.
   private static let maximumCandidateCount = 3
 
-  /// Why a directory without a manifest is no backup.
+  /// Why a directory without a manifest is not a backup.
   func notABackup(_ directory: borrowing Descriptor) -> BackupArchiveError {
     let fact = "it has no \(StoredPart.manifest.path)"
     let (backups, parents) = candidates(in: directory)
@@ -25,7 +25,7 @@ extension DirectorySource {
   }
 
   /// By name: what is a backup's directory or begins like a packed one, and directories of backups, such as `Backup` in
-  /// `MobileSync`. Links are not followed; what cannot be read is no candidate.
+  /// `MobileSync`. Links are not followed; what cannot be read is not a candidate.
   private func candidates(in directory: borrowing Descriptor) -> (backups: [String], parents: [String]) {
     var (backups, parents): ([String], [String]) = ([], [])
     for name in names(in: directory) {

@@ -45,7 +45,7 @@ struct ArgumentResolver {
     return .device(name: name, directory: directory)
   }
 
-  /// An archive to read. That it exists and is no device is checked, what it is is for its reader to say.
+  /// An archive to read. That it exists and is not a device is checked, what it is is for its reader to say.
   package func archive(_ argument: String) throws(CommandFailure) -> KeychainPlace {
     guard !argument.isEmpty else { throw .usage("the archive's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }

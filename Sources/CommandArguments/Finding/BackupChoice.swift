@@ -6,7 +6,7 @@ import ShownNames
 
 /// A directory of several backups, such as `MobileSync/Backup`, and the one of them that is meant.
 package enum BackupChoice {
-  /// The backup that a path means whose last part is no file: in a directory of backups, the one of the device with
+  /// The backup that a path means whose last part is not a file: in a directory of backups, the one of the device with
   /// this identifier. Parts of names mean nothing.
   ///
   /// - Returns: Its path; `nil` where the path does not lead into a directory of backups.

@@ -24,7 +24,7 @@ package enum PathContent: Equatable, Sendable {
   /// A directory that no backup is and a keychain's database lies in: a Simulator's, at any of its levels.
   case databaseDirectory(databases: [String])
   case device
-  /// A directory that is no virtual device.
+  /// A directory that is not a virtual device.
   case directory
 
   /// Looks, links followed.

@@ -53,7 +53,7 @@ package final class ArchiveUnlocker {
     }
   }
 
-  /// The key of the first password that fits, of those that are at hand for one of many backups; `nil` where none is.
+  /// The key of the first password that fits, of those that are available for one of many backups; `nil` where none is.
   private func offeredKey() throws(CommandFailure) -> ArchiveKey? {
     let offered = session.offeredPasswords
     var wrong: CommandFailure?
@@ -73,7 +73,7 @@ package final class ArchiveUnlocker {
     throw failure
   }
 
-  /// The same with a password that is at hand.
+  /// The same with a password that is available.
   ///
   /// - Parameter keys: Those of this password that were derived before.
   package func key(
@@ -113,7 +113,7 @@ package final class ArchiveUnlocker {
     return try open(with: try key(password), hardware, for: use)
   }
 
-  /// The same with a key that is at hand.
+  /// The same with a key that is available.
   ///
   /// - Parameter use: What it is opened for; all but a look at it needs a keychain.
   package func open(
@@ -135,7 +135,7 @@ package final class ArchiveUnlocker {
     return try reader(with: try key(password), hardware, for: use)
   }
 
-  /// The same with a key that is at hand.
+  /// The same with a key that is available.
   package func reader(
     with key: borrowing ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse
   ) throws(CommandFailure) -> ArchivedItemReader {
@@ -148,7 +148,7 @@ package final class ArchiveUnlocker {
     return reader
   }
 
-  /// An archive opened for a device, and the device that made it, where its key was at hand.
+  /// An archive opened for a device, and the device that made it, where its key was available.
   package struct OpenedForDevice {
     package let archive: OpenedArchive
     package let maker: String?
@@ -159,7 +159,7 @@ package final class ArchiveUnlocker {
   ///
   /// - Parameters:
   ///   - key: That of the password.
-  ///   - hardware: The key of the device that made it, as far as one is at hand.
+  ///   - hardware: The key of the device that made it, as far as one is available.
   ///   - device: `nil` where the archive is only looked at: then the maker's key takes its place.
   package func open(
     with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto device: DeviceSession?

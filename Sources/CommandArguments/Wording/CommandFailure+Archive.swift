@@ -41,7 +41,7 @@ extension CommandFailure {
       case .notABackup: "\(name) is not a backup"
       case .sealedList: "\(name) keeps the password it has"
       case .unsupported, .notStreamable: "\(name) cannot be read: \(error.summary)"
-      case .decryptedCopy: "\(name) is a copy in clear, to be read alone"
+      case .decryptedCopy: "\(name) is a decrypted copy, to be read alone"
       case .falseClaim: "\(name) says that it is encrypted, and it is not"
       case .passwordDenied: "\(name) says that it has no password, and was made under one"
       case .hostile, .overLimit: "refused to read \(name)"

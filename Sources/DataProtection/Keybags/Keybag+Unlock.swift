@@ -6,7 +6,7 @@ extension Keybag {
   /// - Parameters:
   ///   - password: The backup's password, empty for a backup without one, or `nil` to leave its layer closed: nothing is
   ///     derived then.
-  ///   - deviceKey: The hardware key of the device that made the bag, where it is at hand.
+  ///   - deviceKey: The hardware key of the device that made the bag, where it is available.
   ///   - limit: The most PBKDF2 rounds to accept; a hostile archive may ask for any number.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
   /// - Throws: `.wrongPassword` where no class key unwraps with the password, `.roundsOverLimit`, `.missingField` and

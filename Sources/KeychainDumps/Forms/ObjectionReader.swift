@@ -85,7 +85,7 @@ enum ObjectionReader {
     var item = item
     if let text = secret?.stringValue, !text.isEmpty {
       guard let bytes = HexadecimalDigits.bytes(of: text) else {
-        return (.attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is no hexadecimal text")), false)
+        return (.attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is not hexadecimal text")), false)
       }
       item.secret = SensitiveBytes(copying: bytes)
       return (.open(item), false)

@@ -60,7 +60,7 @@ package enum DERDate {
 
   /// The GeneralizedTime text of a date: the one it was read from, if that still says the same moment.
   ///
-  /// - Returns: `nil` for a date without a text of its own outside the years 0 to 9999, or that is no number.
+  /// - Returns: `nil` for a date without a text of its own outside the years 0 to 9999, or that is not a number.
   static func encode(_ date: KeychainDate) -> [UInt8]? {
     if let text = date.encodedText.map({ Array($0.utf8) }),
       let decoded = try? text.span.bytes.withUnsafeBytes(decode), decoded == date

@@ -1,6 +1,6 @@
 /// UTF-8 taken apart where it lies, for text that must not be copied into a `String`.
 package enum UTF8Scalars {
-  /// Calls `body` with each scalar and its bytes; a replacement character stands for what is no UTF-8.
+  /// Calls `body` with each scalar and its bytes; a replacement character stands for what is not UTF-8.
   package static func forEach(
     in utf8: UnsafeRawBufferPointer, _ body: (Unicode.Scalar, UnsafeRawBufferPointer) -> Void
   ) {

@@ -49,7 +49,7 @@ public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID {
 public func CFStringGetTypeID() -> CFTypeID { CoreFoundationType.string.rawValue }
 /// Returns the number that `CFGetTypeID` gives for data.
 public func CFDataGetTypeID() -> CFTypeID { CoreFoundationType.data.rawValue }
-/// Returns the number that `CFGetTypeID` gives for a number that is no boolean.
+/// Returns the number that `CFGetTypeID` gives for a number that is not a boolean.
 public func CFNumberGetTypeID() -> CFTypeID { CoreFoundationType.number.rawValue }
 /// Returns the number that `CFGetTypeID` gives for one of the two booleans.
 public func CFBooleanGetTypeID() -> CFTypeID { CoreFoundationType.boolean.rawValue }

@@ -4,7 +4,7 @@ import ShownNames
 
 /// A plan as a file: the document, and a checksum over every byte of the file but its own digits.
 ///
-/// No seal: whoever edits a plan can compute the checksum anew, and has then written another plan, which is checked like
+/// No seal: whoever edits a plan can compute the checksum again, and has then written another plan, which is checked like
 /// any.
 public struct PlanFile: Sendable {
   /// The plan that the file holds.
@@ -64,7 +64,7 @@ public struct PlanFile: Sendable {
   ///   edited; `.otherPlanFormat`.
   public init(parsing bytes: [UInt8]) throws(MigrationError) {
     guard let value = try? JSONValue(parsing: bytes), let format = value["format"]?.stringValue else {
-      throw .malformedPlan("it is no document of the format \(PlanDocument.formatName)")
+      throw .malformedPlan("it is not a document of the format \(PlanDocument.formatName)")
     }
     guard format == PlanDocument.formatName else { throw .otherPlanFormat(format) }
     let checksum = value["checksum"]?.stringValue

@@ -196,7 +196,7 @@ package struct DatabaseVerification {
       }
   }
 
-  /// What is wrong, in a word each: for the error of a result that is no text.
+  /// What is wrong, in a word each: for the error of a result that is not text.
   package var loss: String {
     Amounts.list(checks.filter { $0.outcome == .wrong }.map(\.id.rawValue))
   }

@@ -155,7 +155,7 @@ package struct VerificationText {
     // The hardware at hand opens some classes: whose the others are, nothing tells.
     let why =
       verification.hardware.isDivided
-      ? "\(it) \(bound == 1 ? "does" : "do") not open with the hardware at hand"
+      ? "\(it) \(bound == 1 ? "does" : "do") not open with the available hardware key"
       : "\(it) \(bound == 1 ? "opens" : "open") only on \(owner)"
     return "\(Amounts.count(bound, "item")) could not be checked, because \(why)"
   }

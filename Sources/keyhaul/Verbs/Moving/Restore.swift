@@ -143,7 +143,7 @@ struct Restore: RunnableVerb {
     } catch {
       // The counter that tells a saved plan from a stale one was raised before, so that it tells of a crash too.
       if error.isCancelled {
-        try Interruption.check("no item of \(device.name) was changed; a saved plan has to be made anew")
+        try Interruption.check("no item of \(device.name) was changed; a saved plan has to be made again")
       }
       throw CommandFailure(error, doing: "nothing was restored to \(device.name)")
     }

@@ -216,7 +216,7 @@ def _answer(kind: type[A], ended: _process.Ended) -> A:
 def _of_line(kind: type[A], path: str, line: bytes, seconds: float) -> A | KeyhaulError | None:
     """What a line of many says of a backup; None where it is not of this backup, or has neither an answer nor an error.
 
-    Such a line is of an answer that is too large for one, or of something that is no backup: a call about it alone says which.
+    Such a line is of an answer that is too large for one, or of something that is not a backup: a call about it alone says which.
     """
     said = _document(line) or {}
     code, document, error = said.get("code"), said.get("document"), said.get("error")

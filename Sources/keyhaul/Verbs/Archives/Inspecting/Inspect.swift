@@ -133,7 +133,7 @@ struct Inspect: BackupVerb {
     }
   }
 
-  /// The archive with its items tried, where the password is at hand or is all that a wanted part lacks.
+  /// The archive with its items tried, where the password is available or is all that a wanted part lacks.
   private func opened(_ named: NamedArchive, in session: Session) throws -> Opened? {
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     let hasDeviceKey = try unlocking.opening.deviceKeySource() != nil

@@ -156,7 +156,7 @@ struct Verify: BackupVerb {
     return verification
   }
 
-  /// Whether nobody can be asked for the password of a copy in clear: all but its items can be checked without.
+  /// Whether nobody can be asked for the password of a decrypted copy: all but its items can be checked without.
   private func isLeftClosed(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> Bool {
     guard named.archive.isEncrypted, !named.archive.areFilesEncrypted, session.terminal() == nil,
       session.offeredPasswords.isEmpty

@@ -90,7 +90,7 @@ struct Seal: RunnableVerb {
     if let fault {
       throw CommandFailure(
         .damaged, "\(named.name) is not what was sealed", why: ArchiveFinding.sealBroken(fault).description,
-        try: "another copy; what you changed yourself is sealed anew once Keyhaul.seal is deleted")
+        try: "another copy; what you changed yourself is sealed again once Keyhaul.seal is deleted")
     }
     if session.isJSON { return try answer(named, fileCount: seal.fileCount, wrote: false, in: session) }
     try session.announce(

@@ -14,7 +14,7 @@ Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 def listed(paths: Paths) -> list[str]:
     """Each backup once, in the order that they are named in.
 
-    A text is one folder or one address: of a folder that is no backup itself, and of an address that ends in a slash or has a
+    A text is one folder or one address: of a folder that is not a backup itself, and of an address that ends in a slash or has a
     star, what is in it. A list is taken as it is, since its paths may exist on the workers alone.
     """
     if isinstance(paths, (str, os.PathLike)):
@@ -30,7 +30,7 @@ def listed(paths: Paths) -> list[str]:
 
 
 def backups_in(place: str) -> list[str]:
-    """What is in a folder, sorted; what is no backup is for the program to say. Hidden names are passed over."""
+    """What is in a folder, sorted; what is not a backup is for the program to say. Hidden names are passed over."""
     if is_address(place):
         check_address(place)
         return _at_address(place)

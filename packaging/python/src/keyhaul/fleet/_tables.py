@@ -55,7 +55,7 @@ BACKUPS = pa.schema(
 )
 
 # One row for each item. `outcome` and `reason` are those on a new device, or on the one that was named. On the same device an
-# item is `expected` whose class says that it comes back, where the key to try it is not at hand.
+# item is `expected` whose class says that it comes back, where the key to try it is not available.
 ITEMS = pa.schema(
     [
         ("path", pa.string()),
