@@ -27,7 +27,7 @@ struct ItemAdd: RunnableVerb {
       "--kind", .init("--account, --service, --server", "what the item is for"),
       .init("--protection", "when-unlocked, after-first-unlock, always; with -this-device; passcode-only"),
       .init("--secret-file", "read the secret, or a certificate or key in PEM or DER"),
-      .init("--password-file", "read the password of the backup, where one is meant"), "--dry-run",
+      .init("--password-file", "the backup's password, if the items are in a backup"), "--dry-run",
     ])
   static let configuration = described(as: "add")
 

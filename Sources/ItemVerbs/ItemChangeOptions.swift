@@ -40,10 +40,10 @@ struct ItemChangeOptions: ParsableArguments {
   @Flag(inversion: .prefixedNo, help: "Whether the item syncs between devices from now on.")
   var newSync: Bool?
 
-  @Flag(inversion: .prefixedNo, help: "Whether reading it asks for the user's presence from now on.")
+  @Flag(inversion: .prefixedNo, help: "Whether reading it requires user presence from now on.")
   var newUserPresence: Bool?
 
-  @Flag(inversion: .prefixedNo, help: "Whether reading it asks for biometry from now on.")
+  @Flag(inversion: .prefixedNo, help: "Whether reading it requires biometry from now on.")
   var newBiometry: Bool?
 
   /// The new values, without the secret; `null` takes one away.

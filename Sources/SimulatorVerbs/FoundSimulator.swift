@@ -9,7 +9,7 @@ import Reports
 /// The Simulator that a verb means.
 struct SimulatorArgument: ParsableArguments {
   @Argument(
-    help: "The Simulator: its directory, the one of its keychain, or keychain-2-debug.db itself.", completion: .file())
+    help: "The Simulator: its folder, its keychain's folder, or keychain-2-debug.db itself.", completion: .file())
   var simulator: String
 
   init() {}

@@ -22,7 +22,7 @@ struct SimulatorList: TabularVerb {
   static let configuration = described(as: "list")
 
   @Argument(
-    help: "The directory of the Simulators; ~/Library/Developer/CoreSimulator/Devices where none is named.",
+    help: "The folder of the Simulators (default: ~/Library/Developer/CoreSimulator/Devices).",
     completion: .directory)
   var directory: String?
   /// The members of each of `simulators` in `simulator-list/1`.

@@ -18,7 +18,8 @@ struct SimulatorSnapshot: RunnableVerb {
   @OptionGroup var target: SimulatorArgument
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("The file to write, of mode 0600: the whole keychain, not encrypted.", valueName: "file"),
+    help: ArgumentHelp(
+      "The file to write, with mode 0600; it holds the whole keychain unencrypted.", valueName: "file"),
     completion: .file())
   var output: String
   @OptionGroup(title: "Flags of all verbs") var common: CommonOptions

@@ -20,7 +20,8 @@ struct DeviceExport: RunnableVerb {
 
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("The file to write, of mode 0600: the whole keychain, not encrypted.", valueName: "file"),
+    help: ArgumentHelp(
+      "The file to write, with mode 0600; it holds the whole keychain unencrypted.", valueName: "file"),
     completion: .file())
   var output: String
   @OptionGroup var target: TargetDevice

@@ -10,7 +10,7 @@ import ShownNames
 /// `keyhaul convert`: a backup's directory into one file, or back; or a copy of it in clear.
 struct Convert: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Copy a backup into another form, byte for byte, or in clear",
+    sentence: "Pack, unpack or decrypt a backup into a copy",
     usage: "keyhaul convert ARCHIVE -o ARCHIVE [--decrypted [--reveal]]",
     examples: [
       "keyhaul convert family.backup -o family.tar.zst",
@@ -21,7 +21,7 @@ struct Convert: RunnableVerb {
   static let configuration = described(as: "convert")
 
   @Argument(
-    help: "The backup: a folder or a file. Its password is not needed, but for a decrypted copy.", completion: .file())
+    help: "The backup: a folder or a file. Only --decrypted needs its password.", completion: .file())
   var archive: String
   @Option(
     name: .shortAndLong,
@@ -30,10 +30,10 @@ struct Convert: RunnableVerb {
   var output: String
   @Flag(
     help:
-      "Write the list and the unencrypted files, for other programs; the keychain's items stay sealed with the password."
+      "Decrypt the manifest and the files, for other programs; keychain items stay encrypted with the password."
   )
   var decrypted = false
-  @Flag(help: "With --decrypted: write the items beside the copy too, with their secrets in plain text.")
+  @Flag(help: "Also write the items, with their secrets in plain text, next to the copy (with --decrypted).")
   var reveal = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions

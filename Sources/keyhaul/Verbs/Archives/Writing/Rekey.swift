@@ -30,10 +30,10 @@ struct Rekey: RunnableVerb {
   static let configuration = described(as: "rekey")
 
   @Argument(help: "The backup: a folder or a file.", completion: .file()) var archive: String
-  @Flag(help: "Take the password off: the keychain then opens only on the device that made the backup.")
+  @Flag(help: "Remove the password; only the source device can then decrypt the keychain.")
   var noPassword = false
   @Option(
-    help: ArgumentHelp("Rounds of key derivation (default as before).", valueName: "n"),
+    help: ArgumentHelp("The number of PBKDF2 iterations (default: unchanged).", valueName: "n"),
     transform: RoundCount.parseWritten)
   var rounds: RoundCount?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
