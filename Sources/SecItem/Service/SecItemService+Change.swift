@@ -139,9 +139,7 @@ extension SecItemQuery {
   /// Source: Apple `SecItem.m` (`explode_identity`, `handleUpdateIdentity`).
   fileprivate var halves: [SecItemQuery]? {
     if let halves = identityReference {
-      return [
-        replacing("v_Ref", with: .reference(halves.certificate)), replacing("v_Ref", with: .reference(halves.key)),
-      ]
+      return [naming(half: halves.certificate), naming(half: halves.key)]
     }
     guard self["v_Ref"] == nil, self["class"] == .string(QueryClass.identityName) else { return nil }
     return [ItemKind.certificate, .key].map { replacing("class", with: .string($0.rawValue)) }
