@@ -149,6 +149,10 @@ extension SecItemQuery {
 extension ParsedQuery {
   /// The query decides; else what is synchronized leaves a tombstone where there is someone to tell.
   fileprivate func tombstonePolicy(_ environment: SecItemEnvironment) -> TombstonePolicy {
-    usesTombstone ?? environment.isSyncing ? .leave : .forbid
+    switch usesTombstone {
+    case true?: .always
+    case false?: .forbid
+    case nil: environment.isSyncing ? .leave : .forbid
+    }
   }
 }
