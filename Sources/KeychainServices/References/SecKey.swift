@@ -18,6 +18,8 @@ public final class SecKey: Sendable {
     item[.type]?.integerValue.flatMap(KeyMaterial.KeyType.init(rawValue:))
   }
 
+  var isRSA: Bool { keyType == .rsa }
+
   var half: KeyMaterial.Half? {
     item[.keyClass]?.integerValue.flatMap(KeyMaterial.Half.init(rawValue:))
   }
