@@ -74,7 +74,7 @@ public func SecKeyCreateEncryptedData(
 ///   - algorithm: The scheme.
 ///   - ciphertext: As `SecKeyCreateEncryptedData` gives it.
 ///   - error: Receives `errSecParam` if the key is not for this algorithm or the bytes are not what it encrypts. PKCS#1
-///     v1.5 does not report the latter: other bytes come out, as on iOS since 17.3.
+///     v1.5 does not report the latter: other bytes come out, as in Apple's current `SecKeyAdaptors.m`.
 /// - Returns: `nil` where there is an error.
 public func SecKeyCreateDecryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
