@@ -65,6 +65,22 @@ public func SecCertificateCopyEmailAddresses(
   return errSecSuccess
 }
 
+/// Returns the issuer's name in DER, normalized as keychains compare it.
+///
+/// Source: Apple `SecCertificate.c` (`SecCertificateCopyNormalizedIssuerSequence`).
+/// - Returns: `nil` if the certificate cannot be read.
+public func SecCertificateCopyNormalizedIssuerSequence(_ certificate: SecCertificate) -> CFData? {
+  (try? CertificateFacts(der: certificate.der)).map { NSData(data: Data($0.issuerSequence)) }
+}
+
+/// Returns the subject's name in DER, normalized as keychains compare it.
+///
+/// Source: Apple `SecCertificate.c` (`SecCertificateCopyNormalizedSubjectSequence`).
+/// - Returns: `nil` if the certificate cannot be read.
+public func SecCertificateCopyNormalizedSubjectSequence(_ certificate: SecCertificate) -> CFData? {
+  (try? CertificateFacts(der: certificate.der)).map { NSData(data: Data($0.subjectSequence)) }
+}
+
 /// The serial number's bytes, as in the certificate.
 public func SecCertificateCopySerialNumberData(
   _ certificate: SecCertificate, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

@@ -45,6 +45,12 @@ extension SecItemQuery {
     return (.certificate(certificate), .key(key))
   }
 
+  /// The query for one half of the identity that `v_Ref` is; the half's class takes the place of the identity's.
+  func naming(half: SecItemReference) -> SecItemQuery {
+    let query = replacing("v_Ref", with: .reference(half))
+    return self["class"] == .string(QueryClass.identityName) ? query.replacing("class", with: nil) : query
+  }
+
   func replacing(_ key: String, with value: SecItemValue?) -> SecItemQuery {
     var changed = self
     changed[key] = value
