@@ -227,6 +227,8 @@ package final class ArchiveUnlocker {
   private func tell(_ form: PasswordForm) {
     switch form {
     case .asGiven: return
+    case .withoutMark:
+      session.note("\(HostileText.shown(name)): the password fitted without the byte order mark before it")
     case .composed:
       session.note(
         "\(HostileText.shown(name)): the password fitted with its accents in the letters (Unicode form NFC)")
