@@ -130,8 +130,12 @@ public struct ArchiveKey: ~Copyable, Sendable {
     }
     switch password {
     case .some(let password):
-      return try archive.keybag.fittingKey(
-        password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+      do throws(DataProtectionError) {
+        return try archive.keybag.fittingKey(
+          password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+      } catch {
+        throw archive.keybag.wrongType(for: error) ?? error
+      }
     case .none:
       throw DataProtectionError(.wrongPassword, "the backup is encrypted and no password was given")
     }
@@ -163,6 +167,18 @@ public struct ArchiveKey: ~Copyable, Sendable {
 extension DataProtectionError {
   /// Whether it is the keybag that is not what was written.
   fileprivate var isOfKeybag: Bool { code == .damagedKeybag || code == .missingField }
+}
+
+extension Keybag {
+  /// What keeps a password from opening a bag of another type than a backup's; `nil` for a backup's, and for an error that
+  /// does not come of it.
+  fileprivate func wrongType(for error: DataProtectionError) -> DataProtectionError? {
+    guard let type, type != .backup, error.code == .wrongPassword || error.code == .damagedKeybag else { return nil }
+    return DataProtectionError(
+      .unsupported,
+      "the keybag is of type \(type.rawValue) (\(type.words)), and a backup's is of type \(BagType.backup.rawValue); "
+        + error.reason)
+  }
 }
 
 extension BackupArchive {

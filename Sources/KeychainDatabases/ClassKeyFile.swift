@@ -32,6 +32,7 @@ private struct KeyScanner {
 
   mutating func object() throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
     var keys: [KeyClass: SensitiveBytes] = [:]
+    place = UTF8Scalars.byteOrderMarkCount(of: bytes)
     try expect("{", "it is not a JSON object")
     skipSpace()
     if place < bytes.count, bytes[place] == UInt8(ascii: "}") { throw fault("it has no key", at: place) }

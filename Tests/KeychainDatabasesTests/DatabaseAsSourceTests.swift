@@ -85,6 +85,11 @@ struct ClassKeyFileTests {
         == [KeyClass(rawValue: 6): key, KeyClass(rawValue: 10): key])
   }
 
+  @Test("A byte order mark before a file of class keys is passed over")
+  func byteOrderMark() throws {
+    #expect(try Self.keys("\u{FEFF}{\"6\": \"\(Self.digits)\"}").count == 1)
+  }
+
   @Test("is refused with the place and without a digit where a key is short, a class unknown or twice, or text follows")
   func refused() throws {
     let digits = Self.digits

@@ -134,6 +134,13 @@ struct DumpReadingTests {
     #expect(!dump.items[1].hasSecret)
   }
 
+  @Test("A JSON dump with a byte order mark before it is read")
+  func byteOrderMark() throws {
+    let bytes = Array("\u{FEFF}[{\"item_class\": \"kSecClassGenericPassword\", \"account\": \"a\"}]".utf8)
+    #expect(KeychainDump.mayBegin(with: Array(bytes.prefix(KeychainDump.signatureByteCount))))
+    #expect(try KeychainDump(parsing: bytes).items.count == 1)
+  }
+
   @Test("JSON of objection: constants, the exact secret before its rendering, identities counted")
   func objection() throws {
     let dump = try KeychainDump(

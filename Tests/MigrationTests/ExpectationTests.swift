@@ -288,7 +288,7 @@ struct ExpectationListTests {
       ),
       ("[]", "the list: it should be an object, not an array"), ("", "it is not JSON (line 1, column 1)"),
       ("{\"format\": \"plan-expectations/1\",\n \"expectations\": [,]}", "it is not JSON (line 2, column 19)"),
-      ("{} {}", "it is not JSON (line 1, column 4)"), ("\u{FEFF}{}", "it is not JSON (line 1, column 1)"),
+      ("{} {}", "it is not JSON (line 1, column 4)"), ("\u{FEFF}[]", "the list: it should be an object, not an array"),
     ])
   func list(_ text: String, _ expected: String) {
     #expect(reason(text)?.hasPrefix(expected) == true, "\(reason(text) ?? "")")

@@ -46,7 +46,7 @@ def load(source, target):
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     taken = time.process_time() - started
     database.close()
-    # Read anew: what was handed over says nothing of what was written.
+    # Read again: what was handed over says nothing of what was written.
     with contextlib.closing(sqlite3.connect(target)) as loaded:
         is_same = all(loaded.execute(f"SELECT * FROM {table}").fetchall() == of for table, of in rows.items())
     return taken, sum(map(len, rows.values())) if is_same else 0

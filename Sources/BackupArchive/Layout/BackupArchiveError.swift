@@ -31,6 +31,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case damaged
     /// The device never finished writing it.
     case unfinished
+    /// A part of a backup that has no manifest, and of which nothing says that its device finished it.
+    case manifestMissing = "manifest-missing"
     /// A file that the manifest lists isn't there.
     case payloadMissing = "payload-missing"
     /// A whole backup in which no keychain was stored.
@@ -104,6 +106,10 @@ public struct BackupArchiveError: ExplainedError, Equatable {
       .init(
         .damaged, "the backup was never finished",
         advice: "export what is in it, or back up the device again and let it finish")
+    case .manifestMissing:
+      .init(
+        .damaged, "this is an unfinished backup",
+        advice: "another copy, or back up the device again and let it finish")
     case .payloadMissing: .init(.damaged, "the backup is not whole", advice: "use another copy")
     case .noKeychain:
       .init(

@@ -198,7 +198,7 @@ package struct NamedArchive {
     case .passwordDenied:
       session.warn(
         "\(name) says that it has no password, and was made under one", why: finding.description,
-        try: "don't trust this copy; use the one that its device made", evenQuiet: true)
+        try: Self.adviceForDeniedPassword, evenQuiet: true)
     case .wrapsUnusual:
       session.warn(
         "\(name)'s keybag is as no device writes it", why: finding.description,

@@ -41,7 +41,7 @@ package final class ArchiveUnlocker {
     guard archive.isEncrypted else {
       guard let source = try flags.givenSource(environment: session.environment) else { return try key(password: nil) }
       // What says that it is encrypted and is not may have a keybag that is.
-      guard archive.hasFalseClaim else { throw named.needlessPassword(source, try: advice) }
+      guard archive.hasFalseClaim, !opensWithoutPassword() else { throw named.needlessPassword(source, try: advice) }
       if let key = try offeredKey() { return key }
       return try session.withPassword(flags, of: name) { (password) throws(CommandFailure) in
         try key(password: password)
@@ -50,6 +50,15 @@ package final class ArchiveUnlocker {
     if let key = try offeredKey() { return key }
     return try session.withPassword(flags, of: name) { (password) throws(CommandFailure) in
       try key(password: password)
+    }
+  }
+
+  /// Whether the keybag opens with the empty password, as that of a backup without one does.
+  private func opensWithoutPassword() -> Bool {
+    do throws(ArchivedKeychainError) {
+      return try ArchiveKey(of: archive, password: nil, acceptingAtMost: options.rounds).keybagFault == nil
+    } catch {
+      return false
     }
   }
 
@@ -227,6 +236,8 @@ package final class ArchiveUnlocker {
   private func tell(_ form: PasswordForm) {
     switch form {
     case .asGiven: return
+    case .withoutMark:
+      session.note("\(HostileText.shown(name)): the password fitted without the byte order mark before it")
     case .composed:
       session.note(
         "\(HostileText.shown(name)): the password fitted with its accents in the letters (Unicode form NFC)")
@@ -263,10 +274,20 @@ package final class ArchiveUnlocker {
 }
 
 extension NamedArchive {
+  /// What to do with a backup whose manifest alone says that it has no password.
+  static let adviceForDeniedPassword =
+    "don't trust this copy; use the one that its device made; if there is none, set IsEncrypted to true in the "
+    + "Manifest.plist of another copy, and give its password"
+
   /// A password that is given for an archive without one: whoever gives it expects another archive, and what is not
   /// protected by it anybody can have put in its place.
   package func needlessPassword(_ source: SecretSource.Named, try advice: String? = nil) -> CommandFailure {
-    CommandFailure(
+    if let denied = archive.findings.first(where: { $0.kind == .passwordDenied }) {
+      return CommandFailure(
+        .refused, "\(name) says that it has no password, and was made under one", why: denied.description,
+        try: Self.adviceForDeniedPassword)
+    }
+    return CommandFailure(
       .refused, "\(name) has no password, and \(source.name) names one",
       why: "it is not encrypted: it may not be the backup that is meant, and anybody can have made it",
       try: source.isFlag ? advice ?? "if it is meant, \(source.withoutIt)" : "if it is meant, \(source.withoutIt)")

@@ -48,6 +48,7 @@ extension CommandFailure {
       case .truncated: "\(name) is cut short"
       case .damaged: "\(name) is damaged"
       case .unfinished: "\(name) was never finished"
+      case .manifestMissing: "\(name) is an unfinished backup"
       case .payloadMissing: "\(name) is not whole"
       case .noKeychain: "\(name) holds no keychain"
       case .keyUnavailable: "cannot open \(name): \(error.summary)"

@@ -63,6 +63,8 @@ public struct PlanFile: Sendable {
   /// - Throws: `.malformedPlan` where it is none, or has what no plan has; `.stalePlan` where that is so because it was
   ///   edited; `.otherPlanFormat`.
   public init(parsing bytes: [UInt8]) throws(MigrationError) {
+    // Whatever saved the file again may have put a byte order mark before what the checksum is over.
+    let bytes = Array(bytes.dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes)))
     guard let value = try? JSONValue(parsing: bytes), let format = value["format"]?.stringValue else {
       throw .malformedPlan("it is not a document of the format \(PlanDocument.formatName)")
     }

@@ -109,8 +109,9 @@ package struct VerificationText {
         + "there is no \(verification.found.contains(.stateMissing) ? "word of it in Status.plist" : "Status.plist")."
     case .foreign:
       guard unmade.isEmpty else { return asFarAsSeen }
-      let items = Amounts.count(verification.items?.deviceBound ?? 0, "item")
-      return "\(faultless), as far as can be seen here: its \(items) open only on \(owner)."
+      let count = verification.items?.deviceBound ?? 0
+      let items = count == 1 ? "1 item opens" : "\(Amounts.count(count, "item")) open"
+      return "\(faultless), as far as can be seen here: its \(items) only on \(owner)."
     case .unproven:
       guard unmade.isEmpty else { return asFarAsSeen }
       return boundItems.map { "\(faultless); \($0)." } ?? "\(faultless)."

@@ -66,6 +66,22 @@ struct OpeningTests {
     #expect(try world.keyhaul("verify b --password-file .typed").status == 12)
   }
 
+  @Test("A password with a byte order mark before it opens a backup from a file, a pipe, a command and a list")
+  func byteOrderMark() throws {
+    let world = try world(password: "test")
+    // As `"test" | Set-Content -Encoding utf8` of Windows PowerShell 5 writes it.
+    try world.write(Array("\u{FEFF}test\r\n".utf8), to: ".marked")
+    for flags in ["--password-file .marked", "-p - < .marked", "--password-command 'cat .marked'"] {
+      let outcome = try world.keyhaul("verify b \(flags)")
+      #expect(outcome.status == 0, "\(flags): \(outcome)")
+      #expect(outcome.errors.contains("b: the password fitted without the byte order mark before it\n"), "\(outcome)")
+    }
+    try world.write(Array("\u{FEFF}* file:.marked\r\n".utf8), to: ".list")
+    #expect(try world.keyhaul("verify b --passwords .list").status == 0)
+    try world.write(Array("\u{FEFF}other\n".utf8), to: ".marked")
+    #expect(try world.keyhaul("verify b --password-file .marked").status == 12)
+  }
+
   @Test("the key of a device of the home folder is used, and that is said")
   func homeDevice() throws {
     let world = try world()

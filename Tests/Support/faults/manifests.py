@@ -55,8 +55,8 @@ def nested(depth):
 
 
 def property_lists():
-    yield part("absent", "there is no Manifest.plist", REFUSED, lambda data: None)
-    yield part("absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", REFUSED, lambda data: None,
+    yield part("absent", "there is no Manifest.plist", DAMAGED, lambda data: None)
+    yield part("absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", DAMAGED, lambda data: None,
                base="mbdb")
     yield part("empty", "Manifest.plist is empty", DAMAGED, lambda data: b"")
     yield part("text", "Manifest.plist is a sentence", DAMAGED, lambda data: b"once upon a time")
