@@ -254,9 +254,7 @@ def _decoded(
     try:
         answer = decode(kind, document)
     except NotUnderstood as fault:
-        raise KeyhaulError(
-            1, "failed", "the program's answer cannot be read", str(fault), "a newer package"
-        ) from None
+        raise KeyhaulError(1, "failed", "the program's answer cannot be read", str(fault), "a newer package") from None
     error = failure() if code not in (0, 2, 3) else None
     return dataclasses.replace(answer, code=code, error=error, seconds=seconds)
 

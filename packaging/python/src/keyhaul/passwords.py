@@ -98,6 +98,4 @@ PasswordSource: TypeAlias = Sendable | Password
 
 def _unknown(name: str, why: str) -> KeyhaulError:
     entry: Mapping[str, str] = {"name": name}
-    return KeyhaulError(
-        12, "wrong-password", f"there is no password named {name}", why, "the worker's file", entry
-    )
+    return KeyhaulError(12, "wrong-password", f"there is no password named {name}", why, "the worker's file", entry)
