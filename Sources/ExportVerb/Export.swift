@@ -66,7 +66,7 @@ package struct Export: RunnableVerb {
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all verbs") package var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") package var common: CommonOptions
 
   package init() {}
 

@@ -50,7 +50,7 @@ struct ItemFind: TabularVerb {
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   /// The members of each of `items` in `keychain-items/1`, and those of `attributes`, which may be named alone.
   static let table = FieldTable(

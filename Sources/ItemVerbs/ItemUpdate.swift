@@ -35,7 +35,7 @@ struct ItemUpdate: RunnableVerb {
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 

@@ -22,7 +22,7 @@ struct SimulatorSnapshot: RunnableVerb {
       "The file to write, with mode 0600; it holds the whole keychain unencrypted.", valueName: "file"),
     completion: .file())
   var output: String
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)

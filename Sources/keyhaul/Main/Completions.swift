@@ -16,7 +16,7 @@ struct Completions: RunnableVerb {
   static let configuration = described(as: "completions")
 
   @Argument(help: "bash, zsh or fish.") var shell: CompletionScript.Shell
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let script = CompletionScript(of: Keyhaul.self, for: shell).text

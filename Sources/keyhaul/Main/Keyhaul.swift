@@ -13,7 +13,7 @@ struct Keyhaul: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keyhaul",
     abstract: tagline,
-    usage: "keyhaul <verb> [arguments] [flags]",
+    usage: "keyhaul <command> [arguments] [flags]",
     discussion: discussion,
     version: version,
     groupedSubcommands: [
@@ -42,7 +42,7 @@ struct Keyhaul: ParsableCommand {
 
   /// The short help of the root, with the verbs that there are.
   static func shortHelp(style: TextStyle) -> [String] {
-    var lines = [style.painted(tagline + ".", .bold), "", "usage     keyhaul <verb> [arguments] [flags]"]
+    var lines = [style.painted(tagline + ".", .bold), "", "usage     keyhaul <command> [arguments] [flags]"]
     lines += [
       "examples  keyhaul demo", "          keyhaul backup old-phone -o family.backup",
       "          keyhaul plan family.backup", "",
@@ -50,7 +50,7 @@ struct Keyhaul: ParsableCommand {
     lines += configuration.groupedSubcommands.flatMap { verbLines(of: $0, style: style) }
     lines += [
       "  flags     --home DIR  --json  -q  -v  --color WHEN  --no-input  -y  --version", "",
-      "\"keyhaul <verb> -h\" is the verb's page, \"keyhaul --help\" says everything.",
+      "\"keyhaul <command> -h\" describes a command; \"keyhaul --help\" lists everything.",
     ]
     return lines.map(style.adapted)
   }

@@ -11,7 +11,7 @@ struct Version: RunnableVerb {
     flags: ["--json"])
   static let configuration = described(as: "version")
 
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     if session.isJSON {

@@ -25,7 +25,7 @@ struct DeviceExport: RunnableVerb {
     completion: .file())
   var output: String
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     if output == "-" {

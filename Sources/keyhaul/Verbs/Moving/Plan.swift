@@ -21,7 +21,7 @@ struct Plan: BackupVerb {
       "keyhaul plan family.backup --to new-phone -o move.plan",
     ],
     flags: [
-      .init("--to", "the target (default: a new device, and the same one erased)"),
+      .init("--to", "the target (default: a new device and the same one)"),
       .init("--source", "the device that made the backup"),
       "--existing", "--output", "--format", .init("--compare", "compare backups with and without a password"),
       .init("--by-app", "group the items by app, most losses first"), "--audit", "--expect", "--exit-code",
@@ -42,7 +42,7 @@ struct Plan: BackupVerb {
       switch value {
       case .compare: "Compare backups with and without a password, restored to the same and to another device."
       case .byApp: "Show the items by app, those with the most losses first."
-      case .audit: "List deprecated classes, items that can leave the device, and items that never do (for developers)."
+      case .audit: "List deprecated classes and which items can leave the device."
       }
     }
   }
@@ -77,7 +77,7 @@ struct Plan: BackupVerb {
     completion: .file())
   var expect: String?
   @Flag(help: "Exit with code 2 if any item does not migrate.") var exitCode = false
-  @Flag(help: "Remove all names from the plan, so that you can show it to others; messages on the terminal keep them.")
+  @Flag(help: "Remove all names from the plan; messages on the terminal keep them.")
   var redact = false
   @Flag(help: "Plan for a backup without a password (devices only).") var noPassword = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
@@ -86,7 +86,7 @@ struct Plan: BackupVerb {
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
   var source: String { paths.first ?? "" }

@@ -39,7 +39,7 @@ struct Backup: RunnableVerb {
   @OptionGroup(title: "The new archive's password") var password: PasswordFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags(session)

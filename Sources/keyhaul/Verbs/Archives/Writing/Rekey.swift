@@ -40,7 +40,7 @@ struct Rekey: RunnableVerb {
   @OptionGroup(title: "Its new password") var newPassword: NewPasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   /// What becomes of the password.
   enum Change {
