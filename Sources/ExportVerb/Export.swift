@@ -30,7 +30,7 @@ package struct Export: RunnableVerb {
     flags: [
       .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys), wifi, genp-plist or cxf"),
       "--reveal",
-      .init("--kind, --service, --server", "export these items alone; * stands for any text"), "--domain",
+      .init("--kind, --service, --server", "export only these items; * matches any text"), "--domain",
       "--files", "--password-file", "--dry-run", "--yes",
     ])
   package static let configuration = described(as: "export")

@@ -22,8 +22,8 @@ struct ItemFind: TabularVerb {
       "keyhaul item find family.backup --service chat.example --account anna --reveal",
     ],
     flags: [
-      .init("--account, --service, --server", "what the item is for; * stands for any text"), "--kind", "--reveal",
-      "--limit", "--sort", .init("--password-file", "read the password of the backup, where one is meant"), "--format",
+      .init("--account, --service, --server", "which items; * matches any text"), "--kind", "--reveal",
+      "--limit", "--sort", .init("--password-file", "the backup's password, if the items are in a backup"), "--format",
       "--output", "--json",
     ])
   static let configuration = described(as: "find")

@@ -27,7 +27,7 @@ struct SimulatorSeed: RunnableVerb {
   var from: String
   @Option(help: ArgumentHelp("Only the items of this access group; may be repeated.", valueName: "group"))
   var app: [String] = []
-  @Flag(help: "Keep the items that are there; otherwise those with the same primary key are replaced.") var keep = false
+  @Flag(help: "Keep existing items; without this, items with the same primary key are replaced.") var keep = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions

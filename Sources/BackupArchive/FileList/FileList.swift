@@ -152,7 +152,7 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Reads files anew by their places, for whoever comes upon them in another order than the list's.
+  /// Reads files again by their places, for whoever comes upon them in another order than the list's.
   ///
   /// - Returns: What answers `nil` for a place that has no file. Not to be used from two threads at once.
   public func reader() throws(BackupArchiveError) -> Reader {

@@ -16,7 +16,7 @@ public enum ArchiveFinding: Sendable, Hashable {
   case propertyListUnreadable(name: String, reason: String)
   /// The manifest says that there is a password, and what is stored is in clear.
   case falseClaim(reason: String)
-  /// It is a copy in clear of a backup with a password, as this project writes them, and says so: to be read alone.
+  /// It is a decrypted copy of a backup with a password, as this project writes them, and says so: to be read alone.
   case decryptedCopy
   /// The manifest says that there is no password, and what it holds was made under one.
   case passwordDenied(reason: String)
@@ -62,7 +62,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case propertyListUnreadable = "property-list-unreadable"
     /// The manifest claims what is not so.
     case falseClaim = "false-claim"
-    /// The manifest says that it is a copy in clear, which no device takes.
+    /// The manifest says that it is a decrypted copy, which no device takes.
     case decryptedCopy = "decrypted-copy"
     /// The manifest denies the password that its parts were made under.
     case passwordDenied = "password-denied"
@@ -148,7 +148,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     }
   }
 
-  /// Whether nobody should take the backup for what a device wrote, though nothing may be lost. A copy in clear says
+  /// Whether nobody should take the backup for what a device wrote, though nothing may be lost. A decrypted copy says
   /// itself that it is none.
   public var isDamage: Bool { isLoss || (forbids(.restoring) && self != .decryptedCopy) }
 }
@@ -159,7 +159,7 @@ extension ArchiveFinding: CustomStringConvertible {
     switch self {
     case .versionMissing: "it does not say its version"
     case .stateMissing: "it does not say whether the backup was finished"
-    case .decryptedCopy: "it says that this is a copy in clear; only the items of its keychain need a password"
+    case .decryptedCopy: "it says that this is a decrypted copy; only the items of its keychain need a password"
     case .manifestUnreadable(let reason), .keybagUnusable(let reason), .classKeysDamaged(let reason),
       .propertyListUnreadable(_, let reason), .falseClaim(let reason), .passwordDenied(let reason),
       .wrapsUnusual(let reason),

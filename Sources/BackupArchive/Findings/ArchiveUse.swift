@@ -44,8 +44,8 @@ extension ArchiveFinding {
     }
   }
 
-  /// What changes a password writes the manifest's keybag anew, and reads the list and the keychain. A list that it writes
-  /// anew would no longer have what stands behind its last page.
+  /// What changes a password writes the manifest's keybag again, and reads the list and the keychain. A list that it writes
+  /// again would no longer have what stands behind its last page.
   private var forbidsRewriting: Bool {
     switch self {
     case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .decryptedCopy,

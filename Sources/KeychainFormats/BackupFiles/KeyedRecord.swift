@@ -48,7 +48,7 @@ struct KeyedRecord {
     guard let top = try root.value(of: "$top"),
       let start = try Self.dictionary(at: top, of: document)?.value(of: "root"),
       let index = try resolve(start, "root"), let record = try Self.dictionary(at: index, of: document)
-    else { throw FormatError(.fileRecord, .malformed, "its root is no dictionary") }
+    else { throw FormatError(.fileRecord, .malformed, "its root is not a dictionary") }
     for position in 0..<record.keys.count {
       guard let field = try Self.field(document.index(position, of: record.keys), in: document) else { continue }
       if places[field.rawValue] < 0 { places[field.rawValue] = try document.index(position, of: record.values) }
@@ -130,7 +130,7 @@ struct KeyedRecord {
   func string(_ field: Field) throws(FormatError) -> String? {
     guard let object = try content(field, wrappedAs: "NS.string") else { return nil }
     guard let text = try document.text(object) else {
-      throw FormatError(.fileRecord, .malformed, "its \(field.name) is no text")
+      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not text")
     }
     return text
   }
@@ -139,7 +139,7 @@ struct KeyedRecord {
   func data(_ field: Field) throws(FormatError) -> [UInt8]? {
     guard let object = try content(field, wrappedAs: "NS.data") else { return nil }
     guard case .data(let range) = object else {
-      throw FormatError(.fileRecord, .malformed, "its \(field.name) is no data")
+      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not data")
     }
     return document.bytes.withBytes(range) { Array($0) }
   }
@@ -147,7 +147,7 @@ struct KeyedRecord {
   func number<Number: FixedWidthInteger>(_ field: Field) throws(FormatError) -> Number? {
     guard let index = try resolve(field) else { return nil }
     guard case .integer(let value) = try document.object(at: index), let number = Number(exactly: value) else {
-      throw FormatError(.fileRecord, .malformed, "its \(field.name) is no number of its size")
+      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not a number of its size")
     }
     return number
   }
@@ -158,7 +158,7 @@ struct KeyedRecord {
     switch try document.object(at: index) {
     case .integer(let number): return UInt64(bitPattern: number)
     case .unsignedInteger(let number): return number
-    default: throw FormatError(.fileRecord, .malformed, "its \(Field.inode.name) is no number")
+    default: throw FormatError(.fileRecord, .malformed, "its \(Field.inode.name) is not a number")
     }
   }
 }

@@ -6,7 +6,7 @@ import KeychainFormats
 /// `keyhaul completions SHELL`: the script that teaches a shell our verbs and flags.
 struct Completions: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Print the completion script of a shell",
+    sentence: "Print a completion script for a shell",
     usage: "keyhaul completions SHELL",
     examples: [
       "keyhaul completions bash > ~/.local/share/bash-completion/completions/keyhaul",

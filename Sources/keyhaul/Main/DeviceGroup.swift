@@ -4,7 +4,7 @@ import CommandSession
 /// `keyhaul device …`
 struct DeviceGroup: VerbGroup {
   static let configuration = CommandConfiguration(
-    commandName: "device", abstract: "Create and handle virtual devices", usage: "keyhaul device <verb> [arguments]",
+    commandName: "device", abstract: "Create and manage virtual devices", usage: "keyhaul device <verb> [arguments]",
     subcommands: [
       DeviceCreate.self, DeviceList.self, DeviceShow.self, DeviceLock.self, DeviceUnlock.self, DeviceRestart.self,
       DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self, DeviceExport.self,

@@ -8,7 +8,7 @@ import SimulatorVerbs
 /// The root command. A verb stands here as soon as it can run, and not before.
 struct Keyhaul: ParsableCommand {
   static let version = ProgramVersion.number
-  static let tagline = "Back up, inspect, move and restore iOS-style keychains"
+  static let tagline = "Back up, inspect, move and restore iOS keychains"
 
   static let configuration = CommandConfiguration(
     commandName: "keyhaul",
@@ -31,7 +31,7 @@ struct Keyhaul: ParsableCommand {
     helpNames: .long)
 
   private static let discussion = """
-    Flags may stand before or after the verb. Passwords are never arguments: they come from a file, a descriptor, a \
+    Flags may come before or after the command. Passwords are never arguments: they come from a file, a descriptor, a \
     command, or a prompt on the terminal.
 
     Exit codes: 0 done, 1 failed, 2 differs, 3 partly done, 4 no match, 5 done but something failed after it, \

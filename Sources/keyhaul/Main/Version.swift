@@ -5,7 +5,7 @@ import CommandSession
 /// `keyhaul version`: which program this is, and on which libraries it runs.
 struct Version: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Say which version this is, and of which libraries",
+    sentence: "Show the version of Keyhaul and its libraries",
     usage: "keyhaul version",
     examples: ["keyhaul version", "keyhaul version --json"],
     flags: ["--json"])

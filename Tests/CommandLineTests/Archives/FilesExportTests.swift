@@ -7,7 +7,7 @@ import Testing
 @testable import CommandArguments
 @testable import keyhaul
 
-/// A backup with files in clear, as iOS 9 laid it out, which is quickly made by hand.
+/// A backup with unencrypted files, as iOS 9 laid it out, which is quickly made by hand.
 struct FilesBackup {
   let world: MoveWorld
 

@@ -57,8 +57,8 @@ extension Explanation {
         "Use another copy of the backup; do not rely on this one's password.")
     case .decryptedCopy:
       of(
-        kind, "the backup is a copy in clear, made by convert --decrypted",
-        "Its files are in clear, and only the items of its keychain need the password. No device writes such a backup, or "
+        kind, "the backup is a decrypted copy, made by convert --decrypted",
+        "Its files are not encrypted, and only the items of its keychain need the password. No device writes such a backup, or "
           + "takes one.",
         "Nothing is lost, and anybody can read the files. A restore and a change of the password are refused (exit code "
           + "14); a plan says what the backup that it was made of would do.",

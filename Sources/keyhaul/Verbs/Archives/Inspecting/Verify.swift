@@ -12,28 +12,27 @@ import ShownNames
 /// `keyhaul verify`: whether a backup is what was written.
 struct Verify: BackupVerb {
   static let screen = HelpScreen(
-    sentence: "Check that a backup is whole",
+    sentence: "Check a backup's files, keys and items",
     usage: "keyhaul verify ARCHIVE|FOLDER... [--quick]",
     examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
     flags: [
       "--quick", "--password-file",
-      .init("--device-key-file", "also check the items that only their device opens"),
-      .init("-v", "name every fault, however many"), "--format",
+      .init("--device-key-file", "also check items that only their device can decrypt"),
+      .init("-v", "list every fault"), "--format",
       .init("--paths-from", "read more paths from a file; - is standard input"),
-      .init("--passwords", "of many backups: a list of where the passwords are"),
-      .init("--resume", "of many backups: skip what a file has of them"), "--json",
+      .init("--passwords", "read the passwords of many backups as this file says"),
+      .init("--resume", "skip backups whose results are already in this file"), "--json",
     ])
   static let configuration = described(as: "verify")
   static let formats: [OutputFormat] = [.text, .json, .ndjson, .csv]
 
   @Argument(
     help: ArgumentHelp(
-      "The backup: a folder, a file, or - for a tar stream; or a keychain's own database. Of several, and of a folder with "
-        + "backups in it, each is answered for.",
+      "The backup: a folder, a file, or - for a tar stream; or a keychain's own database. With several backups, or a folder of them, each gets its own result.",
       valueName: "archive"),
     completion: .file())
   var paths: [String] = []
-  @Flag(help: "Check what can be checked without the password, and say what cannot.") var quick = false
+  @Flag(help: "Check what needs no password, and list what was not checked.") var quick = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
@@ -156,7 +155,7 @@ struct Verify: BackupVerb {
     return verification
   }
 
-  /// Whether nobody can be asked for the password of a copy in clear: all but its items can be checked without.
+  /// Whether nobody can be asked for the password of a decrypted copy: all but its items can be checked without.
   private func isLeftClosed(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> Bool {
     guard named.archive.isEncrypted, !named.archive.areFilesEncrypted, session.terminal() == nil,
       session.offeredPasswords.isEmpty

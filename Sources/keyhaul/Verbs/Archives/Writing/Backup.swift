@@ -30,7 +30,7 @@ struct Backup: RunnableVerb {
     help: ArgumentHelp(ArchiveOutput.help, valueName: "archive"),
     completion: .file())
   var output: String
-  @Flag(help: "Protect nothing with a password: the backup opens only on this device.")
+  @Flag(help: "Make a backup without a password; only this device can decrypt its keychain.")
   var noPassword = false
   @Option(
     help: ArgumentHelp("Rounds of key derivation (default 10,000,000).", valueName: "n"),
