@@ -31,6 +31,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   case listJournalUnread(name: String, byteCount: Int64)
   /// The list of files fails its check, or is cut short: so many of its rows can be read, and so many cannot, where anything tells.
   case listDamaged(readable: Int, lost: Int?, reason: String)
+  /// Rows of the list of files have a domain, a path, a link's target or an attribute's name that is not UTF-8.
+  case listNamesNotUTF8(name: String, count: Int, first: String)
   /// Nothing of the list of files can be read.
   case listUnreadable(name: String, reason: String)
   /// The list of files names a keychain file that is not stored.
@@ -74,6 +76,8 @@ public enum ArchiveFinding: Sendable, Hashable {
     case listJournalUnread = "list-journal-unread"
     /// A part of the list of files is damaged.
     case listDamaged = "list-damaged"
+    /// Names in the list of files are not UTF-8.
+    case listNamesNotUTF8 = "list-names-not-utf8"
     /// Nothing of the list of files can be read.
     case listUnreadable = "list-unreadable"
     /// The listed keychain file is not stored.
@@ -106,6 +110,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .listTrailingBytes: .listTrailingBytes
     case .listJournalUnread: .listJournalUnread
     case .listDamaged: .listDamaged
+    case .listNamesNotUTF8: .listNamesNotUTF8
     case .listUnreadable: .listUnreadable
     case .keychainMissing: .keychainMissing
     case .keychainDamaged: .keychainDamaged
@@ -124,7 +129,7 @@ public enum ArchiveFinding: Sendable, Hashable {
       StoredPart.manifest.path
     case .stateMissing: StoredPart.status.path
     case .propertyListUnreadable(let name, _), .listUnreadable(let name, _),
-      .listJournalUnread(let name, _):
+      .listJournalUnread(let name, _), .listNamesNotUTF8(let name, _, _):
       name
     case .listTrailingBytes, .listDamaged: StoredPart.database.path
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
@@ -143,7 +148,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .listDamaged(_, let lost, _): lost != 0
     case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .decryptedCopy, .passwordDenied,
       .wrapsUnusual, .listTrailingBytes, .keychainInXML, .keychainKeysUnknown, .keybagMismatch, .listJournalUnread,
-      .sealBroken:
+      .listNamesNotUTF8, .sealBroken:
       false
     }
   }
@@ -172,6 +177,9 @@ extension ArchiveFinding: CustomStringConvertible {
       "it stands beside \(StoredPart.database.path) with \(Amounts.bytes(byteCount)), may change it, and is not read"
     case .listDamaged(let readable, let lost, let reason):
       "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)
+    case .listNamesNotUTF8(_, let count, let first):
+      "\(Amounts.count(count, "entry", plural: "entries")) \(count == 1 ? "has" : "have") a name that is not UTF-8, "
+        + "shown with %F5 for the byte F5; \(count == 1 ? "it" : "the first") is \(quoted(first))"
     case .keychainInXML: "it is a property list in XML, as no device writes it"
     case .sealBroken(let fault): fault.reason
     case .keychainKeysUnknown(let keys): "it has keys that are no kind of item: \(Self.shown(keys))"

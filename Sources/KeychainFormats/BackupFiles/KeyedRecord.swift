@@ -127,12 +127,12 @@ struct KeyedRecord {
   }
 
   /// A bare text or an `NS.string` object.
-  func string(_ field: Field) throws(FormatError) -> String? {
+  func name(_ field: Field) throws(FormatError) -> DecodedName? {
     guard let object = try content(field, wrappedAs: "NS.string") else { return nil }
-    guard let text = try document.text(object) else {
+    guard let name = document.name(object) else {
       throw FormatError(.fileRecord, .malformed, "its \(field.name) is not text")
     }
-    return text
+    return name
   }
 
   /// Bare data or an `NS.data` object.
@@ -164,6 +164,19 @@ struct KeyedRecord {
 }
 
 extension BinaryPlistDocument {
+  /// The text of a string object, which need not be well formed; `nil` for another object.
+  fileprivate func name(_ object: Object) -> DecodedName? {
+    switch object {
+    case .asciiString(let range): bytes.withBytes(range) { DecodedName($0) }
+    case .utf16String(let range):
+      DecodedName(
+        utf16: stride(from: range.lowerBound, to: range.upperBound, by: 2).map { offset in
+          UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
+        })
+    default: nil
+    }
+  }
+
   /// Whether an object is this text, which is ASCII. No text is made of it.
   fileprivate func isText(_ text: StaticString, _ object: Object) -> Bool {
     switch object {

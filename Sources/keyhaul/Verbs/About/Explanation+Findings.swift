@@ -12,7 +12,7 @@ extension Explanation {
       .passwordDenied, .wrapsUnusual:
       ofManifest(kind)
     case .stateMissing, .propertyListUnreadable: ofPropertyList(kind)
-    case .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable: ofList(kind)
+    case .listTrailingBytes, .listJournalUnread, .listDamaged, .listNamesNotUTF8, .listUnreadable: ofList(kind)
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown: ofKeychain(kind)
     // Words of a move, of which Reports has the pages.
     case .keybagMismatch, .sealBroken: nil
@@ -117,6 +117,12 @@ extension Explanation {
         "What only the journal names is not seen, and a copy leaves it out. A restore and a change of the password are "
           + "refused (exit code 13).",
         "Use another copy of the backup; export --files takes out what the list names.")
+    case .listNamesNotUTF8:
+      of(
+        kind, "a name in the list of files is not UTF-8",
+        "A name is shown with %F5 for the byte F5. Identifiers are the hash of the bytes as they are in the list.",
+        "Nothing is lost. export --files writes the file under the name that is shown, and its manifest has the bytes.",
+        "Nothing; rename the files where you need other names.")
     case .listDamaged:
       of(
         kind, "a part of the list of files is damaged or cut off",

@@ -68,7 +68,10 @@ struct Verify: BackupVerb {
     }
     let name = HostileText.shown(report.name)
     for note in report.verification.notes {
-      session.detail("\(name): \(HostileText.shown(note, keepingEscapes: true))")
+      let text = "\(name): \(HostileText.shown(note, keepingEscapes: true))"
+      // A row that is not as it should be is told of also where nothing is wrong with its file.
+      let isOfNames = report.verification.found.contains { $0.kind == .listNamesNotUTF8 && $0.description == note }
+      if isOfNames { session.note(text) } else { session.detail(text) }
     }
     guard session.isJSON else { return report.status }
     switch report.status {
