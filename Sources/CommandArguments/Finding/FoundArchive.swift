@@ -194,7 +194,8 @@ package struct NamedArchive {
     switch finding {
     case .falseClaim, .decryptedCopy, .propertyListUnreadable: return
     // Nothing is lost, and nobody refuses it.
-    case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8: session.detail("\(HostileText.shown(name)): \(finding)")
+    case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8:
+      session.detail("\(HostileText.shown(name)): \(finding)")
     case .passwordDenied:
       session.warn(
         "\(name) says that it has no password, and was made under one", why: finding.description,

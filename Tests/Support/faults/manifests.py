@@ -12,6 +12,10 @@ def everywhere(code):
     return {"inspect": PARTIAL if code == DAMAGED else code, "verify": code, "plan": code}
 
 
+# Without Manifest.plist there is nothing for `inspect` to show either.
+NOTHING_LEFT = {"inspect": DAMAGED, "verify": DAMAGED, "plan": DAMAGED}
+
+
 def value(name, wrong, code, change, *says, base="encrypted"):
     return Fault(f"manifest-{name}", wrong, {"verify": code, "plan": code}, says, base, edits={"manifest": change})
 
@@ -23,7 +27,8 @@ def part(name, wrong, code, change, *says, base="encrypted"):
             del parts["Manifest.plist"]
         else:
             parts["Manifest.plist"] = changed
-    return Fault(f"manifest-{name}", wrong, everywhere(code), says or ("manifest.plist",), base, edits={"parts": edit})
+    codes = code if isinstance(code, dict) else everywhere(code)
+    return Fault(f"manifest-{name}", wrong, codes, says or ("manifest.plist",), base, edits={"parts": edit})
 
 
 def as_xml(change):
@@ -55,8 +60,8 @@ def nested(depth):
 
 
 def property_lists():
-    yield part("absent", "there is no Manifest.plist", DAMAGED, lambda data: None)
-    yield part("absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", DAMAGED, lambda data: None,
+    yield part("absent", "there is no Manifest.plist", NOTHING_LEFT, lambda data: None)
+    yield part("absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", NOTHING_LEFT, lambda data: None,
                base="mbdb")
     yield part("empty", "Manifest.plist is empty", DAMAGED, lambda data: b"")
     yield part("text", "Manifest.plist is a sentence", DAMAGED, lambda data: b"once upon a time")
