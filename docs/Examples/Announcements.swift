@@ -2,7 +2,7 @@ import Foundation
 import KeychainServices
 import Synchronization
 
-/// What someone listens to, until the last reference goes.
+/// Observers of notifications, removed when the last reference is gone.
 final class Announcements: Sendable {
   private let center: NotificationCenter
   private nonisolated(unsafe) var tokens: [any NSObjectProtocol] = []

@@ -1,12 +1,12 @@
 public import Foundation
 public import KeychainServices
 
-/// Why one of the wrappers did not do what it was asked: a status of the keychain, or one of two numbers of their own.
+/// An error of the wrappers: a status of the keychain, or one of two codes of their own.
 public struct KeychainFailure: Error, Hashable, CustomNSError, LocalizedError {
   public static let errorDomain = "KeychainServices"
   /// A service or an account is missing, or a password is empty.
   public static let badArguments = KeychainFailure(status: -1001)
-  /// There is no password where one is needed.
+  /// A required password does not exist.
   public static let noPassword = KeychainFailure(status: -1002)
 
   public let status: OSStatus
@@ -25,7 +25,7 @@ public struct KeychainFailure: Error, Hashable, CustomNSError, LocalizedError {
     }
   }
 
-  /// - Throws: A `KeychainFailure` for every status but success.
+  /// - Throws: A `KeychainFailure` for every status except success.
   static func check(_ status: OSStatus) throws(KeychainFailure) {
     guard status == errSecSuccess else { throw KeychainFailure(status: status) }
   }

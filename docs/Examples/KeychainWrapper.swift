@@ -3,10 +3,10 @@ public import KeychainServices
 
 /// A dictionary in front of one generic password, which is found by a generic attribute that never changes.
 ///
-/// Nothing is written before a value is set; until then it shows the values that a new entry would start with. Not for
+/// Nothing is written before a value is set. Until then, the wrapper shows the values of a new item. Do not use it from
 /// several threads at once.
 public final class KeychainWrapper {
-  /// What is shown where nothing is stored yet. The secret is under `kSecValueData`.
+  /// The values that are shown if nothing is stored yet. The secret is under `kSecValueData`.
   public static let defaults: [String: String] = [
     kSecAttrLabel as String: "Item label",
     kSecAttrDescription as String: "Item description",
@@ -18,15 +18,15 @@ public final class KeychainWrapper {
 
   private let query: [String: Any]
   private var values = defaults
-  /// Whether the item is in the keychain, as far as is known.
+  /// Whether the item was in the keychain when the wrapper last read or changed it.
   public private(set) var isStored = false
 
   /// Finds the item.
   ///
   /// - Parameters:
-  ///   - identifier: The generic attribute.
-  ///   - accessGroup: `nil` for the app's first.
-  /// - Throws: The keychain's status where it cannot be asked; that there is no item is no error.
+  ///   - identifier: The item's generic attribute.
+  ///   - accessGroup: The item's access group, or `nil` to search all of the app's groups and add to the first.
+  /// - Throws: The keychain's status if the search fails. A missing item is not an error.
   public init(identifier: String, accessGroup: String? = nil) throws(KeychainFailure) {
     var query: [String: Any] = [
       kSecClass as String: kSecClassGenericPassword,
@@ -37,13 +37,13 @@ public final class KeychainWrapper {
     try load()
   }
 
-  /// A value of the item; `nil` for what is no attribute of the wrapper's.
+  /// A value of the item, or `nil` if the wrapper does not have the attribute.
   public subscript(attribute: CFString) -> String? { values[attribute as String] }
 
-  /// Sets a value and stores all of them, where it is another one than before.
+  /// Sets a value and stores all values. Does nothing if the value is unchanged.
   ///
-  /// - Throws: `.badArguments` for an attribute that is not the wrapper's; else the keychain's status, and the value is
-  ///   as before.
+  /// - Throws: `.badArguments` if the wrapper does not have the attribute, or the keychain's status if storing fails.
+  ///   The value is then unchanged.
   public func set(_ value: String, for attribute: CFString) throws(KeychainFailure) {
     let name = attribute as String
     guard let former = values[name] else { throw .badArguments }
@@ -59,7 +59,7 @@ public final class KeychainWrapper {
 
   /// Deletes the item and shows the defaults again.
   ///
-  /// - Throws: The keychain's status; that there is no item is no error.
+  /// - Throws: The keychain's status if deleting fails. A missing item is not an error.
   public func reset() throws(KeychainFailure) {
     let status = SecItemDelete(query as CFDictionary)
     if status != errSecItemNotFound { try KeychainFailure.check(status) }

@@ -2,10 +2,10 @@ public import Foundation
 public import KeychainServices
 import Synchronization
 
-/// One app's keys, each under an identifier: two switches choose how they are protected, and the last one found is kept
-/// at hand for as long as the device is unlocked and the app in front.
+/// An app's keys, each under an identifier. Two properties select how keys are protected. The last key found is cached
+/// while the device is unlocked and the app is in the foreground.
 public final class PasswordManager: Sendable {
-  /// When keys may be read.
+  /// The condition for reading keys.
   public enum AccessMode: Sendable, CaseIterable {
     case whenUnlocked
     case afterFirstUnlock
@@ -19,11 +19,11 @@ public final class PasswordManager: Sendable {
     var migrate = true
     var accessMode = AccessMode.whenUnlocked
     var lastStatus = errSecSuccess
-    /// The entry that was used last, and its key where it was found and may be kept.
+    /// The entry that was used last, and its key if it was found and may be cached.
     var entry: Entry?
     var cachedKey: Data?
     var mayCache = true
-    /// Raised by each purge: what was read before one is not kept after it.
+    /// Increased by each purge. A key that was read before a purge is not cached after it.
     var purges = 0
   }
 
@@ -31,7 +31,7 @@ public final class PasswordManager: Sendable {
     let identifier: String
     let group: String?
 
-    /// What finds the entry, by what is unique of it.
+    /// A query for the entry, by its primary key.
     var query: [String: Any] {
       var query: [String: Any] = [
         kSecClass as String: kSecClassGenericPassword,
@@ -46,8 +46,10 @@ public final class PasswordManager: Sendable {
   private let state = Mutex(State())
   private let announcements: Announcements?
 
-  /// - Parameter notifications: Where the device announces that it locks and the app that it leaves the front; `nil` for
-  ///   a manager that does not listen and goes on serving a key that the device has locked away.
+  /// Creates a manager.
+  ///
+  /// - Parameter notifications: The center that announces locks of the device and that the app goes to the background.
+  ///   If it is `nil`, the manager keeps returning a cached key while the device is locked.
   public init(listeningTo notifications: NotificationCenter?) {
     announcements = notifications.map(Announcements.init)
     announcements?.observe([.protectedDataWillBecomeUnavailable]) { [weak self] in self?.stopCaching() }
@@ -55,24 +57,24 @@ public final class PasswordManager: Sendable {
     announcements?.observe([.applicationDidEnterBackground]) { [weak self] in self?.purge() }
   }
 
-  /// Whether the keys restore to another device.
+  /// Whether new keys can be restored to another device.
   public var migrate: Bool {
     get { state.withLock { $0.migrate } }
     set { state.withLock { $0.migrate = newValue } }
   }
 
-  /// When the keys may be read. Both switches hold for what is registered from then on.
+  /// The condition for reading new keys. Both properties apply to keys that are registered later.
   public var accessMode: AccessMode {
     get { state.withLock { $0.accessMode } }
     set { state.withLock { $0.accessMode = newValue } }
   }
 
-  /// What the keychain answered last.
+  /// The last status of the keychain.
   public var lastStatus: OSStatus { state.withLock { $0.lastStatus } }
 
-  /// Adds a key, or puts it in the place of the one that is there, under the class that the switches choose.
+  /// Adds a key, or replaces the existing one, with the protection class that the two properties select.
   ///
-  /// - Parameter group: The access group; `nil` for the app's first.
+  /// - Parameter group: The access group, or `nil` to add to the app's first group.
   @discardableResult
   public func register(key: String, forIdentifier identifier: String, inGroup group: String? = nil) -> Bool {
     let entry = Entry(identifier: identifier, group: group)
@@ -105,7 +107,7 @@ public final class PasswordManager: Sendable {
     return note(SecItemDelete(entry.query as CFDictionary))
   }
 
-  /// Whether an identifier has this key; without a key, whether it has one at all. Without an identifier: no.
+  /// Whether an identifier has this key, or any key if `key` is `nil`. Returns `false` without an identifier.
   public func validKey(_ key: String?, forIdentifier identifier: String?, inGroup group: String? = nil) -> Bool {
     guard let identifier else { return note(errSecParam) }
     let entry = Entry(identifier: identifier, group: group)
@@ -117,7 +119,7 @@ public final class PasswordManager: Sendable {
     return key.map { Data($0.utf8) == found } ?? true
   }
 
-  /// The key from the keychain, which is kept at hand unless it was to be forgotten meanwhile.
+  /// Reads the key from the keychain, and caches it unless the cache was purged since.
   private func read(_ entry: Entry, unlessPurgedSince purges: Int) -> Data? {
     var query = entry.query
     query[kSecReturnData as String] = true
@@ -129,16 +131,18 @@ public final class PasswordManager: Sendable {
     return found
   }
 
-  /// - Returns: Whether it was a success.
+  /// Records a status.
+  ///
+  /// - Returns: Whether the status is success.
   private func note(_ status: OSStatus) -> Bool {
     state.withLock { $0.lastStatus = status }
     return status == errSecSuccess
   }
 
-  /// Forgets the key that is kept at hand.
+  /// Forgets the cached key.
   public func purge() { state.withLock { $0.purge() } }
 
-  /// From the announcement on nothing is kept: what is read in the seconds before the lock would outlive it.
+  /// Stops caching when a lock is announced. A key that is read in the seconds before the lock would outlive it.
   private func stopCaching() {
     state.withLock { state in
       state.mayCache = false
@@ -150,15 +154,14 @@ public final class PasswordManager: Sendable {
 }
 
 extension PasswordManager {
-  /// The one manager of the app that this task speaks for. It listens to that app's device.
-  ///
-  /// - Returns: A manager that listens to nobody where there is no device at all.
+  /// The manager of the app that this task's calls belong to. It listens to that app's device, or to nothing if there
+  /// is no device.
   public static var shared: PasswordManager {
     guard let client = try? DefaultKeychain.client() else { return PasswordManager(listeningTo: nil) }
     return client.companion(PasswordManager.self) { PasswordManager(listeningTo: client.notificationCenter) }
   }
 
-  /// Lets go of the shared manager and what it keeps; the next one starts anew.
+  /// Drops the shared manager with its cached key. The next use of `shared` creates a new one.
   public static func dropShared() {
     guard let client = try? DefaultKeychain.client() else { return }
     client.dropCompanion(PasswordManager.self)
@@ -171,13 +174,13 @@ extension PasswordManager.State {
     purges &+= 1
   }
 
-  /// Another identifier or group than the last one drops what was kept.
+  /// Purges the cache if the identifier or group differs from the last one.
   fileprivate mutating func select(_ chosen: PasswordManager.Entry) {
     if entry != chosen { purge() }
     entry = chosen
   }
 
-  /// The class that the two switches choose together.
+  /// The protection class that the two properties select.
   fileprivate var accessible: CFString {
     switch (accessMode, migrate) {
     case (.whenUnlocked, true): kSecAttrAccessibleWhenUnlocked

@@ -3,10 +3,10 @@ import KeychainServices
 
 /// Passwords by service and account, without a query dictionary.
 public enum PlainPasswords {
-  /// Stores a password, in the place of one that is there.
+  /// Stores a password, and replaces an existing one.
   ///
-  /// - Throws: `.badArguments` for an empty service or account, and for an empty password, which also removes what is
-  ///   there; else the keychain's status.
+  /// - Throws: `.badArguments` if the service, account or password is empty, or the keychain's status if a call fails.
+  ///   An empty password also removes the existing one.
   public static func setPassword(_ password: String, service: String, account: String) throws(KeychainFailure) {
     let entry = try entry(service, account)
     let removed = SecItemDelete(entry as CFDictionary)
@@ -17,9 +17,10 @@ public enum PlainPasswords {
     try KeychainFailure.check(SecItemAdd(item as CFDictionary, nil))
   }
 
-  /// The password of an account; `nil` where the entry's secret is empty or is no text.
+  /// Returns the password of an account, or `nil` if the entry's secret is empty or not UTF-8.
   ///
-  /// - Throws: `.badArguments`; else the keychain's status, -25300 where there is no entry.
+  /// - Throws: `.badArguments` if the service or account is empty, or the keychain's status: -25300 if there is no
+  ///   entry.
   public static func password(service: String, account: String) throws(KeychainFailure) -> String? {
     var query = try entry(service, account)
     query[kSecReturnData as String] = true
@@ -30,9 +31,10 @@ public enum PlainPasswords {
     return String(data: data, encoding: .utf8)
   }
 
-  /// The password of an account that needs to have one.
+  /// Returns the password of an account, which must exist.
   ///
-  /// - Throws: `.noPassword` where there is no entry or an empty one; `.badArguments`; else the keychain's status.
+  /// - Throws: `.noPassword` if there is no entry, or its secret is empty or not UTF-8; `.badArguments` if the service
+  ///   or account is empty; or the keychain's status.
   public static func requiredPassword(service: String, account: String) throws(KeychainFailure) -> String {
     do throws(KeychainFailure) {
       guard let password = try password(service: service, account: account) else { throw .noPassword }
@@ -44,7 +46,8 @@ public enum PlainPasswords {
 
   /// Removes the password of an account.
   ///
-  /// - Throws: `.badArguments`; else the keychain's status, -25300 where there is no entry.
+  /// - Throws: `.badArguments` if the service or account is empty, or the keychain's status: -25300 if there is no
+  ///   entry.
   public static func deletePassword(service: String, account: String) throws(KeychainFailure) {
     try KeychainFailure.check(SecItemDelete(try entry(service, account) as CFDictionary))
   }

@@ -1,11 +1,12 @@
 public import Foundation
 public import KeychainServices
 
-/// Keys of one service under one class of protection, with the keychain's own statuses: to try out what a class does.
+/// Keys of one service with one protection class. Each call returns the keychain's own status, to show what a class
+/// does.
 public struct ProtectedKeys {
-  /// Under which the keys are stored.
+  /// The service under which the keys are stored.
   public let service: String
-  /// The class of new keys, one of the values of `kSecAttrAccessible`.
+  /// The protection class of new keys, a value of `kSecAttrAccessible`.
   public let accessible: CFString
 
   public init(service: String, accessible: CFString) {
@@ -13,7 +14,7 @@ public struct ProtectedKeys {
     self.accessible = accessible
   }
 
-  /// Adds a key of a name that has none.
+  /// Adds a key under a new name.
   public func addKey(_ key: Data, named name: String) -> OSStatus {
     var item = entry(name)
     item[kSecAttrAccessible as String] = accessible
@@ -21,13 +22,13 @@ public struct ProtectedKeys {
     return SecItemAdd(item as CFDictionary, nil)
   }
 
-  /// Puts a key in the place of the one that has this name.
+  /// Replaces the key of this name.
   public func updateKey(_ key: Data, named name: String) -> OSStatus {
     let changes: [String: Any] = [kSecValueData as String: key]
     return SecItemUpdate(entry(name) as CFDictionary, changes as CFDictionary)
   }
 
-  /// The key of this name, where the status is success.
+  /// Reads the key of this name. The key is `nil` unless the status is success.
   public func readKey(named name: String) -> (status: OSStatus, key: Data?) {
     var query = entry(name)
     query[kSecReturnData as String] = true

@@ -34,7 +34,7 @@ struct FoundBackup {
     return plan.arriving.count
   }
 
-  @Test("shows no secret to whoever looks through its bytes, with a password or without", arguments: [nil, "horse"])
+  @Test("shows no secret to anyone who searches its bytes, with a password or without", arguments: [nil, "horse"])
   func nothingInClear(password: String?) throws {
     try backUp(password: password)
     defer { try? FileManager.default.removeItem(atPath: path) }
