@@ -1,12 +1,12 @@
-# `make` alone says what there is. Works with GNU make 3.81 and newer.
+# `make` alone lists the targets. Works with GNU make 3.81 and newer.
 SHELL := /bin/bash
 
 RELEASE = -c release --product keyhaul
 ifeq ($(shell uname -s),Linux)
-# One file that runs without Swift installed, without symbols, and small. Its calls are bound at the start: bound at the
-# first call, the vector registers are put on the stack, whatever was copied through them.
+# One small file without symbols that runs without Swift installed. Its calls are bound at the start: binding at the first
+# call would save the vector registers on the stack, and with them any secret that was copied through them.
 RELEASE += --static-swift-stdlib -Xlinker -s -Xlinker -z -Xlinker now $(shell packaging/small_program --flags)
-# Asked for when it is needed: looking through Foundation takes a second.
+# Evaluated only when it is needed, because searching Foundation takes a second.
 UNICODE_DATA = $(shell packaging/small_program --unicode-data)
 endif
 SWIFT_BUILD = KEYHAUL_COMMIT="$$(.ci/commit)" KEYHAUL_UNICODE_DATA="$(UNICODE_DATA)" swift build $(RELEASE)
@@ -15,65 +15,65 @@ PROGRAM := .build/release/keyhaul
 PORTABLE := .build/portable
 PREFIX ?= /usr/local
 PYTHON := .venv/bin/python
-# How many random keychain databases `make interop` writes and has read.
+# The number of random keychain databases that `make interop` writes and has other readers read.
 DATABASES ?= 200
-# How many random changes of items inside backups it makes, each read by others.
+# The number of random item changes that it makes inside backups and has other readers check.
 EDITS ?= 60
-# How many kills `make kills` makes, and of how many calls about files `make calls` lets one fail: 1 is every call.
+# The number of kills in `make kills`. `make calls` makes one file call in EVERY fail; 1 is every call.
 KILLS ?= 1000
 EVERY ?= 10
-# Which moments `make kills` takes, and which calls `make calls`: another word, another number, and others are hit.
+# These select the moments of `make kills` and the calls of `make calls`: another word or number selects others.
 MOMENTS ?= moments
 REST ?= 0
 
-# Which moments, calls and walks `make nightly` takes: the day, so that each night has its own.
+# Selects the moments, calls and walks of `make nightly`: the day, so that each night has its own.
 NIGHT ?= $(shell echo $$(($$(date +%s) / 86400)))
 
-# How many items and files `make growth` goes up to.
+# The largest number of items and files in `make growth`.
 ITEMS ?= 100000
 FILES ?= 300000
 
-# How long make fuzz takes for each input.
+# Seconds per input in `make fuzz`.
 FUZZ_SECONDS ?= 60
 
 .PHONY: help deps build demo test test-exhaustive every-bit fuzz fuzz-long sanitize coverage lint docs interop schemas workflow screenshots fixtures check-fixtures bench bench-verbs growth performance contention man install uninstall deb test-deb fleet portable tarball wheel image packages reproducible release-check kills calls soak nightly clean
 
 help:
-	@echo "make demo      two phones, a backup, a plan, a restore: seconds, after a build of minutes"
-	@echo "make build     the release program, $(PROGRAM)"
-	@echo "make portable  the same, with all libraries inside but those of glibc: $(PORTABLE)/keyhaul, and THIRD-PARTY.txt"
-	@echo "make test      the tests, with a part of what there is very much of"
-	@echo "make test-exhaustive  the tests of which there is very much, with all of it"
-	@echo "make fuzz      what reads foreign bytes, under libFuzzer, $(FUZZ_SECONDS) seconds for each input; make fuzz-long, 20 minutes each"
-	@echo "make sanitize  tests of the parts that read foreign bytes, and of those with several threads, under sanitizers"
-	@echo "make coverage  how much of each part of the library the tests run"
-	@echo "make every-bit  every bit and every length of a sealed backup, changed one by one; takes 95 minutes of a processor"
-	@echo "make lint      formatting and house rules"
-	@echo "make docs      the library's documentation and these pages as a site, .build/docs"
-	@echo "make interop   other readers and ours open the same files; backups of every layout and with single faults; kills"
-	@echo "make kills     every verb that writes, killed KILLS=$(KILLS) times at random moments; MOMENTS=word for others"
-	@echo "make calls     a call about files that fails, one of EVERY=$(EVERY) and in five ways, and power cuts, for each such verb; REST=n for others"
-	@echo "make soak      MINUTES=n SEED=s: two phones and a backup that anything happens to, for so long"
-	@echo "make nightly   the long proofs: soak, kills, calls, every-bit, contention; NIGHT=n for other moments; hours"
-	@echo "make schemas   what the program prints as JSON, held against docs/schemas"
-	@echo "make fleet     the Python package's tests and types, and 200 backups over a cluster that loses a worker"
-	@echo "make workflow  the workflow that a tutorial prints, run line by line in a fresh root; needs root, takes minutes"
-	@echo "make screenshots  the HTML reports, looked at in Chromium, and their pictures in docs/images"
-	@echo "make fixtures  the device descriptions and the list of faults, anew from their recipes"
-	@echo "make bench     the figures of speed and memory, each with its goal; make bench-verbs, those of the program alone"
-	@echo "make growth    how they grow, up to ITEMS=$(ITEMS) items and FILES=$(FILES) files"
-	@echo "make performance  the figures and tables of docs/Performance.md anew"
-	@echo "make contention  eight processes on one device, 1,000 rounds each"
-	@echo "make man       the manual pages, .build/man, looked over by man and mandoc"
-	@echo "make install   the program, its manual pages and completions, below PREFIX ($(PREFIX)); make uninstall"
-	@echo "make deb       a Debian package of them, .build/packages; make test-deb tries it in a fresh root and needs root"
-	@echo "make tarball   the same as a tar.gz with its SHA-256, of the portable program"
-	@echo "make wheel     the portable program and the Python package as a wheel, for the platform that auditwheel proves"
-	@echo "make image     an OCI image, built without an engine; needs root"
-	@echo "make packages  all four, each tried in a fresh place without Swift, with the times to a first answer; needs root"
-	@echo "make reproducible  two builds from nothing in one place, compared byte by byte; takes two full builds"
-	@echo "make release-check  everything that a release needs: the version's places, .ci/run --long; hours"
-	@echo "make clean     remove what was built"
+	@echo "make demo      shows two phones, a backup, a plan and a restore; takes seconds after the first build"
+	@echo "make build     builds the release program, $(PROGRAM)"
+	@echo "make portable  builds a program that needs only glibc, $(PORTABLE)/keyhaul, with THIRD-PARTY.txt"
+	@echo "make test      runs the tests, with a part of the largest case sets"
+	@echo "make test-exhaustive  runs the largest case sets in full"
+	@echo "make fuzz      fuzzes the code that reads untrusted bytes, $(FUZZ_SECONDS) seconds for each input; make fuzz-long, 20 minutes each"
+	@echo "make sanitize  runs the tests of untrusted input and of threads under sanitizers"
+	@echo "make coverage  shows how much of each module the tests run"
+	@echo "make every-bit  changes every bit and every length of a sealed backup, one by one; takes 95 processor minutes"
+	@echo "make lint      checks formatting and house rules"
+	@echo "make docs      builds the documentation site in .build/docs"
+	@echo "make interop   other readers open Keyhaul's backups, and Keyhaul theirs; backups of every layout and with single faults; kills"
+	@echo "make kills     kills each command that writes, KILLS=$(KILLS) times at random moments; MOMENTS=word selects others"
+	@echo "make calls     makes file calls fail (one in EVERY=$(EVERY), in five ways) and simulates power cuts; REST=n selects other calls"
+	@echo "make soak      MINUTES=n SEED=s: makes random changes to two phones and a backup for n minutes"
+	@echo "make nightly   runs the long tests: soak, kills, calls, every-bit, contention; takes hours; NIGHT=n selects other moments"
+	@echo "make schemas   compares the program's JSON output with docs/schemas"
+	@echo "make fleet     tests the Python package, and 200 backups on a cluster that loses a worker"
+	@echo "make workflow  runs a tutorial's workflow line by line in a fresh root; needs root, takes minutes"
+	@echo "make screenshots  checks the HTML reports in Chromium, and takes the pictures in docs/images"
+	@echo "make fixtures  makes the device descriptions and the list of faults again"
+	@echo "make bench     measures speed and memory, and compares the figures with their goals; make bench-verbs, only the program's"
+	@echo "make growth    measures how the figures grow, up to ITEMS=$(ITEMS) items and FILES=$(FILES) files"
+	@echo "make performance  measures the figures of docs/Performance.md again and writes them into the page"
+	@echo "make contention  runs eight processes on one device, 1,000 rounds each"
+	@echo "make man       makes the manual pages, .build/man, and checks them with man and mandoc"
+	@echo "make install   installs the program, its manual pages and completions below PREFIX ($(PREFIX)); make uninstall removes them"
+	@echo "make deb       builds a Debian package in .build/packages; make test-deb tries it in a fresh root and needs root"
+	@echo "make tarball   packs the portable program as a tar.gz with its SHA-256"
+	@echo "make wheel     packs the portable program and the Python package as a wheel, for the platform that auditwheel confirms"
+	@echo "make image     builds an OCI image without a container engine; needs root"
+	@echo "make packages  builds all four packages, tries each without Swift, and times the first answer; needs root"
+	@echo "make reproducible  builds twice in one place and compares the results byte by byte; takes two full builds"
+	@echo "make release-check  runs everything that a release needs: version check, .ci/run --long; takes hours"
+	@echo "make clean     removes all build products"
 
 deps:
 	@.ci/dependencies
@@ -82,7 +82,7 @@ build: deps
 	$(SWIFT_BUILD)
 	@printf '%s: %d bytes\n' $(PROGRAM) "$$(wc -c < $(PROGRAM))"
 
-# Linked of the same parts as the release program, in the same place, and copied; then that one is linked again.
+# Linked from the same objects and in the same place as the release program, and copied. Then that one is linked again.
 portable: build
 	@.ci/dependencies zlib1g-dev libzstd-dev liblz4-dev libbz2-dev liblzma-dev nettle-dev libacl1-dev
 	codecs=$$(packaging/static_libraries $(PORTABLE)) && export KEYHAUL_LINKS_LIBARCHIVE=1 && \
@@ -95,7 +95,7 @@ portable: build
 demo: build
 	@$(PROGRAM) demo
 
-# The tests start the release program: it is what users get, and thousands of starts of a debug one take minutes.
+# The tests start the release program: users get that one, and thousands of starts of a debug build take minutes.
 test: build
 	@KEYHAUL_TESTED_PROGRAM=$(abspath $(PROGRAM)) .ci/test
 
@@ -130,7 +130,7 @@ lint: check-fixtures
 docs: deps
 	@.ci/docs
 
-# The published readers come from the package index; that they can't be had is a failure, never a skip.
+# The published readers come from the package index. If they cannot be installed, that is a failure, never a skip.
 interop: build .venv/.installed
 	$(PYTHON) Tests/Support/test_support.py
 	$(PYTHON) Tests/Support/interop.py --keyhaul $(PROGRAM)
@@ -155,7 +155,7 @@ calls: build
 soak:
 	KEYHAUL_SOAK_MINUTES=$(or $(MINUTES),10) KEYHAUL_SOAK_SEED=$(or $(SEED),1) swift test --filter SoakTests
 
-# Other moments and other walks every night; what fails is named, and the others are made all the same.
+# Every night has other moments and walks. A failed test is named, and the others still run.
 nightly: build
 	@failed=; night() { printf '\n== make %s\n' "$$*"; $(MAKE) --no-print-directory -o build "$$@" || failed="$$failed $$1"; }; \
 	night soak MINUTES=60 SEED=$(NIGHT); \
@@ -168,7 +168,7 @@ nightly: build
 schemas: build .venv/.installed
 	$(PYTHON) Tests/Support/check_schemas.py --keyhaul $(PROGRAM)
 
-# The package is installed from its folder; the program is this build's, whatever else is on the search path.
+# The package is installed from its folder and uses the program of this build.
 fleet: build .venv/.fleet
 	.venv/fleet/bin/ruff check --quiet packaging/python
 	.venv/fleet/bin/ruff format --quiet --check packaging/python
@@ -176,11 +176,11 @@ fleet: build .venv/.fleet
 	cd packaging/python && KEYHAUL_PROGRAM=$(abspath $(PROGRAM)) ../../.venv/fleet/bin/python -m pytest
 	.venv/fleet/bin/python Tests/Support/check_fleet.py --keyhaul $(PROGRAM)
 
-# Needs root, for mounts, and builds the release program again, which is why no other target asks for it.
+# Needs root for mounts, and builds the release program again, so no other target depends on it.
 workflow:
 	python3 Tests/Support/check_workflow.py
 
-# Needs a browser, which is why no other target asks for it.
+# Needs a browser, so no other target depends on it.
 screenshots: build .venv/.browser
 	$(PYTHON) Tests/Support/screenshots.py --keyhaul $(PROGRAM) --out docs/images
 
@@ -214,7 +214,7 @@ check-fixtures: .venv/.installed
 	.venv/fleet/bin/pip install --quiet --disable-pip-version-check --no-deps --editable packaging/python
 	@touch $@
 
-# All figures, also where one is missed; ends with an error then.
+# Measures all figures even if one misses its goal, and then ends with an error.
 bench: build .venv/.bench
 	@failed=0; \
 	swift run -c release --package-path Tests/Benchmarks Benchmarks $(abspath $(PROGRAM)) || failed=1; \
@@ -222,7 +222,7 @@ bench: build .venv/.bench
 	$(MAKE) --no-print-directory -o build growth || failed=1; \
 	exit $$failed
 
-# Those of the program as a whole, beside its peers; FIGURES=PATH keeps them as lines of JSON too.
+# The figures of the program as a whole, beside other programs; FIGURES=PATH also writes them as lines of JSON.
 bench-verbs: build .venv/.bench
 	@failed=0; export KEYHAUL_FIGURES="$(if $(FIGURES),$(abspath $(FIGURES)))"; \
 	bench() { echo "$$1:"; $(PYTHON) Tests/Support/bench_$$1.py $(PROGRAM) "$${@:2}" || failed=1; }; \
@@ -239,18 +239,18 @@ bench-verbs: build .venv/.bench
 	bench scale; \
 	exit $$failed
 
-# How what the verbs take grows, up to so many items and files; PAGE=docs/Performance.md writes the tables into it.
+# Measures how the cost of the commands grows with items and files; PAGE=docs/Performance.md writes the tables there.
 growth: build .venv/.installed
 	$(PYTHON) Tests/Support/bench_growth.py $(PROGRAM) --items $(ITEMS) --files $(FILES) $(if $(PAGE),--page $(PAGE))
 
-# The figures of docs/Performance.md anew, all of them of one program on one machine.
+# Measures all figures of docs/Performance.md again, with one program on one machine.
 performance: build .venv/.bench
 	@rm -f .build/figures.ndjson
 	-$(MAKE) --no-print-directory -o build bench-verbs FIGURES=.build/figures.ndjson
 	$(PYTHON) Tests/Support/figures_page.py $(PROGRAM) .build/figures.ndjson docs/Performance.md
 	$(MAKE) --no-print-directory -o build growth PAGE=docs/Performance.md
 
-# Of the program's own words and of docs/Format.md; the day is that of the commit, so that a build can be repeated.
+# Made from the program's help and docs/Format.md. The date is the commit's, so that a build can be repeated.
 man: build
 	@.ci/dependencies mandoc man-db
 	rm -rf .build/man
@@ -261,11 +261,11 @@ man: build
 		[ -z "$$faults" ] || { printf '%s: %s\n' "$$page" "$$faults" >&2; exit 1; }; \
 	done
 
-# The day of a package is that of the commit.
+# The date of a package is the commit's.
 DATED := SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 PACKAGES := .build/packages
 PACKER := $(PACKAGES)/.venv/bin/python
-# The program that the tar.gz and the wheel hold.
+# The program in the tar.gz and the wheel.
 PACKED := $(PORTABLE)/keyhaul
 
 deb: man
@@ -292,18 +292,17 @@ $(PACKAGES)/.venv/.installed: packaging/requirements.txt
 	$(PACKER) -m pip install --quiet --disable-pip-version-check --requirement packaging/requirements.txt
 	@touch $@
 
-# What the packages are asked about, and where each leaves the time that its answer took.
+# The backup for trying the packages, and the place for the time of each package's answer.
 $(PACKAGES)/.own: build packaging/first_backup
 	packaging/first_backup $(PROGRAM) $@
 
-# Needs root, for a fresh Debian without Swift, which is why no other target asks for it.
+# Needs root, for a fresh Debian without Swift, so no other target depends on it.
 test-deb: deb $(PACKAGES)/.own
 	@.ci/dependencies lintian mmdebstrap dpkg-dev
 	lintian --fail-on error $(PACKAGES)/*.deb
 	packaging/test_deb $(PACKAGES)/*.deb $(PACKAGES)/.own
 
-# Needs root, as test-deb does. Whether a build can be repeated `make reproducible` shows, after which the table has
-# the time from source too.
+# Needs root, as test-deb does. After `make reproducible`, the table also has the time from source.
 packages: test-deb tarball wheel image
 	@.ci/dependencies umoci crun ruby nix-bin
 	packaging/test_tarball $(PACKAGES)/*.tar.gz $(PACKAGES)/.own
@@ -315,7 +314,7 @@ packages: test-deb tarball wheel image
 reproducible: man $(PACKAGES)/.own
 	packaging/test_reproducible .build/man $(PACKAGES)/.own
 
-# A release is made of what is committed, and of nothing that is unfinished.
+# A release contains only committed and finished work.
 release-check:
 	packaging/check_version.py --release
 	@[ -z "$$(git status --porcelain)" ] || { echo "error: files are not committed" >&2; exit 1; }

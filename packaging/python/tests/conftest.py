@@ -53,7 +53,7 @@ def sample(program: str, tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 @pytest.fixture
 def folder(sample: Sample, tmp_path: pathlib.Path) -> pathlib.Path:
-    """Six backups, and a file that is none."""
+    """Six backups, and a file that is not a backup."""
     place = tmp_path / "backups"
     place.mkdir()
     for number in range(5):

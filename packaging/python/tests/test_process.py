@@ -16,7 +16,7 @@ from conftest import SECRET, Sample, script
 import keyhaul
 from keyhaul import _process
 
-# A program with a child of its own, both of which pay no heed to a request to end.
+# A program with a child process; both ignore a request to end.
 STUBBORN = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -44,7 +44,7 @@ for path in paths:
     if name == "ends.tar": os.kill(os.getpid(), 11)
     if name == "waits.tar": time.sleep(600)
     said = {{"format": "backup-answer/1", "path": path, "code": 14, "id": "refused", "document": None}}
-    said["error"] = {{"message": name + " is none", "why": "w", "try": "t"}}
+    said["error"] = {{"message": name + " is not a backup", "why": "w", "try": "t"}}
     if name == "other.tar" and many: said["path"] = "/another"
     if name == "large.tar" and many: said |= {{"code": 0, "id": "ok", "error": None}}
     if name == "cut.tar" and many:
@@ -61,14 +61,14 @@ for path in paths:
 @pytest.mark.parametrize(
     ("bad", "ending", "calls"),
     [
-        # One call about all, and where it ended, the one whose turn it was alone, and one about the rest.
-        ("a.tar", ("refused", "a.tar is none"), [5]),
+        # One call for all backups; when it ends, one for the backup it ended at, and one for the rest.
+        ("a.tar", ("refused", "a.tar is not a backup"), [5]),
         ("ends.tar", ("signal", "the program ended with 139 and no answer"), [5, 2, 1]),
         ("waits.tar", ("timed-out", "the program was stopped"), [5, 1, 1]),
-        ("other.tar", ("refused", "other.tar is none"), [5, 2, 1]),
-        ("cut.tar", ("refused", "cut.tar is none"), [5, 2, 1]),
-        # An answer that does not stand in a list is not none, and what is asked alone has its own ending.
-        ("large.tar", ("refused", "large.tar is none"), [5, 2, 1]),
+        ("other.tar", ("refused", "other.tar is not a backup"), [5, 2, 1]),
+        ("cut.tar", ("refused", "cut.tar is not a backup"), [5, 2, 1]),
+        # A result that is omitted from a list still counts, and a call for that backup alone has its own ending.
+        ("large.tar", ("refused", "large.tar is not a backup"), [5, 2, 1]),
     ],
 )
 def test_a_backup_that_ends_a_call_about_many_is_asked_alone(
@@ -82,7 +82,7 @@ def test_a_backup_that_ends_a_call_about_many_is_asked_alone(
     settings = _task.Settings(("plan",), False, standing_in, None, None, None, 3.0)
     jobs = [_task.Job(index, str(tmp_path / name), None, None) for index, name in enumerate(names)]
     rows = [found.row for found in _task.examine(jobs, settings)]
-    expected = [("refused", f"{name} is none", "w", "t") for name in names]
+    expected = [("refused", f"{name} is not a backup", "w", "t") for name in names]
     found = [(row["id"], row["error"], row["why"], row["advice"]) for row in rows if row is not None]
     assert [each for each in found if each[1] != ending[1]] == [
         each for each in expected if not each[1].startswith(bad)
