@@ -3,7 +3,7 @@
 
     check_sources.py [FOLDER]
 
-Each finding is printed as file:line and the rule. Exit 1 where there is one.
+Each finding is printed as file:line and the rule. Exit 1 if there is one.
 """
 
 import argparse
@@ -84,6 +84,34 @@ RULES = [
     Rule("the number of an issue", r"(?i)\bissue\s+#?\d", r"."),
     Rule("an unfinished merge", r"^(?:<{7}|={7}|>{7})(?: |$)", r"."),
 ]
+
+# Texts for readers: pages, examples, packages and their descriptions, and the targets that `make` lists.
+TEXTS = re.compile(r"\.md$|^Makefile$|^(?:docs/Examples|packaging)/")
+# Phrases that read like a translation, and what to write instead.
+BE = r"(?<!\bthere\s)(?:is|are|was|were)"
+PHRASES = {
+    # Python's `is None` is code.
+    rf"{BE} (?-i:none)": "is not one",
+    rf"{BE} no (?!(?:longer|more|less|other than|\w+er than)\b)\w+": "is not a, has no, cannot",
+    r"nil`? (?:where|for)": "nil if",
+    r"anew": "again, re-",
+    r"whoever": "anyone who, a caller that",
+    r"besides": "also, in addition to",
+    r"meanwhile": "since, in the meantime",
+    r"but for": "except",
+    r"as far as": "the limit itself",
+    r"of which": "whose, or a second sentence",
+    r"held against": "compared with",
+    r"com(?:e|es|ing) to|came to": "becomes, reaches, results in",
+    r"at hand": "available",
+}
+PHRASE = re.compile(r"\b(?:" + "|".join(f"({phrase})" for phrase in PHRASES).replace(" ", r"\s+") + r")\b", re.IGNORECASE)
+# The beginning of a line: a phrase may be broken over two lines of a comment.
+LINE_START = re.compile(r"\n[ \t]*(?:#|//+)?[ \t]+")
+# What a text quotes word for word: its file, the words, and the reason. A quote that is gone has to leave this list.
+QUOTES = [
+    ("docs/Rules.md", "is no shared group's copy", "a row is what `keyhaul explain` prints"),
+]
 LEFT_OUT = re.compile(r"^(?:LICENSE|Package\.resolved)$")
 
 
@@ -106,6 +134,22 @@ def findings(name, content):
         for rule in rules:
             if rule.pattern.search(line):
                 yield number, rule.why
+    if TEXTS.search(name):
+        yield from phrases(name, content)
+
+
+def phrases(name, content):
+    """Line number and reason of every phrase in a text that reads like a translation."""
+    for path, words, _ in QUOTES:
+        if path == name and words not in content:
+            yield 1, f"does not quote {words!r} any more; see QUOTES in check_sources.py"
+        elif path == name:
+            content = content.replace(words, "")
+    content = LINE_START.sub("\n", content)
+    for found in PHRASE.finditer(content):
+        words = " ".join(found.group().split())
+        instead = list(PHRASES.values())[found.lastindex - 1]
+        yield content.count("\n", 0, found.start()) + 1, f"reads like a translation: {words!r}; write: {instead}"
 
 
 def main():

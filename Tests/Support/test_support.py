@@ -482,6 +482,46 @@ class HouseRules(unittest.TestCase):
             self.assertEqual(list(check_sources.findings(name, "\n".join(lines))), [])
 
 
+class PlainWords(unittest.TestCase):
+    """The phrases that check_sources refuses in texts for readers."""
+
+    # Spelt in pieces, so that no text of this file has one.
+    REFUSED = [
+        "a file that is no" "ne", "These are no keys.", "It was no\nkey.", "`ni" "l` where it is empty", "`ni" "l` for none",
+        "made an" "ew", "Who" "ever reads it", "bes" "ides the seal", "mean" "while", "all bu" "t for one", "as far\n# as it goes",
+        "devices, o" "f which two", "he" "ld against it", "com" "es to ten", "ca" "me to an end", "a key at ha" "nd",
+    ]
+    ACCEPTED = [
+        "There is no key.", "if there\n/// is no key", "It is no longer there.", "It is no larger than 5.", "if found is None:",
+        "nil if it is empty", "welcome tomorrow", "at handover", "none of these is read",
+    ]
+    TEXTS = ["README.md", "docs/A.md", "docs/Examples/A.swift", "packaging/make_a", "Makefile", "Sources/A/A.docc/A.md"]
+
+    def test_every_phrase_is_found_once_in_every_text(self):
+        reasons = set()
+        for name in self.TEXTS:
+            for text in self.REFUSED:
+                with self.subTest(name=name, text=text):
+                    found = list(check_sources.findings(name, "A line.\n" + text + "\n"))
+                    self.assertEqual([line for line, _ in found], [2])
+                    reasons.add(found[0][1].split("write: ")[1])
+        self.assertEqual(reasons, set(check_sources.PHRASES.values()))
+
+    def test_plain_words_and_other_files_pass(self):
+        for text in self.ACCEPTED:
+            with self.subTest(text):
+                self.assertEqual(list(check_sources.findings("docs/A.md", text)), [])
+        for text in self.REFUSED:
+            self.assertEqual(list(check_sources.findings("Tests/Support/a.py", text)), [])
+
+    def test_a_quote_passes_in_its_file_and_has_to_stay_there(self):
+        for name, words, reason in check_sources.QUOTES:
+            self.assertTrue(reason)
+            self.assertEqual(list(check_sources.findings(name, words)), [])
+            self.assertNotEqual(list(check_sources.findings("docs/A.md", words)), [])
+            self.assertEqual(len(list(check_sources.findings(name, "Other words."))), 1)
+
+
 class DocumentationCount(unittest.TestCase):
     """What check_documentation counts as public, and as documented."""
 
