@@ -3,13 +3,13 @@ import KeychainServices  // on iOS: import Security
 import KeyhaulKit
 import Testing
 
-@Suite("A backup that somebody found on a desk")
+@Suite("A backup found on a desk")
 struct FoundBackup {
   let phone: KeychainClient
   let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).tar")
     .path(percentEncoded: false)
 
-  /// A phone with a password in its keychain for which no class was asked.
+  /// A phone whose keychain has a password that was added without a class.
   init() throws {
     phone = try KeychainClient.onNewDevice(passcode: "1234")
     let item: [String: Any] = [
@@ -22,7 +22,7 @@ struct FoundBackup {
 
   private func backUp(password: String?) throws {
     let secret: Secret? = if let password { Secret(utf8: password) } else { nil }
-    // Real devices ask for ten million rounds; a test needs one.
+    // Real devices use ten million iterations; a test needs one.
     _ = try Backup.make(of: phone.device, password: secret, path: path, rounds: 1)
   }
 
@@ -34,7 +34,7 @@ struct FoundBackup {
     return plan.arriving.count
   }
 
-  @Test("shows no secret to anyone who searches its bytes, with a password or without", arguments: [nil, "horse"])
+  @Test("contains no secret in plain text, with or without a password", arguments: [nil, "horse"])
   func nothingInClear(password: String?) throws {
     try backUp(password: password)
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -42,7 +42,7 @@ struct FoundBackup {
     #expect(bytes.range(of: Data("plum-orchard-42".utf8)) == nil)
   }
 
-  @Test("opens without a password only for the phone that made it")
+  @Test("can be restored without a password only to the phone that made it")
   func withoutPassword() throws {
     try backUp(password: nil)
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -51,7 +51,7 @@ struct FoundBackup {
     #expect(try restore(password: nil, onto: phone) == 1)
   }
 
-  @Test("opens for any phone with its password, and for none without")
+  @Test("can be restored to any phone with its password, and to none with a wrong one")
   func withPassword() throws {
     try backUp(password: "horse")
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -60,7 +60,7 @@ struct FoundBackup {
     #expect(try restore(password: "horse", onto: other) == 1)
   }
 
-  @Test("keeps its files when its password changes, and opens with the new one alone")
+  @Test("keeps its files when its password changes, and accepts only the new password")
   func newPassword() throws {
     try backUp(password: "horse")
     defer { try? FileManager.default.removeItem(atPath: path) }

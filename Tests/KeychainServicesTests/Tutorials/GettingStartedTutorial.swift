@@ -7,7 +7,7 @@ struct FirstMove {
   let old: VirtualDevice
   let new: VirtualDevice
 
-  /// Two phones in a directory that is gone with `home`; the old one has two items.
+  /// Creates two phones in a temporary directory, which is removed with `home`. The old phone has two items.
   init() throws {
     home = try TemporaryDeviceHome()
     old = try home.home.create(DeviceName("old-phone"), passcode: Secret(utf8: "1234")) {
@@ -27,7 +27,7 @@ struct FirstMove {
     return item
   }
 
-  @Test("the plan says what would arrive, and why the rest would not")
+  @Test("The plan shows which items would arrive, and why the others would not")
   func plan() throws {
     let source = try old.openSession(.reading, verb: "plan")
     let target = try new.openSession(.reading, verb: "plan")

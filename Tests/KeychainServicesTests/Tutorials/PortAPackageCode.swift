@@ -2,7 +2,7 @@ import Foundation
 import LocalAuthentication
 import Security
 
-/// Tickets for the person who holds the phone.
+/// Tickets that only the phone's user can read.
 struct Tickets {
   enum Failure: Error, Equatable { case status(OSStatus) }
 

@@ -7,7 +7,7 @@ import Testing
   let tickets = Tickets(service: "org.example.tickets")
   try phone.run { try tickets.keep(Data("row 7".utf8), for: "opera") }
 
-  // Nobody answers.
+  // No user answers the prompt.
   try phone.run {
     #expect(throws: Tickets.Failure.self) { try tickets.ticket(for: "opera") }
   }
@@ -15,7 +15,7 @@ import Testing
   #expect(try phone.run { try tickets.ticket(for: "opera") } == Data("row 7".utf8))
   #expect(try phone.run { try tickets.ticket(for: "cinema") } == nil)
 
-  // What needs a passcode is in no backup.
+  // No backup contains an item that requires a passcode.
   let new = try phone.move(to: .newPhone, backup: .encrypted).restore()
   new.person = .allows
   #expect(try new.run { try tickets.ticket(for: "opera") } == nil)

@@ -7,7 +7,7 @@ import Testing
 struct ReadingABackup {
   let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path(percentEncoded: false)
 
-  /// A backup to read, of a virtual phone with two items; yours is a directory below `MobileSync/Backup`.
+  /// Makes a backup of a virtual phone with two items. Your own backup is a directory in `MobileSync/Backup`.
   private func makeBackup() throws {
     let phone = try KeychainClient.onNewDevice()
     DefaultKeychain.using(phone) {
@@ -26,7 +26,7 @@ struct ReadingABackup {
     _ = try Backup.make(of: phone.device, password: Secret(utf8: "horse"), path: path + "/", rounds: 1)
   }
 
-  @Test("its items open with the password, and each that does not says why")
+  @Test("The password decrypts the items, and each other item has a reason")
   func items() throws {
     try makeBackup()
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -46,7 +46,7 @@ struct ReadingABackup {
     #expect(found.sorted() == ["device-bound", "mail"])
   }
 
-  @Test("a wrong password is one error, with a category to switch on and a sentence to show")
+  @Test("A wrong password is an error with a category and a summary")
   func wrongPassword() throws {
     try makeBackup()
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -59,7 +59,7 @@ struct ReadingABackup {
     }
   }
 
-  @Test("its files are listed, read in portions, and checked")
+  @Test("Its files are listed, read in portions, and checked")
   func files() throws {
     try makeBackup()
     defer { try? FileManager.default.removeItem(atPath: path) }
