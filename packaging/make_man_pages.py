@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the manual pages: keyhaul(1), one for each verb, and keyhaul-formats(5).
+"""Writes the manual pages: keyhaul(1), one for each command, and keyhaul-formats(5).
 
     packaging/make_man_pages.py PROGRAM FOLDER [--date YYYY-MM-DD]
 
-The verbs, their flags and their words are those that the program gives itself, so that a page says what --help says; the
-page of the formats is docs/Format.md. Nothing is read from the clock: without --date a page has none of a day but that of
-SOURCE_DATE_EPOCH, or of 1970.
+The commands, their flags and their texts come from the program, so a page says what --help says. The page of the formats is
+docs/Format.md. Nothing is read from the clock: without --date, the date is that of SOURCE_DATE_EPOCH, or in 1970.
 """
 
 import argparse
@@ -32,7 +31,7 @@ def bold(text):
 
 
 def words(text):
-    """A paragraph of the program's help: without the line breaks of its source."""
+    """A paragraph of the program's help, without the line breaks of its source."""
     return escaped(" ".join(text.split()))
 
 
@@ -48,7 +47,7 @@ class Pages:
 
     def write(self, name, section, lines):
         head = f'.TH {name.upper().replace("-", chr(92) + "-")} {section} {self.date} "Keyhaul {self.version}" "Keyhaul Manual"'
-        # A paragraph begins by itself behind a title.
+        # A title starts a paragraph by itself.
         lines = [line for before, line in zip([""] + lines, lines) if line != ".PP" or not before.startswith((".SH", ".SS"))]
         text = "\n".join([head, *lines]) + "\n"
         (self.folder / f"{name}.{section}").write_text(re.sub(r"\n{2,}", "\n", text), encoding="utf-8")
@@ -69,7 +68,7 @@ class Pages:
             for line in discussion.removeprefix("Examples:").strip("\n").split("\n"):
                 example = line.strip()
                 page += [".PP", bold(example)] if example.startswith("keyhaul ") else [".PP", words(line)] if example else []
-        # The parser knows the forms of a result as a flag of all verbs; the help names those that this one has.
+        # For the parser, --format takes the same values in every command; the help lists those that this command accepts.
         forms = re.search(r"How to print the result\.\s+\(values: ([^)]*)\)", text)
         sections = {}
         for argument in command["arguments"]:
@@ -82,8 +81,8 @@ class Pages:
             page.append(f".SH {escaped(title)}")
             for argument in sections[title]:
                 page += self.argument(argument)
-        page += [".SH EXIT STATUS", "0 where it is done; the other codes are in", bold("keyhaul") + "(1).", ".SH SEE ALSO",
-                 bold("keyhaul") + "(1), " + bold("keyhaul-formats") + "(5)"]
+        page += [".SH EXIT STATUS", "0 if the command succeeds. The other codes are listed in", bold("keyhaul") + "(1).",
+                 ".SH SEE ALSO", bold("keyhaul") + "(1), " + bold("keyhaul-formats") + "(5)"]
         self.write(name, 1, page)
 
     @staticmethod
@@ -101,16 +100,16 @@ class Pages:
         if values:
             text += f" One of {escaped(', '.join(values))}."
         if argument.get("defaultValue"):
-            text += f" Else {escaped(argument['defaultValue'])}."
+            text += f" Default: {escaped(argument['defaultValue'])}."
         return [".TP", tag, text]
 
     def root(self, command):
         page = [".SH NAME", f"keyhaul \\- {words(command['abstract'])}", ".SH SYNOPSIS", bold("keyhaul") +
-                " \\fIverb\\fR [\\fIarguments\\fR] [\\fIflags\\fR]", ".SH DESCRIPTION"]
+                " \\fIcommand\\fR [\\fIarguments\\fR] [\\fIflags\\fR]", ".SH DESCRIPTION"]
         paragraphs = command["discussion"].split("\n\n")
         page += [line for text in paragraphs if not text.startswith(("Exit codes", "Environment"))
                  for line in (".PP", words(text))]
-        page.append(".SH VERBS")
+        page.append(".SH COMMANDS")
         for verb, path in self.leaves(command):
             page += [".TP", bold("-".join(path)) + "(1)", words(verb["abstract"])]
         page.append(".SH EXIT STATUS")
@@ -131,7 +130,7 @@ class Pages:
 
     def formats(self):
         lines = (TOP / "docs/Format.md").read_text(encoding="utf-8").split("\n")
-        page = [".SH NAME", "keyhaul\\-formats \\- the formats that keyhaul reads and writes"]
+        page = [".SH NAME", "keyhaul\\-formats \\- formats that keyhaul reads and writes"]
         is_code = False
         for line in lines:
             plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line).replace("**", "")
@@ -160,7 +159,7 @@ class Pages:
 
     @staticmethod
     def inline(text):
-        """A line of Markdown, its words in code in bold."""
+        """A line of Markdown, with code in bold."""
         parts = re.split(r"`([^`]+)`", text)
         shown = "".join(bold(part) if index % 2 else escaped(part) for index, part in enumerate(parts))
         shown = re.sub(r"(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])", r"\\fI\1\\fR", shown)
