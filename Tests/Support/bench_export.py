@@ -102,7 +102,7 @@ def main():
     figures = Figures()
     for reader, most in TARGETS.items():
         figures.at_most(
-            f"export of {ITEMS} items, cold, to {reader} {importlib.metadata.version(reader)}, which takes out the file alone",
+            f"export of {ITEMS} items, cold, relative to {reader} {importlib.metadata.version(reader)}, which only extracts the file",
             medians["keyhaul"] / medians[reader], most, "times", f"{medians['keyhaul']:.2f} s and {medians[reader]:.2f} s")
     return figures.conclude()
 

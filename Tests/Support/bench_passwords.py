@@ -50,7 +50,7 @@ def main():
             ratio = quickest[verb] / quickest["one password"]
             beside = f"{quickest[verb]:.2f} s and {quickest['one password']:.2f} s"
             if program == arguments.program:
-                figures.at_most(f"{verb} with two passwords, to a verb with one", ratio, MOST, "times", beside)
+                figures.at_most(f"{verb} with two passwords, relative to a command with one", ratio, MOST, "times", beside)
             else:
                 figures.note(f"before: {verb} {ratio:.2f} times, {beside}")
     return figures.conclude()

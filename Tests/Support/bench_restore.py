@@ -81,9 +81,9 @@ def main():
     figures = Figures()
     beside = f"SQLite alone {rates['SQLite']:,.0f}" + (f"; before {rates['before']:,.0f}" if "before" in rates else "")
     figures.at_least(
-        f"restore of {arguments.items:,} items, rows for a second of processors", rates["keyhaul"], LEAST_ROWS, "rows", beside)
+        f"restore of {arguments.items:,} items, rows per second of processor time", rates["keyhaul"], LEAST_ROWS, "rows", beside)
     figures.at_least(
-        f"restore of {arguments.items:,} items, rows to those of SQLite alone", rates["keyhaul"] / rates["SQLite"], LEAST_RATIO,
+        f"restore of {arguments.items:,} items, rows relative to SQLite alone", rates["keyhaul"] / rates["SQLite"], LEAST_RATIO,
         "times", beside)
     return figures.conclude()
 

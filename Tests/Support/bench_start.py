@@ -48,7 +48,7 @@ def main():
         beside = f"{clock[words, 'keyhaul']:.1f} ms by the clock; {python}"
         if arguments.before:
             beside += f"; before {milliseconds[words, 'before']:.1f} ms"
-        figures.at_most(f"{words}, processors", milliseconds[words, "keyhaul"], most, "ms", beside)
+        figures.at_most(f"{words}, processor time", milliseconds[words, "keyhaul"], most, "ms", beside)
     return figures.conclude()
 
 

@@ -48,13 +48,13 @@ def main():
     figures = Figures()
     for name, of in runs.items():
         processor, peak = statistics.median(run.processor for run in of), max(run.megabytes for run in of)
-        beside = f"{processor:.2f} s of processors"
+        beside = f"{processor:.2f} s of processor time"
         if name in before:
             beside += (f"; before {max(run.megabytes for run in before[name]):.0f} MB, "
                        f"{statistics.median(run.processor for run in before[name]):.2f} s")
         what = f"{name} of {arguments.items:,} items"
         if name == COMPARED:
-            figures.at_most(f"{what}, processors", processor, MOST_SECONDS, "s")
+            figures.at_most(f"{what}, processor time", processor, MOST_SECONDS, "s")
             figures.at_most(f"{what}, peak memory", peak, MOST_MEGABYTES, "MB", beside)
         elif name in STREAMING:
             figures.at_most(f"{what}, peak memory", peak, STREAMED, "MB", beside)

@@ -1,4 +1,4 @@
-"""What a benchmark prints: each figure with its goal and what it is held against, and how the program ends."""
+"""Prints a benchmark's figures, each with its goal and a comparison, and determines the exit code."""
 
 import json
 import os
