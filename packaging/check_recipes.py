@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the recipes for systems that are not here: the formula, the Nix expression and GitHub's actions.
+"""Checks the recipes for systems that are not available here: the formula, the Nix expression and GitHub's actions.
 
     packaging/check_recipes.py PROGRAM ARCHIVE
 
-The formula is parsed by Ruby, the expression by Nix. Of an action the form is checked, its shell, and its step is run as a
-runner runs it: `setup` fetches ARCHIVE, `plan` runs PROGRAM on the example of the tutorial. Homebrew, Nix's store and
-GitHub's runner are not here, and what only they do is not checked.
+Ruby parses the formula, and Nix the expression. The format and the shell code of an action are checked, and its step is run as a
+runner runs it: `setup` fetches ARCHIVE, `plan` runs PROGRAM on the tutorial's example. There is no Homebrew, no Nix store and no
+GitHub runner here, so their own work is not checked.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ def action(name):
     require(text["runs"]["using"] == "composite" and set(text["runs"]) == {"using", "steps"}, f"{name} is not composite")
     for step in text["runs"]["steps"]:
         require(set(step) == {"name", "shell", "env", "run"} and step["shell"] == "bash", f"{name}: a step has {sorted(step)}")
-        # What a caller passes in reaches the shell as a variable, never as its text.
+        # An input reaches the shell as a variable, never as part of its text.
         require("${{" not in step["run"], f"{name}: an expression stands inside of the shell's text")
         for used in re.findall(r"inputs\.(\w+)", " ".join(step["env"].values())):
             require(used in text["inputs"], f"{name}: there is no input {used}")
@@ -54,7 +54,7 @@ def action(name):
 
 
 def play(text, given, folder, path):
-    """The steps, with the inputs that are given, as a runner does it."""
+    """Runs the steps with the given inputs, as a runner does."""
     values = {f"inputs.{key}": str(each.get("default", "")) for key, each in text["inputs"].items()}
     values |= {f"inputs.{key}": value for key, value in given.items()}
     values |= {"github.server_url": "https://invalid.example", "github.action_repository": "OWNER/keyhaul"}

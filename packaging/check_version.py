@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Holds every place that names the version against the one that decides it, Sources/keyhaul/Output/ProgramVersion.swift.
+"""Compares every place that names the version with the one that decides, Sources/keyhaul/Output/ProgramVersion.swift.
 
     packaging/check_version.py [--release]
 
-The packages, the manual pages and the image ask the program. With --release the changelog has to have the version on top,
-with a day, and nothing that is unreleased.
+The packages, the manual pages and the image get the version from the program. With --release, the changelog must start with a dated
+section for this version and have nothing unreleased.
 """
 
 import pathlib

@@ -20,7 +20,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 
 
 def escaped(text):
-    """Text as roff shows it, byte for byte."""
+    """Escapes text for roff, so that it is shown byte for byte."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha")
     text = text.replace("~", "\\(ti").replace('"', "\\(dq")
     return "\n".join("\\&" + line if line.startswith(".") else line for line in text.split("\n"))

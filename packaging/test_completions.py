@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Has bash, zsh and fish complete a call of keyhaul, each in a terminal as a person has one, and run what came out.
+"""Lets bash, zsh and fish complete a call of keyhaul, each in a terminal as for a user, and runs the result.
 
     packaging/test_completions.py SHARE [COMMAND…]
 
