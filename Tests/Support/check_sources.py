@@ -85,8 +85,8 @@ RULES = [
     Rule("an unfinished merge", r"^(?:<{7}|={7}|>{7})(?: |$)", r"."),
 ]
 
-# Texts for readers: pages, examples, schemas, packages and their descriptions, and the targets that `make` lists.
-TEXTS = re.compile(r"\.md$|^Makefile$|^(?:docs/(?:Examples|schemas)|packaging)/")
+# Texts for readers: pages, examples, schemas, packages and their descriptions, the targets that `make` lists, and .ci.
+TEXTS = re.compile(r"\.md$|^Makefile$|^(?:docs/(?:Examples|schemas)|packaging|\.ci)/")
 # Phrases that read like a translation, and what to write instead.
 BE = r"(?<!\bthere\s)(?:is|are|was|were)"
 PHRASES = {
