@@ -108,7 +108,7 @@ class Backup:
         except ValueError:
             pass
         if not stored or len(stored) % 16:
-            raise FormatError("a sealed row is no whole blocks")
+            raise FormatError("a sealed row is not a whole number of blocks")
         key = hashlib.sha1(self._password + salts[0][0]).digest()[:16]
         plain = crypto.cbc_decrypt(key, stored, iv=bytes(range(16)))
         if not crypto.has_padding(plain):

@@ -134,7 +134,7 @@ def files():
     yield content("empty", "the file is empty", DAMAGED, lambda data: b"")
     yield content("offset-table", "the offset table begins after the end", DAMAGED,
                   lambda data: data[:-8] + struct.pack(">Q", len(data) + 1))
-    yield content("root-index", "the root object is none of those there are", DAMAGED,
+    yield content("root-index", "the root object is not one of the file's objects", DAMAGED,
                   lambda data: data[:-16] + struct.pack(">Q", 1 << 40) + data[-8:])
     yield content("offset-size-0", "an offset has 0 bytes", DAMAGED, lambda data: data[:-26] + b"\x00" + data[-25:])
     yield content("object-count", "there are 2^60 objects", DAMAGED,

@@ -222,7 +222,7 @@ def singles():
                keychain_bytes=as_sentence)
     yield form("keychain-xml-encrypted", "nothing is lost: the keychain file is a property list in XML", OK, OK, OK,
                keychain_bytes=as_xml)
-    yield form("keychain-tables", "nothing is lost: the keychain file has keys that are no table", OK, OK, OK,
+    yield form("keychain-tables", "nothing is lost: the keychain file has keys that are not a table's", OK, OK, OK,
                keychain=unknown_tables)
 
 
@@ -236,7 +236,7 @@ def lists():
                    OK, "12,288 bytes stand", base=base, database=followed_by(3 * PAGE))
         yield form(f"list-zeros-more{mark}", "whole pages of zeros stand behind those that Manifest.db counts", OK, DAMAGED,
                    OK, "8,192 bytes stand", base=base, database=lambda data: data + bytes(2 * PAGE))
-        yield form(f"list-pages-less{mark}", "Manifest.db lacks its last pages, in which is no row of the keychain",
+        yield form(f"list-pages-less{mark}", "Manifest.db lacks its last pages, which have no row of the keychain",
                    inspect, DAMAGED, PARTIAL, "bytes; ", "can be read", base=base, **cut_list())
         yield form(f"list-leaf{mark}", "a page of Manifest.db's rows is garbled, not that of the keychain", inspect,
                    DAMAGED, PARTIAL, "can be read", base=base, **damaged_leaf())
@@ -274,7 +274,7 @@ def pairs():
                DAMAGED, "keybag", base="plain", manifest=without_keybag, stored=without_keychain)
     yield form("keybag-and-xml", "there is no BackupKeyBag, and the keychain file is XML", PARTIAL, DAMAGED, PARTIAL,
                "keybag", base="plain", manifest=without_keybag, keychain_bytes=as_xml)
-    yield form("tables-and-xml", "nothing is lost: the keychain file is XML with keys that are no table", OK, OK, OK,
+    yield form("tables-and-xml", "nothing is lost: the keychain file is XML with keys that are not a table's", OK, OK, OK,
                keychain=unknown_tables, keychain_bytes=as_xml)
     yield form("tail-and-keychain", "bytes stand behind Manifest.db, and the keychain file is not stored", OK, DAMAGED,
                DAMAGED, "7 bytes", "keychain", database_stored=followed_by(7), stored=without_keychain)

@@ -70,7 +70,7 @@ def payloads():
                      lambda data: flipped(data, -17, 7))
     yield undigested("notes-padding", "an ordinary file's padding is broken", {"verify": DAMAGED},
                      lambda data: flipped(data, -17, 7), NOTES)
-    yield undigested("notes-cut-by-one", "an ordinary file is no whole number of blocks", {"verify": DAMAGED},
+    yield undigested("notes-cut-by-one", "an ordinary file is not a whole number of blocks", {"verify": DAMAGED},
                      lambda data: data[:-1], NOTES)
     yield undigested("notes-empty", "an ordinary file is stored with no byte", {"verify": DAMAGED},
                      lambda data: b"", NOTES)

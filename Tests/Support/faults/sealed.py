@@ -31,7 +31,7 @@ def salts():
 
 
 def records():
-    yield sealed("record-cut", "the keychain's record is no whole blocks", both(DAMAGED), "whole blocks",
+    yield sealed("record-cut", "the keychain's record is not a whole number of blocks", both(DAMAGED), "whole blocks",
                  change=lambda record: record[:-5], form=bytes)
     yield sealed("record-padding", "the keychain's record does not end in its padding", both(DAMAGED),
                  "does not open with the password and the salt", change=lambda record: flipped(record, -17, 7),
@@ -39,7 +39,7 @@ def records():
     yield sealed("record-no-base64", "the keychain's record is not base64", both(DAMAGED), "whole blocks",
                  change=lambda record: "*" + record[1:-1])
     yield sealed("record-empty", "the keychain's record is empty", both(DAMAGED), change=lambda record: b"")
-    yield sealed("notes-record-cut", "an ordinary file's record is no whole blocks", {"verify": DAMAGED, "plan": OK},
+    yield sealed("notes-record-cut", "an ordinary file's record is not a whole number of blocks", {"verify": DAMAGED, "plan": OK},
                  "whole blocks", change=lambda record: record[:-5], form=bytes, of=NOTES)
 
 
