@@ -73,7 +73,9 @@ extension Inspection {
     }
     lines += unseenLines(style, showsAll)
     if !isUnlocked, archive.hasKeychain, !archive.isRemainder, archive.isEncrypted, !isKeybagUnusable {
-      lines.append("Add --password-file to see what is in it.")
+      lines.append(
+        hasFittingPassword
+          ? "The password is right: it unwraps class keys of the keybag." : "Add --password-file to see what is in it.")
     }
     return lines
   }
