@@ -38,7 +38,7 @@ extension OpenedArchive {
       case .statusMissing: .statusMissing
       // Of these a backup loses no item, or no restore takes it at all, or it is a finding.
       case .encryptionNotStated, .encryptionClaimed, .propertyListUnreadable, .databaseUnpadded,
-        .databaseInWriteAheadMode, .unfinished, .finding:
+        .databaseInWriteAheadMode, .listJournalRead, .unfinished, .finding:
         nil
       }
     }

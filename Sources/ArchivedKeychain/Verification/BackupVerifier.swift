@@ -28,7 +28,8 @@ struct BackupVerifier {
       case .statusMissing:
         findings.statesSnapshotState = false
         findings.notes.append(note.description)
-      case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers, .digestDiffers:
+      case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .listJournalRead, .sizeDiffers,
+        .digestDiffers:
         findings.notes.append(note.description)
       case .finding(let finding): take(finding, in: .structure)
       }
@@ -143,7 +144,9 @@ struct BackupVerifier {
           "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leads out of its domain, or whose identifier is not the hash of both"
         ))
     }
-    findings.conclude(.database, archive.layout.checkName)
+    let journals = archive.notes.filter { if case .listJournalRead = $0 { true } else { false } }
+    findings.conclude(
+      .database, ([archive.layout.checkName] + journals.map(\.description)).joined(separator: "; "))
   }
 
   // MARK: Without it

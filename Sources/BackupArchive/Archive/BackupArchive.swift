@@ -119,8 +119,9 @@ public struct BackupArchive: Sendable {
   }
 
   private init(
-    _ parts: StoredParts, _ source: PayloadSource, takesRemains: Bool
+    _ found: StoredParts, _ source: PayloadSource, takesRemains: Bool
   ) throws(BackupArchiveError) {
+    var parts = found
     guard let manifestBytes = parts[.manifest] else {
       throw BackupArchiveError(.notABackup, "it has no \(StoredPart.manifest.path)")
     }
@@ -136,6 +137,7 @@ public struct BackupArchive: Sendable {
     }
     let layout = parts.layout ?? manifest.expectedLayout
     if manifest.isEncrypted == nil, manifestFault == nil { notes.append(.encryptionNotStated) }
+    if layout == .manifestDB { notes += try parts.readJournals() }
     let found = try FoundEncryption(of: parts, manifest, layout) { () throws(BackupArchiveError) in
       try Self.storedFiles(of: source, layout)
     }
@@ -155,9 +157,6 @@ public struct BackupArchive: Sendable {
     var unreadable = parts.unreadable
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.propertyList(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
-    for (name, byteCount) in parts.journals.sorted(by: { $0.key < $1.key }) where layout == .manifestDB {
-      notes.append(.finding(.listJournalUnread(name: name, byteCount: byteCount)))
-    }
     if let manifestFault, parts.layout == nil, status == nil, computerProperties == nil { throw manifestFault }
     if let status {
       switch status.snapshotState {

@@ -18,7 +18,7 @@ struct FoundEncryption {
   ) throws(BackupArchiveError) {
     // Where nothing says, the key that only an encrypted list has decides.
     let claim = manifest.isEncrypted ?? (manifest.manifestKey != nil)
-    guard claim, layout == .manifestDB, let database = parts.database, let list = try Self.clearList(database) else {
+    guard claim, layout == .manifestDB, let list = try Self.clearList(parts) else {
       guard !claim || layout != .manifestDB || parts.database == nil || manifest.manifestKey != nil else {
         throw BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
       }
@@ -30,7 +30,7 @@ struct FoundEncryption {
     case .rowsAreSealed(let salt): (isEncrypted, recordSalt) = (true, salt)
     case .nothingIsEncrypted: (isEncrypted, falseClaim) = (false, .encryptionClaimed)
     case .filesHaveKeys:
-      isEncrypted = !(try ManifestDatabase(DatabaseBytes(database)).hasPayloadsInClear(try stored()))
+      isEncrypted = !(try ManifestDatabase(parts.clearDatabase()).hasPayloadsInClear(try stored()))
       guard !isEncrypted else { return }
       let fact = "it says that it is encrypted; its list of files and the files are stored in clear"
       falseClaim = .finding(.falseClaim(reason: fact))
@@ -39,9 +39,10 @@ struct FoundEncryption {
 
   /// - Returns: `nil` where the stored list is no database in clear, or one that cannot be read: whoever reads it says
   ///   why.
-  private static func clearList(_ database: StoredBytes) throws(BackupArchiveError) -> ClearList? {
+  private static func clearList(_ parts: StoredParts) throws(BackupArchiveError) -> ClearList? {
+    guard let database = parts.database else { return nil }
     do throws(BackupArchiveError) {
-      return try ClearList(database)
+      return try ClearList(database, replacing: parts.replacedPages?.pages)
     } catch {
       guard error.category == .damaged else { throw error }
       return nil

@@ -27,8 +27,9 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// Whole pages SQLite itself leaves where it lays a file out for more than it comes to need. Other bytes were added, or
   /// are what a cut has left of the last block of an encrypted list.
   case listTrailingBytes(count: Int, isWholePages: Bool)
-  /// A journal of SQLite's stands beside `Manifest.db`: what it would change in the list of files is not read.
-  case listJournalUnread(name: String, byteCount: Int64)
+  /// A log or a journal of SQLite's stands beside `Manifest.db`, and so many bytes of it are not read: it does not fit the
+  /// list, or their change was not finished.
+  case listJournalUnread(name: String, byteCount: Int64, reason: String)
   /// The list of files fails its check, or is cut short: so many of its rows can be read, and so many cannot, where anything tells.
   case listDamaged(readable: Int, lost: Int?, reason: String)
   /// Nothing of the list of files can be read.
@@ -70,7 +71,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case wrapsUnusual = "wraps-unusual"
     /// Bytes stand behind the last page of `Manifest.db`.
     case listTrailingBytes = "list-trailing-bytes"
-    /// A journal beside `Manifest.db` is not read.
+    /// A log or a journal beside `Manifest.db` is not read, or not to its end.
     case listJournalUnread = "list-journal-unread"
     /// A part of the list of files is damaged.
     case listDamaged = "list-damaged"
@@ -124,7 +125,7 @@ public enum ArchiveFinding: Sendable, Hashable {
       StoredPart.manifest.path
     case .stateMissing: StoredPart.status.path
     case .propertyListUnreadable(let name, _), .listUnreadable(let name, _),
-      .listJournalUnread(let name, _):
+      .listJournalUnread(let name, _, _):
       name
     case .listTrailingBytes, .listDamaged: StoredPart.database.path
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
@@ -168,8 +169,8 @@ extension ArchiveFinding: CustomStringConvertible {
     case .keybagMismatch(let file, let keybag): "the keychain file names keybag \(file), the manifest holds \(keybag)"
     case .listTrailingBytes(let count, _):
       "\(Amounts.count(count, "byte")) \(count == 1 ? "stands" : "stand") behind its last page"
-    case .listJournalUnread(_, let byteCount):
-      "it stands beside \(StoredPart.database.path) with \(Amounts.bytes(byteCount)), may change it, and is not read"
+    case .listJournalUnread(_, let byteCount, let reason):
+      "it stands beside \(StoredPart.database.path), and \(Amounts.bytes(byteCount)) of it are not read: \(reason)"
     case .listDamaged(let readable, let lost, let reason):
       "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)
     case .keychainInXML: "it is a property list in XML, as no device writes it"

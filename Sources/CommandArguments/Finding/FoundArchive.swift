@@ -257,10 +257,14 @@ package struct NamedArchive {
   /// Says what is wrong with the archive itself.
   fileprivate func warnOfFaults(in session: Session) {
     for note in archive.notes {
-      guard case .unfinished = note else { continue }
-      session.warn(
-        "\(name) was never finished", why: note.description,
-        try: "export what is in it; no device restores such a backup")
+      switch note {
+      case .unfinished:
+        session.warn(
+          "\(name) was never finished", why: note.description,
+          try: "export what is in it; no device restores such a backup")
+      case .listJournalRead: session.note("\(HostileText.shown(name)): \(note)")
+      default: continue
+      }
     }
     for propertyList in archive.unreadablePropertyLists {
       session.warn(

@@ -250,7 +250,7 @@ package final class ArchiveUnlocker {
         "\(name)'s keychain file is not what was written", why: note.description,
         try: "verify says what is damaged; what opens is as it was written, and items may be missing")
     // Said when the archive was opened.
-    case .unfinished, .propertyListUnreadable, .encryptionClaimed: return
+    case .unfinished, .propertyListUnreadable, .encryptionClaimed, .listJournalRead: return
     case .finding(let finding): if !archive.findings.contains(finding) { named.warn(of: finding, in: session) }
     case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers:
       session.detail("\(HostileText.shown(name)): \(note)")

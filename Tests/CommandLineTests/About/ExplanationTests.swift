@@ -45,7 +45,8 @@ struct ExplanationTests {
     .manifestUnreadable(reason: ""), .versionMissing, .keybagUnusable(reason: ""), .classKeysDamaged(reason: ""),
     .stateMissing, .propertyListUnreadable(name: "Status.plist", reason: ""), .falseClaim(reason: ""), .decryptedCopy,
     .passwordDenied(reason: ""), .wrapsUnusual(reason: ""), .listTrailingBytes(count: 1, isWholePages: false),
-    .listJournalUnread(name: "Manifest.db-wal", byteCount: 1), .listDamaged(readable: 0, lost: nil, reason: ""),
+    .listJournalUnread(name: "Manifest.db-wal", byteCount: 1, reason: ""),
+    .listDamaged(readable: 0, lost: nil, reason: ""),
     .listUnreadable(name: "Manifest.db", reason: ""), .keychainMissing(reason: ""), .keychainDamaged(reason: ""),
     .keychainInXML, .keychainKeysUnknown([]),
   ]

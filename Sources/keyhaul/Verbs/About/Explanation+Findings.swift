@@ -112,10 +112,10 @@ extension Explanation {
         "Use another copy of the backup where the bytes are not whole pages.")
     case .listJournalUnread:
       of(
-        kind, "a journal of SQLite's stands beside Manifest.db and is not read",
-        "Manifest.db-wal or Manifest.db-journal may hold changes that have not come into the list of files.",
-        "What only the journal names is not seen, and a copy leaves it out. A restore and a change of the password are "
-          + "refused (exit code 13).",
+        kind, "a log or a journal beside Manifest.db is not read",
+        "Manifest.db-wal and Manifest.db-journal are read with the list as SQLite reads them. What does not fit the list, "
+          + "and a change that was not finished, is not read.",
+        "Files that only this part names are not seen. A restore and a change of the password are refused (exit code 13).",
         "Use another copy of the backup; export --files takes out what the list names.")
     case .listDamaged:
       of(

@@ -86,7 +86,9 @@ struct Convert: RunnableVerb {
     return status(of: named, without: outcome.foreignFiles)
   }
 
-  private func warn(ofForeign files: [String], in session: Session) {
+  private func warn(ofForeign all: [String], in session: Session) {
+    // SQLite's index of a log, which it makes anew, is nothing that anybody loses.
+    let files = all.filter { $0.split(separator: "/").last != "Manifest.db-shm" }
     guard let first = files.first else { return }
     session.warn(
       "\(Amounts.count(files.count, "file")) not copied",
